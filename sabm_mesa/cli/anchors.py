@@ -22,9 +22,7 @@ def anchors(
     ],
     minds: Annotated[
         list[str] | None,
-        typer.Option(
-            "--minds", metavar="SPEC", help="Ask this language model today; may be repeated."
-        ),
+        typer.Option("--minds", metavar="SPEC", help="Ask this language model today. Repeatable."),
     ] = None,
     llm: LLMOptions,
     as_json: AsJson = False,

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from sabm_mesa import __version__
 
-FIRST = """\
-Agents that talk, reason and decide, on Mesa. Without a key and without a network, for a start:
+Command = TypeVar("Command", bound=Callable[..., Any])
 
-  sabm run kbc         play the beauty contest; data and plots are in the folder out
-  sabm view            watch the scenarios in a browser, read recordings, play yourself
+FIRST = """\
+Agents that talk, reason and decide, on Mesa. These need no key and no network:
+
+  sabm run kbc         play a beauty contest; data and plots are written to the folder out
+  sabm view            watch scenarios in a browser, read recordings, play yourself
   sabm describe kbc    rules, parameters, columns and prompts of a scenario
   sabm cost kbc --minds llm:gpt-4o-mini    what a language model would cost
-  sabm new my_scenario write a small scenario of your own that works, to start from
-  sabm doctor          whether key, server, browser and packages are as they should be
+  sabm new my_scenario write a small scenario that works, to start from
+  sabm doctor          check key, server, browser and packages
 
 All commands: sabm --help. The documentation is in the folder docs of the source (make docs)."""
 """The first steps of a new user."""
@@ -69,6 +71,31 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 """Group of the help → command → what it does, in one line of at most 60 letters."""
 
 
+class _InPanels(TyperCommand):
+    """A command whose help has a section for each kind of options."""
+
+    def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write the arguments, the command's options, then the sections of shared options."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                default = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                title = getattr(parameter, "rich_help_panel", None) or default
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+class _App(typer.Typer):
+    """The application; its commands are `_InPanels`."""
+
+    def command(self, *given: Any, **settings: Any) -> Callable[[Command], Command]:
+        """Register a command, as `typer.Typer.command` does."""
+        return super().command(*given, **{"cls": _InPanels, **settings})
+
+
 class _InGroups(TyperGroup):
     """The commands in the groups of the help; else they stand as they were imported."""
 
@@ -88,11 +115,11 @@ class _InGroups(TyperGroup):
                 formatter.write_dl(rows)
 
 
-app = typer.Typer(
+app = _App(
     cls=_InGroups,
     name="sabm",
-    help="Smart agent-based models: agents whose decisions come from a language model, a classical "
-    "behavioural rule, or a script. Start with: sabm run kbc",
+    help="Smart agent-based models: agents decide with a language model, a behavioural rule, or a "
+    "script. Start with: sabm run kbc",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

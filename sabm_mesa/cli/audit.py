@@ -45,20 +45,20 @@ def audit(
         typer.Option(
             "--minds",
             metavar="[CONDITION=]SPEC",
-            help="Who decides; may be repeated, which compares the models. classical by default.",
+            help="Who decides (default: classical). Repeat it to compare models.",
         ),
     ] = None,
     factor: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME[=A,B]",
-            help="What to vary: wording, format, options, speakers, persona, or any parameter with "
-            "its values; may be repeated. By default all of the five that change a prompt.",
+            help="What to vary: wording, format, options, speakers, persona, or a parameter with "
+            "its values (default: the first five). Repeatable.",
         ),
     ] = None,
     cells: Annotated[
         int | None,
-        typer.Option(help="Number of combinations; by default as few as are balanced."),
+        typer.Option(help="Number of combinations (default: the smallest balanced number)."),
     ] = None,
     scale: Annotated[
         str, typer.Option(help="quick, or paper: the size of the published experiment.")
@@ -66,18 +66,20 @@ def audit(
     runs: Annotated[
         int | None,
         typer.Option(
-            min=1, max=MOST_RUNS, help="Runs a condition and cell; those of the scale by default."
+            min=1,
+            max=MOST_RUNS,
+            help="Runs per condition and combination (default: as the scale says).",
         ),
     ] = None,
     seed: FirstSeed = 1,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the audit; out/audit/NAME by default.")
+        Path | None, typer.Option(help="Folder of the audit (default: out/audit/NAME).")
     ] = None,
     llm: LLMOptions,
     isolation: FileMindOptions,
     cost: Annotated[
         bool,
-        typer.Option("--cost", help="Estimate what the missing runs cost; nothing is sent or run."),
+        typer.Option("--cost", help="Estimate the cost of the missing runs; send and run nothing."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -16,11 +16,11 @@ def bundle(
     path: RecordingPath,
     out: Annotated[
         Path | None,
-        typer.Option(help="The new folder; by default bundle, beside the recording."),
+        typer.Option(help="The new folder (default: bundle, beside the recording)."),
     ] = None,
     run: Annotated[
         list[int] | None,
-        typer.Option("--run", help="Pages for this run only; may be repeated."),
+        typer.Option("--run", help="Write this run only. Repeatable."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -26,26 +26,31 @@ def compare(
         typer.Argument(metavar="FOLDER|RECORDING…", help="A sweep, or several folders of runs."),
     ],
     *,
-    measure: Annotated[str, typer.Option(help="An end measure of the runs, as in runs.csv.")],
+    measure: Annotated[
+        str, typer.Option(help="A measure at the end of runs: a column of runs.csv.")
+    ],
     by: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,NAME", help="Varied parameters; all by default. Others are pooled."
+            metavar="NAME,NAME",
+            help="Varied parameters to compare (default: all); others are pooled.",
         ),
     ] = None,
     of: Annotated[
         str | None,
         typer.Option(
             metavar="mean|median|share",
-            help="What is compared; the share of a measure that is 0 or 1, else the median.",
+            help="The statistic (default: share for a measure of 0 and 1, else median).",
         ),
     ] = None,
     bounds: Annotated[
         str | None,
-        typer.Option(metavar="LOW,HIGH", help="The least and greatest value of the measure."),
+        typer.Option(
+            metavar="LOW,HIGH", help="The smallest and largest possible value of the measure."
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the files; by default compare, beside it.")
+        Path | None, typer.Option(help="Folder for the files (default: compare, beside the runs).")
     ] = None,
     drawing: FigureOptions,
     as_json: AsJson = False,

@@ -38,7 +38,7 @@ def cost(
     setting: RunOptions,
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Number of runs.")] = 1,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the first run; 0 by default.")
+        int | None, typer.Option(min=0, help="Seed of the first run (default: 0).")
     ] = None,
     prices: Prices = None,
     base_url: BaseURL = None,
@@ -48,15 +48,15 @@ def cost(
         typer.Option(
             "--from",
             metavar="RECORDING",
-            help="A recording of the scenario to learn from: the ranges get narrower.",
+            help="A recording of the scenario; it makes the estimate more precise.",
         ),
     ] = None,
     batch: Annotated[
         bool,
         typer.Option(
             "--batch/--no-batch",
-            help="Count half the price for the questions that --batch of sabm run sends in "
-            "batches, and say which are not; or not (the default).",
+            help="Count half the price for questions that sabm run --batch sends in batches "
+            "(default: off).",
         ),
     ] = False,
     isolation: FileMindOptions,

@@ -51,22 +51,21 @@ def describe_(
         list[int] | None,
         typer.Option(
             "--run",
-            help="Only this run of a recording; may be repeated. Those of its latest command by "
-            "default.",
+            help="Only this run of a recording (default: those of its latest command). Repeatable.",
         ),
     ] = None,
     scenario: ScenarioFile = None,
     no_prompts: Annotated[
-        bool, typer.Option("--no-prompts", help="Leave out the texts of prompts.")
+        bool, typer.Option("--no-prompts", help="Leave out the prompts.")
     ] = False,
     rewordings: Annotated[
-        bool, typer.Option("--rewordings", help="Show the texts of the variants of prompts, too.")
+        bool, typer.Option("--rewordings", help="Add the variants of prompts.")
     ] = False,
     checklist: Annotated[
         bool,
         typer.Option(
             "--checklist",
-            help="Instead, the reporting checklist GUIDE-LLM, filled as far as the runs know it.",
+            help="Write the reporting checklist GUIDE-LLM instead, filled from the runs.",
         ),
     ] = False,
     form: Annotated[

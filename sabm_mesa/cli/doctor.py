@@ -43,15 +43,15 @@ def doctor(
     ] = 4,
     base_url: BaseURL = None,
     model: Annotated[
-        str | None, typer.Option(help="The model that is asked; by default one the server has.")
+        str | None, typer.Option(help="The model to ask (default: one that the server lists).")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds an answer may take.")] = 120.0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until a request fails.")] = 120.0,
     minds: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Ask each of these language models a few small questions instead, and tell its "
-            "dialect: llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, gguf:FILE; several with "
+            help="Ask these language models a few small questions and show which parameters they "
+            "take: llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, gguf:FILE; several with "
             "their numbers.",
         ),
     ] = None,

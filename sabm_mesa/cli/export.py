@@ -26,16 +26,16 @@ def export(
     to: Annotated[Kind, typer.Option(help="Format of the files.")] = Kind.CSV,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the files; by default export, beside the recording."),
+        typer.Option(help="Folder for the files (default: export, beside the recording)."),
     ] = None,
     messages: Annotated[
-        bool, typer.Option("--messages", help="Add to each ask the prompt that was sent.")
+        bool, typer.Option("--messages", help="Add the prompt to each question.")
     ] = False,
     raw: Annotated[
         bool,
         typer.Option(
             "--raw",
-            help="Keep texts in CSV as they are, also those that a spreadsheet would compute.",
+            help="Do not escape texts that a spreadsheet would read as formulas.",
         ),
     ] = False,
     as_json: AsJson = False,

@@ -26,39 +26,39 @@ def fit(
     *,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A behavioural model; may be repeated. All that apply by default."),
+        typer.Option(help="A behavioural model (default: all that apply). Repeatable."),
     ] = None,
     mind: Annotated[
-        str, typer.Option(help="Only agents with this mind, as the column mind names it.")
+        str, typer.Option(help="Only agents with this mind, as in the column mind.")
     ] = "",
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="Only the first rounds, so many.")
+        int | None, typer.Option(min=1, help="Only the first n rounds.")
     ] = None,
     agents: Annotated[
-        bool, typer.Option("--agents", help="Fit each agent, too (slow with many agents).")
+        bool, typer.Option("--agents", help="Also fit each agent (slow with many agents).")
     ] = False,
     bootstrap: Annotated[
-        int, typer.Option(min=0, max=10_000, help="Samples of the bootstrap; 0 for none.")
+        int, typer.Option(min=0, max=10_000, help="Number of bootstrap samples; 0 for none.")
     ] = 200,
     confusion: Annotated[
         int,
         typer.Option(
             min=0, max=10_000,
-            help="Data sets drawn from each model for the confusion matrix; 0 for none.",
+            help="Data sets simulated from each model for the confusion matrix; 0 for none.",
         ),
     ] = 10,
     absolute: Annotated[
         int,
         typer.Option(
             min=0, max=10_000,
-            help="Data sets drawn from the selected model to test whether it describes the "
-            "decisions at all, 39 or more; 0 for none.",
+            help="Data sets simulated from the selected model for the test of its fit: 39 or "
+            "more; 0 for none.",
         ),
     ] = 99,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all of these.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of bootstrap and simulations.")] = 0,
     scenario: ScenarioFile = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the files; by default fit, beside it.")
+        Path | None, typer.Option(help="Folder for the files (default: fit, beside the recording).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip

@@ -19,23 +19,24 @@ def humans(
         str,
         typer.Option(
             metavar="DATA",
-            help="A published data set, such as nagel-1995, or a CSV file of your own, FILE.csv.",
+            help="A published data set, such as nagel-1995, or your own CSV file.",
         ),
     ],
     codebook: Annotated[
         Path | None,
         typer.Option(
-            help="What the columns of the CSV file are (TOML); by default the file beside it with "
-            "the ending .toml."
+            help="The meaning of the columns of the CSV file (default: the TOML file of the same "
+            "name beside it)."
         ),
     ] = None,
     run: Annotated[
         list[int] | None,
-        typer.Option("--run", help="Only this run; may be repeated. All finished by default."),
+        typer.Option("--run", help="Only this run (default: all finished). Repeatable."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of permutations and resamples.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the files; by default humans, beside it.")
+        Path | None,
+        typer.Option(help="Folder for the files (default: humans, beside the recording)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

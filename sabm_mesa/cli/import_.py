@@ -14,13 +14,14 @@ from sabm_mesa.cli.options import AsJson, Settings, complete_scenarios, paramete
 @app.command("import")
 def import_(
     data: Annotated[
-        Path, typer.Argument(help="The table: CSV, one row a decision, or one a round of several.")
+        Path,
+        typer.Argument(help="The table: CSV, one row per decision, or per round of n players."),
     ],
     *,
     scenario: Annotated[
         str,
         typer.Option(
-            help="The scenario whose decisions they are, or a file: FILE.py, FILE.py:CLASS.",
+            help="The scenario of the decisions, or a file: FILE.py, FILE.py:CLASS.",
             autocompletion=complete_scenarios,
         ),
     ],
@@ -29,26 +30,26 @@ def import_(
         typer.Option(
             "--map", metavar="FIELD=COLUMN",
             help="The column of run, round, player, decision, mind, or of another question. "
-            "Columns joined by + are one; columns separated by | are as many players of a row. "
-            "May be repeated; a field is its own column by default.",
+            "A+B joins columns; A|B gives one player per column. Default: the column of the "
+            "same name. Repeatable.",
         ),
     ] = None,
     value: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TEXT=VALUE",
-            help="The scenario's value of what stands in the column of decisions, such as "
-            "J=cooperate; may be repeated.",
+            help="The decision that a value of the table stands for, such as J=cooperate. "
+            "Repeatable.",
         ),
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=TEXT", help="Only rows with it; may be repeated."),
+        typer.Option(metavar="COLUMN=TEXT", help="Only rows with this text. Repeatable."),
     ] = None,
     set_: Settings = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The recording; by default that of the same name beside the table."),
+        typer.Option(help="The recording (default: beside the table, with its name)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip

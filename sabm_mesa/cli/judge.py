@@ -31,8 +31,8 @@ Judges = Annotated[
     str | None,
     typer.Option(
         "--minds",
-        help="A language model that codes too: llm:MODEL, llm:MODEL@URL, gguf:FILE; none by "
-        "default.",
+        help="A second coder, a language model: llm:MODEL, llm:MODEL@URL, gguf:FILE "
+        "(default: none).",
     ),
 ]
 JUDGE_SETTINGS = (
@@ -44,8 +44,8 @@ Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="NAME=VALUE",
-        help=f"Set a parameter of the language model: {', '.join(JUDGE_SETTINGS)}; may be "
-        "repeated.",
+        help=f"Set a parameter of the language model: {', '.join(JUDGE_SETTINGS)}. "
+        "Repeatable.",
     ),
 ]  # fmt: skip
 
@@ -58,7 +58,8 @@ def judge(
     minds: Judges = None,
     set_: Settings = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the files; by default judge, beside it.")
+        Path | None,
+        typer.Option(help="Folder for the files (default: judge, beside the recording)."),
     ] = None,
     llm: LLMOptions,
     isolation: FileMindOptions,

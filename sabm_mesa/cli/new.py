@@ -17,9 +17,9 @@ def new(
         str,
         typer.Argument(metavar="NAME", help="Name of the scenario, such as my_scenario."),
     ],
-    into: Annotated[Path, typer.Option(help="Where its folder is made.")] = Path(),
+    into: Annotated[Path, typer.Option(help="Folder in which to create it.")] = Path(),
 ) -> None:
-    """Write a small scenario of your own that works, as a package to start from."""
+    """Write a small scenario that works, as a package to start from."""
     from sabm_mesa.scaffold import new_scenario
 
     folder = new_scenario(name, into)

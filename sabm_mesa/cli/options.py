@@ -39,6 +39,10 @@ FILES = {"fitted:": ".json", "gguf:": ".gguf", "py:": ".py"}
 """Kinds of minds that are in files, and how the names of these end."""
 
 
+LLM_PANEL = "Options of language models"
+FILE_PANEL = "Options of minds from files"
+FIGURE_PANEL = "Options of figures"
+"""The sections of the help that hold these options."""
 MOST_RUNS = 1_000_000
 """Runs of one command at most, of each combination or condition."""
 HOST, PORT = "127.0.0.1", 8765
@@ -83,7 +87,7 @@ ScenarioName = Annotated[
     str,
     typer.Argument(
         metavar="SCENARIO",
-        help="Name of the scenario, such as kbc, or a file of your own: FILE.py, FILE.py:CLASS.",
+        help="Name of the scenario, such as kbc, or your own file: FILE.py, FILE.py:CLASS.",
         autocompletion=complete_scenarios,
     ),
 ]
@@ -95,7 +99,7 @@ ScenarioFile = Annotated[
     typer.Option(
         "--scenario",
         metavar="FILE.py",
-        help="The file of a scenario of your own that was recorded: FILE.py, FILE.py:CLASS.",
+        help="The file of your own scenario that was recorded: FILE.py, FILE.py:CLASS.",
     ),
 ]
 FirstSeed = Annotated[
@@ -106,51 +110,57 @@ MindsByCondition = Annotated[
     typer.Option(
         "--minds",
         metavar="[CONDITION=]SPEC",
-        help="Who decides, in all conditions or in one; may be repeated. classical by default.",
+        help="Who decides, in all conditions or in one (default: classical). Repeatable.",
     ),
 ]
 RunsOn = Annotated[
     str,
     typer.Option(
         metavar="here|processes|ray",
-        help="Where runs are played: in this process, on several, or on Ray. They share one limit "
-        "of requests and one budget.",
+        help="Where runs are played: in this process, in several, or on Ray. All share one budget "
+        "and one limit of requests.",
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option(min=1, help="Processes; as many as there are cores by default.")
+    int | None, typer.Option(min=1, help="Number of processes (default: one per core).")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Minds = Annotated[
     list[str] | None,
     typer.Option(
         "--minds",
-        help="Who decides: classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, "
-        "llm:MODEL@NAME, local, gguf:FILE, py:FILE, fitted:FILE; several with their numbers: "
-        "'llm:a=5,fixed:0=1'. Where there are several classes of agents once for each: "
-        "CLASS/llm:a. classical by "
-        "default.",
+        help="Who decides (default: classical). A rule: classical, classical:NAME, fixed:VALUE, "
+        "fitted:FILE. A language model: llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, "
+        "gguf:FILE. Your Python file: py:FILE. A mixture with numbers of agents: "
+        "'llm:a=5,fixed:0=1'. For one class of agents: CLASS/llm:a.",
         autocompletion=complete_minds,
     ),
 ]
-Condition = Annotated[
-    str | None, typer.Option(help="Named setting of the prompts; baseline by default.")
-]
+Condition = Annotated[str | None, typer.Option(help="Name of the condition (default: baseline).")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter; may be repeated."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Set a parameter of the scenario. Repeatable."
+    ),
 ]
-Rounds = Annotated[int | None, typer.Option(help="Rounds of a run.")]
+Rounds = Annotated[int | None, typer.Option(help="Number of rounds.")]
 Prompts = Annotated[Path | None, typer.Option(help="Your own prompt file (TOML).")]
-Prices = Annotated[Path | None, typer.Option(help="Your own price file (TOML).")]
+Prices = Annotated[
+    Path | None, typer.Option(help="Your own prices (TOML file).", rich_help_panel=LLM_PANEL)
+]
 BaseURL = Annotated[
-    str | None, typer.Option(help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1.")
+    str | None,
+    typer.Option(
+        help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1.",
+        rich_help_panel=LLM_PANEL,
+    ),
 ]
 EndpointsFile = Annotated[
     Path | None,
     typer.Option(
         "--endpoints",
-        help="Your file of endpoints (TOML), for minds llm:MODEL@NAME and their keys.",
+        help="Your file of endpoints and their keys (TOML), for minds llm:MODEL@NAME.",
+        rich_help_panel=LLM_PANEL,
     ),
 ]
 
@@ -201,37 +211,51 @@ class LLMOptions:
     base_url: BaseURL = None
     endpoints: EndpointsFile = None
     max_concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Requests under way at once at most.")
+        int | None,
+        typer.Option(
+            min=1, help="Maximum number of simultaneous requests.", rich_help_panel=LLM_PANEL
+        ),
     ] = None
     timeout: Annotated[
-        float | None, typer.Option(min=0.1, help="Seconds a request may take; 120 by default.")
+        float | None,
+        typer.Option(
+            min=0.1, help="Seconds until a request fails (default: 120).", rich_help_panel=LLM_PANEL
+        ),
     ] = None
     share_requests: Annotated[
         bool | None,
         typer.Option(
             "--share-requests/--no-share-requests",
-            help="Send identical questions of a simultaneous phase as one request for so many "
-            "answers, or not (the default).",
+            help="Ask identical questions of a phase once, with n answers (default: off).",
+            rich_help_panel=LLM_PANEL,
         ),
     ] = None
     batch: Annotated[
         bool | None,
         typer.Option(
             "--batch/--no-batch",
-            help="Send the questions of simultaneous phases of all runs in batches: half the "
-            "price, and up to a day's wait for each; or not (the default).",
+            help="Send questions by the provider's batch interface, at half the price: each phase "
+            "takes up to a day (default: off).",
+            rich_help_panel=LLM_PANEL,
         ),
     ] = None
     budget_usd: Annotated[
         float | None,
-        typer.Option(min=0, max=MOST, help="Stop before more dollars than this are spent."),
+        typer.Option(
+            min=0, max=MOST, help="Stop before the cost exceeds this.", rich_help_panel=LLM_PANEL
+        ),
     ] = None
     max_asks: Annotated[
         int | None,
-        typer.Option(min=0, help="Stop before more requests than this are answered."),
+        typer.Option(
+            min=0, help="Stop before more requests are answered.", rich_help_panel=LLM_PANEL
+        ),
     ] = None
     max_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Stop before more tokens than this are used in all.")
+        int | None,
+        typer.Option(
+            min=0, help="Stop before more tokens are used in all.", rich_help_panel=LLM_PANEL
+        ),
     ] = None
     prices: Prices = None
 
@@ -281,15 +305,17 @@ class FileMindOptions:
         bool | None,
         typer.Option(
             "--isolate/--no-isolate",
-            help="Demand that minds from files are isolated by bubblewrap, or isolate them by "
-            "nothing; by default by what there is.",
+            help="Run minds from files in a sandbox (bubblewrap) or fail; run them without a "
+            "sandbox (default: sandbox if installed).",
+            rich_help_panel=FILE_PANEL,
         ),
     ] = None
     pass_env: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A variable of the environment that minds from files get; may be repeated.",
+            help="Environment variable that minds from files may read. Repeatable.",
+            rich_help_panel=FILE_PANEL,
         ),
     ] = None
 
@@ -297,8 +323,9 @@ class FileMindOptions:
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="A file whose minds are paid for: they have 120 s for an answer, which is asked "
-            "for once and never again; may be repeated.",
+            help="A file whose answers cost money: each question is asked once and may take 120 "
+            "s. Repeatable.",
+            rich_help_panel=FILE_PANEL,
         ),
     ] = None
 
@@ -330,15 +357,25 @@ class FigureOptions:
     """
 
     figures: Annotated[
-        str, typer.Option(metavar="FORMATS", help="Formats of the figures: png, pdf, svg.")
+        str,
+        typer.Option(
+            metavar="FORMATS",
+            help="Formats of the figures: png, pdf, svg.",
+            rich_help_panel=FIGURE_PANEL,
+        ),
     ] = "png"
     dpi: Annotated[
-        int, typer.Option(min=50, max=1200, help="Dots per inch of the figures in PNG.")
+        int,
+        typer.Option(
+            min=50, max=1200, help="Dots per inch of PNG figures.", rich_help_panel=FIGURE_PANEL
+        ),
     ] = 160
     title: Annotated[
         bool,
         typer.Option(
-            "--title/--no-title", help="Draw title and subtitle into the figures, or not."
+            "--title/--no-title",
+            help="Draw the title into the figures.",
+            rich_help_panel=FIGURE_PANEL,
         ),
     ] = True
 

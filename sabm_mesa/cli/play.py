@@ -31,25 +31,28 @@ def play(
         typer.Option(
             "--as",
             metavar="CLASS",
-            help="Where there are several classes of agents the one that you belong to; the first "
-            "by default.",
+            help="Your class of agents, if there are several (default: the first).",
         ),
     ] = "",
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed; drawn by default.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed (default: random).")] = None,
     base_url: BaseURL = None,
     endpoints: EndpointsFile = None,
     isolation: FileMindOptions,
     time_limit: Annotated[
-        float | None, typer.Option(min=0.1, help="Seconds until a question is given up; no limit.")
+        float | None,
+        typer.Option(min=0.1, help="Seconds to answer a question (default: no limit)."),
     ] = None,
     seats: Annotated[
         int | None,
-        typer.Option(min=1, help="Seats for programs, over HTTP; none is in the terminal."),
+        typer.Option(
+            min=1,
+            help="Open this number of seats for programs, over HTTP, and none in the terminal.",
+        ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address at which the seats of --seats are.")] = HOST,
+    host: Annotated[str, typer.Option(help="Address of the seats of --seats.")] = HOST,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of these seats.")] = PORT,
 ) -> None:
-    """Take one seat of a scenario yourself, here in the terminal; --minds decide for the others.
+    """Take one seat of a scenario in the terminal; --minds decide for the others.
 
     With --seats, programs take them over HTTP.
     """

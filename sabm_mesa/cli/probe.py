@@ -29,11 +29,11 @@ def probe(
         typer.Option(
             "--minds",
             metavar="SPEC",
-            help="A mind to be probed: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
-            "classical:reciter, py:FILE; may be repeated.",
+            help="A mind to probe: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
+            "classical:reciter, py:FILE. Repeatable.",
         ),
     ],
-    games: Annotated[int, typer.Option(min=20, max=1000, help="Games for each mind.")] = 30,
+    games: Annotated[int, typer.Option(min=20, max=1000, help="Number of games per mind.")] = 30,
     seed: FirstSeed = 1,
     out: Annotated[Path, typer.Option(help="Folder for the recording and the report.")] = Path(
         "out/probe"
@@ -41,7 +41,7 @@ def probe(
     llm: LLMOptions,
     isolation: FileMindOptions,
     cost: Annotated[
-        bool, typer.Option("--cost", help="Estimate what it costs; nothing is sent or run.")
+        bool, typer.Option("--cost", help="Estimate the cost; send and run nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -25,12 +25,12 @@ def register(
     *,
     name: Annotated[
         str,
-        typer.Argument(metavar="EXPERIMENT", help="An experiment, or the TOML file of your own."),
+        typer.Argument(metavar="EXPERIMENT", help="An experiment, or your own TOML file."),
     ],
     claim: Annotated[
-        int | None, typer.Option(help="Number of the primary claim, where there are several.")
+        int | None, typer.Option(help="Number of the primary claim, if there are several.")
     ] = None,
-    scale: Annotated[str, typer.Option(help="quick, or paper.")] = "quick",
+    scale: Annotated[str, typer.Option(help="quick or paper.")] = "quick",
     minds: MindsByCondition = None,
     eligible: Annotated[
         list[str] | None,
@@ -38,50 +38,50 @@ def register(
             "--eligible",
             metavar="RULE",
             help='Language models that may decide, also future ones: "gpt-6*", or "provider=openai '
-            'since=2026-10-01"; may be repeated. Those of --minds, at their providers, by default.',
+            'since=2026-10-01" (default: those of --minds). Repeatable.',
         ),
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST_RUNS, help="Runs a condition; those of the scale by default."),
+        typer.Option(min=1, max=MOST_RUNS, help="Runs per condition (default: as the scale says)."),
     ] = None,
     pilot: Annotated[
         Path | None,
-        typer.Option(help="Folder of earlier runs, from which the number of runs is computed."),
+        typer.Option(help="Folder of earlier runs; they determine the number of runs."),
     ] = None,
     effect: Annotated[
         float | None,
         typer.Option(
-            help="Smallest effect that counts, in standard deviations, from which the number of "
-            "runs is computed."
+            help="Smallest relevant effect, in standard deviations; it determines the number of "
+            "runs."
         ),
     ] = None,
     power: Annotated[
-        float, typer.Option(min=0.01, max=0.99, help="Power for --pilot and --effect.")
+        float, typer.Option(min=0.01, max=0.99, help="Power for --pilot or --effect.")
     ] = 0.8,
     seed: FirstSeed = 1,
     max_invalid: Annotated[
         float | None,
         typer.Option(
-            help="Share of questions without a usable answer above which a run is left out of the "
-            "primary test."
+            help="Exclude a run from the primary test if a larger share of its questions has no "
+            "usable answer."
         ),
     ] = None,
     anchors: Annotated[
         bool,
         typer.Option(
             "--anchors",
-            help="Ask each language model 20 fixed questions now, and register the answers, so "
-            "that later runs notice a model that changed.",
+            help="Ask each language model 20 fixed questions now. Later runs compare the answers "
+            "and report a model that changed.",
         ),
     ] = False,
     note: Annotated[
         list[str] | None,
-        typer.Option(help="More that is decided now, in a sentence; may be repeated."),
+        typer.Option(help="Another decision, in one sentence. Repeatable."),
     ] = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder in which the experiment has a folder of its own.")
-    ] = Path("out/reproduce"),
+    out: Annotated[Path, typer.Option(help="Parent folder of the experiment's folder.")] = Path(
+        "out/reproduce"
+    ),
     llm: LLMOptions,
     as_json: AsJson = False,
 ) -> None:

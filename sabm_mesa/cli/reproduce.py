@@ -42,39 +42,39 @@ def reproduce(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="Experiments, or TOML files with one of your own; see --list."
+            metavar="[NAME]...", help="Experiments (see --list), or your own TOML files."
         ),
     ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="List the experiments with their cost class.")
     ] = False,
-    all_: Annotated[bool, typer.Option("--all", help="Run every experiment of the list.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Run all experiments.")] = False,
     scale: Annotated[
         str | None,
         typer.Option(
-            help="quick (the default), or paper: the size of the published experiment; that of "
-            "the registration where there is one."
+            help="quick, or paper: the size of the published experiment (default: as registered, "
+            "else quick)."
         ),
     ] = None,
     minds: MindsByCondition = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST_RUNS, help="Runs a condition; those of the scale by default."),
+        typer.Option(min=1, max=MOST_RUNS, help="Runs per condition (default: as the scale says)."),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="Seed of the first run; 1 by default; run i has this plus i."),
+        typer.Option(min=0, help="Seed S of the first run (default: 1); run i has the seed S + i."),
     ] = None,
     registered: Annotated[
         Path | None,
         typer.Option(
-            help="The registration of the experiment (sabm register); one in its folder is found "
-            "by itself."
+            help="The registration of the experiment, by sabm register (default: the one in its "
+            "folder)."
         ),
     ] = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder in which each experiment gets a folder of its own.")
-    ] = Path("out/reproduce"),
+    out: Annotated[Path, typer.Option(help="Parent folder of the experiments' folders.")] = Path(
+        "out/reproduce"
+    ),
     llm: LLMOptions,
     isolation: FileMindOptions,
     drawing: FigureOptions,
@@ -82,13 +82,13 @@ def reproduce(
         bool,
         typer.Option(
             "--anchors",
-            help="Ask each language model 20 fixed questions in the same recording, so that one "
-            "that changed is noticed (sabm anchors); a registration with anchors asks them anyway.",
+            help="Ask each language model 20 fixed questions too, to notice one that changed (see "
+            "sabm anchors).",
         ),
     ] = False,
     cost: Annotated[
         bool,
-        typer.Option("--cost", help="Estimate what the missing runs cost; nothing is sent or run."),
+        typer.Option("--cost", help="Estimate the cost of the missing runs; send and run nothing."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -36,9 +36,8 @@ OnlyRuns = Annotated[
     list[int] | None,
     typer.Option(
         "--run",
-        help="Only this run; may be repeated. Without it: replay and reread take all runs, fork "
-        "those of the latest command, resume those of the latest one that is not finished, if "
-        "there is any.",
+        help="Only this run. Repeatable. Default: all runs for replay and reread, those of the "
+        "latest command for fork, those of the latest unfinished command for resume.",
     ),
 ]
 
@@ -49,7 +48,8 @@ def replay(
     run: OnlyRuns = None,
     scenario: ScenarioFile = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for tables, plots and summary; none by default.")
+        Path | None,
+        typer.Option(help="Folder for tables, plots and summary (default: not written)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -144,9 +144,7 @@ def resume(
     drawing: FigureOptions,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder for tables, plots and summary; that of the recording by default."
-        ),
+        typer.Option(help="Folder for tables, plots and summary (default: that of the recording)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -223,13 +221,13 @@ def fork(
     set_: Settings = None,
     minds: Annotated[
         list[str] | None,
-        typer.Option(help="Who decides from then on; as before by default."),
+        typer.Option(help="Who decides from this round on (default: as before)."),
     ] = None,
     condition: Annotated[
-        str | None, typer.Option(help="Condition from then on; as before by default.")
+        str | None, typer.Option(help="Condition from this round on (default: as before).")
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="Rounds in all, from 0; as before by default.")
+        int | None, typer.Option(help="Total number of rounds (default: as before).")
     ] = None,
     prompts: Prompts = None,
     llm: LLMOptions,

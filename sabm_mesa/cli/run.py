@@ -42,7 +42,7 @@ def run(
         int, typer.Option(min=1, max=MOST_RUNS, help="Number of runs; run i has the seed S + i.")
     ] = 1,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed S of the first run; drawn by default.")
+        int | None, typer.Option(min=0, help="Seed S of the first run (default: random).")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for recording, tables and plots.")] = Path(
         "out"
@@ -51,7 +51,7 @@ def run(
     isolation: FileMindOptions,
     drawing: FigureOptions,
     animate: Annotated[
-        Movie | None, typer.Option(help="Draw the first run as an animation too.")
+        Movie | None, typer.Option(help="Also draw the first run as an animation.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -36,25 +36,23 @@ def screen(
         typer.Option(
             "--minds",
             metavar="SPEC",
-            help="A mind to be tested: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
-            "fixed:VALUE, py:FILE; may be repeated.",
+            help="A mind to test: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
+            "fixed:VALUE, py:FILE. Repeatable.",
         ),
     ],
     tests: Annotated[
         str,
         typer.Option(
             metavar="SET",
-            help="play: a short game of each scenario that has one; or the set of tests of one "
-            "scenario, by its name. A name that there is none of lists them.",
+            help="play: a short game of each scenario; or the tests of one scenario, by its name. "
+            "An unknown name lists them.",
         ),
     ] = "play",
     problems: Annotated[
         int | None,
-        typer.Option(min=1, help="Problems of each kind; as published by default."),
+        typer.Option(min=1, help="Problems of each kind (default: as published)."),
     ] = None,
-    runs: Annotated[
-        int, typer.Option(min=1, max=MOST_RUNS, help="Runs of each test and mind.")
-    ] = 1,
+    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs per test and mind.")] = 1,
     seed: FirstSeed = 1,
     out: Annotated[Path, typer.Option(help="Folder for the recordings and the report.")] = Path(
         "out/screening"

@@ -43,32 +43,31 @@ def sweep(
         list[str] | None,
         typer.Option(
             metavar="NAME=A,B,…",
-            help="Vary a parameter; may be repeated for a grid. Values with commas of their own: "
-            "NAME=[…], a list in JSON.",
+            help="Vary a parameter; repeat it for a grid. Values that contain commas: NAME=[…], "
+            "a JSON list.",
         ),
     ] = None,
     minds: Annotated[
         list[str] | None,
-        typer.Option("--minds", help="Who decides; repeated: to be varied. classical by default."),
+        typer.Option("--minds", help="Who decides (default: classical). Repeat it to vary minds."),
     ] = None,
     setting: SettingOptions,
-    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs of each combination.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs per combination.")] = 1,
     seed: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Seed S of the first run of each combination; its run i has the seed S + i. All "
-            "combinations have the same seeds.",
+            help="Seed S of the first run; run i has the seed S + i, in each combination.",
         ),
     ] = 1,
     on: RunsOn = "here",
     workers: Workers = None,
     address: Annotated[
         str | None,
-        typer.Option(help="A Ray cluster: HOST:PORT, or auto; by default Ray is started here."),
+        typer.Option(help="A Ray cluster: HOST:PORT or auto (default: start Ray here)."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the sweep; out/sweep-SCENARIO by default.")
+        Path | None, typer.Option(help="Folder of the sweep (default: out/sweep-SCENARIO).")
     ] = None,
     llm: LLMOptions,
     isolation: FileMindOptions,

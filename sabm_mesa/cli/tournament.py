@@ -42,30 +42,31 @@ def tournament(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILES…", help="Minds: FILE.py, FILE.py:NAME, or any spec, such as llm:MODEL."
+            metavar="FILES…",
+            help="Minds: FILE.py, FILE.py:NAME, or another spec such as llm:MODEL.",
         ),
     ],
     *,
     against: Annotated[
         list[str] | None,
-        typer.Option(help="A mind that plays too, such as classical; may be repeated."),
+        typer.Option(help="Another player, such as classical. Repeatable."),
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs of each seating.")] = 10,
+    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs per seating.")] = 10,
     seed: FirstSeed = 1,
     form: Annotated[
         str | None,
         typer.Option(
             "--format",
             metavar="pairs|population",
-            help="Everybody meets everybody, or all play together; by default as is usual in the "
-            "scenario.",
+            help="Play in pairs (round-robin), or all together (default: as usual in the "
+            "scenario).",
         ),
     ] = None,
     setting: SettingOptions,
     on: RunsOn = "here",
     workers: Workers = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder; out/tournament-SCENARIO by default.")
+        Path | None, typer.Option(help="Folder (default: out/tournament-SCENARIO).")
     ] = None,
     llm: LLMOptions,
     isolation: FileMindOptions,

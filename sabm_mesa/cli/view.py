@@ -34,13 +34,13 @@ def view(
     ] = None,
     *,
     host: Annotated[
-        str, typer.Option(help="Address to listen at; others can reach it unless it is loopback.")
+        str, typer.Option(help="Address to listen on; 0.0.0.0 opens it to the network.")
     ] = HOST,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen at.")] = PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = PORT,
     base_url: BaseURL = None,
     endpoints: EndpointsFile = None,
     isolation: FileMindOptions,
-    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+    browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
 ) -> None:
     """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
     from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE, URL_VARIABLE, check_url, read_endpoints

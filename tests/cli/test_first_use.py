@@ -95,6 +95,18 @@ def test_the_help_lists_each_command_in_one_group_and_one_line(sabm: Sabm) -> No
     assert max(map(len, groups.splitlines())) <= 80
 
 
+def test_the_help_of_a_command_has_a_section_for_options_of_language_models(sabm: Sabm) -> None:
+    lines = sabm("run", "--help").out.splitlines()
+    start = lines.index("Options of language models:")
+    section = lines[start + 1 : lines.index("", start)]
+    options = [line.split()[0] for line in section if line.startswith("  --")]
+
+    assert options[0] == "--base-url"
+    assert {"--budget-usd", "--prices", "--share-requests"} <= set(options)
+    assert "--minds" not in options
+    assert max(map(len, lines)) <= 80
+
+
 def test_a_command_that_is_mistyped_is_guessed(sabm: Sabm) -> None:
     outcome = sabm("rnu", "kbc")
 
