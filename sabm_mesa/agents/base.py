@@ -13,7 +13,6 @@ import numpy as np
 
 from sabm_mesa.core.answers import AnswerSpec, Decision, Format, Rung
 from sabm_mesa.core.asks import SCENARIO, Ask, Key, Observation
-from sabm_mesa.core.frozen import new_tuple
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
@@ -202,10 +201,9 @@ class SmartAgent(mesa.Agent):
         if paid := mind.paid:
             model.recorder.check_paid(mind.spec)
         call = asked.count(phase) if asked else 0
-        key = new_tuple(Key, (self._round, phase, self.unique_id, call))
+        key = Key(self._round, phase, self.unique_id, call)
         self._asked = _with(asked, phase)
         answer_format = mind.answer_format or model.answer_format
-        # By their places: with names, Python would make a dictionary of them for each question.
         ask = kind(
             name, observation, spec, key, model.book, answer_format, self,
             paid, self.turn, model.reading, self.scenario_prompt,

@@ -33,7 +33,6 @@ from sabm_mesa.core.answers import (
     Text,
     shorten,
 )
-from sabm_mesa.core.frozen import new_tuple
 from sabm_mesa.core.mentions import normalise
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
@@ -434,7 +433,7 @@ class Ask:
         if ended == FAILED:
             raise InvalidAnswer("failed", problem=answer)
         if not isinstance(answer, str):
-            return new_tuple(Reading, (self.spec.check(answer), "", "exact"))
+            return Reading(self.spec.check(answer), "", "exact")
         cut_off, empty = ended == BY_LENGTH, not answer.strip()
         if empty and ended == BY_FILTER:
             raise InvalidAnswer("refused")

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from sabm_mesa.core.frozen import maker
-
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -35,7 +33,6 @@ class Message:
     stage: int = 0
 
 
-make_message = maker(Message)
 _round = attrgetter("round")
 _order = attrgetter("round", "stage", "position")
 

@@ -17,8 +17,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from sabm_mesa.core.frozen import new_tuple
-
 # Qwen, DeepSeek, GLM and most others write <think>; Gemini <thought>; Claude, when it is asked to,
 # <thinking>; Seed <seed:think>; Magistral [THINK]; Kimi ◁think▷; Cohere <|START_THINKING|>.
 _NAME = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reasoning)"
@@ -82,7 +80,7 @@ def split_thoughts(text: str) -> Split:
         text: the text of a mind.
     """
     if not _may_hold_marks(text) or _MARK.search(text) is None:
-        return new_tuple(Split, (text, ""))
+        return Split(text, "")
     answer, thoughts = text, []
     while _MARK.search(answer):  # taking one out may bring the halves of another together
         answer, thought = _split_once(answer)

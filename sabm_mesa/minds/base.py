@@ -27,7 +27,6 @@ from sabm_mesa.core.answers import (
     replace_surrogates,
 )
 from sabm_mesa.core.asks import Ask, Attempt, Key, SentNotes
-from sabm_mesa.core.frozen import new_tuple
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
 from sabm_mesa.core.usage import Usage
@@ -298,7 +297,7 @@ def _answered(
         reason = ask.book.reason(problem)
     by = reply.by
     final = reading is not None or number + 1 == model.max_attempts or reply.final
-    attempt = new_tuple(Attempt, (ask, number, by or mind.spec, reply, reading, reason, final))
+    attempt = Attempt(ask, number, by or mind.spec, reply, reading, reason, final)
     model.usage.add_reply(reply, ask.key.agent)
     if reading is not None:
         model.usage.broken_rules += ask.spec.broken_rules(reading.value)
@@ -309,7 +308,7 @@ def _answered(
         ask.ask_again(str(reply.answer), reason, last=last, extract=extract)
         return None, reply.stopped, written
     value, reasoning, _ = reading or NOTHING_READ
-    decision = new_tuple(Decision, (value, reasoning, reason, number + 1, by))
+    decision = Decision(value, reasoning, reason, number + 1, by)
     return decision, reply.stopped, written
 
 

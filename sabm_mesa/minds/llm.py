@@ -10,14 +10,12 @@ from annotated_types import Ge, Le
 
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.parameters import check_fields
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.endpoints import check_extra_body
 from sabm_mesa.minds.base import Mind
 
-_new_request = maker(Request)
 Temperature = Annotated[float, Ge(0)] | None
 MaxTokens = Annotated[int, Ge(1)] | None
 TopP = Annotated[float, Ge(0), Le(1)] | None
@@ -138,7 +136,7 @@ class LLMMind(Mind):
         at_once = together and not key.call and not ask.rejected
         given = (self.settings.max_tokens, ask.most_tokens)
         limits = [limit for limit in given if limit is not None]
-        return _new_request(
+        return Request(
             model=self.model,
             messages=ask.chat(),
             temperature=self.settings.temperature,

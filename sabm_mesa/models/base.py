@@ -27,7 +27,7 @@ from sabm_mesa.analysis.pictures import ModelPicture
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import DEFAULT_FORMAT, Format, OptionOrder, Rung
 from sabm_mesa.core.jsonable import json_roundtrip
-from sabm_mesa.core.messages import Conversation, Message, make_message
+from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.parameters import bind, check_int, checking, whole_signature
 from sabm_mesa.core.prompts import NO_PERSONA, PersonaFormat, PromptBook, SpeakerOrder, book_of_run
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
@@ -626,7 +626,7 @@ class SmartModel(mesa.Model):
             return None
         name = str(getattr(sender, "name", ""))
         place = self.current_turn, self._stage
-        message = make_message(self.round, sender.unique_id, text, hearers, name, *place)
+        message = Message(self.round, sender.unique_id, text, hearers, name, *place)
         self.spoken.add(message)
         return message
 

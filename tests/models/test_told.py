@@ -20,7 +20,6 @@ import pytest
 
 from sabm_mesa import SmartModel
 from sabm_mesa.core.asks import Ask, Observation
-from sabm_mesa.core.past import Past
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind, Mind
 from sabm_mesa.models.commons.agents import CommonsView
@@ -86,8 +85,6 @@ RUNS: dict[str, list[dict[str, Any]]] = {
 
 def noting(value: Any, path: Path, reads: set[Path]) -> Any:
     """The same value, noting the path of each field that is read from it or from its parts."""
-    if isinstance(value, Past):
-        value = tuple(value)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         if any(map(_has_fields, value)):
             return tuple(noting(each, (*path, EACH), reads) for each in value)
@@ -167,8 +164,6 @@ def moved(value: Any, by: int) -> Any:
         return f"{value} indeed {by}"
     if isinstance(value, date):
         return value + timedelta(by)
-    if isinstance(value, Past):
-        value = tuple(value)
     if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
         if all(isinstance(each, int | float) for each in value):
             return type(value)(each + by for each in value)

@@ -10,7 +10,6 @@ import pytest
 from pettingzoo.test import parallel_api_test
 
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.core.past import Past
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models.registry import SCENARIOS
 from sabm_mesa.runs.environment import Coding, PolicyMind, ScenarioEnv, numbers_in
@@ -89,7 +88,7 @@ def test_a_round_until_the_way_out_costs_one() -> None:
 
 
 def test_a_policy_sees_how_much_was_played_and_what_came_last() -> None:
-    assert numbers_in(Past([1.0, 3.0]), "plays") == {"plays.n": 2.0, "plays.last": 3.0}
+    assert numbers_in((1.0, 3.0), "plays") == {"plays.n": 2.0, "plays.last": 3.0}
 
 
 def test_a_policy_plays_as_a_mind() -> None:

@@ -16,7 +16,6 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, SmartModel
 from sabm_mesa.core.answers import Choice, Number
 from sabm_mesa.core.fields import Fields
-from sabm_mesa.core.past import Past
 from sabm_mesa.errors import RunError
 from sabm_mesa.minds.human import LONGEST
 from sabm_mesa.runs.game import Game
@@ -124,7 +123,7 @@ def test_a_program_plays_a_game_to_its_end(table: Any) -> None:
 
 
 def test_a_program_is_told_the_past_as_a_list() -> None:
-    assert facts(Past([(1, 2.5)])) == [[1, 2.5]]
+    assert facts(((1, 2.5),)) == [[1, 2.5]]
 
 
 def test_what_is_wrong_is_said_in_one_line_and_the_question_waits_on(table: Any) -> None:

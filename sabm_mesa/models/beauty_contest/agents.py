@@ -15,7 +15,6 @@ import numpy as np
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Decision, Number, Reasoning, Text, words
 from sabm_mesa.core.asks import Observation
-from sabm_mesa.core.frozen import maker
 
 if TYPE_CHECKING:
     from sabm_mesa.core.prompts import PromptBook
@@ -203,9 +202,6 @@ def _paragraph(
     return "\n".join([head, *(book.render(entry, values) for entry, values in lines)])
 
 
-_guessing_view = maker(GuessingView)
-
-
 class Player(SmartAgent):
     """A player: picks a number in every round.
 
@@ -257,11 +253,22 @@ class Player(SmartAgent):
         """
         model = self.model
         past, own = model.revealed_to(self)
-        return _guessing_view(  # by their places, since it is made for each question
-            self.unique_id, model.n_players, model.round, model.n_rounds,
-            model.p, model.high, model.integer, model.prize, model.notice_to(self),
-            past, own, self.understanding, goal, persona=self.persona,
-        )  # fmt: skip
+        return GuessingView(
+            player=self.unique_id,
+            n_players=model.n_players,
+            round=model.round,
+            n_rounds=model.n_rounds,
+            p=model.p,
+            high=model.high,
+            integer=model.integer,
+            prize=model.prize,
+            notice=model.notice_to(self),
+            past=past,
+            own=own,
+            understanding=self.understanding,
+            goal=goal,
+            persona=self.persona,
+        )
 
 
 @lru_cache

@@ -85,6 +85,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from annotated_types import Ge, Le
 
+from sabm_mesa.agents.memory import newest
 from sabm_mesa.analysis.guessing import (
     level_k_labels,
     nagel_level,
@@ -93,7 +94,6 @@ from sabm_mesa.analysis.guessing import (
 )
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.parameters import check_at_most, check_choice, check_int, limits_of
-from sabm_mesa.core.past import Past
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
@@ -266,8 +266,8 @@ class RepeatedBeautyContest(SmartModel):
             The last rounds without what is hidden, and the player's own pick and payoff in each of
             them; the latter are empty when they are not revealed.
         """
-        told = Past(self._rounds_told(), self.window)
-        return told, Past(player.results, self.window) if "own" in self.revealed else ()
+        told = newest(self._rounds_told(), self.window)
+        return told, newest(player.results, self.window) if "own" in self.revealed else ()
 
     def notice_to(self, player: Player) -> Notice | None:
         """Return the facts on opponents with a fixed strategy; None when nothing is told.

@@ -10,7 +10,6 @@ from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.agents.memory import Remembers
 from sabm_mesa.core.answers import Decision, Text
 from sabm_mesa.core.asks import Observation
-from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.messages import Message
 from sabm_mesa.models.bertrand.theory import Market
 
@@ -56,9 +55,6 @@ class PeriodSummary:
     rivals: tuple[float, ...]
 
 
-period_summary = maker(PeriodSummary)
-
-
 class PriceHistory:
     """The past rounds that a firm remembers: bounded, and updated at a constant cost a round.
 
@@ -93,13 +89,13 @@ class PriceHistory:
         def mean(before: float, now: float) -> float:
             return before + weight * (now - before)
 
-        averages = period_summary(
-            period.first,
-            old.last,
-            mean(period.price, old.price),
-            mean(period.demand, old.demand),
-            mean(period.profit, old.profit),
-            tuple(map(mean, period.rivals, old.rivals)),
+        averages = PeriodSummary(
+            first=period.first,
+            last=old.last,
+            price=mean(period.price, old.price),
+            demand=mean(period.demand, old.demand),
+            profit=mean(period.profit, old.profit),
+            rivals=tuple(map(mean, period.rivals, old.rivals)),
         )
         self.periods = (*earlier, averages)
 
@@ -235,9 +231,6 @@ class FirmView(Observation):
         return book.render("conversation", {"said": said})
 
 
-_firm_view = maker(FirmView)
-
-
 class Firm(SmartAgent):
     """A firm: talks to the others, writes down a strategy, and sets its price.
 
@@ -281,15 +274,24 @@ class Firm(SmartAgent):
             n_strategies: number of its latest strategies to include.
         """
         model = self.model
-        return _firm_view(  # by their places: so many names would take most of the time of it
-            self.unique_id, model.names, model.round,
-            model.market.cost, model.market.cost, model.highest_price,
-            model.condition, model.communication, model.plans_first, model.plan_every == 1,
-            self.memory.periods, self.memory.recent, self.conversation(),
-            self.strategies.recall(n_strategies),
-            model.market if "market" in self.mind.informed else None,
+        return FirmView(
+            firm=self.unique_id,
+            names=model.names,
+            round=model.round,
+            cost=model.market.cost,
+            low=model.market.cost,
+            high=model.highest_price,
+            condition=model.condition,
+            communication=model.communication,
+            plans_first=model.plans_first,
+            plans_always=model.plan_every == 1,
+            periods=self.memory.periods,
+            recent=self.memory.recent,
+            said=self.conversation(),
+            strategies=self.strategies.recall(n_strategies),
+            market=model.market if "market" in self.mind.informed else None,
             persona=self.persona,
-        )  # fmt: skip
+        )
 
 
 def figure(value: float) -> str:

@@ -108,8 +108,8 @@ from sabm_mesa.models.bertrand.agents import (
     PERIOD,
     STRATEGY,
     Firm,
+    PeriodSummary,
     Strategy,
-    period_summary,
 )
 from sabm_mesa.models.bertrand.measures import (
     ANNOUNCEMENT,
@@ -373,7 +373,7 @@ class BertrandCompetition(SmartModel):
         for i, firm in enumerate(self.firms):
             firm.demand, firm.profit = demands[i], profits[i]
             told = prices[i], demands[i], profits[i], (*prices[:i], *prices[i + 1 :])
-            firm.memory.add(period_summary(self.round, self.round, *told))
+            firm.memory.add(PeriodSummary(self.round, self.round, *told))
             for name in PER_FIRM:
                 setattr(self, f"{name}_{i + 1}", getattr(firm, name))
         if self.round >= self.given_rounds:

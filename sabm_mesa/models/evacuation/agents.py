@@ -13,7 +13,6 @@ from mesa.discrete_space import CellAgent
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.asks import Observation
-from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.messages import Message
 
 if TYPE_CHECKING:
@@ -193,9 +192,6 @@ class Crossing(InRoom):
         }
 
 
-_situation, _crossing = maker(Situation), maker(Crossing)
-
-
 def _direction(here: Cell, there: Cell) -> str:
     """The entry with the words for a direction: straight in one row or column, else diagonal."""
     x, y = there[0] - here[0], there[1] - here[1]
@@ -279,11 +275,18 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
             return Decision(here)
         options.append(here)
         _shuffle(options, self.random)
-        crossing = _crossing(
-            model.room, model.round, model.n_rounds, model.condition, here,
-            self.target, previous, options,
-            model.trace.rows if "trace" in self.mind.informed else None, persona=self.persona,
-        )  # fmt: skip
+        crossing = Crossing(
+            room=model.room,
+            round=model.round,
+            n_rounds=model.n_rounds,
+            condition=model.condition,
+            cell=here,
+            target=self.target,
+            previous=previous,
+            options=options,
+            trace=model.trace.rows if "trace" in self.mind.informed else None,
+            persona=self.persona,
+        )
         step = await self.ask("act", CODES[len(options)], crossing)
         if not step.valid:
             return step
@@ -305,8 +308,17 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         """
         model = self.model
         assert self.glance is not None
-        return _situation(
-            model.room, model.round, model.n_rounds, model.condition, self.pos,
-            self.glance, model.communication, heard,
-            self.feeling, self.evaluation, tuple(self.choices), persona=self.persona,
-        )  # fmt: skip
+        return Situation(
+            room=model.room,
+            round=model.round,
+            n_rounds=model.n_rounds,
+            condition=model.condition,
+            cell=self.pos,
+            glance=self.glance,
+            communication=model.communication,
+            heard=heard,
+            feeling=self.feeling,
+            evaluation=self.evaluation,
+            choices=tuple(self.choices),
+            persona=self.persona,
+        )

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Text
 from sabm_mesa.core.asks import Observation
-from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.past import Past
 from sabm_mesa.core.prompts import parse
 from sabm_mesa.models.games.rules import Choices, GameForm
 
@@ -224,9 +222,6 @@ class PlayerView(Observation):
         return f"{book.render('between', {})} ".join(said)
 
 
-_player_view = maker(PlayerView)
-
-
 class Player(SmartAgent):
     """A player of a finite game.
 
@@ -276,11 +271,22 @@ class Player(SmartAgent):
         model = self.model
         members = [member.unique_id for member in model.groups[self.group - 1]]
         said = tuple([each for each in model.said if each.sender in members])
-        return _player_view(  # by their places, since it is made for each question
-            self.role - 1, model.form, model.currency, model.n_rounds, model.continuation,
-            model.matching, model.talk, Past(self.plays), model.path_of(self) or (), self.value,
-            said, self.unique_id, tuple(members), persona=self.persona,
-        )  # fmt: skip
+        return PlayerView(
+            player=self.role - 1,
+            form=model.form,
+            currency=model.currency,
+            n_rounds=model.n_rounds,
+            continuation=model.continuation,
+            matching=model.matching,
+            talk=model.talk,
+            plays=tuple(self.plays),
+            path=model.path_of(self) or (),
+            value=self.value,
+            said=said,
+            speaker=self.unique_id,
+            members=tuple(members),
+            persona=self.persona,
+        )
 
 
 def answer_spec(form: GameForm, move: int, path: Choices = ()) -> AnswerSpec:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Decision, Number, Text, words
 from sabm_mesa.core.asks import Observation
-from sabm_mesa.core.frozen import maker
 from sabm_mesa.core.messages import Message
 
 if TYPE_CHECKING:
@@ -70,9 +69,6 @@ class Discussion(Observation):
         }
 
 
-_discussion = maker(Discussion)
-
-
 class Player(SmartAgent):
     """A player: says one sentence to all, and picks a number.
 
@@ -106,7 +102,12 @@ class Player(SmartAgent):
     def observe(self) -> Discussion:
         """Return what the player knows now."""
         model = self.model
-        return _discussion(  # by their places, since it is made for each question
-            self.unique_id, model.n_players, model.round, model.condition, model.reward_rule,
-            self.conversation(rounds=None), persona=self.persona,
-        )  # fmt: skip
+        return Discussion(
+            player=self.unique_id,
+            n_players=model.n_players,
+            round=model.round,
+            condition=model.condition,
+            reward_rule=model.reward_rule,
+            said=self.conversation(rounds=None),
+            persona=self.persona,
+        )

@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.agents.memory import newest
 from sabm_mesa.core.answers import Decision, Number, words
 from sabm_mesa.core.asks import Observation
-from sabm_mesa.core.frozen import maker
-from sabm_mesa.core.past import Past
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.pairs import Chat
@@ -46,9 +45,6 @@ class PastGame:
     share: float
     payoff: float
     others_mean: float | None
-
-
-past_game = maker(PastGame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +112,6 @@ class PlayerView(Observation):
         return book.render("party", {"name": self.name, "chats": "\n\n".join(chats)})
 
 
-_player_view = maker(PlayerView)
-
-
 class Player(SmartAgent):
     """A player: puts a part of its endowment into the pot of its group.
 
@@ -161,11 +154,19 @@ class Player(SmartAgent):
         """The knowledge of the player at this moment."""
         model = self.model
         others = model.others_of(self)
-        return _player_view(  # by their places, since it is made for each question
-            self.name, tuple([other.name for other in others if other.name]), len(others) + 1,
-            model.endowment, model.multiplier, model.matching, model.announced_rounds,
-            Past(self.games, model.memory), self.agent_at_party, self.chats, persona=self.persona,
-        )  # fmt: skip
+        return PlayerView(
+            name=self.name,
+            partners=tuple([other.name for other in others if other.name]),
+            n_players=len(others) + 1,
+            endowment=model.endowment,
+            multiplier=model.multiplier,
+            matching=model.matching,
+            n_rounds=model.announced_rounds,
+            games=newest(self.games, model.memory),
+            party=self.agent_at_party,
+            chats=self.chats,
+            persona=self.persona,
+        )
 
 
 @lru_cache

@@ -90,7 +90,7 @@ from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, Score, SmartModel
 from sabm_mesa.models.cocktail_party.memories import PARTY, PartyMemories, read_party, with_digest
-from sabm_mesa.models.public_goods.agents import Player, past_game
+from sabm_mesa.models.public_goods.agents import PastGame, Player
 from sabm_mesa.models.public_goods.measures import group_efficiency, run_measures
 from sabm_mesa.models.public_goods.minds import (
     FischbacherGaechter,
@@ -301,7 +301,7 @@ class PublicGoods(SmartModel):
             player.payoff = ends.get(player, self.endowment)
             others = [given[other] for other in given if other is not player]
             player.games.append(
-                past_game(
+                PastGame(
                     number=len(player.games) + 1,
                     partners=tuple(p.name for p in group if p is not player and p.name),
                     n_others=len(group) - 1,
