@@ -55,9 +55,11 @@ COMMANDS = {
     "view": "view",
 }
 """Command → the module of this package that has it."""
+_INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
 _OBJECTS = 500_000
-"""Python collects garbage when so many objects were added: more than most commands import, which
-are no garbage. By default it looks at them again and again, for a tenth of the time of a start."""
+"""Number of new objects after which Python collects garbage: more than most commands import. The
+default threshold would take a tenth of the time of a start."""
 
 
 def command_line(command: str = "") -> Typer:
@@ -86,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # A model may have a name in signs that the font of the plots has not: a box stands for each.
+    # No warning for glyphs that the font of the plots lacks, such as those in a model's name.
     warnings.filterwarnings("ignore", "Glyph .* missing from")
     thresholds, alone = gc.get_threshold(), arguments is None
     gc.set_threshold(_OBJECTS, *thresholds[1:])
@@ -95,6 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command = command_line(*arguments[:1])
         # What a command sets for itself, such as the look of its figures, ends with it.
         status = copy_context().run(command, args=arguments, standalone_mode=False)
+        if status == _INTERRUPTED:
+            say("sabm: Stopped.", err=True)
     except TyperException as error:
         said = error.format_message()
         if isinstance(name := getattr(error, "option_name", None), str) and "No such" in said:

@@ -243,8 +243,8 @@ def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
             said.append(f"{n:,} of {answers} {was} {what.format(it=it)}.")
     if n := total.broken_rules:
         said.append(
-            f"{_count(n, 'rule')} of form {'was' if n == 1 else 'were'} broken by texts that were "
-            "kept (digits, or too many words)."
+            f"{_count(n, 'text')} had digits where none are allowed, or more than the limit "
+            f"of words; {'it was' if n == 1 else 'they were'} used."
         )
     if n := total.retries:
         notes.append(f"{_count(n, 'request')} had to be sent again to get {answers}.")

@@ -47,7 +47,7 @@ def _choices(description: Mapping[str, Any]) -> str:
         "--condition": description["conditions"],
         "--set personas=": description["personas"],
         "--set variant=": description["variants"],
-        "--minds": [*description["minds"], "llm:MODEL", "human"],
+        "--minds": [*description["minds"], "llm:MODEL", "local", "gguf:FILE", "py:FILE", "human"],
     }
     lines = [f"{option}: {', '.join(names)}" for option, names in lists.items() if names]
     named = {"condition", "personas", "variant", "minds", "prompts"}

@@ -77,6 +77,27 @@ def test_a_command_at_its_end_looks_for_no_garbage_in_what_it_holds() -> None:
     assert int(done.stdout.split()[-1]) < 1000
 
 
+@pytest.mark.parametrize("module", ["typer", "numpy"])
+def test_ctrl_c_prints_one_line_while_python_imports(module: str) -> None:
+    start = f"""
+import os, signal, sys
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Press())
+sys.argv = ["sabm", "describe", "kbc"]
+from sabm_mesa.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", start], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 130
+    assert done.stderr == "sabm: Stopped.\n"
+
+
 def test_each_command_is_in_the_module_of_which_it_is_said() -> None:
     found = {
         each.name or each.callback.__name__: each.callback.__module__.rpartition(".")[2]
