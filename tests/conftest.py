@@ -65,10 +65,10 @@ LONG = [
 def unlimited_logs() -> Iterator[None]:
     """After a server in this process limited its logs, the next test reads all of them again."""
     yield
-    if gate := sys.modules.get("sabm_mesa.visualization.gate"):
+    if middleware := sys.modules.get("sabm_mesa.visualization.middleware"):
         for handler in [*logging.root.handlers, logging.lastResort]:
             for each in list(handler.filters if handler else ()):
-                if isinstance(each, gate.LogLimit):
+                if isinstance(each, middleware.LogLimit):
                     handler.removeFilter(each)
 
 

@@ -24,7 +24,7 @@ class Undercut:
 
 
 def main(runs: int = 10) -> Any:
-    """Play with so many seeds, and show the ranking: one row a mind, the best first."""
+    """Play with this many seeds, and show the ranking: one row a mind, the best first."""
     # Here and not above: the file is a mind, too, and what it imports is loaded for each player.
     from sabm_mesa.studies import tournament
 

@@ -68,7 +68,7 @@ class Patrol(ClassicalMind):
 
 
 def actives(agent: Any, steps: int) -> list[Citizen]:
-    """The active citizens at most so many steps away, by id."""
+    """The active citizens at most this many steps away, by id."""
     near = (each for each in agent.cell.get_neighborhood(steps).agents if each.state == ACTIVE)
     return sorted(near, key=lambda each: each.unique_id)
 

@@ -19,7 +19,7 @@ parser.add_argument("--out", default="out/mixed_study", help="the folder of the 
 
 
 def main() -> None:
-    """Play what is missing of both conditions; the same command again goes on where it stopped."""
+    """Play the missing runs of both conditions; the same command continues where it stopped."""
     chosen = parser.parse_args()
     played = sweep(
         SCENARIO,

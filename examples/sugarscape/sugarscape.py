@@ -133,7 +133,7 @@ class Sugarscape(sabm.SmartModel):
         return tuple(map(int, self.grown[:, *cell.coordinate]))
 
     def near(self, trader: Trader, far: int) -> list[Trader]:
-        """The other traders at most so many patches away, in each direction, by their ids."""
+        """The other traders at most this many patches away, in each direction, by their ids."""
         there = set(trader.cell.get_neighborhood(far, include_center=True).agents)
         return [each for each in self.agents if each in there and each is not trader]
 

@@ -59,9 +59,9 @@ class SmartAgent(mesa.Agent):
         model: the model, a `SmartModel`. A scenario's agent class says which: ``model: MyModel``.
 
     Class attributes:
-        columns: column of the agent data → attribute, besides the model's `agent_columns`. In the
-            rows of agents of other classes it is empty.
-        classical_minds: name → behavioural model, made from its spec, besides those of the model.
+        columns: column of the agent data → attribute; the model's `agent_columns` come first. In
+            the rows of agents of other classes it is empty.
+        classical_minds: name → behavioural model, made from its spec; those of the model hold too.
         scenario_prompt: the prompt entry that stands before every question.
 
     Attributes:
@@ -96,7 +96,7 @@ class SmartAgent(mesa.Agent):
         self._joined = 0 if spoken is None else spoken.n_to_all  # it did not hear them
         self._round, self._phase = -1, ""
         self._asked: tuple[str, ...] = ()  # the phase of each question of this round
-        self._by: str | None = None  # the mind that decided in the place of its own, this round
+        self._by: str | None = None  # the mind that decided instead of its own, this round
         kind: Remembering | None = type(self).memory
         if kind is not None:
             self.memory = kind.empty()
@@ -139,7 +139,7 @@ class SmartAgent(mesa.Agent):
     def decider(self) -> str:
         """The spec of the mind that decided in the latest round with a question.
 
-        That is its own mind, but where another answered all questions in the place of a person.
+        That is its own mind, but where another answered all questions instead of a person.
         """
         return self._by or self.mind.spec
 
@@ -157,7 +157,7 @@ class SmartAgent(mesa.Agent):
         """The messages that it said or heard, in the order of the turns (`SmartModel.say`).
 
         Args:
-            rounds: of so many rounds, the one under way included; None: of the whole run.
+            rounds: of this many rounds, the one under way included; None: of the whole run.
         """
         first = 0 if rounds is None else self.model.round + 1 - rounds
         return tuple(self.model.spoken.of(self.unique_id, first, self._joined))

@@ -407,7 +407,7 @@ class PairAgent(SmartAgent):
         """Hold the talk that the agent opens; the value is the whole talk."""
         partner = self.model.participant(self.model.pairs[self.unique_id])
         partner.begin("chat", self.turn)
-        before = self.turn * self.model.max_turns  # at most so many turns were taken before
+        before = self.turn * self.model.max_turns  # at most this many turns were taken before
         speakers = {self.unique_id: self, partner.unique_id: partner}
         pair = self.unique_id, partner.unique_id
         dialogue = Dialogue(self.model.round, pair, self.model.max_turns)

@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 LEAST = math.log(1e-12)
 """The log-likelihood of a decision that a model excludes, so that one lapse rules no model out."""
 FINEST = 101
-"""Real numbers within limits count as so many different decisions where decisions are counted."""
+"""Real numbers within limits count as this many different decisions where decisions are counted."""
 
 
 # The data.
@@ -390,7 +390,7 @@ class BehaviouralModel(ABC):
 
     @abstractmethod
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
-        """Draw a decision in the place of each row, given the player's earlier ones as they stand.
+        """Draw a decision instead of each row, given the player's earlier ones as they stand.
 
         Args:
             parameters: the vector of parameters.
@@ -404,7 +404,7 @@ class BehaviouralModel(ABC):
     def draws(
         self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
     ) -> Floats:  # fmt: skip
-        """Draw several decisions in the place of each row, as `draw` does.
+        """Draw several decisions instead of each row, as `draw` does.
 
         Args:
             parameters: the vector of parameters.
@@ -578,7 +578,7 @@ class TypesModel(BehaviouralModel):
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
-        """Draw a decision in the place of each row, for players of one type.
+        """Draw a decision instead of each row, for players of one type.
 
         Args:
             kind: the number of the type, from 0.

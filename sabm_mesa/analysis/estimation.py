@@ -56,12 +56,12 @@ NEWTON_STEPS = 60
 NEAR = 0.05
 """The distance from a start at which a parameter with steps is tried, as a share of its limits."""
 SOME = 10
-"""Of a parameter with steps each value of so many is tried first, then so many of the others."""
+"""Number of values of a parameter with steps that are tried first, and then per further search."""
 HALF = 0.5
 DATA_SETS = 99
 """Data sets that are drawn from a model to test whether it describes the decisions at all."""
 DRAWS = 25
-"""Draws in the place of each decision, among which its rank is its residual."""
+"""Draws instead of each decision, among which its rank is its residual."""
 LEVEL = 0.025
 """Chance of refusing a true model."""
 ENOUGH = 20

@@ -155,7 +155,7 @@ class HierarchyOfPlay(TypesModel):
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
-        """Draw a choice of a player with so many steps."""
+        """Draw a choice of a player with this many steps."""
         each = _strategies_by_steps(panel, float(parameters[0]), self.k_max)
         return drawn_options((1 - parameters[1]) * each[kind] + parameters[1] * each[0], rng)
 

@@ -120,7 +120,7 @@ def repeat(
     *,
     as_json: bool,
 ) -> None:
-    """Run the command of a folder again: it goes on where it was stopped, and writes its files.
+    """Run the command of a folder again: it continues where it was stopped, and writes its files.
 
     Args:
         kept: the command.

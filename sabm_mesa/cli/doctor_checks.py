@@ -108,7 +108,9 @@ def check_recording(path: Path) -> Iterator[Check]:
     left = sum(not run.finished for run in found)
     said = f"{path} has {answers or 0:,} answers of {len(found):,} runs"
     if left:
-        said += f", {left:,} of them not finished: go on with sabm resume {shlex.quote(str(path))}"
+        said += (
+            f", {left:,} of them not finished; continue with: sabm resume {shlex.quote(str(path))}"
+        )
     yield Check("recording", State.WARNING if left else State.OK, said)
     lines = missing(path, lost)
     for line in lines:

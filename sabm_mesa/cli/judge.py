@@ -199,8 +199,8 @@ def _ask(
             if kept.startswith("0 ") and isinstance(error, RunError):
                 raise
             raise RunError(
-                f"{str(error) or 'Stopped.'} {kept} in {recording}; the same command goes on from "
-                "there."
+                f"{str(error) or 'Stopped.'} {kept} in {recording}; the same command continues "
+                "from there."
             ) from error
     total = runs.total()
     return judged, {

@@ -30,7 +30,7 @@ def probe(
             "--minds",
             metavar="SPEC",
             help="A mind to probe: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
-            "classical:reciter, py:FILE. Repeatable.",
+            "classical:memorizer, py:FILE. Repeatable.",
         ),
     ],
     games: Annotated[int, typer.Option(min=20, max=1000, help="Number of games per mind.")] = 30,

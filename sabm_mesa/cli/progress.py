@@ -123,7 +123,7 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
             raise RunError(said) from error
         go_on = f"sabm resume {shlex.quote(str(recording))}{option_for(progress.name)}"
         raise RunError(
-            f"{said} {answers_are([recording])} in {recording}; go on with: {go_on}"
+            f"{said} {answers_are([recording])} in {recording}; continue with: {go_on}"
         ) from error
 
 
@@ -151,7 +151,7 @@ def stopped_early(
     more = f" with {wider}" if isinstance(error, BudgetExceeded) else ""
     where = " and ".join(map(str, there))
     return RunError(
-        f"{said} {answers_are(there)} in {where}; the same command{more} goes on from there."
+        f"{said} {answers_are(there)} in {where}; the same command{more} continues from there."
     )
 
 
@@ -182,7 +182,7 @@ def in_words(spent: Usage) -> str:
 
 
 class RunsDone:
-    """Shows on standard error how many runs are done, while the block goes on.
+    """Shows on standard error how many runs are done, while the block continues.
 
     Args:
         name: the name of what is run.
@@ -245,7 +245,7 @@ class RunsDone:
             wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
             raise RunError(
                 f"{said} {self.done} of {self.total} runs are done; they, and all that was "
-                f"answered, are kept in {self._folder}, and the same command{wider} goes on from "
+                f"answered, are kept in {self._folder}, and the same command{wider} continues from "
                 "there."
             ) from error
         if isinstance(error, KeyboardInterrupt):

@@ -171,7 +171,7 @@ def missing(recording: Path, lost: Usage) -> list[str]:
 def reporting_lost(recordings: Iterable[Path], prices: str | Path | None = None) -> Iterator[None]:
     """Report on standard error, however the block ends, the answers that its runs have lost.
 
-    Every command that goes on with recordings, or reads their decisions, is in such a block.
+    Every command that continues with recordings, or reads their decisions, is in such a block.
 
     Args:
         recordings: the recordings of the runs; a missing one holds none.

@@ -151,7 +151,7 @@ def resume(
     """Resume runs that were stopped or failed; recorded answers are not asked for again.
 
     When all runs are finished, their tables, plots and summary are written. In the folder of a
-    sweep, experiment, audit or tournament its command goes on, with the caps that are given here.
+    sweep, experiment, audit or tournament its command continues, with the caps that are given here.
     """
     from sabm_mesa.cli.again import kept_command, repeat
     from sabm_mesa.cli.progress import Progress, guarded

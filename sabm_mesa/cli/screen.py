@@ -94,7 +94,7 @@ def screen(
             if not progress.asks and isinstance(error, RunError):
                 raise
             raise RunError(
-                f"{said} {answers_are(paths)} in {out}; the same command goes on from there."
+                f"{said} {answers_are(paths)} in {out}; the same command continues from there."
             ) from error
     found = scores(screening)
     files = report.write(screening, found, out)

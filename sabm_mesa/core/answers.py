@@ -11,7 +11,7 @@ There are three formats: ``"labelled"`` (plain text with the answer on the last 
 the field ``answer`` and, where reasoning is asked for, ``reasoning`` before it).
 
 Reasoning is private: it is recorded with the answer, and no other agent and no later prompt gets
-it. A spec asks for none, for at most so many words (`words`), or for as much as the mind likes
+it. A spec asks for none, for at most this many words (`words`), or for as much as the mind likes
 (`free`); the answer is the last line.
 """
 
@@ -903,7 +903,7 @@ class Reply:
         stopped: whether the run was stopped while the answer was under way: the answer is
             recorded, since it is paid for, and then the run stops.
         note: the note of its request among the sent ones (`SentNotes`), or None.
-        by: the spec of a mind that answered in the place of the one asked; ``""`` for the latter.
+        by: the spec of a mind that answered instead of the one asked; ``""`` for the latter.
     """
 
     answer: object
@@ -976,7 +976,7 @@ class Decision(NamedTuple):
         reasoning: the private reasoning that came with it, or ``""``.
         reason: why the decision is invalid, or ``""``.
         attempts: how often the mind was asked (at least 1).
-        by: the spec of a mind that decided in the place of the one asked; ``""`` for the latter.
+        by: the spec of a mind that decided instead of the one asked; ``""`` for the latter.
     """
 
     value: Any

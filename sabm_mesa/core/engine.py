@@ -297,7 +297,7 @@ def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     """Run a coroutine on the engine's loop and wait for its result.
 
     An interrupt of the waiting thread cancels the work and waits until it has ended, so that
-    nothing goes on in the background; so does `Scope.stop`. Further interrupts wait, too.
+    nothing continues in the background; so does `Scope.stop`. Further interrupts wait, too.
 
     Args:
         work: the coroutine.

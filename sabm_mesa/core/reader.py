@@ -341,7 +341,7 @@ _LEAD = re.compile(
     rf"(?:\Z|[.(–—]|- |{_words('because')}|as\b))",
     re.IGNORECASE,
 )
-"""A sentence that begins with a value, and goes on with nothing but its reason."""
+"""A sentence that begins with a value, and continues with nothing but its reason."""
 
 
 def _alone(sentence: str) -> int | None:

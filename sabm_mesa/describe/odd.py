@@ -328,7 +328,7 @@ class _Writing:
         if informed:
             yield (
                 "The prompts tell all that a mind reads of it, but for what these minds of theory "
-                "know besides (`informed`):"
+                "also know (`informed`):"
             )
             yield informed
 
@@ -370,7 +370,7 @@ def _rule(function: Callable[..., Any]) -> str:
 
 
 def _continued(sentence: str) -> str:
-    """A sentence as it goes on after a colon, with a small first letter."""
+    """A sentence as it continues after a colon, with a small first letter."""
     is_word = sentence[1:2].islower() or sentence[:2] == "A "
     return sentence[:1].lower() + sentence[1:] if is_word else sentence
 

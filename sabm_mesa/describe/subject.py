@@ -192,7 +192,7 @@ def _span(what: str, first: str, last: str) -> str:
 
 
 class _Named(ClassicalMind):
-    """The name of a mind in the place of the mind; it is never asked."""
+    """The name of a mind instead of the mind; it is never asked."""
 
     async def answer(self, ask: Ask) -> object:
         """Refuse: a description asks no mind."""

@@ -50,7 +50,7 @@ ENTRIES = (
     "purpose", "patterns", "entities", "scales", "processes", *CONCEPTS, "initialization", "input",
     "choices",
 )  # fmt: skip
-"""The entries of a file, besides its tables."""
+"""The entries of a file, in addition to its tables."""
 TABLES = ("submodels", "columns", "values")
 _LARGEST_DENOMINATOR = 1000
 

@@ -88,13 +88,13 @@ class Connection:
         prices: a user's own price file, or None.
         budget: caps over all runs that share this object, or None.
         share_requests: whether identical questions that are asked at once are sent as one request
-            for so many answers (`coalescing` says which).
+            for this many answers (`coalescing` says which).
         batches: gathers questions that can wait, and sends them in batches; by default those of
             before are picked up, and no new ones are sent. Runs that are to be gathered together
             share it.
         recorded_url: when `base_url` is None, the endpoint of minds that name none, as a recording
             has it.
-        agreed: addresses that minds of a recording may name besides those of this computer, of the
+        agreed: addresses that minds of a recording may name, as well as those of this computer, the
             file of endpoints, and of `base_url`, the environment and OpenAI; None when the minds
             come from no recording, and may name any.
         needed: parameters of language models that a study depends on: it fails when a model does
@@ -275,7 +275,7 @@ def connect(
             connection.
         connection: how endpoints are reached; the defaults when None.
         model: the name of the model, to check that a budget in dollars can be kept.
-        before: the provenances of answers of a recorded run that goes on, as JSON.
+        before: the provenances of answers of a recorded run that continues, as JSON.
         thought: whether answers of that run have thoughts.
 
     Raises:
@@ -358,7 +358,7 @@ def connect_local(
         path: the file.
         options: how its server is started, such as ``"threads=2&slots=4"``.
         connection: how it is asked; what it says of addresses does not hold.
-        before: the provenances of answers of a recorded run that goes on, as JSON.
+        before: the provenances of answers of a recorded run that continues, as JSON.
         thought: whether answers of that run have thoughts.
 
     Returns:

@@ -17,7 +17,7 @@ order:
 A process that dies between 2 and 3 leaves an unused file. One that dies within 3 leaves a batch
 whose id is not known: it is found in the list of batches by its file or its token, also when the
 response to its creation was lost. After 3 all answers can be read again, as long as the provider
-keeps them (30 days with OpenAI), by a run that goes on at the same address. Lines that expired or
+keeps them (30 days with OpenAI), by a run that continues at the same address. Lines that expired or
 failed were not paid for: they are gathered anew. A batch that somebody cancelled ends the run,
 which can be resumed.
 
@@ -54,7 +54,7 @@ from sabm_mesa.llm.endpoints import OPENAI_URL
 from sabm_mesa.llm.in_flight import most_of_each
 from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.llm.reading import is_filtered
-from sabm_mesa.llm.retry import MAX_RETRIES, patiently, pause_s
+from sabm_mesa.llm.retry import MAX_RETRIES, pause_s, with_retries
 from sabm_mesa.llm.thinking import is_cut_off
 
 if TYPE_CHECKING:
@@ -186,13 +186,13 @@ class _Batch:
         return self.lines.get(custom_id)
 
     def _leave(self) -> None:
-        """Wait no longer; the provider goes on."""
+        """Wait no longer; the provider continues."""
         self.over.cancel()
         if self.task is not None:
             self.task.cancel()
         if self.noted.batch:
             _log.warning(
-                "%s goes on without this command: what is answered there is picked up, and not "
+                "%s continues without this command: what is answered there is picked up, and not "
                 "paid for again, when the runs go on.", self,
             )  # fmt: skip
 
@@ -465,7 +465,7 @@ class Batches:
         await asyncio.gather(*(self._note(each, batch.noted) for each in questions))
         try:
             name = f"sabm-{batch.noted.token}.jsonl"
-            file = await patiently(lambda: interface.upload(name, content))
+            file = await with_retries(lambda: interface.upload(name, content))
         except (RateLimited, ServerUnavailable) as error:
             raise LLMError(str(error)) from None  # nothing is billed for a file
         batch.noted = replace(batch.noted, file=file)

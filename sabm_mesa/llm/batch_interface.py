@@ -17,7 +17,7 @@ from sabm_mesa.core.asks import NotedBatch
 from sabm_mesa.errors import BadRequest
 from sabm_mesa.llm.endpoints import APIS, Endpoint
 from sabm_mesa.llm.openai_client import OpenAIClient
-from sabm_mesa.llm.retry import patiently
+from sabm_mesa.llm.retry import with_retries
 
 LARGEST_FILE = 1_000_000_000
 """Bytes of a file of answers that are read at most."""
@@ -53,7 +53,7 @@ class BatchInterface(OpenAIClient):
                 return
             if self.endpoint.api == APIS[0]:
                 with suppress(BadRequest):
-                    await patiently(partial(self.listed, 1))
+                    await with_retries(partial(self.listed, 1))
                     self._exists = True
             if not self._exists:
                 raise BadRequest(
@@ -164,7 +164,7 @@ class BatchInterface(OpenAIClient):
             Its id; ``""`` when there is none.
         """
         after = ""
-        while page := await patiently(partial(self.listed, after=after)):
+        while page := await with_retries(partial(self.listed, after=after)):
             for each in page:
                 metadata = each.get("metadata")
                 token = metadata.get(_TOKEN) if isinstance(metadata, dict) else None

@@ -46,7 +46,7 @@ class Budget:
     request is not sent. Tokens are counted as the server reports them; when it reports none, what
     was set aside counts as spent, and so it does for a request that may be billed though it has no
     usable answer: a timeout, a lost connection, something that cannot be read. Requests that the
-    server refused are not counted, and one with several answers counts as so many asks.
+    server refused are not counted, and one with several answers counts as this many asks.
 
     A server may take more than it was asked to, as one that ignores ``max_tokens`` does. Under a
     cap in dollars or tokens the first request to a model is therefore sent alone, and once an

@@ -38,10 +38,10 @@ class Request:
         sent: where it is noted before it leaves, or None.
         reasoning_effort: how much the model is to think, in the words of the server, such as
             ``"low"``; None leaves it to the server.
-        max_thought_tokens: tokens of thoughts at most, besides those of the answer; None for as
+        max_thought_tokens: tokens of thoughts at most; those of the answer come on top. None for as
             many as a model turns out to need.
         extra_body: name → value of more fields of the request.
-        room: tokens of thoughts besides those of the answer, for a model that turned out to think
+        room: tokens of thoughts, on top of those of the answer, for a model that thinks
             where `max_thought_tokens` says nothing.
     """
 

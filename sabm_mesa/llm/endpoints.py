@@ -88,7 +88,7 @@ _OWN_FIELDS = {
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server, and what is sent to it besides questions.
+    """A server, and what is sent to it in addition to questions.
 
     Attributes:
         url: the address, with parameters of each request behind its ``?``; None for OpenAI's own.
@@ -278,7 +278,7 @@ def _headers(headers: Any, where: str) -> dict[str, str]:
 
 
 def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
-    """Check fields that are sent with each request besides those of the run.
+    """Check fields that are sent with each request in addition to those of the run.
 
     Args:
         extra: name → value.

@@ -84,7 +84,7 @@ def pause_s(retries: int, asked: float | None, first_wait_s: float = FIRST_WAIT_
     return min(max(own, asked + own / 2 if asked else 0.0), LONGEST_WAIT_S)
 
 
-async def patiently(call: Callable[[], Awaitable[T]]) -> T:
+async def with_retries(call: Callable[[], Awaitable[T]]) -> T:
     """Call until it succeeds, as often as a request is sent.
 
     Args:

@@ -110,7 +110,7 @@ class ThoughtRoom:
             self.tokens = self.most
             _log.warning(
                 "The model %r at %s thinks: from now on it is allowed %d tokens for its thoughts, "
-                "besides the %d of an answer (max_thought_tokens sets them).",
+                "in addition to the %d of an answer (max_thought_tokens sets them).",
                 self._model, self._where, self.tokens, max_tokens,
             )  # fmt: skip
 

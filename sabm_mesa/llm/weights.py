@@ -336,7 +336,7 @@ def _from_hub(repository: str, file: str) -> Weights:
         first = error_message(error).splitlines()[0]
         raise ParameterError(
             f"Cannot fetch {file} of {repository} from Hugging Face ({first}): are the names "
-            "right, is there a network? What came is kept, and the same command goes on. A "
+            "right, is there a network? What came is kept, and the same command continues. A "
             "file that was fetched in another way is taken by sabm models add FILE."
         ) from None
     digest = sha256_of(fetched)

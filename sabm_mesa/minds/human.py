@@ -49,7 +49,7 @@ class HumanMind(Mind):
 
     Attributes:
         seats: agent → its seat; the game sets it (see `sabm_mesa.runs.game.Game`).
-        stand_ins: agent → the mind that answers in the place of a person.
+        stand_ins: agent → the mind that answers instead of a person.
         for_people: the names of the questions that people answer; None: all of them. A stand-in
             answers the others, and all questions of a seat that is empty.
     """
@@ -216,7 +216,7 @@ class Seat:
         if not self.held_by(holder):
             return "This seat is not yours any more."
         if self.paused:
-            return "The host has stopped the clock: send it when the game goes on."
+            return "The host has stopped the clock: send it when the game continues."
         with self._changed:
             question, waiting = self.question, self._waiting
             if question is None or waiting is None or question.number != number:
@@ -245,7 +245,7 @@ class Seat:
         """Give more time for the question that waits, where there is a limit.
 
         Args:
-            seconds: so many more.
+            seconds: this many more.
         """
         with self._changed:
             if (waiting := self._waiting) is not None:

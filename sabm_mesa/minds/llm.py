@@ -33,7 +33,7 @@ class LLMSettings:
         top_p: nucleus sampling; None leaves it to the server.
         reasoning_effort: how much a model that thinks is to think, in the words of its server,
             such as ``"low"``; None leaves it to the server.
-        max_thought_tokens: tokens of thoughts at most, besides those of the answer. None: as many
+        max_thought_tokens: tokens of thoughts at most, on top of those of the answer. None: as many
             as `sabm_mesa.llm.thinking` allows a model that turns out to think.
         extra_body: name → value of more fields of each request, as the server knows them.
 

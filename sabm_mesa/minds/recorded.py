@@ -16,11 +16,11 @@ class RecordedMind(Mind):
     Args:
         spec: how the mind is named in the data.
         recorded: the recorded run.
-        mind: the mind itself; None when it is not at hand.
+        mind: the mind itself; None when it is not available.
         live: whether it may be asked.
 
     Attributes:
-        at_hand: whether the mind itself is at hand.
+        at_hand: whether the mind itself is available.
     """
 
     paid = True
@@ -37,7 +37,7 @@ class RecordedMind(Mind):
     def digest(self, ask: Ask) -> str:
         """The hash of the request that the mind itself would send now.
 
-        A mind that is not at hand may hash what it sends in a way of its own: then it is the
+        A mind that is not available may hash what it sends in a way of its own: then it is the
         recorded hash, and only the messages can be compared.
 
         Args:
@@ -58,7 +58,7 @@ class RecordedMind(Mind):
 
         Raises:
             ReplayMismatch: when no answer is recorded, and the mind may not be asked.
-            RecordingError: when no answer is recorded, and the mind is not at hand.
+            RecordingError: when no answer is recorded, and the mind is not available.
         """
         reply = self._recorded.reply(ask.key, len(ask.rejected))
         if reply is not None:
@@ -76,7 +76,7 @@ class RecordedMind(Mind):
         if self._mind is None:
             raise RecordingError(
                 f"{self._recorded.name} holds no answer at {ask.key} to {ask.name!r}, and the mind "
-                f"{self.spec!r} is not at hand: go on in Python with "
+                f"{self.spec!r} is not available: continue in Python with "
                 f"resume(…, minds={{{self.spec!r}: mind}})."
             )
         return await self._mind.answer(ask)

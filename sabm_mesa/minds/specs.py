@@ -484,7 +484,7 @@ def describe_given(minds: Any) -> str:
 
 @dataclass(frozen=True)
 class MindContext:
-    """Data from which the minds of a run are made, besides their specs.
+    """Data from which the minds of a run are made, in addition to their specs.
 
     Attributes:
         scenario: the name of the scenario.

@@ -140,12 +140,12 @@ class SmartModel(mesa.Model):
         top_p: nucleus sampling of language models; None leaves it to the server.
         reasoning_effort: how much language models are to think, in the words of the server, such
             as ``"low"``; None leaves it to the server.
-        max_thought_tokens: tokens of thoughts at most, besides `max_tokens`; None for as many as
+        max_thought_tokens: tokens of thoughts at most, beyond `max_tokens`; None for as many as
             `sabm_mesa.llm.thinking` allows a model that turns out to think.
         extra_body: name → value of more fields of each request to a language model.
         connection: how the endpoints of language models are reached.
         scenario: under Mesa 4, a ``mesa.experimental.scenarios.Scenario`` with parameters of the
-            model; its state of the random stream is the seed, in the place of `rng`.
+            model; its state of the random stream is the seed, instead of `rng`.
         recording: a recording, or a path; False for none. None (default) records a run with
             language models into the folder ``sabm_recordings`` and no other. `replay`, `resume`
             and `fork` give a `ReplayRecorder`: the recorded run that is repeated.
@@ -380,7 +380,7 @@ class SmartModel(mesa.Model):
             agents: the class of the agents; or a mapping class → number of agents, 0 for one whose
                 agents are only born later.
             n: the number of agents of the one class.
-            args: arguments of their constructor besides the model.
+            args: arguments of their constructor in addition to the model.
 
         Returns:
             The agents in the order of their ids; of a mapping one such list for each class.
@@ -432,7 +432,7 @@ class SmartModel(mesa.Model):
 
         Args:
             agent_class: its class, one of those of `populate`.
-            args: arguments of its constructor besides the model.
+            args: arguments of its constructor in addition to the model.
             of: its parent.
 
         Returns:
@@ -636,7 +636,7 @@ class SmartModel(mesa.Model):
         `SmartAgent.conversation` has those that an agent said or heard.
 
         Args:
-            rounds: of so many rounds, the one under way or played last included; None: of all.
+            rounds: of this many rounds, the one under way or played last included; None: of all.
         """
         first = 0 if rounds is None else self.round + 1 - rounds
         return self.spoken.since(first)
@@ -651,7 +651,7 @@ class SmartModel(mesa.Model):
         return self.model_columns
 
     def plot_options(self) -> dict[str, Any]:
-        """Options of the scenario's plots besides the data. A scenario may override it."""
+        """Options of the scenario's plots in addition to the data. A scenario may override it."""
         return {}
 
     def end_measures(self) -> dict[str, Any]:
@@ -849,7 +849,7 @@ class SmartModel(mesa.Model):
 
     @property
     def mind_context(self) -> MindContext:
-        """Data from which the minds of the run are made, besides their specs."""
+        """Data from which the minds of the run are made, in addition to their specs."""
         return MindContext(
             scenario=self.scenario_name,
             module=type(self).__module__,

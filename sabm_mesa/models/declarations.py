@@ -108,7 +108,7 @@ class ScenarioPage:
             the round (None: the start). None: there is none but the `pictures` of the model.
         hearers: names the hearers of a message, from the model and the message. None: those in
             `to` of the message, or all.
-        public_columns: the model columns that players may see while a game goes on, from the model,
+        public_columns: the model columns that players may see during a game, from the model,
             for every mind decides on its observation alone. None: all of them.
         table: a table beside the charts with its caption, from the model and the model data (one
             row a round or more), or None. None: there is no table.

@@ -51,7 +51,7 @@ _DECISION = (
 _OF_DECISION = tuple(dict.fromkeys((*KEY, *(each for each in _DECISION if each in ASK_COLUMNS))))
 """The columns of attempts that a decision is made of."""
 BATCH = 10_000
-"""Rows that are read at a time; of collected data and messages whole rounds, at least so many."""
+"""Rows that are read at a time; of collected data and messages whole rounds, at least this many."""
 LINES = 2**15
 """Lines of chats that are kept at most while chats are put together."""
 Columns = Mapping[str, Sequence[Any]]

@@ -30,7 +30,7 @@ _PERSONA = "persona "
 """How the name of a prompt entry begins that is a persona."""
 _AMONG = "{} IN (SELECT value FROM json_each(?))"
 COMPARED = ("name", "mind", "position", "raw", "value", "reasoning", "reason")
-"""The columns of an attempt that come out the same in a replay, besides what was sent."""
+"""The columns of an attempt that come out the same in a replay, in addition to what was sent."""
 OUTCOME = (*COMPARED, "request", "cost_usd")
 """The columns of an attempt that a replay looks at."""
 _OUTCOMES = f"""
@@ -200,12 +200,12 @@ class RecordedRun(RunHeader):
             )
 
     def prompts_at(self, applied: int) -> Mapping[str, str]:
-        """Prompt entry → hash, once so many forks have been applied."""
+        """Prompt entry → hash, once this many forks have been applied."""
         before = [fork["prompts"] for fork in self.forks[:applied]]
         return next((each for each in reversed(before) if each), self.prompts)
 
     def versions_at(self, applied: int) -> dict[str, str]:
-        """Package → version, and spec → SHA-256 of files of minds, after so many forks."""
+        """Package → version, and spec → SHA-256 of files of minds, after this many forks."""
         found = dict(self.versions)
         for fork in self.forks[:applied]:
             found |= fork.get("versions", {})

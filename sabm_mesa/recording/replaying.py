@@ -32,7 +32,7 @@ class ReplayRecorder(Recorder):
         recorder: the recorder of the rest; None for a replay, which may not go beyond the
             recording.
         live: whether minds are asked what the recording does not say; a replay asks nobody.
-        minds: minds at hand that no spec can make, by their spec.
+        minds: minds available that no spec can make, by their spec.
         applied: the number of changes by forks that are applied so far; prompts and minds are
             those after the last of them.
         from_files: whether the prompts come from their files, since a fork is to change them.

@@ -168,7 +168,7 @@ class Search:
             valid: only valid attempts, or only invalid ones.
             read_as: only attempts that this step read.
             among: only of these agents in these rounds: (round, agent).
-            start: so many hits are left out.
+            start: number of hits to skip.
             most: hits of the page at most.
             patience: seconds to index at most; the next search indexes the texts that are left.
 

@@ -244,7 +244,7 @@ class FrequentReason(NamedTuple):
     """The reason for which most decisions of some runs are invalid, with one sample.
 
     Attributes:
-        reason: the reason, with … in the place of what it quotes.
+        reason: the reason, with … instead of what it quotes.
         times: the invalid decisions with it.
         run: the run of the first of them.
         round: its round, from 0.

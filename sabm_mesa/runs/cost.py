@@ -79,7 +79,7 @@ Array = npt.NDArray[np.float64]
 GROWTH = 2.0
 """Factor by which the number of asks may differ where agents are born."""
 MAX_ASKS, MIN_ROUNDS, BEYOND = 3000, 5, 0.05
-"""Asks after which a dry run of so many rounds stops, and the share by which asks vary then."""
+"""Asks after which a dry run of this many rounds stops, and the share by which asks vary then."""
 SAMPLE = 25
 """Turns of a phase whose prompts are all rendered; of those beyond, ever fewer."""
 TOKENS_PER_CHAR = np.array([1 / 5, 1 / 4, 1 / 2.5])

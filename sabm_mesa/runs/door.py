@@ -68,7 +68,7 @@ class Minds:
         record: the recording; None records a run with language models into the folder
             ``sabm_recordings``, False records nothing.
         resume: whether an unfinished run in `record` with the same seed is continued: what it
-            holds is played again without asking, and the run goes on from there.
+            holds is played again without asking, and the run continues from there.
         replay: a recording whose latest run of this model is played again, without asking anybody;
             any difference is an error.
         budget_usd: dollars at most. `ask` raises `BudgetExceeded` before the cap is passed; the

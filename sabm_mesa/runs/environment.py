@@ -1,7 +1,7 @@
 """Any scenario as a parallel environment of PettingZoo, and policies as minds.
 
 `ScenarioEnv` plays a scenario in which learners sit at some agents. A step of the environment is
-one set of questions: all that wait for learners when nothing else goes on in the run. Agents that
+one set of questions: all that wait for learners when nothing else continues in the run. Agents that
 are not asked do nothing, and what is given for them is passed over. `Coding` turns the questions of
 a scenario into numbers and actions into answers; `PolicyMind` lets a policy that was trained in the
 environment play anywhere.
@@ -454,7 +454,7 @@ class _Learners(Mind):
         return await decided
 
     async def _settle(self) -> None:
-        """Tell the environment when nothing but its own questions goes on in the run."""
+        """Tell the environment when nothing but its own questions continues in the run."""
         quiet, before = 0, (-1, -1)
         while quiet < QUIET_TURNS:
             assert self._model is not None

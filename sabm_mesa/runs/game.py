@@ -2,7 +2,7 @@
 
 A game is played on a thread of its own. A `ClassSession` is a class at one game or at several side
 by side, which people join by one code. `Games` keeps the games of one process, and knows which
-browser may see which of them. A game that was cut off goes on from its recording
+browser may see which of them. A game that was cut off continues from its recording
 (`ContinuedGame`). The secrets in the links to its seats are in no recording, but in a file beside
 it, which only its owner can read, until the game is over.
 """
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MOST_GAMES = 32
 """Games that are kept at once: the oldest that is over, or else was never started, makes room."""
-LEFT = "Your part in it is over, and the game goes on."
+LEFT = "Your part in it is over, and the game continues."
 """The line for a person whose agent has left the model."""
 CODE_SIGNS, CODE_LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 6
 """Letters of a code: none that looks like a digit."""
@@ -63,7 +63,7 @@ class Game:
         model: the model.
         seats: agent → its seat, in the order of the ids.
         problem: why the game ended before its time, or ``""``.
-        public: the model columns that players see while the game goes on.
+        public: the model columns that players see while the game continues.
         ranked: whether players see their rank.
         session: the class that plays it.
         reference: the agent data of the same game with classical minds in all seats; None before
@@ -370,7 +370,7 @@ class ContinuedGame(Game):
     ) -> None:
         if HUMAN not in run.minds:
             raise RecordingError(
-                f"{run.name} is no game with people: go on with sabm resume {run.path}"
+                f"{run.name} is no game with people: continue with sabm resume {run.path}"
             )
         if run.finished:
             raise RecordingError(
@@ -641,7 +641,7 @@ def with_others(
         seats_of: the class of the agents at which people sit; the first one when empty.
 
     Raises:
-        UsageError: when there are not so many agents, or for parameters that cannot be used.
+        UsageError: when there are not this many agents, or for parameters that cannot be used.
     """
     if is_by_class(others) and HUMAN in named_in(others):
         return dict(others)

@@ -150,7 +150,7 @@ def find_runs(specs: Iterable[RunSpec], path: str | Path) -> dict[str, RecordedR
 
 
 def missing(specs: Sequence[RunSpec], path: str | Path) -> list[RunSpec]:
-    """The plans without a finished run in a recording, their trunks included.
+    """The plans without a finished run in a recording, their parents included.
 
     Args:
         specs: the plans.
@@ -217,7 +217,7 @@ def run_missing(
 
     Raises:
         UsageError: for parameters or minds that cannot be used; nothing has been written then.
-        RunError: when a run fails; its answers are recorded, and the same call goes on.
+        RunError: when a run fails; its answers are recorded, and the same call continues.
     """
     connection = connection or Connection()
     todo = {path: left for path, specs in plans.items() if (left := missing(specs, path))}

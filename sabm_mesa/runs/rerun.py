@@ -2,7 +2,7 @@
 
 A recorded run is always repeated from its beginning: the rules are computed again, free minds
 decide again, and paid answers come from the recording. Whatever differs from the recording is an
-error that names the first difference. A replay stops where the recording ends; `resume` goes on
+error that names the first difference. A replay stops where the recording ends; `resume` continues
 from there; a fork is a new run that begins with the history of another.
 """
 
@@ -337,7 +337,7 @@ def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type
     if not (isinstance(found, type) and issubclass(found, SmartModel)):
         raise RecordingError(
             f"{run.name} is of the scenario {run.scenario!r} ({run.model}), which is not known "
-            "here: give its file with --scenario FILE.py, or go on in Python with "
+            "here: give its file with --scenario FILE.py, or continue in Python with "
             "scenario=YourModel."
         )
     return found
@@ -438,8 +438,8 @@ def _continue(
 def _check_same_server(found: Sequence[RecordedRun]) -> None:
     if len({run.connection.get("base_url") for run in found}) > 1:
         raise RecordingError(
-            f"The runs of {found[0].path} that are named asked different servers: go on with those "
-            "of one command at a time."
+            f"The named runs of {found[0].path} asked different servers: continue with those of "
+            "one command at a time."
         )
 
 
@@ -498,9 +498,9 @@ def planned_fork(
             f"{run.name} has {run.rounds} recorded rounds: fork it at a round from 0 to "
             f"{run.rounds} (got {at})."
         )
-    trunk = replace(run, forks=[fork for fork in run.forks if fork["at"] <= at], tags=tags or {})
+    parent = replace(run, forks=[fork for fork in run.forks if fork["at"] <= at], tags=tags or {})
     changed_prompts = bool(OF_PROMPTS & set(new))
-    clone = _clone_at_fork(kind, trunk, new, changed_prompts, minds, connection)
+    clone = _clone_at_fork(kind, parent, new, changed_prompts, minds, connection)
     if clone.n_rounds <= at:
         raise ParameterError(
             f"A fork at round {at} needs an n_rounds above {at} (got {clone.n_rounds})."
@@ -508,7 +508,7 @@ def planned_fork(
     for agent in clone.population:
         if isinstance(agent.mind, RecordedMind) and not agent.mind.at_hand:
             raise RecordingError(
-                f"The mind {agent.mind.spec!r} of {run.name} is not at hand: go on in Python "
+                f"The mind {agent.mind.spec!r} of {run.name} is not available: continue in Python "
                 f"with fork(…, minds={{{agent.mind.spec!r}: mind}})."
             )
     prompts = (
@@ -521,8 +521,8 @@ def planned_fork(
     if files := clone.mind_versions():
         change["versions"] = files
     forked = replace(
-        trunk,
-        forks=[*trunk.forks, change],
+        parent,
+        forks=[*parent.forks, change],
         texts={**run.texts, **dict(prompts.values())},
     )
     # The user's own minds may remember these questions, so copies of them are asked.
@@ -533,21 +533,21 @@ def planned_fork(
 
 def _clone_at_fork(
     kind: type[M],
-    trunk: RecordedRun,
+    parent: RecordedRun,
     new: Mapping[str, Any],
     changed_prompts: bool,
     minds: OwnMinds | None,
     connection: Connection | None,
 ) -> M:
     """The model of a run at its beginning, with the parameters that it has after the fork."""
-    model = rebuild(kind, ReplayRecorder(trunk, minds=minds))
-    for fork_ in trunk.forks:
+    model = rebuild(kind, ReplayRecorder(parent, minds=minds))
+    for fork_ in parent.forks:
         model.parameters = model.parameters | dict(fork_["set"])
-    model.connection = (connection or Connection.of_recorded(trunk.connection)).for_recorded()
+    model.connection = (connection or Connection.of_recorded(parent.connection)).for_recorded()
     if changed_prompts and "prompts" not in new:
-        _check_same_prompts(model, trunk)
+        _check_same_prompts(model, parent)
     live = ReplayRecorder(
-        trunk, live=True, minds=minds, applied=len(trunk.forks), from_files=changed_prompts
+        parent, live=True, minds=minds, applied=len(parent.forks), from_files=changed_prompts
     )
     return model.clone_with(new, live)
 

@@ -162,7 +162,7 @@ def sweep(
 
     Raises:
         UsageError: for parameters, minds or workers that cannot be used; there is no file then.
-        RunError: when a run fails, or the folder cannot be used; the same call goes on.
+        RunError: when a run fails, or the folder cannot be used; the same call continues.
     """
     started = time.perf_counter()
     executor, open_workers = _place(on, workers, address)

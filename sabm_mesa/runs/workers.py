@@ -4,7 +4,7 @@ A worker plays whole runs with its own connections to the servers, so that the w
 of its prompts and of HTTP is done there. What has to be one for all runs stays in the process that
 started the workers: before a request leaves, that process has given it a place within the limit of
 its endpoint, set its highest cost aside in the budget, and noted it in the recording; and it has
-the answer on its disk before the run goes on. So limit, budget and recording are the ones of a
+the answer on its disk before the run continues. So limit, budget and recording are the ones of a
 single process, whatever becomes of a worker, and a worker needs no disk: it may be on another
 machine. The price is three or four messages there and back for each question, which share a packet
 with those of all questions that are asked at the same time.
@@ -68,10 +68,10 @@ class Carrier(Protocol):
 
 
 OpenWorkers = Callable[[int], AbstractContextManager[Sequence[Carrier]]]
-"""Starts at most so many workers, for as long as a block lasts."""
+"""Starts at most this many workers, for as long as a block lasts."""
 
 
-class Outbox:
+class MessageQueue:
     """Messages that wait to be carried: those of one turn of the engine's loop go together."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Outbox:
             engine.call_soon(self._send)
 
     def take(self) -> list[WorkerMessage]:
-        """Wait for messages; none when the outbox is closed."""
+        """Wait for messages; none when the queue is closed."""
         with self._wake:
             while not (self._complete or self._closed):
                 self._wake.wait()
@@ -149,7 +149,7 @@ class Worker:
 
     def collect(self) -> list[WorkerMessage]:
         """Wait for messages to the process that started it."""
-        return self._link.outbox.take()
+        return self._link.queue.take()
 
     def deliver(self, messages: Sequence[WorkerMessage]) -> None:
         """Take messages of the process that started it.
@@ -178,7 +178,7 @@ class Worker:
         self._recorder = partial(
             RunRecorder, writer=writer, path=start.path, session=start.session, notes=notes
         )
-        self._link.outbox.put("ready", 0)
+        self._link.queue.put("ready", 0)
 
     def _play(self, place: int, spec: RunSpec, run: int) -> None:
         failed: SabmError | None = None
@@ -199,7 +199,7 @@ class Worker:
             failed = error
         except BaseException as error:  # noqa: BLE001 - the process that started it raises it
             failed = RunError(error_message(error))
-        self._link.outbox.put("ended", 0, place, failed)
+        self._link.queue.put("ended", 0, place, failed)
 
     def _stop(self) -> None:
         with self._lock:
@@ -212,7 +212,7 @@ class _Link:
     """The messages of a worker, and the answers that it waits for; its parts share it."""
 
     def __init__(self) -> None:
-        self.outbox = Outbox()
+        self.queue = MessageQueue()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._numbers = count(1)
 
@@ -220,7 +220,7 @@ class _Link:
         """Ask; the number of the question, and the answer."""
         number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self.outbox.put(what, number, *given)
+        self.queue.put(what, number, *given)
         return number, answer
 
     async def call(self, what: str, *given: Any) -> Any:
@@ -229,7 +229,7 @@ class _Link:
         try:
             return await answer
         except asyncio.CancelledError:
-            self.outbox.put("cancel", 0, number, what, *given)
+            self.queue.put("cancel", 0, number, what, *given)
             raise
 
     def answer(self, answers: Sequence[WorkerMessage]) -> None:
@@ -256,13 +256,13 @@ class _SharedLimiter(Limiter):
         return sent
 
     def release(self, ceiling: int = CEILING) -> None:
-        self._link.outbox.put("release", 0, self._identity, ceiling)
+        self._link.queue.put("release", 0, self._identity, ceiling)
 
     def answered(self) -> None:
-        self._link.outbox.put("answered", 0, self._identity)
+        self._link.queue.put("answered", 0, self._identity)
 
     def refused(self, sent: float, retry_after: float | None) -> None:
-        self._link.outbox.put("refused", 0, self._identity, sent, retry_after)
+        self._link.queue.put("refused", 0, self._identity, sent, retry_after)
 
 
 class _SharedBudget(Budget):
@@ -282,7 +282,7 @@ class _SharedBudget(Budget):
         return reservation
 
     def settle(self, reservation: Reservation, spent: Usage | None) -> None:
-        self._link.outbox.put("settle", 0, self._held.pop(reservation), spent)
+        self._link.queue.put("settle", 0, self._held.pop(reservation), spent)
 
 
 class _SharedWriter:
@@ -292,10 +292,10 @@ class _SharedWriter:
         self._link = link
 
     def add(self, *statements: Statement) -> None:
-        self._link.outbox.put("add", 0, *statements)
+        self._link.queue.put("add", 0, *statements)
 
     def commit_soon(self) -> None:
-        self._link.outbox.put("commit_soon", 0)
+        self._link.queue.put("commit_soon", 0)
 
     def committed(self, *statements: Statement) -> asyncio.Future[None]:
         self.add(*statements)
@@ -314,7 +314,7 @@ class _Forward(logging.Handler):
         self._link = link
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._link.outbox.put("log", 0, record.name, record.levelno, record.getMessage())
+        self._link.queue.put("log", 0, record.name, record.levelno, record.getMessage())
 
 
 # In the process that starts the workers.
@@ -361,12 +361,12 @@ def play_on_workers(
             runs.append(model.recorder.run)
     with (
         open_workers(len(specs)) as carriers,
-        closing(_Shift(carriers, opened, connection)) as all_,
+        closing(_WorkerPool(carriers, opened, connection)) as pool,
     ):
-        all_.play(specs, runs, watch)
+        pool.play(specs, runs, watch)
 
 
-class _Shift:
+class _WorkerPool:
     """Workers at work.
 
     Args:
@@ -378,40 +378,42 @@ class _Shift:
     def __init__(
         self, carriers: Sequence[Carrier], opened: Recording, connection: Connection
     ) -> None:
-        self._events: SimpleQueue[tuple[_Desk, str, tuple[Any, ...]]] = SimpleQueue()
-        self._playing: dict[_Desk, set[int]] = {}
+        self._events: SimpleQueue[tuple[_WorkerLink, str, tuple[Any, ...]]] = SimpleQueue()
+        self._playing: dict[_WorkerLink, set[int]] = {}
         said: set[str] = set()
-        self._desks = [_Desk(each, opened, connection, self._events, said) for each in carriers]
+        self._links = [
+            _WorkerLink(each, opened, connection, self._events, said) for each in carriers
+        ]
         budget = connection.budget
         caps = None if budget is None else {cap: getattr(budget, cap) for cap in CAPS}
         named = [each.name for each in fields(connection) if each.name not in _OWN]
         how = {name: getattr(connection, name) for name in named}
-        for number, desk in enumerate(self._desks, 1):
+        for number, link in enumerate(self._links, 1):
             start = WorkerStart(number, how, caps, opened.path, opened.session.uid)
-            desk.outbox.put("start", 0, start)
+            link.queue.put("start", 0, start)
 
     def play(
         self, specs: Sequence[RunSpec], runs: Sequence[int], watch: Callable[[int], None]
     ) -> None:
         """Have the runs played, until they are done or no worker is left; see `play_on_workers`."""
         waiting = deque(enumerate(zip(specs, runs, strict=True)))
-        share = min(CONCURRENT_RUNS, math.ceil(len(specs) / len(self._desks)))
+        share = min(CONCURRENT_RUNS, math.ceil(len(specs) / len(self._links)))
         left, lost = len(specs), 0
-        while left and lost < len(self._desks):
-            desk, what, given = self._events.get()
+        while left and lost < len(self._links):
+            link, what, given = self._events.get()
             match what:
                 case "ready":
-                    self._playing[desk] = set()
+                    self._playing[link] = set()
                 case "ended":
                     place, error = given
-                    self._playing[desk].discard(place)
+                    self._playing[link].discard(place)
                     if error is not None:
                         raise error
                     left -= 1
                     watch(left)
                 case "lost":
                     lost += 1
-                    of_it = len(self._playing.pop(desk, ()))
+                    of_it = len(self._playing.pop(link, ()))
                     left -= of_it
                     _log.warning(
                         "A worker was lost. Its runs (%d) go on here when the others are done.",
@@ -421,26 +423,26 @@ class _Shift:
                 while waiting and len(playing) < share:
                     place, (spec, run) = waiting.popleft()
                     playing.add(place)
-                    each.outbox.put("play", 0, place, spec, run)
+                    each.queue.put("play", 0, place, spec, run)
 
     def close(self) -> None:
         """Stop what is played, have its answers recorded, and end the workers."""
         with engine.interrupts_deferred():
-            for desk in self._playing:
-                desk.outbox.put("stop", 0)
+            for link in self._playing:
+                link.queue.put("stop", 0)
             until = time.monotonic() + engine.WIND_UP_S
             with suppress(Empty):
                 while any(self._playing.values()):
-                    desk, what, given = self._events.get(timeout=max(0, until - time.monotonic()))
+                    link, what, given = self._events.get(timeout=max(0, until - time.monotonic()))
                     if what == "ended":
-                        self._playing[desk].discard(given[0])
+                        self._playing[link].discard(given[0])
                     elif what == "lost":
-                        self._playing.pop(desk, None)
-            for desk in self._desks:
-                desk.close()
+                        self._playing.pop(link, None)
+            for link in self._links:
+                link.close()
 
 
-class _Desk:
+class _WorkerLink:
     """Answers one worker: on the engine's loop, to which limits, budget and commits belong.
 
     Args:
@@ -456,10 +458,10 @@ class _Desk:
         carrier: Carrier,
         opened: Recording,
         connection: Connection,
-        events: SimpleQueue[tuple[_Desk, str, tuple[Any, ...]]],
+        events: SimpleQueue[tuple[_WorkerLink, str, tuple[Any, ...]]],
         said: set[str],
     ) -> None:
-        self.outbox = Outbox()
+        self.queue = MessageQueue()
         self._carrier, self._writer, self._events, self._said = (
             carrier, opened.writer, events, said,
         )  # fmt: skip
@@ -485,13 +487,13 @@ class _Desk:
 
     def close(self) -> None:
         """End the worker."""
-        self.outbox.close()
+        self.queue.close()
         self._carrier.kill()
         for thread in self._threads:
             thread.join()
 
     def _write(self) -> None:
-        while messages := self.outbox.take():
+        while messages := self.queue.take():
             self._carrier.write(messages)
 
     def _read(self) -> None:
@@ -530,7 +532,7 @@ class _Desk:
         del self._granting[number]
         error = None if task.cancelled() else task.exception()
         value = None if task.cancelled() or error else task.result()
-        self.outbox.put("answer", number, value, error)
+        self.queue.put("answer", number, value, error)
 
     def _limiter(self, identity: str) -> Limiter:
         return limiter_of(identity, self._limits)
@@ -557,14 +559,14 @@ class _Desk:
         self._budget.settle(self._reserved.pop(number), spent)
 
     async def _write_all(self, what: str, numbers: Sequence[int]) -> None:
-        """Answer so many of a kind at once, when all that was added is written."""
+        """Answer this many of a kind at once, when all that was added is written."""
         error: RecordingError | None = None
         try:
             await getattr(self._writer, what)()
         except RecordingError as failed:
             error = failed
         for number in numbers[1:]:
-            self.outbox.put("answer", number, None, error)
+            self.queue.put("answer", number, None, error)
         if error is not None:
             raise error
 

@@ -40,7 +40,7 @@ _CLASSES = {
     "Forecaster", "Ge", "Mapping", "Observation", "Path", "Person", "Phase", "PromptBook",
     "ScenarioPage", "Score", "Sequence", "SmartAgent", "SmartModel", "View", "Week",
 }  # fmt: skip
-"""Names that the code uses already, besides those of Python itself."""
+"""Names that the code uses already, in addition to those of Python itself."""
 
 
 def new_scenario(name: str, into: Path) -> Path:

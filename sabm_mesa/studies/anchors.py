@@ -74,7 +74,7 @@ ALPHA = 0.01
 """The chance that an unchanged model is called changed, over all models that are compared."""
 DRAWS = 9_999
 MOST_SPLITS = 252
-"""Ways to divide the answers to an anchor that are listed; of more so many are drawn."""
+"""Ways to divide the answers to an anchor that are listed; of more this many are drawn."""
 UNUSABLE = "(no usable answer)"
 Floats = npt.NDArray[np.float64]
 
@@ -245,7 +245,7 @@ def ask(
 
     Raises:
         UsageError: for minds that cannot be used; nothing has been asked then.
-        RunError: when a session fails; its answers are recorded, and the same call goes on.
+        RunError: when a session fails; its answers are recorded, and the same call continues.
     """
     return run_missing({Path(path): planned(minds, day)}, connection, watch=watch)
 

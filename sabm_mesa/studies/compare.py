@@ -84,7 +84,7 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
         found += [(name, run) for run in load_runs(path)]
     done = [(name, run) for name, run in found if run.finished]
     if not done:
-        raise RecordingError(f"{sources[0]} has no finished run to compare: sabm resume goes on.")
+        raise RecordingError(f"{sources[0]} has no finished run to compare: sabm resume continues.")
     scenarios = dict.fromkeys(run.scenario for _, run in done)
     if len(scenarios) > 1:
         raise RecordingError(

@@ -59,7 +59,7 @@ class Effect(CodebookEntry):
         treatment: the treatment; ``""``: all.
         than_round: the period that it is compared with; None: the same.
         than_treatment: the treatment that it is compared with; ``""``: the same.
-        value: the number that it is compared with, in the place of a period or treatment.
+        value: the number that it is compared with, instead of a period or treatment.
         direction: whether the first is less or more than the second.
         published: what the publication concluded, when the data given here do not decide it:
             ``found`` or ``not found``; ``""``: the test of the data decides.

@@ -55,7 +55,7 @@ LAST_SOURCES = {INTERACTION: (style.YELLOW, "black", ".."), REST: ("#D9D9D9", "b
 LEAST_SHARE = 0.07
 """A smaller share has no room for its number."""
 MOST_POINTS = 60
-"""With more rounds than this, neighbouring ones are put together into so many stretches."""
+"""With more rounds than this, neighbouring ones are put together into this many stretches."""
 _LOOKS = (
     (style.BLUE, "-", "o"), (style.VERMILLION, (0, (5, 1.5)), "s"), (style.GREEN, ":", "^"),
 )  # fmt: skip

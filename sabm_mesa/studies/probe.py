@@ -395,7 +395,7 @@ class Reasoner(ClassicalMind):
         return seen.options[own.index(max(own))]
 
 
-class Reciter(Reasoner):
+class Memorizer(Reasoner):
     """A mind that repeats what is published, whatever the rules: 33, "defect", and the names.
 
     It takes every guessing game for the published one and every table for the dilemma.
@@ -447,9 +447,9 @@ class Probe(SmartModel):
     """The questions of a probe, one agent each.
 
     Args:
-        games: the number of games, besides the questions on what they are.
+        games: the number of games, in addition to the questions on what they are.
         minds: see `SmartModel`; classical minds are ``classical`` (it reasons),
-            ``classical:reciter`` and ``classical:random``.
+            ``classical:memorizer`` and ``classical:random``.
         temperature: sampling temperature of language models.
         max_tokens: tokens of an answer at most.
         settings: the other parameters of `SmartModel`.
@@ -477,7 +477,7 @@ class Probe(SmartModel):
     model_columns: ClassVar[dict[str, str]] = {"usable": "usable"}
     agent_columns: ClassVar[dict[str, str]] = {"answer": "answer"}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {
-        "default": Reasoner, "reciter": Reciter, "random": RandomAnswers,
+        "default": Reasoner, "memorizer": Memorizer, "reciter": Memorizer, "random": RandomAnswers,
     }  # fmt: skip
 
     def __init__(
@@ -725,7 +725,7 @@ def _nearer(errors: Floats, own: int) -> float:
 
 
 def _recited(game: ProbeQuestion, published: float) -> list[float]:
-    """The answers of a reciter: the published answer, and where the factor is other its place."""
+    """The answers of a memorizer: the published answer, and where the factor is other its place."""
     as_it_is = min(max(published, game.low), game.high)
     if Fraction(game.p) == P:
         return [as_it_is]
@@ -784,7 +784,7 @@ def probe(
 
     Raises:
         UsageError: for minds or numbers that cannot be used; nothing has been asked then.
-        RunError: when a run fails; its answers are recorded, and the same call goes on.
+        RunError: when a run fails; its answers are recorded, and the same call continues.
     """
     check_int("games", games, FEWEST)
     specs = {mind: plan_of(mind, games, check_int("seed", seed, 0)) for mind in minds}

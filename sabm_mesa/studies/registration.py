@@ -344,7 +344,7 @@ def with_anchors(
 
     Raises:
         ParameterError: when no language model decides.
-        RunError: when a model cannot be asked; the same call goes on.
+        RunError: when a model cannot be asked; the same call continues.
     """
     minds = language_models_of(plan)
     if not minds:

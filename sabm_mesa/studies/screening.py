@@ -214,7 +214,7 @@ def screen(
     Raises:
         UsageError: for minds, a number of runs or a seed that cannot be used; nothing has been
             asked or written then.
-        RunError: when a run fails; its answers are recorded, and the same call goes on.
+        RunError: when a run fails; its answers are recorded, and the same call continues.
     """
     if not minds or len(set(minds)) < len(minds):
         raise MindSpecError("A screening needs one mind or more, each named once.")

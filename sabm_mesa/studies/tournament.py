@@ -365,7 +365,7 @@ def play(
 
     Raises:
         UsageError: for minds or parameters that cannot be used; there is no file then.
-        RunError: when a run fails, or the folder cannot be used; the same call goes on.
+        RunError: when a run fails, or the folder cannot be used; the same call continues.
     """
     model = registered(scenario) if isinstance(scenario, str) else scenario
     score, given = score_of(model, form), dict(parameters or {})

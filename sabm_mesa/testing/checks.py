@@ -45,7 +45,7 @@ LATENCIES = (1, 2, 3)
 MOST_RUNS = 5
 """Runs in which every option of an answer is to be taken."""
 SEATS = 2
-"""People that play in a game, where there are so many agents."""
+"""People that play in a game, where there are this many agents."""
 ROUNDS_OF_GAME = 2
 PEOPLE_S = 60.0
 """Seconds that a game may take."""
@@ -344,7 +344,7 @@ class NotChecked(str):
 
 
 def pickling(case: Case) -> Iterator[str]:
-    """Whether a copy through pickle goes on like the model itself."""
+    """Whether a copy through pickle continues like the model itself."""
     model = case.made(minds=case.free_minds)
     copies = {"before the first round": pickle.loads(pickle.dumps(model))}  # made here
     lost = next(lost_by_mesa(model, copies["before the first round"]), None)

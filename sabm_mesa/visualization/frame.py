@@ -68,11 +68,11 @@ def Layout(children: list[Any] | None = None) -> None:
                     solara.v.Html(tag="span", children=[words])
             solara.v.Spacer()
             _Theme()
-        drawn = gate(of_host=router.parts[0] not in WATCHED)
+        drawn = may_see_page(of_host=router.parts[0] not in WATCHED)
         solara.v.Html(tag="div", class_="sabm-body", children=(children or []) if drawn else [])
 
 
-def gate(*, of_host: bool = False) -> bool:
+def may_see_page(*, of_host: bool = False) -> bool:
     """Ask for the key where it is needed, in place of the page or above it.
 
     Args:

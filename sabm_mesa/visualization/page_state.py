@@ -36,7 +36,7 @@ TRIED = 2
 """Questions of each kind that a model is asked in each form of answers when it is checked."""
 
 SERVICES = {"base_url": "", "max_asks": "", "budget_usd": ""}
-"""Settings of the page besides parameters, with their defaults."""
+"""Settings of the page in addition to parameters, with their defaults."""
 
 
 class PageState:
@@ -161,7 +161,7 @@ class PageState:
     def play(self, rounds: float = float("inf")) -> None:
         """Play on, at first with a model of what the controls say now.
 
-        A run that has failed goes on from its recording, where there is one.
+        A run that has failed continues from its recording, where there is one.
         """
         if self.controller.status == "ready" and (self.dirty or self.problem):
             self._set_up(self._make, rounds)
@@ -269,7 +269,7 @@ class PageState:
             self.play()
 
     def pace(self, seconds: float) -> None:
-        """Let a round take so many seconds at least."""
+        """Let a round take this many seconds at least."""
         self.interval_s = seconds
         for each in self.shown_runs:
             each.interval_s = seconds

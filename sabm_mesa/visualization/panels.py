@@ -57,7 +57,7 @@ LEAVING = (
 )
 Act = Callable[..., Callable[..., None]]
 MOST_ROUNDS = 10**6
-"""A run that is planned for so many rounds has no end in sight."""
+"""A run that is planned for this many rounds has no end in sight."""
 NOTHING = "nothing"
 """The word for no condition to compare with."""
 MOST_AGENTS = 100
@@ -257,8 +257,8 @@ def _way_on(page_state: PageState) -> str:
     if not page_state.may_go_on:
         return "Reset makes a new model."
     return (
-        "Play tries again and goes on where it stopped: nothing that was answered is asked again. "
-        f"It can be done later too, with: sabm resume {page_state.kept_path}"
+        "Play continues where the run stopped: no answered question is asked again. "
+        f"Later, continue with: sabm resume {page_state.kept_path}"
     )
 
 

@@ -44,8 +44,8 @@ from sabm_mesa.visualization.access import (
 )
 from sabm_mesa.visualization.assets import assets
 from sabm_mesa.visualization.connections import KEEP_S, Connections, fire_event
-from sabm_mesa.visualization.gate import TRIES, Gate, limit_logs
 from sabm_mesa.visualization.html import root_path
+from sabm_mesa.visualization.middleware import TRIES, RequestMiddleware, limit_logs
 from sabm_mesa.visualization.seat_interface import PATH as SEATS
 from sabm_mesa.visualization.seat_interface import seat_route
 
@@ -75,7 +75,7 @@ _TAKEN = {
         r"<v-progress-circular[^>]*>\s*Server\s+disconnected\.\s*</v-progress-circular>"
     ): '<p role="alert" style="max-width: 34rem; margin: 0 16px; padding: 16px; border-radius: 8px;'
     ' background: #fff; color: #1b1f24">The viewer does not answer: it was ended, or the network'
-    " is gone. This page goes on by itself when it answers again.</p>",
+    " is gone. This page continues by itself when it answers again.</p>",
 }
 """Parts of Solara's page that are replaced: calls home, a page without a language
 that forbids zooming, a bar without a name, and words on top of the page's own."""
@@ -103,7 +103,7 @@ def protect() -> None:
         # Figures are drawn on threads, and none has settings of its page.
         solara_server.patch.patch_heavy_imports = lambda: None
         # Solara imports its app when the server has started: too late to add a middleware.
-        app.middleware_stack = Gate(app.build_middleware_stack())
+        app.middleware_stack = RequestMiddleware(app.build_middleware_stack())
         if LISTENS not in os.environ:  # else sabm view says it
             _log.warning("%s: %s", KEY_STANDS_HERE, host_key())  # shown wherever logs are shown
 

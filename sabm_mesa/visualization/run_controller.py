@@ -137,7 +137,7 @@ class RunController:
         """Play on.
 
         Args:
-            rounds: so many rounds at most.
+            rounds: this many rounds at most.
         """
         with self._changed:
             self._wanted, self._pausing = rounds, rounds == 0

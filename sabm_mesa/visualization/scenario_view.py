@@ -39,7 +39,7 @@ CARD_ROUNDS = 60
 KEPT_WORLDS = 400
 """Rounds whose world is kept, where the data do not hold it."""
 MOST_AHEAD = 100
-"""Up to so many rounds the axis of a chart has room for all of them from the start."""
+"""Up to this many rounds the axis of a chart has room for all of them from the start."""
 
 
 class Said(NamedTuple):
@@ -185,7 +185,7 @@ class ScenarioView:
         return self._page.table(model, model_data)
 
     def public_columns(self, model: SmartModel) -> list[str]:
-        """The model columns that a player may see while a game goes on.
+        """The model columns that a player may see while a game continues.
 
         Args:
             model: the model.

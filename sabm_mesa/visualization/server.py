@@ -73,7 +73,7 @@ def serve(
     from solara.server.starlette import app
 
     from sabm_mesa.visualization import loading
-    from sabm_mesa.visualization.gate import limit_logs
+    from sabm_mesa.visualization.middleware import limit_logs
 
     address = f"{address_of(host, port)}{path}?key="
 
@@ -116,7 +116,7 @@ def serve_seats(
     from starlette.applications import Starlette
 
     from sabm_mesa.runs.game import Games
-    from sabm_mesa.visualization.gate import Gate, limit_logs
+    from sabm_mesa.visualization.middleware import RequestMiddleware, limit_logs
     from sabm_mesa.visualization.seat_interface import PATH, seat_route
 
     games = Games()
@@ -137,7 +137,7 @@ def serve_seats(
             time.sleep(0.05)
         server.should_exit = True
 
-    app = Gate(Starlette(routes=[seat_route(games.find, told.add)]))
+    app = RequestMiddleware(Starlette(routes=[seat_route(games.find, told.add)]))
     limit_logs()
     server = _Server(_config(app, host, port, "none"), listens, games.close_all)
     _run(server)

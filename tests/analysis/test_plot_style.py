@@ -75,9 +75,9 @@ def test_a_scenario_without_plots_has_a_chart_of_each_column_with_numbers() -> N
 
 
 def test_a_long_title_stays_within_its_figure() -> None:
-    figure = style.new_figure("Words of a title that goes on and on. " * 5, height=2)
+    figure = style.new_figure("Words of a title that continues and on. " * 5, height=2)
     figure.canvas.draw()
-    (title,) = (each for each in figure.texts if "goes on" in each.get_text())
+    (title,) = (each for each in figure.texts if "continues" in each.get_text())
     extent = title.get_window_extent()
     assert 0 <= extent.x0 < extent.x1 <= figure.bbox.width
     assert 0 <= extent.y0 < extent.y1 <= figure.bbox.height

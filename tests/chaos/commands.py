@@ -1,4 +1,4 @@
-"""Real SIGKILLs of every command that asks a language model and goes on by being given again."""
+"""Real SIGKILLs of every command that asks a language model and continues by being given again."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Block:
         self._expected: Data = {}
 
     def outcomes(self, most: int) -> Iterator[Outcome]:
-        """Die at every point every time, or at so many of these boundaries that are drawn."""
+        """Die at every point every time, or at this many of these boundaries that are drawn."""
         boundaries = self._prepare()
         Random(f"{self.seed}/{self.kind}").shuffle(boundaries)
         for point, number in boundaries[:most]:
@@ -136,7 +136,7 @@ class Block:
 
 
 def die_at_boundaries(deaths: int, seed: int, processes: int, folder: Path) -> list[Outcome]:
-    """At least so many deaths: at every boundary of every study, for one seed after another.
+    """At least this many deaths: at every boundary of every study, for one seed after another.
 
     Args:
         deaths: how many; of a seed that would exceed them only a part is drawn.

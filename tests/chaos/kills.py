@@ -25,7 +25,7 @@ from tests.chaos.studies import FILE, entered, rows
 
 COMMAND, ONCE, TWICE = "command", "a random moment", "again while resumed"
 AGAIN = 4
-"""Of so many commands one is killed a second time, while it is resumed."""
+"""Of this many commands one is killed a second time, while it is resumed."""
 COMMANDS: dict[str, Sequence[str]] = {
     "kbc": ("--rounds", "4", "--set", "n_players=4"),
     "bertrand": ("--rounds", "8"),
@@ -38,7 +38,7 @@ MIND = "llm:gpt-4o-mini"  # a model with a price
 
 
 def kill_at_random_moments(kills: int, seed: int, processes: int, folder: Path) -> list[Outcome]:
-    """At least so many SIGKILLs.
+    """At least this many SIGKILLs.
 
     Args:
         kills: how many.
@@ -61,7 +61,7 @@ def kill_at_random_moments(kills: int, seed: int, processes: int, folder: Path) 
 
 
 def warm_up() -> None:
-    """Have at hand what every child would otherwise import anew."""
+    """Have available what every child would otherwise import anew."""
     import matplotlib as mpl
 
     mpl.use("agg")

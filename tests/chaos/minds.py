@@ -34,7 +34,7 @@ class Billed:
 
 
 class Free:
-    """A free mind that waits and draws from the agent's stream, which goes on from ask to ask."""
+    """A free mind that waits and draws from the agent's stream, which continues from ask to ask."""
 
     spec, instant, paid = "free", False, False
 

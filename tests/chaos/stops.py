@@ -22,7 +22,7 @@ SHORT_S = 0.2
 
 
 def stop_commands(stops: int, seed: int, processes: int, folder: Path) -> list[Outcome]:
-    """Stop so many commands, and let them go on.
+    """Stop this many commands, and let them go on.
 
     Args:
         stops: how many.

@@ -126,7 +126,7 @@ def difference(expected: Data, found: Data) -> str:
 
 
 def warm_up() -> None:
-    """Have at hand what every child would otherwise read anew."""
+    """Have available what every child would otherwise read anew."""
     versions()
     for study in STUDIES:
         study.model(**study.parameters, rng=0).agent_frame()

@@ -102,7 +102,7 @@ def test_an_audit_that_was_stopped_goes_on_and_pays_for_nothing_twice(
             server.wait_until(lambda s: len(s.requests) > 60)
             stopped.send_signal(signal.SIGTERM)
             said = stopped.communicate()[1]
-        assert "the same command goes on from there" in said
+        assert "the same command continues from there" in said
         before = len(server.requests)
         done = sabm(*command)
         assert done.status == 0, done.err

@@ -188,7 +188,7 @@ def test_what_was_paid_for_is_not_asked_again(sabm: Sabm, path: Path) -> None:
         first = sabm(*command, "--max-asks", 4, "--max-concurrency", 1)
         kept = answers_in(path.parent / "judge" / "judge.sqlite")
         assert first.status == 1
-        assert one_line(first).endswith("the same command goes on from there.")
+        assert one_line(first).endswith("the same command continues from there.")
         assert f" {kept} answers are in " in one_line(first)
         assert kept == server.stats["requests"] == 4
         assert sabm(*command).status == 0

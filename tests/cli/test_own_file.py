@@ -175,7 +175,7 @@ def test_a_recording_runs_no_file(
         assert outcome.status == 1
         assert one_line(outcome).endswith(
             "is of the scenario 'ring' (own_ring:Ring), which is not known here: give its file "
-            "with --scenario FILE.py, or go on in Python with scenario=YourModel."
+            "with --scenario FILE.py, or continue in Python with scenario=YourModel."
         )
 
 
@@ -286,7 +286,7 @@ def test_a_beginners_mistake_ends_in_one_line(sabm: Sabm, folder: Path, mistake:
     assert re.search(told, one_line(outcome)), outcome.err
     if (folder / "out").exists():
         assert outcome.status == 1
-        advice = "go on with: sabm resume out/recording.sqlite --scenario own_ring.py"
+        advice = "continue with: sabm resume out/recording.sqlite --scenario own_ring.py"
         assert one_line(outcome).endswith(advice)
     else:
         assert outcome.status == 2

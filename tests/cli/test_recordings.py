@@ -64,7 +64,7 @@ def test_run_fail_resume_replay_and_fork(sabm: Sabm, tmp_path: Path) -> None:
     recording = out / "recording.sqlite"
     with LLMServer(brain=first_question, faults={7: "404"}, port=server.port) as server:
         failed = run(sabm, server, out, status=1)
-        assert one_line(failed).endswith(f"in {recording}; go on with: sabm resume {recording}")
+        assert one_line(failed).endswith(f"in {recording}; continue with: sabm resume {recording}")
         resumed = sabm("resume", recording)
         close_all()
         assert server.stats["status_200"] == total == count(recording)
@@ -167,7 +167,7 @@ def test_a_command_that_is_interrupted_can_be_resumed(sabm: Sabm, tmp_path: Path
         assert one_line(in_use).endswith("Wait until that has ended, or stop it.")
         assert stopped.returncode == 1
         assert said.strip().endswith(
-            f"Stopped. 5 answers are in {recording}; go on with: sabm resume '{recording}'"
+            f"Stopped. 5 answers are in {recording}; continue with: sabm resume '{recording}'"
         )
     with LLMServer(brain=first_question, port=server.port) as server:
         assert sabm("resume", recording).status == 0
@@ -199,7 +199,7 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
         told = sabm("doctor", path)
         assert told.status == 0
         assert re.search(rf"warning  answers    {lost}", told.out)
-        assert f"1 of them not finished: go on with sabm resume {path}" in told.out
+        assert f"1 of them not finished; continue with: sabm resume {path}" in told.out
         short = sabm("resume", path, "--max-asks", 5)
         assert short.status == 1
         assert re.match(lost, short.err)

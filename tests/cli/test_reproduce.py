@@ -215,7 +215,7 @@ def test_a_budget_stops_and_the_same_command_goes_on(
         assert line.startswith("other: The budget of 50 asks is used up")
         assert line.endswith(
             "14 answers are in out/other/recording.sqlite; the same command with a larger budget "
-            "goes on from there."
+            "continues from there."
         )
         assert "small (quick)" in done.out  # what was done before has its report
         assert server.stats["requests"] == 50
@@ -247,7 +247,7 @@ def test_ctrl_c_says_what_is_kept(sabm: Sabm, small: Path, monkeypatch: pytest.M
     done = sabm("reproduce", small.name, "--out", "out")
     assert done.status == 1
     assert one_line(done) == (
-        "small: Stopped. 36 answers are in out/small/recording.sqlite; the same command goes on "
+        "small: Stopped. 36 answers are in out/small/recording.sqlite; the same command continues "
         "from there."
     )
     monkeypatch.undo()

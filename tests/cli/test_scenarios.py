@@ -123,7 +123,7 @@ def test_ctrl_c_keeps_what_was_answered_and_says_so(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         ((answers,),) = connection.execute("SELECT count(*) FROM asks").fetchall()
     assert answers >= 10
-    go_on = f"go on with: sabm resume {path}"
+    go_on = f"continue with: sabm resume {path}"
     awaited = re.compile(r"Waiting up to 10 s for \d+ answers? that (is|are) paid for\.")
     *before, last = lines
     assert all(awaited.fullmatch(line) for line in before)  # said where the answers came later

@@ -137,7 +137,7 @@ def test_what_was_paid_for_is_not_asked_again(sabm: Sabm, tmp_path: Path) -> Non
         first = sabm(*command, "--max-asks", 30, "--max-concurrency", 4)
         assert first.status == 1
         assert one_line(first).endswith(
-            f"30 answers are in {tmp_path}; the same command goes on from there."
+            f"30 answers are in {tmp_path}; the same command continues from there."
         )
         assert answers() == server.stats["requests"] == 30
         assert not (tmp_path / "screening.md").exists()
@@ -308,7 +308,7 @@ def test_the_commons_with_a_language_model_goes_on_where_it_was_stopped(
         command = ["screen", "--tests", "commons", "--problems", 5, "--out", tmp_path]
         first = sabm(*command, "--minds", mind, "--max-asks", 25, "--max-concurrency", 4)
         assert first.status == 1
-        assert one_line(first).endswith("the same command goes on from there.")
+        assert one_line(first).endswith("the same command continues from there.")
         assert sabm(*command, "--minds", mind).status == 0
         # Of the river each of 20 problems is asked three times.
         assert server.stats["requests"] == 2 * 20 + 3 * 20

@@ -121,7 +121,7 @@ def test_a_cap_stops_it_and_a_larger_one_goes_on(
         said = one_line(stopped)
         assert said.startswith("The budget of 5 asks is used up")
         assert "of 2 runs are done" in said
-        assert said.endswith("the same command with a larger budget goes on from there.")
+        assert said.endswith("the same command with a larger budget continues from there.")
         done = sabm(*command, "--max-asks", "7")
         assert done.status == 0
         assert "Spent on these runs in all: $0.0" in done.out

@@ -101,7 +101,7 @@ def test_language_models_play_within_a_budget(sabm: Sabm, monkeypatch: pytest.Mo
         )  # fmt: skip
         stopped = sabm(*command, "--max-asks", "1")
         assert stopped.status == 1
-        assert stopped.err.endswith("with a larger budget goes on from there.\n")
+        assert stopped.err.endswith("with a larger budget continues from there.\n")
         done = sabm(*command, "--max-asks", "2")
         assert done.status == 0
         assert "Spent on these runs in all: $0.0" in done.out

@@ -96,12 +96,12 @@ class Meadow(SmartModel):
         self.food = {(x, y) for x in range(side) for y in range(side) if grown[x, y]}
 
     def around(self, cell, steps):
-        """The cells within so many steps."""
+        """The cells within this many steps."""
         n = range(-steps, steps + 1)
         return [((cell[0] + dx) % self.side, (cell[1] + dy) % self.side) for dx in n for dy in n]
 
     def within(self, walker, steps):
-        """The walkers within so many steps in each direction, by id."""
+        """The walkers within this many steps in each direction, by id."""
         cells = set(self.around((walker.x, walker.y), steps))
         return [other for other in self.walkers if (other.x, other.y) in cells]
 

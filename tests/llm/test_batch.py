@@ -231,7 +231,7 @@ def test_what_has_expired_is_asked_again(tmp_path: Path, expected: pd.DataFrame)
     plan = BatchPlan(ends=lambda n: "expired" if n == 0 else "completed")
     with LLMServer(batches=plan) as server:
         done = play(tmp_path / "r", server)
-        # A run whose answers came goes on: its next questions go with those asked again.
+        # A run whose answers came continues: its next questions go with those asked again.
         assert [len(each.requests) for each in server.batches.batches] == [6, 6, 3]
         assert bill(server) == 1
     pd.testing.assert_frame_equal(data(done), expected.drop(columns="retries"))
@@ -484,7 +484,7 @@ def test_a_stop_says_what_goes_on(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         stopped_while(tmp_path / "r", slow, "poll")
-    said = [each.message for each in caplog.records if "goes on without" in each.message]
+    said = [each.message for each in caplog.records if "continues without" in each.message]
     assert len(said) == 1
     assert "batch_0" in said[0]
 
@@ -602,7 +602,7 @@ def test_the_progress_of_batches_is_a_line(slow: LLMServer, tmp_path: Path) -> N
 
 
 def hold(server: LLMServer, after: int) -> None:
-    """Let no batch end from the one on that comes after so many."""
+    """Let no batch end from the one on that comes after this many."""
 
     def met(operation: str, _number: int) -> None:
         if operation == "create" and len(server.batches.batches) == after:

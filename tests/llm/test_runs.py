@@ -390,7 +390,9 @@ def test_further_interrupts_of_a_command_wait_for_what_was_sent_too(tmp_path: Pa
                 process.kill()
         assert server.stats["requests"] == server.stats["status_200"] == 10
     assert process.returncode == 1
-    assert errors == (f"sabm: Stopped. 10 answers are in {path}; go on with: sabm resume {path}\n")
+    assert errors == (
+        f"sabm: Stopped. 10 answers are in {path}; continue with: sabm resume {path}\n"
+    )
     assert _answers(path) == 10
 
 

@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", type=_served, action="append", metavar="NAME[=SERVED]", help="repeatable")
     add("--strict-models", action="store_true", help="404 for any other model")
     add("--latency", type=float, default=0.0, help="seconds until an answer")
-    add("--jitter", type=float, default=0.0, help="plus up to so many seconds")
+    add("--jitter", type=float, default=0.0, help="plus up to this many seconds")
     add("--seed", type=int, default=0, help="of jitter and rates")
     add("--fault", type=_numbered, action="append", default=[], metavar="NUMBER=FAULT",
         help="repeatable; request numbers start at 0; e.g. 3=429:retry-after=1")  # fmt: skip

@@ -34,7 +34,7 @@ class Thinker:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def brain(self, brain: Brain, tokens: int = TOKENS) -> Brain:
-        """A brain that thinks so many tokens before it answers as another one does."""
+        """A brain that thinks this many tokens before it answers as another one does."""
 
         def thinks(messages: list[dict[str, Any]], body: dict[str, Any]) -> Any:
             limit = next((body[name] for name in _LIMITS if name in body), 10**6)

@@ -427,7 +427,7 @@ def test_a_run_without_people_is_no_game(tmp_path) -> None:
     model = tiny(n=2, n_rounds=2, minds="fixed:1", recording=tmp_path / "r.sqlite")
     model.step()
     model.close()
-    with pytest.raises(RecordingError, match="no game with people: go on with sabm resume"):
+    with pytest.raises(RecordingError, match="no game with people: continue with sabm resume"):
         ContinuedGame(load_runs(tmp_path / "r.sqlite")[0], Connection())
 
 

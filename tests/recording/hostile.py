@@ -224,4 +224,4 @@ OF_BYTES: dict[str, Callable[[Path, bytes], object]] = {
         content[:60] + b"\x00\x00\x00\x63" + content[64:]
     ),
 }
-"""Name → what is written in the place of a good recording."""
+"""Name → what is written instead of a good recording."""

@@ -15,7 +15,7 @@ FIXED = {"minds": "fixed:7"}
 
 
 class Mortal(Tiny):
-    """Its process is killed in the first round of runs whose seed is `fatal`, so many times.
+    """Its process is killed in the first round of runs whose seed is `fatal`, this many times.
 
     Each death leaves a file in the folder `graves`.
     """
@@ -84,7 +84,7 @@ def until(reached: Any, seconds: float = 120.0) -> None:
 
 
 def lives(process: int) -> bool:
-    """Whether a process goes on; one that has ended and waits to be taken note of does not."""
+    """Whether a process continues; one that has ended and waits to be taken note of does not."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2]
     except OSError:

@@ -16,7 +16,7 @@ ANN, BEN, CARL, DORA, ELLA = "ann", "ben", "carl", "dora", "ella"
 
 
 def a_class(groups=2, n=2, **settings) -> ClassSession:
-    """A class of so many groups, with so many seats in each."""
+    """A class of this many groups, with this many seats in each."""
     given = {"minds": "human", "n": n, "n_rounds": 2, "recording": False, **settings}
     return ClassSession([Game(Tiny, **given, rng=seed) for seed in range(groups)])
 

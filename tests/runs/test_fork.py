@@ -282,7 +282,7 @@ def test_a_mind_that_is_still_to_be_asked_has_to_be_at_hand(tmp_path) -> None:
     play("kbc", path, Drawing())
     for new in ({"temperature": 0.5}, {"condition": "cooperative"}):
         with pytest.raises(
-            RecordingError, match=r"'drawing' .* go on in Python with fork\(…, mind"
+            RecordingError, match=r"'drawing' .* continue in Python with fork\(…, mind"
         ):
             fork(path, 1, new, into)
     assert not into.exists()

@@ -92,15 +92,15 @@ def test_a_run_that_no_plan_asked_for_is_not_found(tmp_path: Path) -> None:
 
 def test_forks_come_after_the_runs_that_they_fork(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
-    trunk = contest()
-    fork = trunk.forked(1, {"condition": "cooperative"}, tags={"condition": "late"})
+    parent = contest()
+    fork = parent.forked(1, {"condition": "cooperative"}, tags={"condition": "late"})
     again = fork.forked(2, {"reward_rule": "exclusive"})
-    assert run_missing({path: [again, fork]}) == 3  # the trunk, too
-    assert run_missing({path: [trunk, fork, again]}) == 0
+    assert run_missing({path: [again, fork]}) == 3  # the parent, too
+    assert run_missing({path: [parent, fork, again]}) == 0
 
     parents = dict(rows(path, "SELECT uid, parent FROM runs"))
-    found = find_runs([trunk, fork, again], path)
-    of = [found[spec.digest] for spec in (trunk, fork, again)]
+    found = find_runs([parent, fork, again], path)
+    of = [found[spec.digest] for spec in (parent, fork, again)]
     assert [parents[run.uid] for run in of] == [None, of[0].uid, of[1].uid]
     assert [run.tags.get("condition") for run in of] == [None, "late", None]
     assert [[fork["at"] for fork in run.forks] for run in of] == [[], [1], [1, 2]]

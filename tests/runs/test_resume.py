@@ -1,4 +1,4 @@
-"""Resume: a run that was stopped goes on, and nothing that was answered is asked again."""
+"""Resume: a run that was stopped continues, and nothing that was answered is asked again."""
 
 import asyncio
 import os
@@ -346,7 +346,8 @@ def test_a_mind_that_is_not_at_hand_is_asked_for(tmp_path) -> None:
         play("kbc", path, Drawing(4))
 
     with pytest.raises(
-        RecordingError, match=r"'drawing' is not at hand: go on in Python with resume\(…, minds="
+        RecordingError,
+        match=r"'drawing' is not available: continue in Python with resume\(…, minds=",
     ):
         resume(path)
     assert count(path) == 4

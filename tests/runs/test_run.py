@@ -15,7 +15,7 @@ TOGETHER_S = 60
 
 
 class Assembled(Mind):
-    """A mind that answers once so many minds have been asked at once."""
+    """A mind that answers once this many minds have been asked at once."""
 
     paid = False
 

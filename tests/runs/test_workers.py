@@ -69,7 +69,7 @@ def test_workers_share_the_limit_of_a_server_that_refuses_and_a_cap(tmp_path: Pa
 
         assert server.stats["status_200"] == 50
         assert rows(tmp_path / "cut" / "recording.sqlite", "SELECT count(*) FROM asks") == [(50,)]
-        # Each of them would begin with so many requests if it had a limit of its own.
+        # Each of them would begin with this many requests if it had a limit of its own.
         assert 16 < at_once(server.requests) <= START
         assert server.stats["status_429"] > 0
         assert limiter.limit < START

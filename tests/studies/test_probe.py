@@ -43,7 +43,7 @@ def verdicts(spec: str, seeds: range) -> Counter[str]:
 
 def test_solving_reciting_and_drawn_answers_get_their_verdicts() -> None:
     """The shares over 200 seeds are in docs/how-to/probe.md; 8 of 8 here bound them from below."""
-    assert verdicts("classical:reciter", range(8)) == {"memorized": 8}
+    assert verdicts("classical:memorizer", range(8)) == {"memorized": 8}
     assert verdicts("classical", range(8)) == {"solves": 8}
     assert verdicts("classical:random", range(8)) == {"responds inconsistently": 8}
 
@@ -69,7 +69,7 @@ def test_a_mind_that_knows_the_published_games_alone_responds_inconsistently() -
 @pytest.mark.slow
 def test_much_noise_makes_verdicts_rarer_but_not_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies.Reasoner, "noise", 2 * studies.SD)
-    solving, reciting = verdicts("classical", range(20)), verdicts("classical:reciter", range(20))
+    solving, reciting = verdicts("classical", range(20)), verdicts("classical:memorizer", range(20))
     assert solving["solves"] >= 10
     assert solving["memorized"] == 0
     assert reciting["memorized"] >= 15
@@ -175,7 +175,7 @@ def test_a_word_that_holds_the_name_of_an_author_is_no_author() -> None:
 
 def test_minds_that_read_no_texts_are_said_to_and_numbers_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "recording.sqlite"
-    (found,) = probe(["classical:reciter"], path)
+    (found,) = probe(["classical:memorizer"], path)
     assert "  This mind reads no texts: what it recognizes is built in, and no knowledge." in (
         in_words(found)
     )

@@ -115,7 +115,7 @@ def test_an_error_of_a_constructor_is_a_line():
             super().__init__(n_players=n_players, **settings)
 
     with pytest.raises(TypeError):
-        PageState(Fussy, {"n_players": 13})  # the page says so in the place of the model
+        PageState(Fussy, {"n_players": 13})  # the page says so instead of the model
     page_state = PageState(Fussy, {})
     try:
         page_state.set("n_players", 13)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.visualization.gate import (
+from sabm_mesa.visualization.middleware import (
     FREE_TRIES,
     FREE_TRIES_OF_SECRET,
     LONGEST_DELAY_S,

@@ -18,7 +18,12 @@ from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.game import ClassSession, Game, Games
 from sabm_mesa.visualization.access import LISTENS
-from sabm_mesa.visualization.gate import FREE_TRIES, LONGEST_DELAY_S, Gate, SecretLimiter
+from sabm_mesa.visualization.middleware import (
+    FREE_TRIES,
+    LONGEST_DELAY_S,
+    RequestMiddleware,
+    SecretLimiter,
+)
 from sabm_mesa.visualization.pages.play import PeoplePages, state_of
 from tests.core.support import Tiny
 
@@ -38,7 +43,7 @@ class Room:
         pages = PeoplePages(
             self.games, lambda r: r.cookies.get("id", ""), self._new, lambda: "", limiter
         )
-        self.app = Gate(Starlette(routes=pages.routes()))
+        self.app = RequestMiddleware(Starlette(routes=pages.routes()))
 
     def _new(self, _request: Request, _response: Response) -> None: ...
 

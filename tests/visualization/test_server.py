@@ -1,4 +1,4 @@
-"""Connections that ask for nothing, against a real server without its pages; the gate."""
+"""Connections that ask for nothing, against a real server without its pages; the middleware."""
 
 import asyncio
 import socket
@@ -12,7 +12,7 @@ import uvicorn
 
 from sabm_mesa.visualization import server as viewer
 from sabm_mesa.visualization.access import LISTENS, VARIABLE
-from sabm_mesa.visualization.gate import Gate
+from sabm_mesa.visualization.middleware import RequestMiddleware
 
 ASKS = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 POSTS = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n"
@@ -122,7 +122,7 @@ def test_within_a_machine_nothing_is_compressed(monkeypatch, listens: str, is_as
         got.extend(name for name, _ in scope["headers"])
 
     headers = [(b"host", b"localhost"), (b"accept-encoding", b"gzip, br")]
-    asyncio.run(Gate(behind)({"type": "http", "headers": headers}, None, None))
+    asyncio.run(RequestMiddleware(behind)({"type": "http", "headers": headers}, None, None))
 
     assert (b"accept-encoding" in got) == is_asked
     assert b"host" in got

@@ -205,7 +205,7 @@ class AskMessage:
 
 
 class _Streams:
-    """The random stream of one attempt, in the place of an agent's."""
+    """The random stream of one attempt, instead of an agent's."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng

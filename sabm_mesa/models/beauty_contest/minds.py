@@ -102,7 +102,7 @@ class CognitiveHierarchy(Guesser):
 
     With k ≥ 1 steps it replies best to the mixture of players with fewer steps, times lognormal
     noise. With 0 steps it picks uniformly. The theory is of one round; later ones start from the
-    last mean in the place of the middle of the range, step 0 then being uniform over the widest
+    last mean instead of the middle of the range, step 0 then being uniform over the widest
     part of the range that has this mean (our choice).
 
     Source: Camerer, Ho & Chong 2004; Nagel 1995 (noise, reference).

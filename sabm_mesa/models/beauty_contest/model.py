@@ -42,7 +42,7 @@ Measures
     decrease), and ``high`` and ``p``. By player: pick, whether it won, payoff; ``level`` (Nagel's
     class: −1 on the other side of the reference, steps 0 to 3, 4 beyond; half a step wide in all
     rounds) and ``depth`` (the same as a real number) against ``high``/2 in round 0, then against
-    the last known mean; ``ratio`` of its pick to its last. With ``high`` in the place of
+    the last known mean; ``ratio`` of its pick to its last. With ``high`` instead of
     ``high``/2 every depth of round 0 is larger by 1.71 (p = 2/3). Depth takes picks below 1/500 of
     the reference as that share [choice]; it is NaN, as for p = 1, when the reference is 0. Of a
     run: see `measures.session_measures`; they include the mean pick, ratio, depth and payoff of
@@ -59,7 +59,7 @@ Deviations from the authors' program
     restate rules and goal in one conversation; here each is a question of its own, and what was
     said is shown again. Prompts are in our own words, and the range is told in each question.
     That some players follow a fixed strategy is told as in the paper. Its prompt names the strategy
-    in the heading, and its sentence is lost in the text at hand: that their number is told
+    in the heading, and its sentence is lost in the text available: that their number is told
     (``told_number``) and not how many they are (``told_count``) is our choice.
     Where the sources say nothing it is our choice [choice]: an upper bound that is drawn is a whole
     number, uniform between the two that are given, once a run; ``max_tokens`` 256

@@ -277,7 +277,7 @@ class TitForTat(PricingRule):
 
     It is not informed of demand, so it cannot stop at the cartel price: two of them go a step
     beyond, see profit fall and turn round, for ever (7.88 to 8.12 with the default market). As a
-    price beyond it ends a spell of collusion, such a run goes on to its last round.
+    price beyond it ends a spell of collusion, such a run continues to its last round.
 
     Source: Axelrod 1984, "The Evolution of Cooperation" (it is nice, answers and forgives). The
     steps upwards and the talk are our own additions; without the first, firms that begin at the

@@ -134,7 +134,7 @@ PHASE_ORDERS: tuple[PhaseOrder, ...] = get_args(PhaseOrder)
 CHANGEABLE = (
     "communication", "cost", "a", "beta", "d", "mu", "a_0", "tolerance", "stop_after",
 )  # fmt: skip
-"""Parameters that can change during a run, besides the order of the phases."""
+"""Parameters that can change during a run, in addition to the order of the phases."""
 MOST_FIRMS = 26
 """The largest number of firms: a plot has one line, and the data three columns, for each."""
 LARGEST = 1e9

@@ -32,7 +32,7 @@ SMALLEST, LARGEST = 110.0, 420.0
 THINNEST, THICKEST = 0.6, 7.0
 """Widths of the edges, in points."""
 MANY = 8
-"""An edge of at most so many talks has less than the greatest width."""
+"""An edge of at most this many talks has less than the greatest width."""
 _POPULARITY = LinearSegmentedColormap.from_list("popularity", ["#F4F4F4", style.ORANGE])
 
 

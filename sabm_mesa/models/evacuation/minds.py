@@ -203,7 +203,7 @@ def _votes(text: str, exits: tuple[str, ...]) -> tuple[tuple[int, float], ...]:
 
 @lru_cache(maxsize=4096)
 def _judgement(book: PromptBook, name: str, rounds: int | None) -> str:
-    """The sentence on an exit that takes so many rounds; None: that cannot be reached."""
+    """The sentence on an exit that takes this many rounds; None: that cannot be reached."""
     if rounds is None:
         return book.render("classical_exit_closed", {"exit": name})
     return book.render("classical_exit", {"exit": name, "time": rounds})

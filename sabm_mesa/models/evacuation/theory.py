@@ -140,7 +140,7 @@ class _Crowd:
         self.steps, self.counts = np.unique(able, axis=1, return_counts=True)
 
     def most_out(self, rounds: int) -> int:
-        """Return the largest flow from the people to the outside within so many rounds."""
+        """Return the largest flow from the people to the outside within this many rounds."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import maximum_flow
 

@@ -102,7 +102,7 @@ def check_names(text: str, known: Collection[str]) -> None:
 
 
 def with_numbers(text: str, numbers: Values) -> str:
-    """A formula with numbers in the place of some of its names.
+    """A formula with numbers instead of some of its names.
 
     Args:
         text: the formula.

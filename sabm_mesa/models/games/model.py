@@ -231,7 +231,7 @@ class FiniteGame(SmartModel):
 
     @classmethod
     def identity(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters as JSON values, with the content of the game in the place of its name."""
+        """The parameters as JSON values, with the content of the game instead of its name."""
         game = given.get("game", "")
         own = {"game": kept(game, load_game(game))} if game else {}
         return super().identity({**given, **own})
@@ -274,7 +274,7 @@ class FiniteGame(SmartModel):
             self._take(player, move, path, chosen)
 
     def update(self) -> None:
-        """Pay, add the games to the memories, measure, and draw whether the run goes on."""
+        """Pay, add the games to the memories, measure, and draw whether the run continues."""
         played = [self._settle(group) for group in self.groups]
         paths = [path for path in played if path is not None]
         self.absent = len(played) - len(paths)
@@ -367,7 +367,7 @@ class FiniteGame(SmartModel):
 
 
 def kept(game: str | Mapping[str, Any], rules: Rules) -> str | Mapping[str, Any]:
-    """The parameter `game` as it is recorded: in the place of a file its content.
+    """The parameter `game` as it is recorded: instead of a file its content.
 
     Args:
         game: the parameter.

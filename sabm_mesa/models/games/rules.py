@@ -46,7 +46,7 @@ _OF_PROFILE = (
 )  # fmt: skip
 """Names in formulas of games in which all choose at the same time."""
 _OF_RULE = ("n_players", "n_others", "low", "high", "step", "currency")
-"""Placeholders of a rule, besides figures and options."""
+"""Placeholders of a rule, in addition to figures and options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -831,7 +831,7 @@ class _Reading:
                 if form.formulas:
                     form.payoffs(path)
             if form.outcomes and count != len(form.outcomes):
-                raise ParameterError("a path is there twice, or goes on after an end.")
+                raise ParameterError("a path is there twice, or continues after an end.")
 
     def _text(self, key: str, default: str | None = None) -> str:
         text = self.data.get(key, default)

@@ -30,7 +30,7 @@ class Discussion(Observation):
     Attributes:
         player: its own number, from 1.
         n_players: the number of players.
-        round: the round, from 0; so many discussions precede the picks of this round.
+        round: the round, from 0; this many discussions precede the picks of this round.
         condition: the condition of the run.
         reward_rule: the reward rule.
         said: the messages of all rounds so far, in their order.

@@ -18,7 +18,7 @@ ANNOUNCEMENT = Announcement(
 """The number that a player says it will pick, and its pick of the same round."""
 
 _SEVERAL = -1
-"""Stands for several speakers in the place of the id of one."""
+"""Stands for several speakers instead of the id of one."""
 
 
 class Agreement:

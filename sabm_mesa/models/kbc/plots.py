@@ -299,7 +299,7 @@ def depth(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     """Steps of reasoning by round: the shares of the classes, stacked.
 
     Args:
-        agent_data: see `levels_by_round`, with ``run`` besides.
+        agent_data: see `levels_by_round`, with the column ``run`` added.
         subtitle: which minds and condition were run; the number of runs is added.
 
     Raises:

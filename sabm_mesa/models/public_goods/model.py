@@ -26,8 +26,8 @@ Design concepts
 Initialization and input
     Round 0 starts without past games. ``n_players`` 2; ``n_rounds`` 10, at most
     (our choice; 1 is the published one-shot game); ``endowment`` 100; ``multiplier`` 1.3;
-    ``group_size`` all; ``memory``: past games that a player is told, all; ``malicious`` 0: so many
-    players, the last ones, have the mind ``fixed:0``, whatever ``minds`` is. The paper does not
+    ``group_size`` all; ``memory``: past games that a player is told, all; ``malicious`` 0: the last
+    players, in this number, have the mind ``fixed:0``, whatever ``minds`` is. The paper does not
     say whether its malicious player was scripted: this one is (our choice; the persona
     ``self_serving`` is a prompted one). ``party``: the recording of a cocktail party whose
     conversations the players remember; ``members``: the agents they were, ``A`` (1, 10, 9) or

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 MAX_WORDS = 40
 """Words of a sentence at most (Lai et al. 2024, appendix B)."""
 OTHER_WORDS = 5
-"""Words of a sentence besides the given ones at least: fewer make a list (our choice)."""
+"""Words of a sentence in addition to the given ones at least: fewer make a list (our choice)."""
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 _END = re.compile(r"[.!?\u2026]+[\"'\u201d\u2019)]*(?=\s|$)")
@@ -67,7 +67,7 @@ def is_well_formed(sentence: str, given: Sequence[str]) -> bool:
     """Whether a text is one sentence and more than a list of words, in place of coherence.
 
     It begins with a capital letter, ends with a sentence mark and has none inside, and has at
-    least five words besides the given ones. Its meaning is not judged.
+    least five words in addition to the given ones. Its meaning is not judged.
 
     Args:
         sentence: the text.

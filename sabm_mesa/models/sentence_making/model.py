@@ -38,7 +38,7 @@ Submodels
     Talks are those of the party. A valid sentence has all seven words, in any regular form, and at
     most 40 words, is no duplicate of one handed in before it by any writer, and is coherent; since
     the paper does not say how that was judged, a rule stands for it: one sentence with capital
-    letter and end mark, and at least five words besides the given ones (our choice; see
+    letter and end mark, and at least five words in addition to the given ones (our choice; see
     `sabm_mesa.models.sentence_making.measures`). The classical writer fills templates so that the
     scenario runs without a language model; its results mean nothing.
 

@@ -286,7 +286,7 @@ def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]
     if parameter in varied:
         raise ParameterError(
             f"--factor {name}: the conditions of {experiment.name} differ in {parameter}, so that "
-            "it cannot be varied besides."
+            "it cannot also be varied."
         )
     if levels is None:
         if name not in KNOWN:

@@ -147,7 +147,7 @@ def run(
 
     Raises:
         UsageError: for parameters or minds that cannot be used.
-        RunError: when a run fails; its answers are recorded, and the same call goes on.
+        RunError: when a run fails; its answers are recorded, and the same call continues.
     """
     built, earlier, ran = play(audit.plans, folder, connection=connection, watch=watch, begin=begin)
     before = list({id(each): each for each in earlier if each is not None}.values())

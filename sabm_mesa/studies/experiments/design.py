@@ -129,7 +129,7 @@ class Group(Entry):
     """Several conditions that a claim takes together: the mean of their runs of the same seed.
 
     Attributes:
-        name: its name, which claims can give in the place of a condition.
+        name: its name, which claims can give instead of a condition.
         label: its name in reports.
         conditions: the names of its conditions.
     """

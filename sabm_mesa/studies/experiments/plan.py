@@ -261,12 +261,12 @@ def _cell(
     if not condition.fork_of:
         earlier = condition.builds_on.rpartition("/")[2]
         return ExperimentRun(condition.name, seed, given[condition.name], builds_on=earlier)
-    trunk = experiment.condition(condition.fork_of)
-    changes = {k: v for k, v in condition.set.items() if {**common, **trunk.set}.get(k) != v}
-    earlier = trunk.builds_on.rpartition("/")[2]
+    parent = experiment.condition(condition.fork_of)
+    changes = {k: v for k, v in condition.set.items() if {**common, **parent.set}.get(k) != v}
+    earlier = parent.builds_on.rpartition("/")[2]
     at: Mapping[str, int] = condition.at
     return ExperimentRun(
-        condition.name, seed, given[trunk.name], trunk.name, at[scale], changes, earlier
+        condition.name, seed, given[parent.name], parent.name, at[scale], changes, earlier
     )
 
 

@@ -745,8 +745,8 @@ def _conditions(results: Results) -> list[dict[str, str]]:
         if builds_on is not None and (earlier := cell.parameters.get(builds_on.parameter)):
             words += f"; builds on {each.builds_on or builds_on.recorded(earlier)}"
         if cell.fork_of:
-            trunk = plan.experiment.condition(cell.fork_of).label
-            words = f"the runs of “{trunk}” up to round {cell.at}, then {_set(cell.changes)}"
+            parent = plan.experiment.condition(cell.fork_of).label
+            words = f"the runs of “{parent}” up to round {cell.at}, then {_set(cell.changes)}"
         told.append(
             {"name": each.name, "label": each.label, "minds": minds[each.name], "set": words}
         )
@@ -803,12 +803,12 @@ def commands(results: Results) -> list[str]:
     name = plan.experiment.name
     words = ["sabm", "reproduce", name if name in experiment_names() else f"{name}.toml"]
     words += ["--scale", plan.scale, "--runs", str(plan.runs), "--seed", str(plan.seeds[0])]
-    trunks = [each.name for each in plan.experiment.conditions if not each.fork_of]
-    minds = {trunk: _spec(plan.minds[trunk]) for trunk in trunks}
+    parents = [each.name for each in plan.experiment.conditions if not each.fork_of]
+    minds = {parent: _spec(plan.minds[parent]) for parent in parents}
     if len(set(minds.values())) == 1:
-        words += ["--minds", minds[trunks[0]]]
+        words += ["--minds", minds[parents[0]]]
     else:
-        words += [word for trunk in trunks for word in ("--minds", f"{trunk}={minds[trunk]}")]
+        words += [word for parent in parents for word in ("--minds", f"{parent}={minds[parent]}")]
     if _in_its_folder(results):
         words += ["--out", str(path.parent.parent)]
     return [shlex.join(words), shlex.join(["sabm", "replay", str(path)])]

@@ -28,7 +28,6 @@ from sabm_mesa.minds.human import Question, Seat, Turn, inputs_of, text_from
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game, Games
 from sabm_mesa.visualization.access import LOOPBACK, listens_at, name_in_network, open_to_others
-from sabm_mesa.visualization.gate import TRIES, SecretLimiter
 from sabm_mesa.visualization.labels import (
     count,
     in_words,
@@ -37,6 +36,7 @@ from sabm_mesa.visualization.labels import (
     number,
     round_of,
 )
+from sabm_mesa.visualization.middleware import TRIES, SecretLimiter
 from sabm_mesa.visualization.pages.debrief import debrief_of
 from sabm_mesa.visualization.scenario_view import one_sentence
 from sabm_mesa.visualization.seat_interface import Refused, read_object

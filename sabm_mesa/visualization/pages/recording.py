@@ -326,7 +326,7 @@ def _deciders(row: Mapping[Any, Any]) -> str:
 
 def _ended(why: str, path: str) -> None:
     """Show why a run ended before its time, and how to resume it."""
-    way = f"Nothing answered is lost; go on with: sabm resume {shlex.quote(path)}"
+    way = f"No answer is lost. Continue with: sabm resume {shlex.quote(path)}"
     if why in STOPPED:
         html("p", f"The run was stopped before its end. {way}", "rec-path", role="status")
     else:

@@ -11,7 +11,7 @@ import solara
 from sabm_mesa.visualization import panels
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.controls import Form
-from sabm_mesa.visualization.frame import Head, gate, is_host
+from sabm_mesa.visualization.frame import Head, is_host, may_see_page
 from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.labels import counting, error_line
 from sabm_mesa.visualization.mind_chips import MindChips
@@ -127,6 +127,6 @@ def View(scenario: type[SmartModel], **fixed: Any) -> None:
         fixed: parameters that the page sets itself, without a control.
     """
     with inside("div", "sabm-app"):
-        if gate():
+        if may_see_page():
             with inside("div", "sabm-body"):
                 ScenarioPage(scenario, **fixed)

@@ -33,7 +33,7 @@ THIS, OTHER = "this run", "other run"
 
 @solara.component
 def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
-    """A run beside another: its parent at first, when it is a fork and that is at hand.
+    """A run beside another: its parent at first, when it is a fork and that is available.
 
     Args:
         run: the run.
@@ -54,7 +54,7 @@ def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
             at_hand = find_run(recordings, parent) is not None
             html("p", "This run is a fork. " + (
                 "Its parent is chosen." if at_hand and found == chosen else
-                "Its parent is at hand." if at_hand else
+                "Its parent is available." if at_hand else
                 "Its parent is in none of the listed recordings."))  # fmt: skip
         with inside("div", "rec-bar"):
             label = names.get(path, path)

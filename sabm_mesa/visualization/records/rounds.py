@@ -128,7 +128,7 @@ def said_in(
 
     Args:
         run: the run.
-        most: so many messages at most.
+        most: this many messages at most.
         only: only in this round; in all when None.
 
     Returns:

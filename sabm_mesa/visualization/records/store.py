@@ -97,7 +97,7 @@ class RunData:
 
     @cached_property
     def step(self) -> int:
-        """Of so many rounds one has its agents in the charts, so that a browser can draw them."""
+        """Of this many rounds one has its agents in the charts, so that a browser can draw them."""
         if not self.rounds:
             return 1
         return -(-len(self.agents_of(self.rounds[0])) * len(self.rounds) // MOST_DRAWN) or 1
@@ -233,7 +233,7 @@ def run_data(path: Path, number: int) -> RunData:
 
 
 def search_of(path: Path) -> Search:
-    """The index of a recording; one that is not complete goes on when the recording changes.
+    """The index of a recording; one that is not complete continues when the recording changes.
 
     Args:
         path: the recording.

@@ -159,7 +159,7 @@ def test_outcomes_have_to_be_those_of_all_courses() -> None:
     assert set(load_game(game).form.courses()) == {(0,), (1, 0), (1, 1)}
     with pytest.raises(ParameterError, match=r"outcomes: the path \['r', 'r'\] has no payoffs"):
         load_game(game | {"outcomes": given[:2]})
-    with pytest.raises(ParameterError, match="outcomes: a path is there twice, or goes on"):
+    with pytest.raises(ParameterError, match="outcomes: a path is there twice, or continues"):
         load_game(game | {"outcomes": [*given, {"path": ["l", "l"], "payoffs": [0, 0]}]})
     with pytest.raises(ParameterError, match=r"outcomes\[0\].path\[0\] 'm' is no option"):
         load_game(game | {"outcomes": [{"path": ["m"], "payoffs": [1, 2]}]})

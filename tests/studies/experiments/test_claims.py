@@ -294,7 +294,7 @@ def test_a_claim_that_the_minds_have_built_in_is_assumed_where_it_would_agree() 
 def test_minds_of_a_class_of_agents_have_their_assumptions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The same players, whose class has the minds in the place of the scenario."""
+    """The same players, whose class has the minds instead of the scenario."""
     monkeypatch.setattr(Player, "classical_minds", KeynesianBeautyContest.classical_minds)
     monkeypatch.setattr(KeynesianBeautyContest, "classical_minds", {})
     made, data = outcome(BELOW + 'assumption = "joins"\n', baseline=HIGH, cooperative=LOW)

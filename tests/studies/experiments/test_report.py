@@ -437,7 +437,7 @@ def test_a_fork_says_where_it_comes_from(tmp_path: Path) -> None:
     said = (tmp_path / "small/report.md").read_text("utf-8")
     assert "the runs of “Baseline” up to round 1, then condition = cooperative" in said
     first, _ = commands(found)
-    assert "turned=" not in first  # its minds are those of the runs it goes on with
+    assert "turned=" not in first  # its minds are those of the runs it continues with
     assert shlex.split(first)[-6:] == [
         "--minds", "baseline=classical", "--minds", "cooperative=fixed:3", "--out", str(tmp_path),
     ]  # fmt: skip

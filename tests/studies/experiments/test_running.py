@@ -81,13 +81,13 @@ def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:
 def test_a_fork_has_its_trunks_history(tmp_path: Path) -> None:
     done = run(plan(FORKED), tmp_path)
     data = done.model_data.drop(columns=["condition", "run"])
-    trunk, branch = (
+    parent, branch = (
         data[done.model_data["condition"] == name].reset_index(drop=True)
         for name in ("baseline", "turned")
     )
-    at_first = trunk["round"] == 0
-    pd.testing.assert_frame_equal(trunk[at_first], branch[at_first])
-    assert not trunk.equals(branch)
+    at_first = parent["round"] == 0
+    pd.testing.assert_frame_equal(parent[at_first], branch[at_first])
+    assert not parent.equals(branch)
     assert done.runs.set_index(["condition", "seed"])["parent"].dropna().index.to_list() == [
         ("turned", 1),
         ("turned", 2),
@@ -104,7 +104,7 @@ def test_a_stopped_experiment_goes_on_and_asks_nothing_twice(
         planned = plan(FORKED, minds=f"llm:gpt-4o-mini@{server.url}")
         whole = run(planned, tmp_path / "whole")
         asked = server.stats["requests"]
-        # 4 trunks of 3 + 6 questions, and 2 forks whose first 3 were answered there.
+        # 4 parents of 3 + 6 questions, and 2 forks whose first 3 were answered there.
         assert asked == 4 * 9 + 2 * 6
         with pytest.raises(BudgetExceeded):
             run(planned, tmp_path / "cut", connection=Connection(budget=Budget(max_asks=20)))

@@ -29,7 +29,7 @@ START_S = 300
 """Cold caches and a busy machine: libraries are read from a slow disk."""
 END_S = 60
 FIRST_PORT, PORTS = 20_000, 1_000
-"""Below the ports that systems give out by themselves; each xdist worker has so many."""
+"""Below the ports that systems give out by themselves; each xdist worker has this many."""
 KEY = re.compile(r"(?:\?key=|Key of the viewer.*: )(\S+)")
 WARM = {"/": ".sabm-home img", "/host": "text=Open the game", "/recording": "h1"}
 """Page → what is there when it is drawn. The first opening of each loads libraries."""

@@ -432,7 +432,7 @@ def test_a_game_survives_the_death_of_its_server(tmp_path, chromium) -> None:
 
 
 def wait_for_answers(path, n):
-    """Wait until so many answers of people are on disk."""
+    """Wait until this many answers of people are on disk."""
     deadline = time.monotonic() + WAIT_MS / 1000
     while len(rows(path, "SELECT raw FROM asks WHERE mind = 'human'")) < n:
         assert time.monotonic() < deadline

@@ -240,7 +240,7 @@ def test_what_is_typed_while_a_model_plays_stays(browse):
 
 
 def test_the_page_answers_while_a_slow_round_is_under_way(browse):
-    n_answered = [24]  # so many requests are answered
+    n_answered = [24]  # this many requests are answered
     with LLMServer(
         brain=lambda _messages, _body: "33",
         latency=lambda number, _body: 0 if number < n_answered[0] else FOR_EVER_S,
@@ -304,7 +304,7 @@ def outcome(folder: Path, mind: str) -> tuple[str, str]:
                 if mind in parameters and status != "running":
                     return status, problem
         time.sleep(0.1)
-    raise AssertionError(f"The run with {mind} goes on.")
+    raise AssertionError(f"The run with {mind} continues.")
 
 
 def test_bad_input_is_one_line_and_breaks_nothing(browse):
@@ -330,7 +330,7 @@ def test_a_failing_language_model_is_one_line(browse):
         press(page, "Play")
         expect(page.locator(".sabm-problem")).to_contain_text("The run has stopped:")
         expect(page.locator(".sabm-progress")).to_have_text("0 of 4 rounds are played.")
-        expect(page.get_by_text("It can be done later too, with: sabm resume")).to_be_visible()
+        expect(page.get_by_text("Later, continue with: sabm resume")).to_be_visible()
 
 
 def test_every_scenario_is_played():

@@ -1,6 +1,6 @@
-"""The gate of a server: it refuses requests of other sites, adds headers, and limits the logs.
+"""HTTP middleware: it refuses requests of other sites, adds headers, and limits the logs.
 
-The viewer and the server of a game's seats stand behind it.
+The viewer and the server of a game's seats use it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_LOGGED, LOGGED_S = 5, 3600.0
-"""Lines that one place of the code logs at most in so many seconds."""
+"""Maximum number of lines that one statement logs in a period, and the period in seconds."""
 TRIED_S = 60.0
 """Seconds for which a wrong secret counts."""
 FREE_TRIES, FREE_TRIES_OF_SECRET = 20, 200
@@ -34,8 +34,8 @@ T = TypeVar("T")
 _HOST = re.compile(r"[A-Za-z0-9.\-_]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
-class Gate:
-    """Gate that each request passes first: it refuses those of other sites and adds the headers.
+class RequestMiddleware:
+    """Middleware of all requests: it refuses those of other sites and adds headers.
 
     A server that only this machine reaches compresses nothing.
 
