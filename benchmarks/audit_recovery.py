@@ -185,14 +185,14 @@ def recovery(planted: int, audits: int, say: Callable[[str], None] = print) -> d
         row = table[(table["factor"] == "wording") & (table["level"] == level)].iloc[0]
         estimates.append(row["effect"])
         found["covered"] += row["low"] <= EFFECT - planted <= row["high"]
-        found["flips"] += judged.told_against
+        found["flips"] += judged.detected_against
         for _, each in judged.shares.iterrows():
             source, share = each["source"], truth[each["source"]]
             found[f"share_{source}"] += each["share"]
             found[f"covers_{source}"] += each["low"] - 1e-9 <= share <= each["high"] + 1e-9
         if (number + 1) % 50 == 0:
             say(f"planted {planted}: {number + 1} audits, {dict(words)}")
-    result = {word: words[word] / audits for word in ("robust", "fragile", "fails", "cannot tell")}
+    result = {word: words[word] / audits for word in ("robust", "fragile", "fails", "inconclusive")}
     result["named"] = named / max(1, words["fragile"])
     result["bias"] = float(np.mean(estimates)) - (EFFECT - planted)
     result |= {name: value / audits for name, value in found.items()}

@@ -55,7 +55,7 @@ class Design:
 
 
 def fewest_cells(levels: Sequence[int]) -> int:
-    """The number of cells from which on all main effects can be told apart.
+    """The number of cells from which on all main effects can be distinguished.
 
     Args:
         levels: the number of levels of each factor.

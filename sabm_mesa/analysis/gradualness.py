@@ -41,7 +41,7 @@ import numpy.typing as npt
 from sabm_mesa.analysis.statistics import Floats
 
 FEWEST_ROUNDS = 4
-"""Rounds below which a line and a step cannot be told apart."""
+"""Rounds below which a line and a step cannot be distinguished."""
 
 
 def excess_beyond_step(path: npt.ArrayLike, *, falling: bool = False) -> float:

@@ -131,7 +131,7 @@ class HierarchySteps(TypesModel):
 
     Args:
         error: the scale of the error, see `StepWithError`.
-        k_max: steps that are told apart; the shares are those of a Poisson distribution that is
+        k_max: steps that are distinguished; the shares are those of a Poisson distribution that is
             cut off there.
     """
 

@@ -66,11 +66,16 @@ Kind = Literal["mean", "median", "share", "difference", "ratio", "equivalence", 
 Of = Literal["mean", "median", "share"]
 Side = Literal["above", "below"]
 Verdict = Literal[
-    "agrees", "disagrees", "cannot tell", "too few runs", "effects differ", "no difference detected"
+    "agrees",
+    "disagrees",
+    "inconclusive",
+    "too few runs",
+    "effects differ",
+    "no difference detected",
 ]
 AGREES: Verdict = "agrees"
 DISAGREES: Verdict = "disagrees"
-CANNOT_TELL: Verdict = "cannot tell"
+INCONCLUSIVE: Verdict = "inconclusive"
 TOO_FEW: Verdict = "too few runs"
 DIFFER: Verdict = "effects differ"
 NO_DIFFERENCE: Verdict = "no difference detected"
@@ -403,9 +408,9 @@ class Inference:
 
     Attributes:
         estimand: the estimand, and the claim about it.
-        verdict: ``agrees``, ``disagrees``, ``cannot tell`` or ``too few runs`` (no valid test could
-            show the claim with so few); without a claim ``effects differ`` or ``no difference
-            detected``, and ``cannot tell`` of a single group.
+        verdict: ``agrees``, ``disagrees``, ``inconclusive`` or ``too few runs`` (no valid test
+            could show the claim with so few); without a claim ``effects differ`` or ``no difference
+            detected``, and ``inconclusive`` of a single group.
         estimate: in units of the measure (a share from 0 to 1, a ratio without unit).
         low: lower end of its 95 % interval; NaN without one.
         high: upper end.
@@ -520,7 +525,7 @@ def infer_of(estimand: Estimand, *groups: Values, level: float = LEVEL) -> Infer
     fewest = estimand.fewest_runs(level)
     effect, name = _effect(estimand, found)
     claims = estimand.above is not None or estimand.below is not None
-    word: Verdict = CANNOT_TELL if claims or estimand.n_groups == 1 else NO_DIFFERENCE
+    word: Verdict = INCONCLUSIVE if claims or estimand.n_groups == 1 else NO_DIFFERENCE
     if not why and min(n) == 0:
         why = "no run has a value"
     elif not why and claims and towards <= level:

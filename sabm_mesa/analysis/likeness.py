@@ -2,9 +2,10 @@
 
 A group is a `DecisionSample`: decisions, each with the unit to which it belongs. The decisions of a
 unit may depend on one another (the players of a session, after its first round); units do not. So
-whole units are permuted and resampled. Two groups that differ in nothing but chance are told apart
-by `energy_test` in the stated share of cases, whatever the dependence within units is; the test is
-exact when the units are of one size. scipy has both distances, but no permutation of units.
+whole units are permuted and resampled. Two groups that differ in nothing but chance are
+distinguished by `energy_test` in the stated share of cases, whatever the dependence within units
+is; the test is exact when the units are of one size. scipy has both distances, but no permutation
+of units.
 
 Sources:
     Székely and Rizzo (2013), "Energy Statistics: A Class of Statistics Based on Distances", Journal
@@ -48,7 +49,7 @@ FEWEST = 4
 """Units of people from which halves can be drawn."""
 CHUNK = 200
 POWER = 0.8
-"""The power for which `least_shift` is told."""
+"""The power at which `least_shift` is detected."""
 SHIFTED = 200
 """Pairs of groups that are drawn for each shift."""
 SHIFT_STEPS = 8
@@ -252,9 +253,9 @@ def effect_ratio(
     """Effect of the runs by that of people, with Fieller's interval over units.
 
     The interval holds the ratios that Student's t does not reject, with the degrees of freedom of
-    Welch and Satterthwaite at the ratio found. It is unbounded when people's own effect is not told
-    from 0. A bootstrap of as few units as sessions are is too narrow: with 6 sessions and 6 runs it
-    holds the truth in 87 % of cases, this one in 95 %.
+    Welch and Satterthwaite at the ratio found. It is unbounded when people's own effect is not
+    distinguished from 0. A bootstrap of as few units as sessions are is too narrow: with 6 sessions
+    and 6 runs it holds the truth in 87 % of cases, this one in 95 %.
 
     Args:
         runs: for each unit of the runs its effect; with `runs_other`, its mean in one condition.
@@ -294,7 +295,7 @@ def effect_ratio(
 def least_shift(
     people: DecisionSample, n_runs: int, alpha: float, *, rng: np.random.Generator | int = 0
 ) -> float:
-    """The smallest shift of all decisions that an energy test would tell with a power of `POWER`.
+    """The smallest shift of all decisions that an energy test would detect with a power of `POWER`.
 
     Groups of as many units are drawn from the people, one of them with its decisions moved up or
     down, and their energy distances compared with those of groups that were not moved. Groups drawn
@@ -308,7 +309,7 @@ def least_shift(
 
     Returns:
         The shift, in units of the decisions; the larger one of up and down. NaN when a shift by the
-        whole range of the decisions is not told.
+        whole range of the decisions is not detected.
     """
     generator = np.random.default_rng(rng)
     n = people.n_units
@@ -326,18 +327,18 @@ def least_shift(
 
     limit = float(np.quantile(distances(0.0), 1 - alpha))
 
-    def told(shift: float) -> bool:
+    def detected(shift: float) -> bool:
         return float((distances(shift) > limit + 1e-12).mean()) >= POWER
 
     widest = float(np.ptp(people.decisions))
     found = []
     for sign in (1, -1):
-        if not widest or not told(sign * widest):
+        if not widest or not detected(sign * widest):
             return math.nan
         low, high = 0.0, widest
         for _ in range(SHIFT_STEPS):
             middle = (low + high) / 2
-            low, high = (low, middle) if told(sign * middle) else (middle, high)
+            low, high = (low, middle) if detected(sign * middle) else (middle, high)
         found.append(high)
     return max(found)
 

@@ -130,7 +130,7 @@ class HierarchyOfPlay(TypesModel):
     Source: Camerer, Ho & Chong 2004, section II.
 
     Args:
-        k_max: steps that are told apart.
+        k_max: steps that are distinguished.
     """
 
     name, title = "cognitive_hierarchy", "Poisson cognitive hierarchy with lapses"

@@ -12,8 +12,9 @@ Same distribution
     Decisions of a period: energy test by permutation, Wasserstein distance, ratio of variances,
     entropy, and the rank among halves of the people (`sabm_mesa.analysis.likeness`). ``different``
     when the energy test rejects at `ALPHA`, adjusted for the number of periods (Holm 1979); else
-    ``not told apart``, which is no proof of equality: ``by_chance`` says which distance the data
-    could not have told from chance, and the remark which shift of all decisions they would have.
+    ``no difference detected``, which is no proof of equality: ``by_chance`` says which distance the
+    data could not have distinguished from chance, and the remark which shift of all decisions they
+    would have.
 
 Besides, the parts of the variance between and within persons. A model that plays the average person
 again and again can have the right mean and even the right variance, and no persons in it; this is
@@ -56,7 +57,7 @@ ALPHA = 0.05
 FACTOR = 2.0
 """Effects whose ratio lies between 1/2 and 2 are called the same: our choice."""
 SAME, DIFFERENT, UNDECIDED = "same", "different", "undecided"
-NOT_TOLD, NOT_JUDGED = "not told apart", "not judged"
+NOT_DETECTED, NOT_JUDGED = "no difference detected", "not judged"
 NOT_FOUND = "not found"
 INFERENCE, EFFECT, DISTRIBUTION = "same inference", "same effect", "same distribution"
 RANK, SPREAD, ENTROPY = "rank among people", "ratio of variances", "entropy"
@@ -81,8 +82,8 @@ class HumanLikeness:
         p: p-value, or NaN.
         n_people: units of people: persons or sessions.
         n_runs: units of the runs: agents or runs.
-        verdict: ``same``, ``different``, ``undecided``, ``not told apart``, ``not judged``, or
-            ``""`` for numbers that only describe.
+        verdict: ``same``, ``different``, ``undecided``, ``no difference detected``, ``not judged``,
+            or ``""`` for numbers that only describe.
         why: why it could not be judged, or what else has to be known.
     """
 
@@ -144,7 +145,7 @@ class Comparison:
     @property
     def verdicts(self) -> dict[str, str]:
         """Level → verdict: the worst of its comparisons, ``not judged`` without any."""
-        order = (DIFFERENT, UNDECIDED, SAME, NOT_TOLD)
+        order = (DIFFERENT, UNDECIDED, SAME, NOT_DETECTED)
         found = {}
         for level in LEVELS:
             seen = {row.verdict for row in self.rows if row.level == level}
@@ -337,7 +338,7 @@ def _ratio_row(
         verdict = SAME if ratio.low >= 1 / FACTOR and ratio.high <= FACTOR else UNDECIDED
         wide = "the interval is too wide"
         if math.isinf(ratio.high):
-            wide = "people's own effect is not told from 0"
+            wide = "people's own effect is not significantly different from 0"
         why = why or ("" if verdict == SAME else wide)
     return HumanLikeness(
         EFFECT, says, of_people, of_runs, ratio.value, ratio.low, ratio.high, n_people=n_people,
@@ -490,8 +491,8 @@ def _cell(
 def _power(shift: float) -> str:
     power = f"in {100 * likeness.POWER:g} % of samples of this size"
     if math.isnan(shift):
-        return f"no shift within the range of the decisions would be told {power}"
-    return f"a shift of all decisions by about {shift:.2g} would be told {power}"
+        return f"no shift within the range of the decisions would be detected {power}"
+    return f"a shift of all decisions by about {shift:.2g} would be detected {power}"
 
 
 def _variance(values: Floats) -> float:
@@ -503,7 +504,9 @@ def _spread(ratio: likeness.Interval) -> str:
         return "people all decided alike." if math.isnan(ratio.value) else ""
     if ratio.high < 1:
         return "the runs vary less than people"
-    return "the runs vary more than people" if ratio.low > 1 else "not told from 1"
+    return (
+        "the runs vary more than people" if ratio.low > 1 else "not significantly different from 1"
+    )
 
 
 def _adjusted(rows: Sequence[HumanLikeness]) -> list[HumanLikeness]:
@@ -515,7 +518,7 @@ def _adjusted(rows: Sequence[HumanLikeness]) -> list[HumanLikeness]:
         done[n] = (
             replace(rows[n], p=p, verdict=DIFFERENT, why="")
             if p <= ALPHA
-            else replace(rows[n], p=p, verdict=NOT_TOLD)
+            else replace(rows[n], p=p, verdict=NOT_DETECTED)
         )
     return done
 
@@ -827,7 +830,7 @@ def _table(rows: Sequence[HumanLikeness]) -> list[str]:
             f"{number(row.value):>8} {number(row.high):>9} {p_value(row.p):>7}  "
             f"{rank.value:>4.2f}  {ratio:<20} {bits.people:.1f}, {bits.runs:.1f}  {row.verdict}"
         )
-    table += [f"    {row.of}: {row.why}" for row in judged if row.verdict == NOT_TOLD]
+    table += [f"    {row.of}: {row.why}" for row in judged if row.verdict == NOT_DETECTED]
     table.append(
         "    distance: Wasserstein, and up to which chance alone goes; rank among halves of people "
         "(0.50: ceiling);"

@@ -50,7 +50,7 @@ FACTOR_LOOKS = (
     (style.BLUE, "white", ""), (style.ORANGE, "black", "//"), (style.PURPLE, "black", "\\\\"),
     (style.SKY_BLUE, "black", "xx"),
 )  # fmt: skip
-"""Colour, colour of the writing on it, and hatching of the factors: told apart in grey too."""
+"""Colour, colour of the writing on it, and hatching of the factors: distinguished in grey too."""
 LAST_SOURCES = {INTERACTION: (style.YELLOW, "black", ".."), REST: ("#D9D9D9", "black", "")}
 LEAST_SHARE = 0.07
 """A smaller share has no room for its number."""
@@ -602,7 +602,7 @@ def matrix(
 
 
 def _name(entrant: str, invalid: int = 0) -> str:
-    # Of a long one the ends: files of one name are told apart by their folders.
+    # Of a long one the ends: files of one name are distinguished by their folders.
     half = _LABEL // 2
     name = entrant if len(entrant) <= _LABEL else f"{entrant[:half]}…{entrant[1 - half :]}"
     return f"{name}\n({invalid:,} invalid)" if invalid else name

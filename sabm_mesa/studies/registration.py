@@ -298,7 +298,7 @@ def register(
     if not fewest or plan.runs < fewest:
         takes = f"it takes {fewest} or more (--runs)" if fewest else "no number of runs would do"
         raise ParameterError(
-            f"With {plan.runs} runs a condition the primary claim cannot be told at the level "
+            f"With {plan.runs} runs a condition the primary claim cannot be detected at the level "
             f"{alpha:g}, whatever comes out: {takes}."
         )
     if max_invalid is not None and not 0 <= max_invalid < 1:
@@ -889,7 +889,7 @@ def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> R
     found = runs_to_tell(plan.experiment, primary, values, power)
     if found.low is None:
         raise ParameterError(
-            f"The runs of {pilot} do not say how many would tell the primary claim: they are fewer "
+            f"The runs of {pilot} do not say how many detect the primary claim: they are fewer "
             "than 2, all alike, or point nowhere. Give the number (--runs)."
         )
     return found

@@ -33,7 +33,7 @@ def test_a_share_of_nine_tenths_takes_36_runs_without_an_exception() -> None:
     assert "36 runs" in few.why
     assert enough.p_for == pytest.approx(0.9**36)
     # One exception in 36 says nothing any more, and one in 54 does: 0.9**54 + 54 · 0.1 · 0.9**53.
-    assert infer("share", [1] * 35 + [0], above=0.9).verdict == "cannot tell"
+    assert infer("share", [1] * 35 + [0], above=0.9).verdict == "inconclusive"
     assert infer("share", [1] * 53 + [0], above=0.9).p_for == pytest.approx(
         0.9**54 + 54 * 0.1 * 0.9**53
     )
@@ -113,7 +113,7 @@ def test_a_mean_below_half_of_a_scale_to_20_takes_146_runs() -> None:
 def test_a_mean_without_bounds_is_refused() -> None:
     found = infer("mean", [5, 6, 7, 8, 9, 10], above=0)
 
-    assert (found.verdict, found.why) == ("cannot tell", NO_BOUNDS)
+    assert (found.verdict, found.why) == ("inconclusive", NO_BOUNDS)
     assert math.isnan(found.p_for)
     assert (found.low, found.high) == mean_interval(np.array([5.0, 6, 7, 8, 9, 10]))
     assert infer("difference", [1, 2], [3, 4], below=0).why == NO_BOUNDS
@@ -163,7 +163,7 @@ def test_pairs_are_compared_by_their_differences() -> None:
     assert (within.verdict, within.p_for) == ("agrees", 1 / 64)
     assert within.effect == -0.5
     wide = infer("equivalence", a, b, of="median", margin=0.5, paired=True)
-    assert (wide.verdict, wide.p_against) == ("cannot tell", 2 / 64)  # two sides may be left
+    assert (wide.verdict, wide.p_against) == ("inconclusive", 2 / 64)  # two sides may be left
     assert infer(
         "equivalence", [*a[:6], 8], [*b[:6], 9], of="median", margin=0.5, paired=True
     ).verdict == "disagrees"  # fmt: skip
@@ -285,7 +285,7 @@ def test_without_runs_nothing_is_known() -> None:
     found = infer("median", [None, math.nan], above=0)
 
     assert isinstance(found, Inference)
-    assert (found.n, found.missing, found.verdict) == ((0,), 2, "cannot tell")
+    assert (found.n, found.missing, found.verdict) == ((0,), 2, "inconclusive")
     assert math.isnan(found.p)
     assert found.why == "no run has a value"
 

@@ -32,12 +32,12 @@ def test_classical_minds_are_said_to_read_nothing(sabm: Sabm, planted: Path) -> 
 
     assert done.status == 0, done.err
     assert "All 4 combinations are run." in done.out
-    assert "1 claim in 4 cells: 1 not told." in done.out
+    assert "1 claim in 4 cells: 1 not judged." in done.out
     assert "these minds do not read texts, and the audit shows seeds only." in done.out
     assert f"Report: {out / 'report.html'}" in done.out
     again = json.loads(sabm(*command, "--json").out)
     assert (again["cells"], again["runs"]) == (4, 3)
-    assert again["claims"][0]["verdict"] == "not told"
+    assert again["claims"][0]["verdict"] == "not judged"
 
 
 @pytest.mark.parametrize(

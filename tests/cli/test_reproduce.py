@@ -37,7 +37,9 @@ def test_a_published_experiment(sabm: Sabm, tmp_path: Path) -> None:
     assert (done.status, done.err) == (0, "")
     decided, few, first, second, *claims, last = done.out.splitlines()
     assert decided == "kbc-figure-4a, decided by: classical (no language model)"
-    assert few.startswith("  With 3 runs a condition no claim can be told, whatever comes out: ")
+    assert few.startswith(
+        "  With 3 runs a condition no claim can be detected, whatever comes out: "
+    )
     assert re.search(r"It takes \d+ runs \(--runs \d+\)\.$", few)
     assert first == f"kbc-figure-4a (quick): {reading.load_experiment('kbc-figure-4a').title}"
     assert second.startswith("  9 runs. ")
@@ -98,7 +100,7 @@ def test_the_cost_of_what_is_missing_is_said_and_nothing_is_sent(
     words = sabm(*command, "--minds", "cooperative=llm:stub")
     assert words.out.splitlines()[0].startswith("small: 4 runs of up to 2 rounds")
     assert "baseline" not in words.out
-    assert words.out.splitlines()[-1].startswith("With 2 runs a condition no claim can be told")
+    assert words.out.splitlines()[-1].startswith("With 2 runs a condition no claim can be detected")
     # Finished runs cost nothing any more.
     assert sabm("reproduce", small.name, "--out", "out").status == 0
     assert "nothing to pay" in sabm(*command).out

@@ -14,8 +14,8 @@ from sabm_mesa.studies.humans import (
     EFFECT,
     ENTROPY,
     INFERENCE,
+    NOT_DETECTED,
     NOT_JUDGED,
-    NOT_TOLD,
     PERSONAS,
     PERSONS,
     RANK,
@@ -163,9 +163,9 @@ def test_not_told_apart_says_which_shift_would_have_been_told() -> None:
     rows = groups(np.random.default_rng(4), 10)
     found = compare(data(rows), runs(rows))
     row = next(row for row in found.rows if row.level == DISTRIBUTION)
-    assert row.verdict == NOT_TOLD
+    assert row.verdict == NOT_DETECTED
     assert row.why.startswith("a shift of all decisions by about ")
-    assert row.why.endswith(" would be told in 80 % of samples of this size")
+    assert row.why.endswith(" would be detected in 80 % of samples of this size")
     assert f"    {row.of}: {row.why}" in lines_of(found)
 
 
@@ -178,7 +178,7 @@ def test_published_summaries_are_judged_as_far_as_they_go() -> None:
         {"run": np.arange(64) // 8, "round": 0, "agent": np.arange(64) % 8, "value": picks}
     ).assign(treatment="", persona="")
     found = compare(people, Played("kbc", decisions, frozenset(), []))
-    assert found.verdicts[DISTRIBUTION] == NOT_TOLD
+    assert found.verdicts[DISTRIBUTION] == NOT_DETECTED
     assert found.verdicts[INFERENCE] == NOT_JUDGED
     why = [row.why for row in found.rows if row.verdict == NOT_JUDGED]
     assert "the runs have no decision in period 4 (their round 3)." in why
@@ -203,14 +203,14 @@ def test_every_form_says_the_same() -> None:
     rows = groups(np.random.default_rng(4), 8)
     found = compare(data(rows), runs(rows))
     text = as_markdown(found, ["humans.png"])
-    assert "| same distribution | **not told apart** |" in text
+    assert "| same distribution | **no difference detected** |" in text
     assert "ceiling" in text
     assert "p = <" not in "\n".join(lines_of(found))
     people = data(rows)
     book = people.book.model_copy(update={"who": "<b>me</b> | *you*"})
     other = compare(PeopleData("class.csv", book, rows), runs(rows))
     assert "People: \\<b\\>me\\</b\\> \\| \\*you\\*" in as_markdown(other)
-    assert "3 Same distribution: not told apart" in lines_of(found)
+    assert "3 Same distribution: no difference detected" in lines_of(found)
     figure = picture(found)
     assert figure is not None
     assert [ax.get_title(loc="left").split(":")[0] for ax in figure.axes] == [

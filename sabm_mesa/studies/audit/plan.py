@@ -124,7 +124,7 @@ class AuditPlan:
             names = [f"{self.factors[f].name} = {self.factors[f].labels[n]}" for f, n in pair]
             lines.append(
                 f"{names[0]} and {names[1]} are in exactly the same cells: their effects cannot be "
-                "told apart. More --cells can."
+                "distinguished. More --cells can."
             )
         return lines
 

@@ -47,7 +47,7 @@ FIGURES = "figures"
 SOURCES = {OTHER: "combinations", SEED: "seeds", CHANCE: "chance"}
 """Source of variance → its name in the report, where it is no factor."""
 _COLOURS = {"for": style.GREEN, "against": style.VERMILLION, "": style.GREY}
-_TOLD = {"for": "claim told", "against": "opposite told", "": "neither told"}
+_DETECTED = {"for": "claim detected", "against": "opposite detected", "": "neither detected"}
 _MARKERS = {"for": "o", "against": "s", "": "D"}
 _ROW = 0.19
 """Inches of a row of levels."""
@@ -119,8 +119,8 @@ def tables(audited: Audited) -> dict[str, pd.DataFrame]:
             "claim": n, "text": claim.text, "verdict": found.word, "why": found.why,
             "effect": found.effect, "low": found.low, "high": found.high,
             "smallest": found.cells["effect"].min(), "largest": found.cells["effect"].max(),
-            "survives": found.survives, "told_for": found.told_for,
-            "told_against": found.told_against, "cells": len(found.cells),
+            "survives": found.survives, "detected_for": found.detected_for,
+            "detected_against": found.detected_against, "cells": len(found.cells),
             "seeds": found.n_seeds,
         })  # fmt: skip
     counted = {"by_seed": audited.effects, "measures": audited.measures}
@@ -172,8 +172,8 @@ def curve(audited: Audited, place: int) -> Any:
 
 def _draw_effects(ax: Any, table: pd.DataFrame, claim: Claim, audited: Audited) -> None:
     style.plain_axes(ax, ylabel=_axis(claim, audited))
-    for told, name in _TOLD.items():
-        mine = table[table["told"] == told]
+    for told, name in _DETECTED.items():
+        mine = table[table["detected"] == told]
         if len(mine):
             ax.errorbar(
                 mine.index, mine["effect"],
@@ -325,7 +325,7 @@ def _sentence(text: str) -> str:
 
 
 def _verdict_in_words(found: Judged) -> str:
-    if found.word == "not told":
+    if found.word == "not judged":
         return found.word
     return f"{found.word}: on the claim's side in {found.survives} of {len(found.cells)} cells"
 
@@ -357,8 +357,8 @@ def _claim(audited: Audited, n: int) -> dict[str, Any]:
         "effect": estimate(found.effect, found.low, found.high),
         "range": f"{number(smallest)} to {number(largest)}",
         "survives": f"{found.survives} of {total}",
-        "told_for": f"{found.told_for} of {total}",
-        "told_against": f"{found.told_against} of {total}",
+        "detected_for": f"{found.detected_for} of {total}",
+        "detected_against": f"{found.detected_against} of {total}",
         "alt": f"Specification curve of the claim: {claim.text}",
         "picture": f"claim-{n}",
         "levels": [
@@ -366,12 +366,12 @@ def _claim(audited: Audited, n: int) -> dict[str, Any]:
                 "factor": row["factor"] if row["level"] == 0 else "",
                 "level": labels[row["factor"]][row["level"]],
                 "effect": estimate(row["effect"], row["low"], row["high"]),
-                "told": "–"
-                if found.word == "not told"
+                "detected": "–"
+                if found.word == "not judged"
                 else "fragile"
                 if row["fragile"]
                 else "yes"
-                if row["told_for"]
+                if row["detected_for"]
                 else "no",
                 "p": p_value(row["p_fragile"]),
             }

@@ -116,8 +116,8 @@ class Audited:
             "smallest": float(found.cells["effect"].min()),
             "largest": float(found.cells["effect"].max()),
             "survives": found.survives,
-            "told_for": found.told_for,
-            "told_against": found.told_against,
+            "detected_for": found.detected_for,
+            "detected_against": found.detected_against,
             "cells": len(found.cells),
             "fragile_in": [
                 {"factor": factor, "level": labels[factor][level]}
@@ -206,12 +206,12 @@ def _why(audit: AuditPlan, effects: pd.DataFrame) -> str:
 
 
 def _judged(audit: AuditPlan, claim: Claim, effects: pd.DataFrame, found: Judged) -> Judged:
-    """The verdict; ``not told`` where these minds cannot judge the claim or read no texts."""
+    """The verdict; ``not judged`` where these minds cannot judge the claim or read no texts."""
     why = next(filter(None, (why_not_judged(plan, claim) for plan in audit.plans)), "")
     if why := why or _why(audit, effects):
-        cells, levels = found.cells.assign(told=""), found.levels.assign(told_for=False)
+        cells, levels = found.cells.assign(detected=""), found.levels.assign(detected_for=False)
         levels = levels.assign(fragile=False, p_fragile=math.nan)
-        return replace(found, word="not told", why=why, cells=cells, levels=levels)
+        return replace(found, word="not judged", why=why, cells=cells, levels=levels)
     return found
 
 

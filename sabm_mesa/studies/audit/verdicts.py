@@ -1,4 +1,4 @@
-"""The verdict of an audit on a claim: robust, fragile, failing, or not to be told.
+"""The verdict of an audit on a claim: robust, fragile, failing, or inconclusive.
 
 The effect of a claim is the quantity that it is about: a measure, or the difference of two
 conditions in runs of the same seed. It is measured in every cell with the same seeds, and the seed
@@ -15,7 +15,7 @@ is the unit of all tests: the mean of a level is taken within each seed first, a
   claim (corrected for the number of levels after Holm 1979). Of a claim with two limits: it is
   significantly outside them.
 - *fails*: neither, and the mean of all cells is significantly on the other side.
-- *cannot tell*: none of these.
+- *inconclusive*: none of these.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from sabm_mesa.analysis.inference import Estimand, holm
 from sabm_mesa.studies.experiments.design import ALPHA
 
 Floats = npt.NDArray[np.float64]
-Word = Literal["robust", "fragile", "fails", "cannot tell", "not told"]
-WORDS: tuple[Word, ...] = ("robust", "fragile", "fails", "cannot tell", "not told")
+Word = Literal["robust", "fragile", "fails", "inconclusive", "not judged"]
+WORDS: tuple[Word, ...] = ("robust", "fragile", "fails", "inconclusive", "not judged")
 KEPT = 0.5
 """The share of the effect at the other levels below which a level makes a claim fragile."""
 STUDIES = 400
@@ -60,17 +60,17 @@ class Judged:
 
     Attributes:
         word: the verdict.
-        why: why nothing can be told, or ``""``.
+        why: why nothing can be concluded, or ``""``.
         effect: the median over seeds of the mean of all cells, with its 95 % interval.
         low: see `effect`.
         high: see `effect`.
         n_seeds: the seeds that have a value in every cell.
         cells: one row a cell: ``cell``, ``effect`` (median over seeds), ``low``, ``high``
-            (95 %), ``side`` (whether the effect is on the claim's side), ``told`` (``"for"``,
+            (95 %), ``side`` (whether the effect is on the claim's side), ``detected`` (``"for"``,
             ``"against"`` or ``""``; corrected for the number of cells after Holm).
         levels: one row a level: ``factor``, ``level`` (its number), ``effect``, ``low``, ``high``,
-            ``told_for`` (whether the claim is told there), ``p_fragile`` (corrected; NaN where the
-            other levels do not tell the claim), ``fragile``.
+            ``detected_for`` (whether the claim is detected there), ``p_fragile`` (corrected; NaN
+            where the other levels do not show the claim), ``fragile``.
         shares: one row a source: ``source``, ``share``, ``low``, ``high`` of the variance of the
             effect of one run: the factors, `OTHER`, `SEED` and `CHANCE`.
     """
@@ -91,14 +91,14 @@ class Judged:
         return int(self.cells["side"].sum())
 
     @property
-    def told_for(self) -> int:
-        """The number of cells in which the claim is told."""
-        return int((self.cells["told"] == "for").sum())
+    def detected_for(self) -> int:
+        """The number of cells in which the claim is detected."""
+        return int((self.cells["detected"] == "for").sum())
 
     @property
-    def told_against(self) -> int:
-        """The number of cells in which the opposite is told: sign flips that are no chance."""
-        return int((self.cells["told"] == "against").sum())
+    def detected_against(self) -> int:
+        """The number of cells in which the opposite is detected: sign flips that are no chance."""
+        return int((self.cells["detected"] == "against").sum())
 
     @property
     def fragile_in(self) -> list[tuple[str, int]]:
@@ -137,10 +137,10 @@ def judge(
     cells = _cells(y, sides, alpha)
     levels = _levels(y, design, factors, sides, level)
     effect, low, high = _interval(y.mean(axis=0) if n else np.empty(0))
-    word: Word = "cannot tell"
+    word: Word = "inconclusive"
     if not why:
         _, against = _p_values(y.mean(axis=0), sides)
-        if levels["told_for"].all():
+        if levels["detected_for"].all():
             word = "robust"
         elif levels["fragile"].any():
             word = "fragile"
@@ -202,7 +202,7 @@ def audit_power(
 def coinciding(design: Design) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """The levels of different factors that are in exactly the same cells.
 
-    Their effects cannot be told apart.
+    Their effects cannot be distinguished.
 
     Args:
         design: the design.
@@ -230,7 +230,7 @@ def _cells(y: Floats, sides: Sides, alpha: float) -> pd.DataFrame:
         effect, low, high = _interval(values)
         inside = all(side * (effect - limit) > 0 for side, limit in sides)
         rows.append((cell, effect, low, high, inside, told))
-    return pd.DataFrame(rows, columns=["cell", "effect", "low", "high", "side", "told"])
+    return pd.DataFrame(rows, columns=["cell", "effect", "low", "high", "side", "detected"])
 
 
 def _levels(
@@ -242,19 +242,22 @@ def _levels(
         means = weights @ y
         for level in range(len(means)):
             others = np.delete(means, level, axis=0).mean(axis=0)
-            told_for = _p_values(means[level], sides)[0] <= alpha
+            detected_for = _p_values(means[level], sides)[0] <= alpha
             raw.append(_p_fragile(means[level], others, sides, alpha))
-            rows.append((factor, level, *_interval(means[level]), told_for))
-    columns = ["factor", "level", "effect", "low", "high", "told_for"]
+            rows.append((factor, level, *_interval(means[level]), detected_for))
+    columns = ["factor", "level", "effect", "low", "high", "detected_for"]
     table = pd.DataFrame(rows, columns=columns)
-    # A level whose others do not tell is no test that was left out: it counts in the correction.
+    # A level without a detected claim in the others is no test that was left out: it counts in the
+    # correction.
     p = holm([1.0 if math.isnan(each) else each for each in raw])
     p = np.where(np.isnan(raw), math.nan, p)
-    return table.assign(p_fragile=p, fragile=(p <= alpha) & ~table["told_for"].to_numpy(dtype=bool))
+    return table.assign(
+        p_fragile=p, fragile=(p <= alpha) & ~table["detected_for"].to_numpy(dtype=bool)
+    )
 
 
 def _p_fragile(level: Floats, others: Floats, sides: Sides, alpha: float) -> float:
-    """The p-value that less than the share `KEPT` is left; NaN if the others do not tell."""
+    """The p-value that less than `KEPT` is left; NaN without a claim in the others."""
     if not _p_values(others, sides)[0] <= alpha:
         return math.nan
     if len(sides) > 1:

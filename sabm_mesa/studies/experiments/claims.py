@@ -46,8 +46,8 @@ _EVENTS = ("first", "settles")
 """Takes that look for an event, which may never happen."""
 Word = Literal[
     "agrees", "agrees, with another model", "assumed", "disagrees",
-    "disagrees, with another model", "effects differ", "no difference detected", "cannot tell",
-    "too few runs", "not told",
+    "disagrees, with another model", "effects differ", "no difference detected", "inconclusive",
+    "too few runs", "not judged",
 ]  # fmt: skip
 WORDS: tuple[Word, ...] = get_args(Word)
 ANOTHER = ", with another model"
@@ -243,10 +243,10 @@ class Verdict:
 
     Attributes:
         claim: the claim.
-        word: ``agrees``, ``disagrees``, ``cannot tell``, or ``too few runs`` when no valid test
+        word: ``agrees``, ``disagrees``, ``inconclusive``, or ``too few runs`` when no valid test
             could show the claim with so few. ``agrees, with another model`` (and ``disagrees, …``)
             of a claim about named models when another language model decided. ``assumed`` when it
-            agrees because a mind that decided has it built in; ``not told`` of a claim about
+            agrees because a mind that decided has it built in; ``not judged`` of a claim about
             language models when other minds decided instead. Of `equal_effects` without a margin:
             ``effects differ`` or ``no difference detected``.
         test: what the runs say of it.
@@ -254,7 +254,7 @@ class Verdict:
             and when more runs would not tell.
         runs_needed: runs a condition with which this would tell, judged from these; None when it
             does tell, or when that is not a matter of the number of runs.
-        why: why it cannot be told; what the minds have built in, when it is assumed.
+        why: why it is not judged; what the minds have built in, when it is assumed.
         unpaired: why runs with the same seed are not compared pair by pair; ``""`` when they are,
             and of claims about one condition.
     """
@@ -330,8 +330,8 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     """A verdict on each claim of an experiment.
 
     Each claim is tested in both directions: it agrees when the test for it tells, disagrees when
-    the test against it does, and else the runs cannot tell. Two one-sided tests a claim and the
-    number of claims are corrected for after Holm 1979, at the level of the experiment in all.
+    the test against it does, and else the runs are inconclusive. Two one-sided tests a claim and
+    the number of claims are corrected for after Holm 1979, at the level of the experiment in all.
 
     Args:
         outcome: the experiment.
@@ -359,7 +359,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
         claims, tests, corrected, data, others, same, strict=True
     ):
         if other:
-            verdict = Verdict(claim, "not told", test, p, why=other, unpaired=runs.unpaired)
+            verdict = Verdict(claim, "not judged", test, p, why=other, unpaired=runs.unpaired)
         else:
             verdict = _verdict(experiment, claim, test, p, runs, why, level)
             built_in = _assumed(claim, plan)
@@ -506,7 +506,7 @@ def _test(experiment: Experiment, claim: Claim, data: Sample) -> Inference:
 def runs_to_tell(
     experiment: Experiment, claim: Claim, values: pd.DataFrame, power: float
 ) -> RunsNeeded:
-    """The runs a condition with which a claim would be told, tested alone.
+    """The runs a condition with which a claim would be detected, tested alone.
 
     Args:
         experiment: the experiment, for its level and its groups.
@@ -545,13 +545,13 @@ def _verdict(
         why = "no run here has a value of this measure"
     word = cast("Word", test.verdict)
     if why or (word in ("agrees", "disagrees") and p > experiment.alpha):
-        word = "cannot tell"
+        word = "inconclusive"
     elif word == "effects differ" and p > experiment.alpha:
         word = "no difference detected"
     elif word == "too few runs":
         why = test.why
     made = Verdict(claim, word, test, p, why=why, unpaired=data.unpaired)
-    if word != "cannot tell" or why:
+    if word != "inconclusive" or why:
         return made
     return replace(made, runs_needed=_runs_needed(experiment, claim, data, level))
 

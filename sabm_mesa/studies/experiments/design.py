@@ -2,7 +2,7 @@
 
 An experiment is one TOML file: conditions of a scenario, measures, claims, published figures and
 plots. Types and keys are checked by pydantic, then everything that one entry says of another one
-and of the scenario. All mistakes that can be told at once are told at once.
+and of the scenario. All mistakes that can be found at once are reported at once.
 """
 
 from __future__ import annotations
@@ -483,7 +483,7 @@ def parse_experiment(name: str, text: str) -> Experiment:
         text: the TOML.
 
     Raises:
-        ParameterError: when entries cannot be used; it names all of them that can be told at once.
+        ParameterError: when entries cannot be used; it names all of them that can be found at once.
     """
     try:
         data = tomllib.loads(text)

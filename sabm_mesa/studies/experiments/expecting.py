@@ -52,7 +52,7 @@ def too_few_runs(plan: Plan) -> str:
     which = "no claim" if len(open_) == len(claims) else f"{len(open_)} of {len(claims)} claims"
     verb = "can" if len(open_) == len(claims) else "cannot"
     return (
-        f"With {runs} a condition {which} {verb} be told, whatever comes out: the smallest p, "
+        f"With {runs} a condition {which} {verb} be detected, whatever comes out: the smallest p, "
         f"corrected for the number of claims, is {min(open_):.2g}, and the level {alpha:g}. "
         + (f"It takes {takes} runs (--runs {takes})." if takes else "No number of runs would do.")
     )

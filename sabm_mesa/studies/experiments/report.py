@@ -266,7 +266,7 @@ def index_content(results: Sequence[Results]) -> dict[str, Any]:
 def _shown(results: Sequence[Results]) -> list[str]:
     """The verdicts that the index counts: the usual ones, and others that occur."""
     seen = {verdict.word for each in results for verdict in each.verdicts}
-    usual = {"agrees", "assumed", "disagrees", "cannot tell", "too few runs", "not told"}
+    usual = {"agrees", "assumed", "disagrees", "inconclusive", "too few runs", "not judged"}
     return [word for word in WORDS if word in usual | seen]
 
 
@@ -441,7 +441,7 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0) -> str:
         return ""
     agree, assumed, disagree, untold, too_few = (
         count(verdicts, word)
-        for word in ("agrees", "assumed", "disagrees", "not told", "too few runs")
+        for word in ("agrees", "assumed", "disagrees", "not judged", "too few runs")
     )
     other_agrees, other_disagrees = (
         count(verdicts, f"{word}{ANOTHER}") for word in ("agrees", "disagrees")
@@ -449,8 +449,8 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0) -> str:
     differ, no_difference = (
         count(verdicts, word) for word in ("effects differ", "no difference detected")
     )
-    moot = sum(each.word == "cannot tell" and bool(each.why) for each in verdicts)
-    few = count(verdicts, "cannot tell") - moot
+    moot = sum(each.word == "inconclusive" and bool(each.why) for each in verdicts)
+    few = count(verdicts, "inconclusive") - moot
     so_many = runs_in_words(runs) if runs else "so few runs"
     is_are, is_assumed = ("is" if found == 1 else "are" for found in (untold, assumed))
     parts = [
@@ -465,9 +465,9 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0) -> str:
         (differ, "of equal effects: they differ"),
         (no_difference, "of equal effects: no difference was detected"),
         (too_few, f"need{'s' * (too_few == 1)} more runs, whatever these show"),
-        (few, f"cannot be told with {so_many}"),
+        (few, f"cannot be decided with {so_many}"),
         (moot, "cannot be judged with these minds, whatever the number of runs"),
-        (untold, f"{is_are} not told, since other minds stand in for the language models"),
+        (untold, f"{is_are} not judged, since other minds stand in for the language models"),
     ]
     if n == 1:
         return f"The published claim {next(words for found, words in parts if found)}."
@@ -514,7 +514,7 @@ def needed(verdict: Verdict) -> str:
     """
     if verdict.why:
         return verdict.why
-    if verdict.word != "cannot tell":
+    if verdict.word != "inconclusive":
         return ""
     return "" if verdict.runs_needed is None else f"{verdict.runs_needed} a condition"
 

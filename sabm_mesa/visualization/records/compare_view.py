@@ -285,7 +285,7 @@ def _first(run: RunData, recordings: Sequence[Listed]) -> tuple[str, int]:
 
 
 def _names(run: RunData, other: RunData) -> tuple[str, str]:
-    """How two runs are called: so that they can be told apart, also in a picture alone."""
+    """How two runs are called: so that they can be distinguished, also in a picture alone."""
     this, that = THIS.capitalize(), OTHER.capitalize()
     if run.recorded.parent == other.recorded.uid:
         this, that = "The fork", "Its parent"

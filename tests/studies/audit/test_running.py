@@ -104,8 +104,8 @@ def test_minds_that_read_nothing_say_so(tmp_path) -> None:
     plan = audit_plan(experiment(), given={"wording": None}, cells=5, runs=3)
 
     (found,) = run(plan, tmp_path).judged
-    assert (found.word, found.why) == ("not told", NOT_READ)
-    assert not found.levels["told_for"].any()
+    assert (found.word, found.why) == ("not judged", NOT_READ)
+    assert not found.levels["detected_for"].any()
 
 
 @pytest.mark.slow

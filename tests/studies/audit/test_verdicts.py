@@ -39,15 +39,15 @@ def test_a_claim_that_is_wrong_everywhere_fails_and_is_not_fragile() -> None:
     found = judge(effects(np.random.default_rng(2), 0, n=16, base=-15), DESIGN, FACTORS, ABOVE)
 
     assert found.word == "fails"
-    assert (found.survives, found.told_for) == (0, 0)
-    assert found.told_against > 4
+    assert (found.survives, found.detected_for) == (0, 0)
+    assert found.detected_against > 4
 
 
 def test_without_an_effect_nothing_can_be_told() -> None:
     found = judge(effects(np.random.default_rng(3), 0, base=0), DESIGN, FACTORS, ABOVE)
 
-    assert found.word == "cannot tell"
-    assert (found.told_for, found.told_against) == (0, 0)
+    assert found.word == "inconclusive"
+    assert (found.detected_for, found.detected_against) == (0, 0)
 
 
 def test_a_claim_with_two_limits_is_fragile_where_it_is_told_to_be_outside() -> None:
@@ -80,7 +80,7 @@ def test_a_claim_below_a_limit_is_the_mirror_of_one_above_it() -> None:
 def test_it_says_why_nothing_can_be_told(y, why) -> None:
     found = judge(y, DESIGN, FACTORS, ABOVE)
 
-    assert found.word == "cannot tell"
+    assert found.word == "inconclusive"
     assert why in found.why
 
 

@@ -61,15 +61,15 @@ LOW, HIGH = [1.0, 2, 3, 4, 5, 6, 7, 8], [11.0, 12, 13, 14, 15, 16, 17, 18]
     [
         ('kind = "below"\nvalue = 9', "agrees"),
         ('kind = "above"\nvalue = 9', "disagrees"),
-        ('kind = "above"\nvalue = 4', "cannot tell"),
+        ('kind = "above"\nvalue = 4', "inconclusive"),
         ('kind = "within"\nlow = 0\nhigh = 9', "agrees"),
         ('kind = "within"\nlow = 9\nhigh = 12', "disagrees"),
-        ('kind = "within"\nlow = 4\nhigh = 5', "cannot tell"),
+        ('kind = "within"\nlow = 4\nhigh = 5', "inconclusive"),
         ('kind = "less"\nthan = "baseline"', "agrees"),
         ('kind = "more"\nthan = "baseline"', "disagrees"),
         ('kind = "like"\nthan = "baseline"\nmargin = 20', "agrees"),
         ('kind = "like"\nthan = "baseline"\nmargin = 1', "disagrees"),
-        ('kind = "like"\nthan = "baseline"\nmargin = 10', "cannot tell"),
+        ('kind = "like"\nthan = "baseline"\nmargin = 10', "inconclusive"),
     ],
 )
 def test_the_three_verdicts(claim: str, expected: str) -> None:
@@ -82,7 +82,7 @@ def test_few_runs_cannot_tell_and_say_how_many_would() -> None:
     assert (found.word, found.p, found.test.fewest) == ("too few runs", 2 / 2**4, 6)
     assert found.why == "no valid test can show this with fewer than 6 runs"
     found = word('kind = "below"\nvalue = 6', baseline=HIGH, cooperative=LOW)
-    assert (found.word, found.test.p_for) == ("cannot tell", (56 + 28 + 8 + 1) / 2**8)
+    assert (found.word, found.test.p_for) == ("inconclusive", (56 + 28 + 8 + 1) / 2**8)
     assert found.runs_needed.low > 6
 
 
@@ -157,7 +157,7 @@ def test_the_number_of_claims_is_corrected_for() -> None:
         assert [each.p for each in found] == [expected] * n
         assert all((each.word == "agrees") == (expected <= ALPHA) for each in found)
     eight = verdicts(*outcome(*[one] * 8, baseline=HIGH, cooperative=LOW))
-    assert {each.word for each in eight} == {"cannot tell"}
+    assert {each.word for each in eight} == {"inconclusive"}
 
 
 NOISE = [3.0, 40, 22, 31, 7, 55, 18, 26, 49, 12]
@@ -226,14 +226,14 @@ def test_runs_of_other_seeds_are_no_pairs() -> None:
 def test_runs_that_are_the_same_number_for_number_tell_nothing() -> None:
     for claim in ('kind = "like"\nmargin = 5', 'kind = "more"'):
         found = word(f'{claim}\nthan = "baseline"', baseline=LOW, cooperative=LOW)
-        assert found.word == "cannot tell"
+        assert found.word == "inconclusive"
         assert found.why.startswith("the runs of Told to cooperate and Baseline are the same")
         assert found.runs_needed is None
 
 
 def test_copies_of_one_run_are_one_observation() -> None:
     found = word('kind = "below"\nvalue = 9', baseline=HIGH, cooperative=[3.0] * 8)
-    assert (found.word, found.runs_needed) == ("cannot tell", None)
+    assert (found.word, found.runs_needed) == ("inconclusive", None)
     assert found.why == (
         "all runs of Told to cooperate are the same, number for number: they count as one, and "
         "more runs would not help"
@@ -242,7 +242,7 @@ def test_copies_of_one_run_are_one_observation() -> None:
 
 def test_runs_without_a_value_tell_nothing() -> None:
     found = word(LESS, baseline=LOW, cooperative=[math.nan] * 8)
-    assert (found.word, found.why) == ("cannot tell", "no run here has a value of this measure")
+    assert (found.word, found.why) == ("inconclusive", "no run here has a value of this measure")
 
 
 def test_a_claim_about_a_language_model_is_not_told_when_others_decide() -> None:
@@ -254,8 +254,8 @@ def test_a_claim_about_a_language_model_is_not_told_when_others_decide() -> None
     made, data = outcome(baseline=LOW, cooperative=LOW[::-1])
     some: Any = {"llm:gpt-4o": 2, "fixed:0": 1}
     for minds, expected in (
-        ("classical", ("not told", "classical minds stand in for gpt-4")),
-        (some, ("not told", "2 × gpt-4o, 1 × fixed:0 minds stand in for gpt-4")),
+        ("classical", ("not judged", "classical minds stand in for gpt-4")),
+        (some, ("not judged", "2 × gpt-4o, 1 × fixed:0 minds stand in for gpt-4")),
         (
             "llm:gpt-4o",
             ("agrees, with another model", "published of gpt-4, here gpt-4o"),
@@ -314,11 +314,19 @@ def test_an_assumption_is_one_that_a_mind_of_the_scenario_declares() -> None:
     ("runs", "claims", "said"),
     [
         # 2 / 2**5 = 0.0625 and 2 / 2**6 = 0.03125
-        (5, [BELOW], "With 5 runs a condition no claim can be told, .* is 0.062, .* takes 6 runs"),
+        (
+            5,
+            [BELOW],
+            "With 5 runs a condition no claim can be detected, .* is 0.062, .* takes 6 runs",
+        ),
         (6, [BELOW], "^$"),
-        (3, [LESS], "With 3 runs a condition no claim can be told, .* is 0.25, .* takes 6 runs"),
+        (
+            3,
+            [LESS],
+            "With 3 runs a condition no claim can be detected, .* is 0.25, .* takes 6 runs",
+        ),
         # Both at their smallest: 2 · 2 / 2**6 = 0.0625, and 2 · 2 / 2**7
-        (6, [LESS, BELOW], "no claim can be told, .* is 0.062, .* takes 7 runs"),
+        (6, [LESS, BELOW], "no claim can be detected, .* is 0.062, .* takes 7 runs"),
         (7, [LESS, BELOW], "^$"),
         (1, [], "^$"),
     ],

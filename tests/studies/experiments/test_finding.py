@@ -68,7 +68,7 @@ def test_more_runs_of_the_same_conditions(tmp_path: Path) -> None:
     assert (more.ran, owned(more)) == (2, {"baseline": [0, 1, 4], "cooperative": [2, 3, 5]})
     verdict = results(more).verdicts[1]
     assert (verdict.word, verdict.why[:43]) == (
-        "cannot tell", "Told to cooperate and Baseline are one and ",
+        "inconclusive", "Told to cooperate and Baseline are one and ",
     )  # fmt: skip
 
 

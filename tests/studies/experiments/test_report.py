@@ -397,7 +397,7 @@ def test_minds_that_ignore_a_condition_are_told(tmp_path: Path) -> None:
     found = made(text, tmp_path / "small", runs=2)
     said = (tmp_path / "small/report.md").read_text("utf-8")
     second = rows(said, "Published claims, and what these runs say")[1]
-    assert second[1] == "cannot tell"
+    assert second[1] == "inconclusive"
     assert "the same, number for number" in second[4]
     assert "1 cannot be judged with these minds, whatever the number of runs." in report.lead(
         found.verdicts, 2
@@ -489,18 +489,18 @@ def verdict(word: str, why: str = "") -> Verdict:
 
 
 def test_the_sentence_on_top_counts_the_verdicts() -> None:
-    yes, no, few = verdict("agrees"), verdict("disagrees"), verdict("cannot tell")
-    moot = verdict("cannot tell", "the minds do not notice")
+    yes, no, few = verdict("agrees"), verdict("disagrees"), verdict("inconclusive")
+    moot = verdict("inconclusive", "the minds do not notice")
     assert lead([yes, yes, yes, few], 8) == (
-        "3 of 4 published claims agree with these runs, 0 disagree, 1 cannot be told with 8 runs "
-        "a condition."
+        "3 of 4 published claims agree with these runs, 0 disagree, 1 cannot be decided with 8 "
+        "runs a condition."
     )
     assert lead([yes, no, moot], 8) == (
         "1 of 3 published claims agrees with these runs, 1 disagrees, 1 cannot be judged with "
         "these minds, whatever the number of runs."
     )
-    assert lead([no, verdict("not told", "rules stand in for a model")]) == (
-        "0 of 2 published claims agree with these runs, 1 disagrees, 1 is not told, since other "
+    assert lead([no, verdict("not judged", "rules stand in for a model")]) == (
+        "0 of 2 published claims agree with these runs, 1 disagrees, 1 is not judged, since other "
         "minds stand in for the language models."
     )
     assert lead([yes, verdict("assumed", "built in")]) == (
@@ -512,7 +512,7 @@ def test_the_sentence_on_top_counts_the_verdicts() -> None:
         "than the named one, 1 needs more runs, whatever these show."
     )
     assert lead([yes]) == "The published claim agrees with these runs."
-    assert lead([few], 2) == "The published claim cannot be told with 2 runs a condition."
+    assert lead([few], 2) == "The published claim cannot be decided with 2 runs a condition."
     assert lead([]) == ""
 
 
