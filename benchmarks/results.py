@@ -18,7 +18,27 @@ JSON, MARKDOWN = FOLDER / "results.json", FOLDER / "results.md"
 PAGE = FOLDER.parent / "docs" / "benchmarks.md"
 IMAGES = PAGE.parent / "images" / "benchmarks"
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
-"""The page of the docs has its tables between these two lines."""
+"""The page of the docs has its table between these two lines."""
+RATIOS = {
+    "KBC, 24 players, 4 rounds, 200 ms: time / critical path":
+        "time of a run with a language model / shortest possible time",
+    "KBC, 24 players, 4 rounds, 200 ms: 15 runs at once / one run":
+        "time of 15 such runs at once / time of one",
+    "evacuation, 100 persons, simultaneous, 200 ms: one at a time / time":
+        "time with one request at a time / time (100 people in a room)",
+    "KBC, 200 ms: time recorded / not recorded": "time with a recording / without",
+    "CPU: mesa-llm / this project, recorded": "CPU of a question in mesa-llm / here, recorded",
+    "CPU: this project, recorded / bare aiohttp":
+        "CPU of a recorded question here / of a bare HTTP request",
+    "sweep of 45 evacuations: one process / 2 workers on processes":
+        "time of a sweep in one process / in two (classical minds)",
+    "1,000,000 players, free answers: time / bare floor":
+        "time of a round of a million agents / of the same number of bare Mesa agents",
+    "classical KBC: CPU of a replay / of playing it, not recorded":
+        "CPU of a replay / of playing with classical minds",
+    "sabm run kbc / import mesa": "time of `sabm run kbc` / of `import mesa`",
+}  # fmt: skip
+"""Name of a result → its words in the table of the docs."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +82,7 @@ def machine() -> dict[str, Any]:
 
 
 def keep(name: str, found: Mapping[str, Any], results: Sequence[Result], took_s: float) -> None:
-    """Put what one benchmark found in the place of what it found before; the others' stay.
+    """Replace what one benchmark found before; the results of others stay.
 
     Args:
         name: of the benchmark.
@@ -81,7 +101,7 @@ def kept() -> dict[str, Any]:
 
 
 def publish(order: Sequence[str]) -> None:
-    """Write what is kept as tables, into ``results.md`` and into the page of the docs.
+    """Write all results into ``results.md``, and the ratios that users ask for into the docs.
 
     Args:
         order: the benchmarks, in the order of their tables; one that is not among them is dropped.
@@ -93,7 +113,19 @@ def publish(order: Sequence[str]) -> None:
     if PAGE.exists():
         before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
         after = rest.partition(END)[2]
-        PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", "utf-8")
+        PAGE.write_text(f"{before}{BEGIN}\n\n{_ratios(everything)}\n\n{END}{after}", "utf-8")
+
+
+def _ratios(everything: Mapping[str, Any]) -> str:
+    """The table of the docs: ratio, value, and the day of its measurement."""
+    rows = {
+        result["name"]: f"{number(result['value'])} | {found['date']} |"
+        for found in everything.values()
+        for result in found["results"]
+        if result["value"] is not None
+    }
+    lines = [f"| {words} | {rows[name]}" for name, words in RATIOS.items() if name in rows]
+    return "\n".join(["| ratio | value | measured |", "|---|---|---|", *lines])
 
 
 def _part(name: str, found: Mapping[str, Any]) -> str:

@@ -50,15 +50,25 @@ def test_a_benchmark_replaces_only_its_own_results(kept: Path) -> None:
     results.keep("one", found, [Result("first", 3.0, "<= 2", "a detail")], 1)
     results.publish(["two", "one"])
 
+    text = (kept / "r.md").read_text("utf-8")
+    assert "| first | 3 | ≤ 2 | **missed** | a detail |" in text
+    assert "| other | – | ≥ 2 |  | not installed |" in text
+    assert text.index("### two") < text.index("### one")
+    assert f"{found['date']}, on {found['machine']}, load {found['load']} before it began" in text
+
+
+def test_the_page_of_the_docs_has_the_ratios_that_users_ask_for(kept: Path) -> None:
+    found = results.machine()
+    name, words = next(iter(results.RATIOS.items()))
+    results.keep("one", found, [Result(name, 1.234), Result("detail", 3.0)], 1)
+    results.publish(["one"])
+
     page = (kept / "page.md").read_text("utf-8")
     assert page.startswith("# Words\n\n")
     assert page.endswith("\n\nMore words.\n")
     assert "old" not in page
-    assert "| first | 3 | ≤ 2 | **missed** | a detail |" in page
-    assert "| other | – | ≥ 2 |  | not installed |" in page
-    assert page.index("### two") < page.index("### one")
-    assert f"{found['date']}, on {found['machine']}, load {found['load']} before it began" in page
-    assert "### one" in (kept / "r.md").read_text("utf-8")
+    assert f"| {words} | 1.23 | {found['date']} |" in page
+    assert "detail" not in page
 
 
 def test_what_fails_is_said_and_the_others_are_measured(
