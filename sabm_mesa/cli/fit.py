@@ -203,7 +203,7 @@ def _of_group(group: FitGroup) -> list[str]:
         lines.append(line.rstrip())
     if group.undecided:
         lines.append(
-            f"  These decisions hardly tell it from {', '.join(group.undecided)}: BIC differs by "
+            f"  The data hardly distinguish it from {', '.join(group.undecided)}: BIC differs by "
             f"less than {MENTIONED:g}."
         )
     return lines

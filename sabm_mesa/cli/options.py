@@ -46,7 +46,7 @@ FIGURE_PANEL = "Options of figures"
 MOST_RUNS = 1_000_000
 """Runs of one command at most, of each combination or condition."""
 HOST, PORT = "127.0.0.1", 8765
-"""The address and the port at which a server of the package listens unless it is told another."""
+"""The address and the port at which a server of the package listens by default."""
 
 
 def complete_scenarios(incomplete: str) -> list[str]:

@@ -887,7 +887,7 @@ class Reply:
         prompt_tokens: tokens sent.
         completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.
-        thought_tokens: tokens of thoughts, as far as the server tells them.
+        thought_tokens: tokens of thoughts, as far as the server reports them.
         cost_usd: dollars; NaN when the price is not known.
         latency_s: seconds from sending to the whole answer.
         model: the model the server says it used.
@@ -896,8 +896,8 @@ class Reply:
         retries: how often the request had to be sent again.
         asked_model: the model that was asked for.
         response_id: the id that the server gave the response.
-        system_fingerprint: the configuration of the server, as far as it tells.
-        provider: the provider that answered, as a gateway tells it; else the endpoint.
+        system_fingerprint: the configuration of the server, as far as it reports it.
+        provider: the provider that answered, as a gateway reports it; else the endpoint.
         parameters: the parameters of the request ``sent``, and those ``asked`` for where they
             differ, as JSON; ``""`` when nothing was sent.
         stopped: whether the run was stopped while the answer was under way: the answer is

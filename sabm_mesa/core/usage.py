@@ -46,7 +46,7 @@ class Usage:
         prompt_tokens: tokens sent.
         cached_tokens: tokens sent that the server had in its prompt cache.
         completion_tokens: tokens received, those of thoughts included.
-        thought_tokens: tokens of thoughts, as far as servers tell them.
+        thought_tokens: tokens of thoughts, as far as servers report them.
         cost_usd: dollars, to `DECIMALS` decimals, so that the order of the answers makes no
             difference; NaN as soon as one came from a model without a known price.
         by_agent: agent → what went wrong with its asks; agents with nothing are not in it, and

@@ -327,7 +327,7 @@ class _Writing:
         informed = dict(_informed(self.model))
         if informed:
             yield (
-                "The prompts tell all that a mind reads of it, but for what these minds of theory "
+                "The prompts state all that a mind reads of it, but for what these minds of theory "
                 "also know (`informed`):"
             )
             yield informed
@@ -522,7 +522,7 @@ def _rules(classical: Mapping[str, Callable[[str], Mind]]) -> Iterator[tuple[str
 
 
 def _informed(model: SmartModel) -> Iterator[tuple[str, str]]:
-    """Spec → the fields that the mind reads although the prompts do not tell them."""
+    """Spec → the fields that the mind reads although the prompts do not state them."""
     of_classes = map(model.classical_of, model.agent_classes())
     for name, maker in {pair: None for each in of_classes for pair in each.items()}:
         fields_known = getattr(rule_of(maker), "informed", ())

@@ -144,7 +144,7 @@ class Connection:
 
     @classmethod
     def of_recorded(cls, said: Mapping[str, Any]) -> Connection:
-        """The connection that a recording tells of, with its caps and nothing spent.
+        """The connection of a recording, with its caps and nothing spent.
 
         Its address comes from the file, so no key goes there unless it is this command's own, and
         nothing at all unless it is this computer's; `endpoint` says so.

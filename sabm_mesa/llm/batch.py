@@ -142,7 +142,7 @@ class _Batch:
 
     Attributes:
         lines: the name of each request → its response, once it has ended.
-        status: its status, as it was told last.
+        status: its status, as last reported.
         done: requests of it that are answered.
         gone: whether the endpoint does not know it any more.
         over: the end: its exception says why there are no answers.

@@ -115,16 +115,17 @@ class Completion(NamedTuple):
         completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.
         cache_write_tokens: tokens sent that it put into that cache, where it charges for that.
-        thought_tokens: tokens of thoughts, as far as the server tells them.
+        thought_tokens: tokens of thoughts, as far as the server reports them.
         latency_s: seconds from sending to the whole answer.
-        cost_usd: dollars: as the server tells them, or by the price table; NaN when neither knows.
+        cost_usd: dollars: as the server reports them, or by the price table; NaN when neither
+            knows.
         retries: how often the request had to be sent again.
         stopped: whether the run was stopped while the answer was under way.
         note: the note of its request among the sent ones, or None.
         asked_model: the model that was asked for.
         response_id: the id that the server gave the response.
-        system_fingerprint: the configuration of the server, as far as it tells.
-        provider: the provider that answered, as a gateway tells it; else the endpoint.
+        system_fingerprint: the configuration of the server, as far as it reports it.
+        provider: the provider that answered, as a gateway reports it; else the endpoint.
         parameters: the parameters of the request ``sent``, and those ``asked`` for where they
             differ, as JSON; ``""`` when nothing was sent.
         parts: of a request for several answers each of those that came, with its share of the

@@ -463,7 +463,7 @@ def _as_of_openai() -> Iterator[None]:
 
 
 def _refusal(response: httpx2.Response) -> openai.APIStatusError:
-    """The error of a response; Google tells how long to wait in its body."""
+    """The error of a response; Google says how long to wait in its body."""
     try:
         body = response.json()
     except ValueError:

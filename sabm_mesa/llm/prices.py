@@ -329,7 +329,7 @@ class PriceClient:
     async def complete(self, request: Request) -> Completion:
         """Complete a chat; its `cost_usd` is NaN when the price or the tokens are not known.
 
-        A cost that the server tells is left as it is.
+        A cost that the server reports is left as it is.
 
         Args:
             request: the request.

@@ -195,7 +195,7 @@ def _thoughts(value: Any) -> str:
 def _cached(usage: dict[str, Any]) -> int:
     """The cached tokens, wherever they are told.
 
-    OpenAI, vLLM and most others tell them among the details of the prompt, DeepSeek as
+    OpenAI, vLLM and most others report them among the details of the prompt, DeepSeek as
     ``prompt_cache_hit_tokens``, Moonshot as ``cached_tokens``.
     """
     details = read_fields(usage.get("prompt_tokens_details"))
@@ -204,12 +204,12 @@ def _cached(usage: dict[str, Any]) -> int:
 
 
 def _written(usage: dict[str, Any]) -> int:
-    """The tokens put into a cache, as OpenRouter tells them."""
+    """The tokens put into a cache, as OpenRouter reports them."""
     return read_count(read_fields(usage.get("prompt_tokens_details")).get("cache_write_tokens"))
 
 
 def _dollars(usage: dict[str, Any]) -> float:
-    """The dollars that the server tells, as OpenRouter does; NaN when it tells none.
+    """The dollars that the server reports, as OpenRouter does; NaN without any.
 
     With the user's own key at a provider the cost is OpenRouter's fee alone, and the provider's
     bill comes on top. Source: openrouter.ai/docs/use-cases/usage-accounting.

@@ -25,7 +25,7 @@ class RetryClient:
     The wait doubles from `first_wait_s`, with a random share so that many requests do not come
     back at once; a wait that the server asks for (``Retry-After``) is kept, with half of the own
     one on top, up to `LONGEST_WAIT_S`. Where no connection was made since the start, a request is
-    sent again `UNMET_RETRIES` times at most, so that a wrong address is told soon.
+    sent again `UNMET_RETRIES` times at most, so that a wrong address is reported soon.
 
     Args:
         client: the client that is retried.

@@ -37,7 +37,7 @@ _UNKNOWN = "see its source"
 _ENDING = ".gguf"
 _REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)/([\w./-]+\.gguf)\Z")
 _SLOT_TOKENS = 8 * 2048
-"""Tokens of context that the memory of a model is told for."""
+"""Number of tokens of context for which the memory of a model is stated."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Mind(ABC):
         instant: whether it decides without ever waiting, so that no concurrency is needed.
         paid: whether an answer could not be had again for free: such an answer is durable in
             the recording before the model uses it; others are written soon after their round.
-        informed: fields of the observations that it reads although the prompts do not tell them,
+        informed: fields of the observations that it reads although the prompts do not state them,
             as minds of theory may; none by default.
         answer_format: the format that it is always asked for; None: that of the run.
         version: SHA-256 of the file that it comes from; None when it comes from no file.

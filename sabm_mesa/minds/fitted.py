@@ -132,7 +132,7 @@ class FittedMind(ClassicalMind):
             ask: the question.
 
         Raises:
-            MindError: when the question does not tell what the model needs.
+            MindError: when the question lacks what the model needs.
         """
         known = self.behaviour.known(ask)
         if known is None:

@@ -635,6 +635,6 @@ def _label(path: str, told: str) -> str:
 
 
 def same(secret: str, given: str) -> bool:
-    """Compare two secrets, in a time that tells nothing about them."""
+    """Compare two secrets, in a time that reveals nothing about them."""
     # The text from a browser may hold halves of surrogate pairs.
     return secrets.compare_digest(secret.encode(), given.encode("utf-8", "surrogatepass"))

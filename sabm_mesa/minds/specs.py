@@ -417,7 +417,7 @@ def by_spec(minds: Minds) -> Any:
 
 @about("minds")
 def check_specs(minds: Minds) -> None:
-    """Check that a recording can tell the minds of a run apart by their specs.
+    """Check that a recording can distinguish the minds of a run by their specs.
 
     Args:
         minds: the minds of the run.
@@ -431,7 +431,7 @@ def check_specs(minds: Minds) -> None:
         if other is not mind and other != mind:
             raise MindSpecError(
                 f"Two different minds have the spec {name_of(mind)!r}, so a recording could not "
-                "tell them apart: give each an attribute `spec` of its own, or record nothing."
+                "distinguish them: give each an attribute `spec` of its own, or record nothing."
             )
 
 

@@ -215,7 +215,7 @@ class Recorded:
             JSON), ``read_as`` (the step that read it, as in `sabm_mesa.core.reader`),
             ``reasoning``, ``valid``, ``reason`` (why not), ``prompt_tokens``,
             ``cached_tokens``, ``completion_tokens``, ``thought_tokens`` (those of thoughts among
-            them, if the server tells), ``cost_usd`` (dollars), ``latency_s`` (seconds),
+            them, if the server reports them), ``cost_usd`` (dollars), ``latency_s`` (seconds),
             ``served_model``, ``finish_reason``, ``retries``, ``response_id``, ``provenance`` (JSON:
             the ``model`` asked for, ``provider``, ``system_fingerprint``, and the parameters
             ``sent``, with those ``asked`` for where they differ), and

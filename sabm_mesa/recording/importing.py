@@ -383,7 +383,7 @@ def _games(given: Sequence[_Given]) -> tuple[dict[str, dict[str, Any]], list[str
             raise UsageError(
                 f"Line {rows[0].line}: the choices {', '.join(choices)} pay {', '.join(payoffs)} "
                 f"here, and {', '.join(before)} in another row of the same game: name the column "
-                "that tells games apart, such as --map game=GAME."
+                "that distinguishes games, such as --map game=GAME."
             )
     found: dict[str, dict[str, Any]] = {}
     without = []

@@ -31,7 +31,7 @@ def list_shards(folder: Path, known: Collection[str] = ()) -> set[str]:
 
     Args:
         folder: the folder of the recording. Half a shard, or any other file, does not count.
-        known: names of shards that need not be opened to tell.
+        known: names of shards that need not be opened.
     """
     paths = sorted((folder / SHARDS).glob("*.sqlite"))
     return {path.stem for path in paths if path.stem in known or _is_shard(path)}

@@ -329,7 +329,7 @@ def origins(path: str | Path, runs: Sequence[int]) -> list[dict[str, Any]]:
         One for each different one, in the order in which they first occurred: ``mind``, ``model``
         (asked for), ``served_model``, ``provider``, ``system_fingerprint``, the parameters
         ``sent``, those ``asked`` for where they differ, and ``answers``, their number. What a
-        server does not tell is missing.
+        server does not report is missing.
 
     Raises:
         RecordingError: when it cannot be read.

@@ -12,7 +12,7 @@ from sabm_mesa.core.jsonable import to_json
 SET, TAG = "set.", "tag."
 """Before the name of a parameter and of a tag, in the columns of `Recorded.runs`."""
 _DIGEST = "spec"
-"""The tag that tells all planned runs apart, which is no condition of a study."""
+"""The tag that distinguishes all planned runs, which is no condition of a study."""
 
 
 def varied(

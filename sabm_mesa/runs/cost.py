@@ -522,7 +522,7 @@ def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[floa
 def _most_asks(model: SmartModel, phases: Collection[str], rows: Array) -> float:
     """The most asks of a question in a round, as its phases limit them; NaN without a limit.
 
-    Zero where every agent has its turn once, so that the dry run tells it.
+    Zero where every agent has its turn once, so that the dry run shows it.
     """
     agents = int(np.bincount(np.unique(rows[:, :2], axis=0)[:, 0].astype(int)).max())
     most = 0.0

@@ -96,7 +96,7 @@ class Trial:
 
     @property
     def run_s(self) -> float:
-        """Seconds that a run takes with the best form, as far as these answers tell."""
+        """Seconds that a run takes with the best form, as far as these answers show."""
         n = self.valid_of(self.best)[1]
         return self.asks * self.wall_s[self.best] / n if n else math.nan
 

@@ -325,7 +325,7 @@ def end_with_parent() -> None:
 
 
 def children() -> set[int]:
-    """The processes whose parent is this one; none where the system does not tell."""
+    """The processes whose parent is this one; none where the system does not report it."""
     try:
         said = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
     except OSError:

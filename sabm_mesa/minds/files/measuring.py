@@ -79,7 +79,7 @@ def used(root: int, *, waits: int) -> Used:
 
 
 def addresses_of_this_process() -> int:
-    """Bytes of addresses that this process has; 0 where the system does not tell."""
+    """Bytes of addresses that this process has; 0 where the system does not report it."""
     stat = _stat(os.getpid())
     return stat[_SIZE] if stat else 0
 

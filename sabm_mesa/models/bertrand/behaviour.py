@@ -2,8 +2,9 @@
 
 A decision is a price in units of the market: 0 is the Bertrand price of the round, 1 the cartel
 price. So a firm that replies best to a rival at the Bertrand price sets 0, in any market. The
-models tell prices apart on the grid of Q-learning, which continues beyond its ends: the probability
-of a price is that of the interval around its grid point. So all of them can be compared.
+models distinguish prices on the grid of Q-learning, which continues beyond its ends: the
+probability of a price is that of the interval around its grid point. So all of them can be
+compared.
 
 What is said is not among the facts: a price that was agreed on in a talk is judged by the prices of
 the round before.

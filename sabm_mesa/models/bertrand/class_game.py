@@ -20,7 +20,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
     last = seen.recent[-1].rivals if seen.recent else (None,) * len(seen.rivals)
     tags = [{"name": name, "at": at} for name, at in zip(seen.rivals, last, strict=True)]
     known = [each.price for each in seen.recent] + [at for at in last if at is not None]
-    # As wide as the prices that sell, so that the place of a price tells nothing of theory.
+    # As wide as the prices that sell, so that the place of a price reveals nothing of theory.
     high = min(seen.high, max([10 * seen.cost, *(1.5 * price for price in known)]) or seen.high)
     return {"kind": "prices", "low": seen.cost, "high": high, "step": 0, "tags": tags}
 

@@ -503,7 +503,7 @@ def refuses_to_cooperate(view: FirmView) -> bool:
 
 
 def last_success(view: FirmView) -> int:
-    """The direction for the own price: 1, −1, or 0 when the past does not tell."""
+    """The direction for the own price: 1, −1, or 0 when the past does not decide."""
     if len(view.recent) < 2:
         return 0
     before, last = view.recent[-2:]

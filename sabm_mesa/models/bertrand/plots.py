@@ -102,7 +102,7 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     """The collusion index Δ by round: 0 at the Bertrand profit, 1 at the cartel profit.
 
     Each run is a line; for several runs the mean of those that still go on is drawn too. A few
-    values far outside, as in the first rounds, are cut off, and the subtitle tells it, as it tells
+    values far outside, as in the first rounds, are cut off, and the subtitle says so, as it says
     the share of collusive rounds, from run to run.
 
     Args:

@@ -102,7 +102,7 @@ def _known(others: Sequence[float], steps: int) -> dict[str, float]:
 
     Args:
         others: their degrees last month, as far as they are known.
-        steps: units between full and no cooperation; 0 where the month tells nothing.
+        steps: units between full and no cooperation; 0 where the month shows nothing.
     """
     expected = sum(others) / len(others) if others else first_belief() / UNITS
     return {"others": expected, "steps": float(max(steps, 1))}
