@@ -66,12 +66,16 @@ class Titles:
 
 
 def counting(model: SmartModel) -> tuple[str, int]:
-    """Return the word for a round and the number of the first one.
+    """Return the word for a round, and the number that people read for round 0 of the data.
+
+    Where first rounds are given (`SmartModel.given_rounds`), the first number is that of the first
+    round that is decided.
 
     Args:
         model: the model.
     """
-    return load_page(model.page).round_name
+    noun, first = load_page(model.page).round_name
+    return noun, first - model.given_rounds
 
 
 def round_of(model: SmartModel, number_: int) -> str:
@@ -79,9 +83,11 @@ def round_of(model: SmartModel, number_: int) -> str:
 
     Args:
         model: the model.
-        number_: the round in the data, from 0.
+        number_: the round in the data, from 0; a given one is ``"before the first round"``.
     """
     noun, first = counting(model)
+    if number_ < model.given_rounds:
+        return f"before the first {noun}"
     return f"{noun} {number_ + first}"
 
 
@@ -93,10 +99,15 @@ def in_words(model: SmartModel, frame: pd.DataFrame) -> tuple[list[str], list[li
         frame: the data, with a column ``round``.
     """
     titles, (noun, first) = titles_of(model), counting(model)
-    called = frame.assign(round=frame["round"] + first)
-    names = map(str, called.columns)
+    names, given = list(map(str, frame.columns)), model.given_rounds
     columns = [noun.capitalize() if name == "round" else titles[name] for name in names]
-    return columns, [[number(v) for v in row] for row in called.itertuples(index=False)]
+    rows = [[number(v) for v in row] for row in frame.itertuples(index=False)]
+    if "round" in names:
+        at = names.index("round")
+        for row, round_ in zip(rows, frame["round"].tolist(), strict=True):
+            before = round_ < given
+            row[at] = round_of(model, round_).capitalize() if before else str(round_ + first)
+    return columns, rows
 
 
 def number(value: Any) -> str:

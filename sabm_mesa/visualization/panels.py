@@ -494,7 +494,8 @@ def agents(page_state: PageState, at_once: Act) -> None:
         people, when = _at_start(model), "at the start"
     else:
         people = data[data["round"] == round_].drop(columns=["run", "round"], errors="ignore")
-        when = f"after {round_of(model, round_)}"
+        before = round_ < model.given_rounds
+        when = round_of(model, round_) if before else f"after {round_of(model, round_)}"
     told = f"{count(len(people), 'agent')} {when}; choose one for its story."
     if len(people) > MOST_AGENTS:
         told += f" The first {MOST_AGENTS} are shown."

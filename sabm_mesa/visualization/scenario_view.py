@@ -23,7 +23,7 @@ from sabm_mesa.describe.docstrings import spec_sheet
 from sabm_mesa.minds.specs import describe_minds
 from sabm_mesa.models.declarations import load_page
 from sabm_mesa.runs.run import Runs
-from sabm_mesa.visualization.labels import name_of, titles_of
+from sabm_mesa.visualization.labels import counting, name_of, titles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +119,7 @@ class ScenarioView:
         else:
             titles = titles_of(model)
             found = column_charts(model_data, {name: titles[name] for name in model.columns()})
-        noun, first = self._page.round_name
+        noun, first = counting(model)
         last = model.n_rounds - 1 if model.n_rounds <= MOST_AHEAD else None
         return tuple(counted(found, noun, first, last))
 

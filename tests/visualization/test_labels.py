@@ -15,6 +15,8 @@ from sabm_mesa import (
 from sabm_mesa.runs.run import run_all
 from sabm_mesa.visualization.labels import (
     count,
+    counting,
+    in_words,
     name_of,
     names_in,
     number,
@@ -57,6 +59,20 @@ def test_rounds_are_called_as_in_the_plots(scenario, first):
     runs = run_all(scenario, {"n_rounds": 2}, seed=1)
     labels = {ax.get_xlabel() for figure in runs.figures().values() for ax in figure.axes}
     assert first.rpartition(" ")[0].capitalize() in {each.removesuffix(" k") for each in labels}
+
+
+def test_people_count_the_rounds_that_they_decide():
+    market = BertrandCompetition(n_rounds=3, communication=False, recording=False)
+    while market.running:
+        market.step()
+    columns, rows = in_words(market, market.model_frame()[["round", "price_1"]])
+
+    assert counting(market) == ("round", 0)
+    assert columns == ["Round", "Price of Ed"]
+    assert [row[0] for row in rows] == ["Before the first round", "1", "2"]
+    assert [round_of(market, each) for each in range(3)] == [
+        "before the first round", "round 1", "round 2",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import pandas as pd
@@ -19,8 +19,18 @@ from sabm_mesa.recording.export import csv_of
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.studies.people import human_distributions
-from sabm_mesa.visualization.labels import count, in_words, number, round_of, titles_of
+from sabm_mesa.visualization.labels import (
+    count,
+    counting,
+    in_words,
+    number,
+    round_of,
+    titles_of,
+)
 from sabm_mesa.visualization.scenario_view import one_sentence
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
 
 BINS = 20
 YOU = "<!-- you -->"
@@ -226,10 +236,10 @@ def _course(games: Sequence[Game], declared: Debrief | None) -> Slide:
         name = f"Group {place}" if len(games) > 1 else "Mean" if declared else label
         lines[name] = values.dropna()
     theory = declared.theory(model) if declared else {}
-    last = max(len(game.model_data()) for game in games)
+    last = max(len(model.decided_rounds(game.model_data())) for game in games)
     mean = ": mean" if declared else ""
     words = [f"{label}{mean} by round, {count(last, 'round')}."]
-    return Slide("What happened", words, _lines_svg(lines, theory, label))
+    return Slide("What happened", words, _lines_svg(lines, theory, label, model))
 
 
 def _shape(games: Sequence[Game], declared: Debrief) -> Slide:
@@ -367,20 +377,22 @@ def _you(mine: float, low: float, high: float) -> str:
 
 
 def _lines_svg(
-    lines: Mapping[str, pd.Series[float]], theory: Mapping[str, float], label: str
-) -> str:
+    lines: Mapping[str, pd.Series[float]], theory: Mapping[str, float], label: str,
+    model: SmartModel,
+) -> str:  # fmt: skip
     values = [float(v) for each in lines.values() for v in each] + [
         float(v) for v in theory.values()
     ]
     low, high = min([*values, 0.0]), max([*values, 1e-9])
-    first = 1
+    noun, first = counting(model)
+    begin = first + model.given_rounds
     last = max(
-        [first + 1, *(int(each.index.max()) + first for each in lines.values() if len(each))]
+        [begin + 1, *(int(each.index.max()) + first for each in lines.values() if len(each))]
     )
-    parts = [_axes(first, last, low, high, "Round", label)]
+    parts = [_axes(begin, last, low, high, noun.capitalize(), label)]
     for place, each in enumerate(lines.values()):
         points = " ".join(
-            f"{_x(int(r) + first, first, last):.1f},{_y(float(v), low, high):.1f}"
+            f"{_x(int(r) + first, begin, last):.1f},{_y(float(v), low, high):.1f}"
             for r, v in zip(each.index.tolist(), each.tolist(), strict=True)
         )
         colour = COLOURS[place % len(COLOURS)]

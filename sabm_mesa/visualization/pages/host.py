@@ -242,7 +242,7 @@ def _Settings(host: str, name: str) -> None:
         try:
             given = {
                 **declared.parameters,
-                **sizes,
+                **_of_a_run(model, sizes),
                 **chosen,
                 "condition": condition,
                 "rng": parse_value(seed or "none"),
@@ -489,12 +489,14 @@ def _link(words: str, path: str) -> None:
 
 
 def _progress(game: Game) -> None:
-    model, done = game.model, len(game.model_data())
+    model = game.model
+    done = len(model.decided_rounds(game.model_data()))
+    n = model.n_rounds - model.given_rounds
     label = {"aria-label": "Rounds played"}
-    done_percent = 100 * done / model.n_rounds
+    done_percent = 100 * done / max(1, n)
     solara.v.ProgressLinear(value=done_percent, color="primary", attributes=label)
     answers = count(model.spent().asks, "answer")
-    Line(f"{done} of {count(model.n_rounds, 'round')} done, {answers}")
+    Line(f"{done} of {count(n, 'round')} done, {answers}")
     if game.status == "playing":
         asked = [name_of(model, seat.agent) for seat in game.seats.values() if seat.question]
         Line(f"Waiting for {', '.join(asked)}." if asked else "Nobody at a seat is asked just now.")
@@ -570,6 +572,14 @@ def _sizes(model: type[Any], usual: Mapping[str, Any]) -> dict[str, int]:
         sizes = {n: getattr(made, n) if size is None else size for n, size in sizes.items()}
     sizes["n_rounds"] = min(ROUNDS, sizes["n_rounds"])
     return {name: usual.get(name, size) for name, size in sizes.items()}
+
+
+def _of_a_run(model: type[Any], sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """The sizes of a run: people count the rounds that they decide."""
+    rounds = sizes.get(ROUNDS_SIZE)
+    if type(rounds) is not int:
+        return dict(sizes)
+    return {**sizes, ROUNDS_SIZE: rounds + model.given_rounds}
 
 
 def _minds(game: Game) -> str:

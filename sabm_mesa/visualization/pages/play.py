@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -258,12 +259,12 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
     model, declared = game.model, load_class_game(game.model.class_game)
     over = game.status == "over"
     tables = _tables(game)
-    done = len(tables.game["rows"])
+    done = len(tables.game["rows"]) - model.given_rounds
     state |= {
         "who": _who(game, seat),
         "word": seat.word,
         "rule": declared.rule or one_sentence(type(model)),
-        "rounds": {"n": model.n_rounds, "done": done, "over": over},
+        "rounds": {"n": model.n_rounds - model.given_rounds, "done": max(0, done), "over": over},
         "score": _score(game, seat),
         "paused": game.paused,
         **_now(game, seat),
@@ -275,8 +276,8 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
             {"caption": "The game by round", **tables.game},
         ]
         state["debrief"] = debrief_of(game, seat)
-    elif game.public and done:
-        state["results"] = f"After {round_of(model, done - 1)}"
+    elif game.public and done > 0:
+        state["results"] = f"After {round_of(model, done - 1 + model.given_rounds)}"
         state["tables"] = [
             {"caption": "Your results so far", **tables.own(seat)},
             {"caption": "The game so far", **tables.so_far},
@@ -308,7 +309,7 @@ def _now(game: Game, seat: Seat) -> dict[str, Any]:
 
 def _question(question: Question, model: SmartModel) -> dict[str, Any]:
     ask, board = question.ask, board_of(question.ask, model)
-    rules, text = question.text
+    rules, text = (_of_people(part, model) for part in question.text)
     if board is not None and (instead := board.pop("text", "")):
         rules, text = f"{rules}\n\n{text}", instead
     return {
@@ -353,10 +354,17 @@ def _score(game: Game, seat: Seat) -> dict[str, Any] | None:
 
 
 def _turn(game: Game, turn: Turn) -> dict[str, str]:
-    system, asked = turn.text
+    system, asked = (_of_people(part, game.model) for part in turn.text)
     answer = "(no answer in time)" if turn.answer is None else turn.answer
     title = f"{round_of(game.model, turn.ask.key.round).capitalize()}: {answer}"
     return {"title": title, "text": f"{system}\n\n{asked}"}
+
+
+def _of_people(text: str, model: SmartModel) -> str:
+    """A text of a prompt with the name for a given round that people read."""
+    if not model.given_rounds:
+        return text
+    return re.sub(r"(?m)^Round 0:", f"{round_of(model, 0).capitalize()}:", text)
 
 
 class _Tables:
@@ -415,9 +423,9 @@ def _who(game: Game, seat: Seat) -> str:
 
 
 def _round(round_: int, model: SmartModel) -> str:
-    shown = round_of(model, max(round_, 0)).capitalize()
-    last = round_of(model, model.n_rounds - 1)
-    return f"{shown} (the last is {last})" if model.n_rounds > 1 else shown
+    shown = round_of(model, max(round_, model.given_rounds)).capitalize()
+    n = model.n_rounds - model.given_rounds
+    return f"{shown} of {n}" if n > 1 else shown
 
 
 def _json(status: int, content: Any) -> Response:

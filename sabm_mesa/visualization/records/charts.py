@@ -100,13 +100,15 @@ def both(one: RunData, other: RunData, names: tuple[str, str]) -> tuple[Chart, .
 
 
 def counting_of(run: RunData) -> tuple[str, int]:
-    """The word for a round of a run, and the number that people read for the first one.
+    """The word for a round of a run, and the number that people read for round 0.
 
     Args:
         run: the run.
     """
     try:
-        return load_page(scenario(run.recorded.scenario).page).round_name
+        model = scenario(run.recorded.scenario)
+        noun, first = load_page(model.page).round_name
+        return noun, first - model.given_rounds
     except SabmError:
         return "round", 1
 
