@@ -1,6 +1,6 @@
 """A class of 40 in one game: the times of every step, from the code to the debrief.
 
-The server is that of ``sabm view``, in a process of its own. The people are two groups of 20, of
+The server is that of ``sabm view``, in its own process. The people are two groups of 20, of
 whom three come late, five load their page again and two go on with another device: 40 clients that
 speak the HTTP of the page of a player, or 40 pages in Chromium, whose drawing on the same machine
 counts as well. The host opens the game, and has the slides and the ZIP file made at its end.

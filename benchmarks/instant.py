@@ -1,7 +1,7 @@
 """CPU of runs whose minds decide at once: of an ask, of many runs, of a replay; and of commands.
 
 Another program on the machine makes the same work cost more CPU. So each number is measured in
-turns with its counterpart, each time in a process of its own, and the least of all passes counts.
+turns with its counterpart, each time in its own process, and the least of all passes counts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A recording of a million asks: opening its page, search, and export, with their memory.
 
-Each number is measured in a process of its own, in seconds of CPU: other programs on the machine
+Each number is measured in its own process, in seconds of CPU: other programs on the machine
 cost time but less CPU. Beside it is the least that has to be done: one look at every row.
 """
 
@@ -71,7 +71,7 @@ WORK = {
 
 
 def apart(name: str, path: Path, rounds: int = 0) -> dict[str, float]:
-    """CPU seconds, seconds, memory and rows of one measure, in a process of its own."""
+    """CPU seconds, seconds, memory and rows of one measure, in its own process."""
     command = [sys.executable, "-m", "benchmarks.large", name, str(path), str(rounds)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     measured: dict[str, float] = json.loads(done.stdout)

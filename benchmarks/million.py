@@ -43,7 +43,7 @@ def million(_folder: str, players: int = PLAYERS) -> list[Result]:
     """One simultaneous round of minds that answer after a second, recorded.
 
     Once with answers that are free, and once with answers that are kept: then each is on disk with
-    its prompt before it is used. Each is measured in a process of its own, the floor too.
+    its prompt before it is used. Each is measured in its own process, the floor too.
     """
     floor = apart("floor", players)
     results = []
@@ -66,7 +66,7 @@ def million(_folder: str, players: int = PLAYERS) -> list[Result]:
 
 @cache  # the curve of growth ends where the million is
 def apart(kind: str, players: int) -> dict[str, float]:
-    """Measure in a process of its own, once for all who want to know.
+    """Measure in its own process, once for all who want to know.
 
     Args:
         kind: ``"free"``, ``"kept"`` or ``"floor"``.

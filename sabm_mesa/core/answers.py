@@ -72,7 +72,7 @@ ReadAs = Literal["exact", "unambiguous", "extracted"] | Step
 BY_FILTER, BY_LENGTH = "content_filter", "length"
 """Reasons to finish with which a server says that an answer was refused or is not complete."""
 ABSTAINED = "abstained"
-"""The reason to finish of a reply without an answer: nobody answered in time."""
+"""The reason to finish of a reply without an answer: the time was up."""
 FAILED = "failed"
 """The reason to finish of a reply without an answer: the mind failed, and the reply says why."""
 
@@ -87,7 +87,7 @@ _CUT = " […]"
 _SAID = {"empty", "out_of_range", "too_small", "too_large", "not_an_integer", "has_numbers"}
 """Reasons that say of a text that it is an answer, and not a legal one."""
 _NOT_THERE = {"refused", "cut_off", "cut_off_thinking", "no_answer", "failed"}
-"""Reasons that say that there is no whole answer."""
+"""Finish reasons of incomplete answers."""
 SHORT = 300
 """Characters of a text at most whose reading is remembered."""
 CHARS_A_WORD = 8
@@ -194,7 +194,7 @@ class AnswerSpec(ABC):
     json_type: ClassVar[type | tuple[type, ...]] = object
 
     def __post_init__(self) -> None:
-        """Refuse what is no reasoning, and words that are no single line."""
+        """Refuse an invalid reasoning field, and words of several lines."""
         if not isinstance(self.reasoning, Reasoning | None):
             raise ParameterError(
                 f"`reasoning` is None, words(…) or free, not {self.reasoning!r}.",
@@ -946,7 +946,7 @@ class Reply:
 
     @property
     def final(self) -> bool:
-        """Whether asking again is pointless: nobody answered in time, or the mind failed."""
+        """Whether asking again is pointless: the time was up, or the mind failed."""
         return self.finish_reason in {ABSTAINED, FAILED}
 
 

@@ -44,7 +44,7 @@ Chat = tuple[tuple[str, str], ...]
 TRUNCATED = " […]"
 """Marks a text that the model did not finish, or of which only the beginning is repeated."""
 SCENARIO = "scenario"
-"""The prompt entry that stands before every question, unless agents have one of their own."""
+"""The prompt entry that stands before every question, unless agents have their own."""
 QUOTED = 200
 """Characters of a rejected answer that are quoted at most when the question is asked again."""
 REPEATED = 4000
@@ -106,7 +106,7 @@ class Key(NamedTuple):
 
 
 class HasStreams(Protocol):
-    """Something with random streams of its own: an agent."""
+    """Something with its own random streams: an agent."""
 
     @property
     def rng(self) -> np.random.Generator:
@@ -182,10 +182,10 @@ class SentNotes(Protocol):
         """Note the answers that a request asks for; return their notes when they are written."""
 
     def take_back(self, notes: Sequence[int]) -> None:
-        """Remove the notes of answers that nobody is billed for."""
+        """Remove the notes of answers that cost nothing."""
 
     async def note_batch(self, batch: NotedBatch) -> None:
-        """Note what is known of a batch; return when it is on disk."""
+        """Record the state of a batch; return when it is on disk."""
 
     def outstanding(self, custom_id: str) -> list[Outstanding]:
         """Requests of this name in batches of earlier sessions; the caller removes those used."""

@@ -1,4 +1,4 @@
-"""The one event loop of the process, on a thread of its own.
+"""The one event loop of the process, on its own thread.
 
 `model.step()` is a plain function that works in scripts, in `mesa.batch_run`, in notebooks and
 inside a running event loop alike: the round runs as a coroutine on this loop while the caller
@@ -101,7 +101,7 @@ class _Job(Generic[T]):
     def _end(self, task: asyncio.Task[T]) -> None:
         _under_way.discard(self)
         if not task.cancelled():
-            task.exception()  # else asyncio complains where nobody asks for the result
+            task.exception()  # else asyncio warns about an exception that was never retrieved
         self._ended = True
         self._over.release()
 
@@ -221,7 +221,7 @@ def relaxed_gc(n: int) -> Iterator[None]:
     Args:
         n: the number of agents.
     """
-    global _thresholds  # noqa: PLW0603 - what it was, for when nobody is at work any more
+    global _thresholds  # noqa: PLW0603 - restored when no model runs
     if not gc.get_threshold()[0]:
         yield
         return
@@ -239,7 +239,7 @@ def relaxed_gc(n: int) -> Iterator[None]:
 
 
 def _raise_threshold() -> None:
-    """Set the GC threshold for those that are at work; as it was when nobody is."""
+    """Set the GC threshold while models run, and restore it afterwards."""
     first = max(GARBAGE_AT, _OBJECTS * max(_relaxed_for)) if _relaxed_for else 0
     gc.set_threshold(max(_thresholds[0], first), *_thresholds[1:])
 

@@ -115,7 +115,7 @@ class PartsSpec(AnswerSpec):
 
     @property
     def has_label(self) -> bool:
-        """Lines have labels of their own."""
+        """Lines have their own labels."""
         return self.in_one_line
 
     # What each of them has.
@@ -364,7 +364,7 @@ class Fields(PartsSpec):
 
 @dataclass(frozen=True, slots=True, init=False)
 class OneOf(PartsSpec):
-    """One of several things with fields of their own, such as the call of one of several tools.
+    """One of several things with their own fields, such as the call of one of several tools.
 
     ``OneOf(buy=Fields(good=Choice(…), amount=Number(0, 5)), work=Fields())``; the value is a dict
     with one entry, the name of what was chosen and its fields (`Chosen`).

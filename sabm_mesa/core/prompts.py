@@ -659,7 +659,7 @@ def quoted(text: str, labels: str, names: tuple[str, ...] = ()) -> str:
     own = _pattern(labels, names)
     text = one_line(text)
     while (changed := _replaced(text, own)) != text:
-        text = changed  # what was taken away may have kept apart what is a label together
+        text = changed  # the removed text may have separated the parts of a label
     return text
 
 

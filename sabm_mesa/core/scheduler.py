@@ -467,7 +467,7 @@ class _Together:
         ended = self._ended  # else each task would keep its own, too
         try:
             for part in islice(self._parts, self._portion):
-                # One name for all: else each would have a text of its own.
+                # One name for all: else each would have its own text.
                 task = self._loop.create_task(part, name="an agent's part")
                 task.add_done_callback(ended, context=self._context)
                 self.tasks.append(task)

@@ -102,7 +102,7 @@ class BatchInterface(OpenAIClient):
         return await self.reach(call, "batch")
 
     async def batch(self, batch: str) -> dict[str, Any] | None:
-        """Return what is known of a batch.
+        """Return the state of a batch.
 
         Args:
             batch: its id.

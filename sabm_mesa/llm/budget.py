@@ -152,7 +152,7 @@ class Budget:
         return self.max_usd is not None or self.max_tokens is not None
 
     def _is_on_trial(self, place: tuple[str, str]) -> bool:
-        """Whether the first request to a place is under way: others wait for what it costs."""
+        """Whether the first request to a server is under way: others wait for its cost."""
         return self._counts_tokens and self.met.get(place) is False
 
     def _most(self, place: tuple[str, str], asked: Usage) -> Usage:
@@ -342,7 +342,7 @@ def _spent(done: Completion, most: Usage, price: Price | None) -> Usage:
 
 
 def _in_excess(spent: Usage, asked: Usage) -> tuple[str, str]:
-    """The amount of an answer that is above what was expected, and what was expected."""
+    """The excess of an answer over the expected amount, and the expected amount."""
     n = max(1, spent.asks)
     if spent.completion_tokens > asked.completion_tokens:
         return (

@@ -170,7 +170,7 @@ class _Group:
                 await asyncio.wait({self._sending})
             except asyncio.CancelledError:
                 self._left -= not stopped
-                if not self._left:  # nobody waits for it any more but to record it
+                if not self._left:  # only the recording still needs it
                     self._sending.cancel()
                 stopped = True
         if stopped and (self._sending.cancelled() or self._sending.exception()):

@@ -53,7 +53,7 @@ ENDPOINTS_VARIABLE = "SABM_ENDPOINTS"
 """Names the file of endpoints for the viewer."""
 OPENAI_URL = "https://api.openai.com/v1"
 REACHABLE_S = 5.0
-"""Seconds after which an address at which nobody answers counts as wrong."""
+"""Seconds without a response after which an address counts as wrong."""
 WAYS = (
     f"Set {KEY_VARIABLE} in the environment;",
     "or name a server that needs no key, as of Ollama or vLLM: --base-url http://127.0.0.1:8000/v1;",
@@ -88,7 +88,7 @@ _OWN_FIELDS = {
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server, and what is sent to it in addition to questions.
+    """A server, and the fields that are sent to it with each question.
 
     Attributes:
         url: the address, with parameters of each request behind its ``?``; None for OpenAI's own.

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class FinishInFlightClient:
-    """Defers the cancellation of a request that is under way until its answer is there.
+    """Delays the cancellation of a request until its answer has arrived.
 
     The completion then says `stopped`: its receiver records it and stops. Further cancellations
     change nothing: several runs that end one another, or a second Ctrl-C, cancel more than once.

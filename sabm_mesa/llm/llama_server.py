@@ -31,7 +31,8 @@ def main() -> None:
     if given["gpu_layers"] is not None:
         params.n_gpu_layers = given["gpu_layers"]
     params.verbosity = given["verbosity"]
-    # The sizes are chosen by who asks, never changed to make the model fit, and no prompt is cut.
+    # The caller chooses the sizes. They are never changed to make the model fit, and no prompt is
+    # cut.
     params.fit_params = params.ctx_shift = False
     params.ui = params.endpoint_slots = False
     server = xllamacpp.Server(params)

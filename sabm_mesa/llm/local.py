@@ -1,4 +1,4 @@
-"""Local models: llama.cpp's server in a process of its own, asked by the ordinary client.
+"""Local models: llama.cpp's server in its own process, asked by the ordinary client.
 
 A GGUF file has one server for all runs of a command. It listens on loopback at a port that is free,
 answers only to a random key, and ends with the command (`llama_server`). The recording holds the
@@ -200,7 +200,7 @@ class LocalServer:
             raise BadRequest(f"{error} A question needs {needed:,} tokens of context.") from None
 
     def stop(self) -> None:
-        """End the server, and what it is computing."""
+        """End the server and its computation."""
         with self._lock:
             process, self._process = self._process, None
             if process is not None:

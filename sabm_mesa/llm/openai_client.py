@@ -380,7 +380,7 @@ async def _first(client: AsyncOpenAI, path: str) -> httpx2.Request:
 
 
 class KeyInHeader(AsyncOpenAI):
-    """Sends the key in a header of its own, as the library's client for Azure does.
+    """Sends the key in its own header, as the library's client for Azure does.
 
     That one also puts the model into the address and reads more of the environment.
 

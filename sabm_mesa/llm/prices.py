@@ -25,7 +25,7 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
 
 IN_A_FILE = "gguf:"
-"""The names of local models begin so: they run on this machine, and nobody is paid for them."""
+"""The names of local models begin so: they run on this machine and cost nothing."""
 MAKERS = ("openai", "anthropic", "google")
 """Providers whose models of `_SOLD_BY_ITS_MAKER` have one price, whoever hands them on."""
 _SOLD_BY_ITS_MAKER = re.compile(

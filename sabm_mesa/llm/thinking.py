@@ -173,7 +173,7 @@ class MakeRoomClient:
             return done
         try:
             _, again = await self._complete(request, wanted, more_than=given)
-        except (LLMError, BudgetExceeded) as error:  # what came is paid for, and recorded
+        except (LLMError, BudgetExceeded) as error:  # the response is paid for and recorded
             refused = isinstance(error, BadRequest) and not error.billed
             if self._in_batch and not refused:
                 raise
@@ -226,7 +226,7 @@ class MakeRoomClient:
 
 
 def is_apart(done: Completion) -> bool:
-    """Whether thoughts are known from the answer: by a mark, or by a field of their own.
+    """Whether thoughts are known from the answer: by a mark, or by their own field.
 
     Args:
         done: the answer.

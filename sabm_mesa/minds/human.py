@@ -441,7 +441,7 @@ class Turn:
 
     Attributes:
         ask: the ask.
-        answer: the answer as it was given; None when nobody answered in time.
+        answer: the answer as it was given; None when the time was up.
     """
 
     ask: Ask

@@ -153,7 +153,7 @@ class ReplayRecorder(Recorder):
         return await self._recorder.note_sent(model, most, place) if self._recorder else ()
 
     def take_back(self, notes: Sequence[int]) -> None:
-        """Remove the notes of answers that nobody is billed for.
+        """Remove the notes of answers that cost nothing.
 
         Args:
             notes: the notes.
@@ -162,7 +162,7 @@ class ReplayRecorder(Recorder):
             self._recorder.take_back(notes)
 
     async def note_batch(self, batch: NotedBatch) -> None:
-        """Note what is known of a batch.
+        """Record the state of a batch.
 
         Args:
             batch: the batch.

@@ -302,7 +302,7 @@ def _text(source: sqlite3.Connection, row: Sequence[Any]) -> str:
 
 
 def _expression(words: str) -> str:
-    """Words as an expression of FTS5, which has signs of its own; empty for none.
+    """Words as an expression of FTS5, which has its own operators; empty for none.
 
     Raises:
         ParameterError: when they hold neither letters nor digits.

@@ -399,10 +399,10 @@ class Recorder(ABC):
         return ()
 
     def take_back(self, notes: Sequence[int]) -> None:  # noqa: B027 - most note nothing
-        """Remove the notes of answers that nobody is billed for."""
+        """Remove the notes of answers that cost nothing."""
 
     async def note_batch(self, batch: NotedBatch) -> None:  # noqa: B027 - most note nothing
-        """Note what is known of a batch; return when it is on disk."""
+        """Record the state of a batch; return when it is on disk."""
 
     def outstanding(self, custom_id: str) -> list[Outstanding]:
         """Requests of this name in batches of earlier sessions; the caller removes those used."""
@@ -505,7 +505,7 @@ class RunRecorder(Recorder):
         return notes
 
     def take_back(self, notes: Sequence[int]) -> None:
-        """Remove the notes of answers that nobody is billed for, with the next commit.
+        """Remove the notes of answers that cost nothing, with the next commit.
 
         Args:
             notes: the notes.
@@ -516,7 +516,7 @@ class RunRecorder(Recorder):
         self._writer.add(*((DELETE_SENT, [self._session, note]) for note in notes))
 
     async def note_batch(self, batch: NotedBatch) -> None:
-        """Note what is known of a batch; return when it is on disk.
+        """Record the state of a batch; return when it is on disk.
 
         Args:
             batch: the batch.
@@ -716,7 +716,7 @@ def now() -> str:
 
 
 class BatchWriter:
-    """Writes rows on a thread of its own: many rows a commit, and a promise kept for each.
+    """Writes rows on its own thread: many rows a commit, and a promise kept for each.
 
     One commit serves all rows that came in while the one before was being written, and one `fsync`
     all commits before it, so that hundreds of answers a second can be durable before they are
@@ -894,7 +894,7 @@ class BatchWriter:
                 self._wanted or self._closing or len(self._rows) >= COMMIT_AT
             ):
                 self._wake.wait(None if left_s == math.inf else left_s)
-            if left_s <= 0 or self._closing:  # nobody waits for it
+            if left_s <= 0 or self._closing:  # no request waits for it
                 self._promise(on_disk=True)
             rows, self._rows, self._wanted = self._rows, [], False
             if len(rows) >= COMMIT_AT:
@@ -935,7 +935,7 @@ class BatchWriter:
 
 
 class _Disk:
-    """Brings a log to disk, on a thread of its own.
+    """Brings a log to disk, on its own thread.
 
     Args:
         log: the log, which is there and is kept open; None: there is nothing to do.

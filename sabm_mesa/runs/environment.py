@@ -468,7 +468,7 @@ class _Learners(Mind):
             self._changed.notify_all()
 
     def play(self, model: SmartModel) -> None:
-        """Play a model on a thread of its own, up to the first questions.
+        """Play a model on its own thread, up to the first questions.
 
         Args:
             model: the model.

@@ -199,7 +199,7 @@ class _Process:
             self._process.stdin.flush()
 
     def read(self) -> Any:
-        """Wait for what it sends; None when it is lost."""
+        """Wait for its message; None when it is lost."""
         assert self._process.stdout is not None
         try:
             return pickle.load(self._process.stdout)

@@ -1,6 +1,6 @@
 """Games: runs in which people play, each at a seat, and the games of a server.
 
-A game is played on a thread of its own. A `ClassSession` is a class at one game or at several side
+A game is played on its own thread. A `ClassSession` is a class at one game or at several side
 by side, which people join by one code. `Games` keeps the games of one process, and knows which
 browser may see which of them. A game that was cut off continues from its recording
 (`ContinuedGame`). The secrets in the links to its seats are in no recording, but in a file beside
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 
 class Game:
-    """A run with seats for people. It is played on a thread of its own.
+    """A run with seats for people. It is played on its own thread.
 
     Args:
         scenario: the model class.

@@ -42,13 +42,13 @@ from sabm_mesa.runs.planned import RunSpec
 from sabm_mesa.runs.run import CONCURRENT_RUNS
 
 WorkerMessage = tuple[str, int, tuple[Any, ...]]
-"""Its subject, the number under which it is answered or 0, and what is given with it."""
+"""The subject of a message, the number for its reply or 0, and its arguments."""
 _NOT_ALONE = ("gguf:", "local", "py:", "human")
 """Minds that need this process: its local models, its limits for files, its people."""
 _ONE_EACH = {sql: sql for sql in (INSERT_ASK, INSERT_SENT, DELETE_SENT)}
 """The writer knows some statements by their identity, which they lose on their way."""
 _OWN = ("budget", "batches", "limits", "limiters")
-"""Parts of a connection that a worker has of its own."""
+"""Parts of a connection that a worker does not share."""
 _NOTES = 2**40
 """Notes of a worker at most."""
 _log = logging.getLogger(__name__)
@@ -224,7 +224,7 @@ class _Link:
         return number, answer
 
     async def call(self, what: str, *given: Any) -> Any:
-        """Ask and await the answer; what it grants is given back when nobody awaits it any more."""
+        """Ask and await the answer; return the grant if the request was cancelled."""
         number, answer = self.ask(what, *given)
         try:
             return await answer
@@ -233,7 +233,7 @@ class _Link:
             raise
 
     def answer(self, answers: Sequence[WorkerMessage]) -> None:
-        """Hand answers on, on the engine's loop, unless nobody awaits them any more."""
+        """Deliver answers on the engine's loop, unless the request was cancelled."""
         for _, number, (value, error) in answers:
             waiting = self._waiting.pop(number)
             if waiting.done():
@@ -307,7 +307,7 @@ class _SharedWriter:
 
 
 class _Forward(logging.Handler):
-    """Has what is logged said by the process that started this one."""
+    """Passes log messages to the parent process."""
 
     def __init__(self, link: _Link) -> None:
         super().__init__(logging.WARNING)
@@ -426,7 +426,7 @@ class _WorkerPool:
                     each.queue.put("play", 0, place, spec, run)
 
     def close(self) -> None:
-        """Stop what is played, have its answers recorded, and end the workers."""
+        """Stop the runs, record their answers, and end the workers."""
         with engine.interrupts_deferred():
             for link in self._playing:
                 link.queue.put("stop", 0)

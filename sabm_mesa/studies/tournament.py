@@ -64,7 +64,7 @@ def spec_of(given: str) -> str:
 
 
 def entrants(given: Sequence[str]) -> list[Entrant]:
-    """The entrants of a tournament; files are run once, in processes of their own.
+    """The entrants of a tournament; files are run once, in their own processes.
 
     Args:
         given: for each a file, ``FILE:NAME``, or the spec of a mind.

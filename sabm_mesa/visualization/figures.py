@@ -25,7 +25,7 @@ def Figures(draw: Callable[[], Mapping[str, Figure]], moment: object) -> None:
     """A button that draws the figures of a run, and the figures with their downloads.
 
     Args:
-        draw: makes the figures; it is called on a thread of its own.
+        draw: makes the figures; it is called on its own thread.
         moment: what they show; figures of another moment are shown no more.
     """
     wanted, want = solara.use_state(False)

@@ -1,4 +1,4 @@
-"""One model on show: played on a thread of its own, painted between rounds, closed at the end.
+"""One model on show: played on its own thread, painted between rounds, closed at the end.
 
 Mesa's `SolaraViz` steps the model where the page is drawn: its Step button blocks the page for a
 whole round, its Reset leaves a round that is under way running, and an error of the constructor

@@ -98,7 +98,7 @@ async def _wait(request: Request, game: Game, seat: Seat) -> None:
     if not wait >= 0:
         raise Refused(400, "wait has to be a number of seconds of 0 or more.")
     end = time.monotonic() + min(wait, MOST_WAIT_S)
-    # The game is played on a thread of its own, and a seat tells threads.
+    # The game is played on its own thread, and a seat tells threads.
     while seat.question is None and game.status != "over" and time.monotonic() < end:  # noqa: ASYNC110
         await asyncio.sleep(_LOOK_S)
 

@@ -85,7 +85,7 @@ def last_line(said: Path) -> str:
 
 
 def at_once(tasks: Iterable[Callable[[], object]], processes: int, said: Path) -> list[int]:
-    """Do tasks in processes of their own, this many at once; their exit statuses in any order."""
+    """Do tasks in their own processes, this many at once; their exit statuses in any order."""
     under_way: set[int] = set()
     statuses = []
 

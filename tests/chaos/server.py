@@ -1,4 +1,4 @@
-"""A language model's server in a process of its own, which is not killed along."""
+"""A language model's server in its own process, which is not killed along."""
 
 from __future__ import annotations
 

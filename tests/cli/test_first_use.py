@@ -23,7 +23,7 @@ START = "import sys; sys.argv[0] = 'sabm'; from sabm_mesa.cli import main; main(
 
 
 def sabm_process(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, under the name that it is installed with."""
+    """The command in its own process, under the name that it is installed with."""
     command = [sys.executable, "-c", f"{WATCH}; {START}", *arguments]
     return subprocess.run(
         command, env={**os.environ, "PYTHONPATH": str(ROOT), **variables},

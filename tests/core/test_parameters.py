@@ -231,7 +231,7 @@ def test_values_within_their_limits_are_legal(annotation, legal, illegal) -> Non
 
 
 class Farm(SmartModel):
-    """Declarations of a scenario of your own."""
+    """Declarations of your own scenario."""
 
     scenario_name = "farm"
     title = "Farm"

@@ -20,7 +20,7 @@ SOLUTIONS = sorted((COURSE / "solutions").glob("*.py"))
 
 @pytest.fixture
 def solution(tmp_path, monkeypatch, capsys):
-    """A function that runs a solution as a script would be, in a folder of its own."""
+    """A function that runs a solution as a script would be, in its own folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
 

@@ -34,7 +34,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def run(folder: Path, script: str) -> None:
-    """Run a script in a process of its own in an empty folder, with warnings as errors."""
+    """Run a script in its own process in an empty folder, with warnings as errors."""
     (folder / "script.py").write_text(script, "utf-8")
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {k: v for k, v in os.environ.items() if k != "OPENAI_API_KEY"}

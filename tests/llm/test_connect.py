@@ -23,7 +23,7 @@ from tests.llm_server import LLMServer
 
 
 def run_script(code: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process of its own, in which a resource that is left open is an error."""
+    """Run a script in its own process, in which a resource that is left open is an error."""
     script = folder / "script.py"
     script.write_text(textwrap.dedent(code))
     return subprocess.run(

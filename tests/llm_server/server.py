@@ -1,4 +1,4 @@
-"""The server on a thread of its own, with its own event loop."""
+"""The server on its own thread, with its own event loop."""
 
 from __future__ import annotations
 

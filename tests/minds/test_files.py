@@ -1,4 +1,4 @@
-"""Minds from Python files: found, asked in processes of their own, stopped, recorded, repeated."""
+"""Minds from Python files: found, asked in their own processes, stopped, recorded, repeated."""
 
 import hashlib
 import json

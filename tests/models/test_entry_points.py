@@ -56,7 +56,7 @@ def sabm(
 
 
 def in_a_process(site: Path, folder: Path, *arguments: object) -> tuple[str, str]:
-    """Output and errors of the command line, in a process of its own."""
+    """Output and errors of the command line, in its own process."""
     places = {"PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "sabm_mesa", *map(str, arguments)],

@@ -101,7 +101,7 @@ def test_groups_are_runs_of_one_recording_and_all_of_them_go_on(tmp_path, monkey
     session.games[1].stop()
     session.games[1].join()
     (path,) = tmp_path.glob("sabm_recordings/*.sqlite")
-    # Each group begins on a thread of its own, and either may be entered first.
+    # Each group begins on its own thread, and either may be entered first.
     first, second = sorted(load_runs(path), key=lambda run: not run.finished)
     assert [run.finished for run in (first, second)] == [True, False]
 

@@ -140,9 +140,7 @@ def test_a_language_model_object_with_settings_and_a_client_of_its_own(tmp_path)
 
     replayed(path, done, minds={"llm:m": mind})
     assert len(client.requests) == sent
-    with pytest.raises(
-        ReplayMismatch, match=r"a mind of your own: give it with minds=\{'llm:m': mind"
-    ):
+    with pytest.raises(ReplayMismatch, match=r"your own mind: give it with minds=\{'llm:m': mind"):
         replay(path)
 
 

@@ -47,7 +47,7 @@ _SAME = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": 
 
 
 class SupervisorClient:
-    """Starts minds in processes of their own, asks them and ends them.
+    """Starts minds in their own processes, asks them and ends them.
 
     Args:
         limits: the limits of time for a mind.

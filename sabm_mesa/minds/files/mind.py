@@ -14,7 +14,7 @@ What it may use is in the question: ``ask.observation`` (all that the agent can 
 used, with the reasons), ``ask.messages()`` (what a language model would be told) and ``ask.rng``
 (its randomness; Python's `random` and numpy's are seeded too, so that a run can be repeated).
 
-Each agent's mind lives in a process of its own. It sees a copy of the question and nothing else of
+Each agent's mind lives in its own process. It sees a copy of the question and nothing else of
 the model or of other minds, and can be stopped: a decision may take 1 s of computing and 10 s in
 all (120 s for a mind that is paid for). A mind that raises, takes longer, ends
 its process, needs more memory than 1 GiB or answers with something else loses that decision: it is
@@ -82,7 +82,7 @@ class MindFile:
 
 
 def mind_file(spec: str) -> MindFile:
-    """Find the mind that a spec names; the file is run for it, in a process of its own.
+    """Find the mind that a spec names; the file is run for it, in its own process.
 
     Args:
         spec: ``py:FILE`` or ``py:FILE:NAME``.
@@ -147,7 +147,7 @@ def _found(path: str, name: str, source: bytes) -> Mapping[str, Any]:
 
 
 class FileMind(Mind):
-    """The mind of one agent, in a process of its own.
+    """The mind of one agent, in its own process.
 
     Args:
         file: where it is from.
@@ -264,7 +264,7 @@ def file_mind_maker(
     """
     if module == "__main__":
         raise MindSpecError(
-            f"{spec!r} decides in a process of its own, which cannot know a scenario that is part "
+            f"{spec!r} decides in its own process, which cannot know a scenario that is part "
             "of the script: define the scenario in a module."
         )
     file = mind_file(spec)

@@ -67,7 +67,7 @@ def free_port() -> int:
 
 
 class Server:
-    """The viewer in a folder of its own, on a free port unless one is given."""
+    """The viewer in its own folder, on a free port unless one is given."""
 
     def __init__(
         self, folder: Path, code: str = VIEW, *, port: int | None = None, **variables: str
