@@ -282,8 +282,8 @@ class ReplayRecorder(Recorder):
             raise self._differs(
                 attempt,
                 "the messages are the same, but the request was made with another model, other "
-                "settings (temperature, max_tokens, …) or another answer format, or by a mind "
-                f"of your own: give it with minds={{{attempt.mind!r}: mind}}",
+                "settings (temperature, max_tokens, …) or another answer format, or by "
+                f"your own mind: give it with minds={{{attempt.mind!r}: mind}}",
             )
 
     def _same_data(
