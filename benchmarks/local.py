@@ -20,7 +20,7 @@ from benchmarks.results import Result
 from sabm_mesa import Recorded
 from sabm_mesa.core.scheduler import SIMULTANEOUS
 from sabm_mesa.llm import close_all
-from sabm_mesa.llm.local import LocalOptions, LocalServer
+from sabm_mesa.llm.local import LocalOptions, LocalServer, free_cores
 from sabm_mesa.llm.weights import IN_THE_BOX, weights_of
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario
@@ -36,15 +36,16 @@ TARGET = "<= 1.20"
 def against_bare_runtime(folder: str) -> list[Result]:
     """The time of a run over that of its messages on the bare runtime, for three scenarios."""
     results = []
+    threads = free_cores()  # the same for both, however busy the machine becomes
     for name, given in RUNS.items():
         path = Path(folder, f"{name}.sqlite")
-        model = scenario(name)(**given, minds="local", rng=1, recording=path)
+        model = scenario(name)(**given, minds=f"local?threads={threads}", rng=1, recording=path)
         started = time.perf_counter()
         model.run_model()
         took = time.perf_counter() - started
         close_all()
         asks = Recorded(path).asks(messages=True)
-        floor = _bare(model, asks.to_dict("records"))
+        floor = _bare(model, asks.to_dict("records"), LocalOptions(threads))
         cached, sent = asks["cached_tokens"].sum(), asks["prompt_tokens"].sum()
         results.append(
             Result(
@@ -59,10 +60,10 @@ def against_bare_runtime(folder: str) -> list[Result]:
     return results
 
 
-def _bare(model: SmartModel, asks: list[dict[str, Any]]) -> float:
+def _bare(model: SmartModel, asks: list[dict[str, Any]], options: LocalOptions) -> float:
     """Seconds that the bare runtime takes for recorded requests, in the order of the phases."""
     at_once = {phase.name for phase in model.phases if phase.order == SIMULTANEOUS}
-    server = LocalServer(weights_of(IN_THE_BOX).path, LocalOptions())
+    server = LocalServer(weights_of(IN_THE_BOX).path, options)
     if max(each["prompt_tokens"] + each["completion_tokens"] for each in asks) > server.context:
         server.enlarge(int(max(e["prompt_tokens"] + e["completion_tokens"] for e in asks)))
     try:

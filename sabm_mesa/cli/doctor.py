@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import AsJson, BaseURL, EndpointsFile, SettingOptions, with_options
+from sabm_mesa.cli.progress import dollars
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models import registry
 
@@ -188,6 +188,7 @@ def _try_minds(
     *,
     as_json: bool,
 ) -> None:
+    from sabm_mesa.core.answers import FORMATS
     from sabm_mesa.core.parsing import parse_minds
     from sabm_mesa.recording import export, load_runs
     from sabm_mesa.runs.rerun import class_of
@@ -200,16 +201,16 @@ def _try_minds(
         scenario, parameters = class_of(run), {**run.parameters, **given}
     else:
         scenario, parameters = registry.load(subject), given
-    n = 0
+    forms: set[str] = set()
 
     def progress(row: Tried) -> None:
-        nonlocal n
-        n += 1
-        if not as_json and sys.stderr.isatty():
-            say(f"{n} answers, the last to {row.question} as {row.form}", err=True)
+        if row.form not in forms and not as_json:
+            forms.add(row.form)
+            say(f"Answers come in the form {row.form} ({len(forms)} of {len(FORMATS)}) …", err=True)
 
     told = []
     for spec in specs:
+        forms.clear()
         if not as_json:
             say(f"{spec} is asked the questions of {scenario.scenario_name}, {times} of each kind.")
         trial = try_model(scenario, parameters, spec, connection, times=times, progress=progress)
@@ -233,7 +234,7 @@ def in_words(trial: Trial) -> str:
     Args:
         trial: the outcome.
     """
-    rows = [("question", "form", "valid", "tokens", "seconds")]
+    rows = [("question", "form", "valid", "tokens each", "seconds each")]
     for row in trial.tried:
         n = max(row.answers, 1)
         share, each = f"{row.valid} of {row.answers}", f"{row.tokens / n:.0f}"
@@ -245,8 +246,9 @@ def in_words(trial: Trial) -> str:
     ]
     reasons = {row.form: row.reason for row in reversed(trial.tried) if row.reason}
     lines += [f"{form}: the first refused answer: {reason}" for form, reason in reasons.items()]
-    usd = "price unknown" if math.isnan(trial.usd) else f"${trial.usd:.2f}"
-    expected = f"about {trial.asks:,.0f} questions, {duration(trial.run_s)}, {usd}"
+    expected = (
+        f"about {trial.asks:,.0f} questions, {duration(trial.run_s)}, {dollars(trial.usd, 2)}"
+    )
     lines += [trial.recommendation, f"A run with these settings: {expected}"]
     return "\n".join(lines)
 

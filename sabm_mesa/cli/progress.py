@@ -176,9 +176,20 @@ def in_words(spent: Usage) -> str:
         words.append(f"{spent.invalid:,} invalid")
     if tokens := spent.prompt_tokens + spent.completion_tokens:
         words.append(f"{tokens:,} tokens")
-        unknown = math.isnan(spent.cost_usd)
-        words.append("price unknown" if unknown else f"${spent.cost_usd:.4f}")
+        words.append(dollars(spent.cost_usd, 4))
     return " · ".join(words)
+
+
+def dollars(usd: float, decimals: int) -> str:
+    """An amount of money in words; models on this machine, for example, cost nothing.
+
+    Args:
+        usd: dollars; NaN when they are not known.
+        decimals: its decimals.
+    """
+    if math.isnan(usd):
+        return "price unknown"
+    return f"${usd:.{decimals}f}" if usd else "no cost"
 
 
 class RunsDone:

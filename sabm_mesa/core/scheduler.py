@@ -130,7 +130,8 @@ class Phase:
         until: whether an agent is done, ``(model, agent) -> bool``; it is evaluated after each
             action. An agent acts `at_most` times when None.
         most_turns: ``(model) -> int``: the most turns of all agents in a round, where `order` gives
-            an iterator: estimates of cost count them. Without it they have no upper end.
+            an iterator or agents ask several times in one turn, as in a talk: estimates of cost
+            count them. An iterator without it has no upper end.
         doc: the action of the phase, for the description of the scenario: a sentence that names the
             questions (in backticks) and says how their answers are applied. Without one the first
             sentence of the agents' method stands in.

@@ -154,6 +154,7 @@ def invitation_phases(when: When | None = None) -> tuple[Phase, Phase]:
             "accept",
             when=when,
             who=_invited,
+            most_turns=lambda model: model.n_agents,
             doc="Each invited agent accepts or declines its invitations one by one (`accept`); an "
             "unreadable answer declines.",
         ),
@@ -167,9 +168,15 @@ def talk_phase() -> Phase:
         FIXED,
         who=_openers,
         reach=_partner,
+        most_turns=_most_turns,
         doc=f"The two agents of a talk speak in turn (`say`, at most {UTTERANCE.max_words} words) "
         "until one of them leaves or the turns are used up; both remember what was said.",
     )
+
+
+def _most_turns(model: PairModel) -> int:
+    """Turns of all talks of a round at most: each agent opens one, or two agents one together."""
+    return model.max_turns * (model.n_agents if model.n_agents > 2 else 1)
 
 
 def _invited(model: PairModel) -> list[PairAgent]:

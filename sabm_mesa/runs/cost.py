@@ -8,8 +8,9 @@ Asks
     asked, times the fewest and the most asks in one of them. Talks may be shorter: an agent that
     was asked several times in a round may be asked once, and only one of them, where some were
     asked more often than others; where agents may act several times (`at_most`), each may do so as
-    often as it can. Where each speaker names the next, as many may speak as the phase allows
-    (`most_turns`); where it names no limit, the high end is unknown. Where agents are born, there
+    often as it can. In talks, and where each speaker names the next, as many may speak as the phase
+    allows (`most_turns`); where a speaker names the next without a limit, the high end is unknown.
+    Where agents are born, there
     may be `GROWTH` times as many asks, and as few. A run that ended early may end after one round,
     or go on to the last. Rounds after `MAX_ASKS` asks are like the second half of those played.
 Tokens
@@ -527,9 +528,10 @@ def _most_asks(model: SmartModel, phases: Collection[str], rows: Array) -> float
     agents = int(np.bincount(np.unique(rows[:, :2], axis=0)[:, 0].astype(int)).max())
     most = 0.0
     for phase in (p for p in model.phases if p.name in phases):
-        if isgeneratorfunction(phase.order):
-            turns = math.nan if phase.most_turns is None else phase.most_turns(model)
-            most += turns * phase.at_most
+        if phase.most_turns is not None:
+            most += phase.most_turns(model) * phase.at_most
+        elif isgeneratorfunction(phase.order):
+            most = math.nan
         elif phase.at_most > 1:
             turns = 1 if phase.order == SIMULTANEOUS else phase.turns
             most += agents * phase.at_most * turns

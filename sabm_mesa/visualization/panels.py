@@ -286,7 +286,8 @@ def usage(model: SmartModel) -> None:
         model: the model.
     """
     spent = model.spent()
-    cost = "unknown" if math.isnan(spent.cost_usd) else f"${spent.cost_usd:,.4f}"
+    usd = spent.cost_usd
+    cost = "unknown" if math.isnan(usd) else f"${usd:,.4f}" if usd else "none"
     facts(
         {
             "Asks answered": f"{spent.asks:,}",

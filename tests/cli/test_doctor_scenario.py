@@ -49,7 +49,13 @@ def test_the_table_and_what_to_expect_of_a_run(sabm: Sabm) -> None:
 
     lines = outcome.out.splitlines()
     assert outcome.status == 0
-    assert lines[1].split() == ["question", "form", "valid", "tokens", "seconds"]
+    assert lines[1].split("  ")[0] == "question"
+    assert lines[1].split()[1:] == ["form", "valid", "tokens", "each", "seconds", "each"]
+    assert outcome.err.splitlines() == [
+        "Answers come in the form labelled (1 of 3) …",
+        "Answers come in the form paper (2 of 3) …",
+        "Answers come in the form json (3 of 3) …",
+    ]
     assert any("nothing has to be set" in line for line in lines)
     assert lines[-1].startswith("A run with these settings: about ")
     assert lines[-1].endswith("price unknown")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
+
+from sabm_mesa.cli.progress import dollars
 
 from .support import Sabm, one_line
 
@@ -63,3 +66,10 @@ def test_a_mean_over_some_of_the_runs_says_over_how_many(sabm: Sabm, tmp_path: P
     mean = sum(known) / len(known)
     assert f"slope_tight_distance {mean:.4g} ({len(known)} of 4 runs)" in words
     assert not [name for run in runs for name in run if name.startswith("p_")]
+
+
+@pytest.mark.parametrize(
+    ("usd", "said"), [(0.0, "no cost"), (0.25, "$0.2500"), (math.nan, "price unknown")]
+)
+def test_what_costs_nothing_shows_no_amount(usd: float, said: str) -> None:
+    assert dollars(usd, 4) == said

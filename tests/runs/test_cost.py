@@ -174,6 +174,17 @@ def test_speakers_who_name_the_next_one_may_speak_as_often_as_there_is_time() ->
     assert months["communicate"] == 11
 
 
+@pytest.mark.parametrize(("n_agents", "talks"), [(2, 1), (3, 3)])
+def test_talks_may_last_as_long_as_they_can(n_agents: int, talks: int) -> None:
+    found = estimate(
+        scenario("cocktail-party"),
+        {"n_agents": n_agents, "n_rounds": 1, "max_turns": 20, "minds": "llm:gpt-4o-mini"},
+    )
+
+    asks = {line.question: line.cost.asks.high for line in found.lines}
+    assert asks == {"invite": n_agents, "accept": n_agents, "say": 20 * talks}
+
+
 def test_an_order_without_a_limit_has_no_upper_bound() -> None:
     def endless(_model, agents):
         yield from agents
