@@ -107,12 +107,12 @@ def steps_of(found: pd.DataFrame) -> pd.Series[float]:
 
 def _steps(text: str, line: str) -> int | None:
     counted = _counted(text)
-    told = [
+    stated = [
         3 if _holds(line, "step_3", "phrases") else 0,
         2 if _holds(line, "step_2", "phrases") else 0,
         1 if _holds(line, "step_1", "others") else 0,
     ]
-    if most := min(3, max(counted, *told)):
+    if most := min(3, max(counted, *stated)):
         return most
     return 0 if _holds(line, "step_0", "phrases") else None
 

@@ -301,8 +301,8 @@ def connect(
         room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
     limiter = (how.limiters or partial(limiter_of, limits=how.limits))(endpoint.identity)
     endpoint.check_key()
-    for told in map(json.loads, before):
-        sender.dialect(model).adopt(told["asked"], told["sent"])
+    for provenance in map(json.loads, before):
+        sender.dialect(model).adopt(provenance["asked"], provenance["sent"])
     room.adopt(before, thought=thought)
     ceiling = min(how.max_concurrency or CEILING, endpoint.max_concurrency or CEILING)
     client: Client = _within_limits(sender, how, prices, endpoint.where, limiter, ceiling, room)

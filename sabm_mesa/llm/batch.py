@@ -207,8 +207,8 @@ class _Batch:
             named = 0
             try:
                 found = await self._found()
-                self.status, told = str(found.get("status")), found.get("request_counts")
-                self.done = _count(told, "completed") + _count(told, "failed")
+                self.status, reported = str(found.get("status")), found.get("request_counts")
+                self.done = _count(reported, "completed") + _count(reported, "failed")
                 if self.status in _OVER:
                     named = await self._read(found)
                 failures = refusals = 0
@@ -254,8 +254,8 @@ class _Batch:
 
     def _failed(self, found: Mapping[str, Any]) -> LLMError:
         errors = found.get("errors")
-        told = errors.get("data") if isinstance(errors, dict) else None
-        first = next((each for each in told or () if isinstance(each, dict)), {})
+        reported = errors.get("data") if isinstance(errors, dict) else None
+        first = next((each for each in reported or () if isinstance(each, dict)), {})
         line = f", line {first['line']}" if isinstance(first.get("line"), int) else ""
         said = f"{self} was refused ({first.get('message') or 'no reason given'}{line})"
         if first.get("code") in _QUEUE_FULL:
@@ -714,12 +714,12 @@ def _lines(content: bytes) -> Iterator[tuple[str, BatchLine | None]]:
     """The requests that a file of answers names, with their responses; None for those without."""
     for text in content.split(b"\n"):
         try:
-            told = json.loads(text)
+            reported = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        if not isinstance(told, dict) or not isinstance(name := told.get("custom_id"), str):
+        if not isinstance(reported, dict) or not isinstance(name := reported.get("custom_id"), str):
             continue
-        response, error = told.get("response"), told.get("error")
+        response, error = reported.get("response"), reported.get("error")
         if isinstance(response, dict) and isinstance(response.get("status_code"), int):
             yield name, BatchLine(response["status_code"], response.get("body"))
         elif isinstance(error, dict) and error.get("code") not in _NOT_ANSWERED:

@@ -181,8 +181,8 @@ def recorded(asked: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
         asked: the parameters as they were asked for.
         sent: the same as they were sent.
     """
-    told, found = _plain(asked), _plain(sent)
-    return _to_json({"sent": found} if found == told else {"asked": told, "sent": found})
+    reported, found = _plain(asked), _plain(sent)
+    return _to_json({"sent": found} if found == reported else {"asked": reported, "sent": found})
 
 
 def dropped(asked: Mapping[str, Any], sent: Mapping[str, Any], needed: Collection[str]) -> str:
@@ -243,8 +243,10 @@ def _said(body: Any) -> str:
                 return body
         return body
     if isinstance(body, Mapping):
-        told = (v for k, v in body.items() if k not in {"input", "url", "request_id", "user_id"})
-        return " ".join(filter(None, map(_said, told)))
+        reported = (
+            v for k, v in body.items() if k not in {"input", "url", "request_id", "user_id"}
+        )
+        return " ".join(filter(None, map(_said, reported)))
     if isinstance(body, list | tuple):
         return " ".join(filter(None, map(_said, body)))
     return ""

@@ -357,7 +357,7 @@ def _from_anthropic(body: Any) -> Any:
     """The body of a message as that of a chat completion; of something else as it is."""
     if not isinstance(body, dict) or not isinstance(body.get("content"), list):
         return body
-    usage = read_fields(told := body.get("usage"))
+    usage = read_fields(reported := body.get("usage"))
     sent, read, written = (
         usage.get(f"{kind}input_tokens") for kind in ("", "cache_read_", "cache_creation_")
     )
@@ -379,14 +379,16 @@ def _from_anthropic(body: Any) -> Any:
             "completion_tokens_details": {"reasoning_tokens": details.get("thinking_tokens")},
         }
         if usage
-        else told,
+        else reported,
     }
 
 
 def _sum(*counts: Any) -> Any:
     """The sum of counts, of which some may be missing; one that is no number is the whole."""
-    told = [count for count in counts if count is not None]
-    return next((count for count in told if read_count(count) != count), sum(map(read_count, told)))
+    reported = [count for count in counts if count is not None]
+    return next(
+        (count for count in reported if read_count(count) != count), sum(map(read_count, reported))
+    )
 
 
 def _from_google(body: Any) -> Any:
@@ -397,7 +399,7 @@ def _from_google(body: Any) -> Any:
     blocked = isinstance(body, dict) and read_fields(body.get("promptFeedback")).get("blockReason")
     if not isinstance(body, dict) or not (blocked or isinstance(body.get("candidates"), list)):
         return body
-    usage = read_fields(told := body.get("usageMetadata"))
+    usage = read_fields(reported := body.get("usageMetadata"))
     thoughts = usage.get("thoughtsTokenCount")
     refused = [{"finishReason": "SAFETY"}] if blocked else []
     return {
@@ -411,7 +413,7 @@ def _from_google(body: Any) -> Any:
             "completion_tokens_details": {"reasoning_tokens": thoughts},
         }
         if usage
-        else told,
+        else reported,
     }
 
 
@@ -470,13 +472,15 @@ def _refusal(response: httpx2.Response) -> openai.APIStatusError:
         body = None
     body = read_fields(body).get("error", body)
     details = read_fields(body).get("details")
-    told = [each for each in details if isinstance(each, dict)] if isinstance(details, list) else []
-    for each in told:
+    reported = (
+        [each for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    )
+    for each in reported:
         delay = _DELAY.match(str(each.get("retryDelay", "")))
         if delay and "retry-after" not in response.headers:
             response.headers["retry-after"] = delay[1]
     error = openai.APIStatusError("", response=response, body=body)
-    reasons = [each["reason"] for each in told if isinstance(each.get("reason"), str)]
+    reasons = [each["reason"] for each in reported if isinstance(each.get("reason"), str)]
     if reasons:
         error.code = reasons[0]
     return error

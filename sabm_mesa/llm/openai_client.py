@@ -232,10 +232,10 @@ class OpenAIClient:
             return without_key(_refused(request, latency_s, origin))
         if dialect.version != version or dialect.learn(asked, status, body):
             return None
-        told = body.get("error", body) if isinstance(body, dict) else body
+        reported = body.get("error", body) if isinstance(body, dict) else body
         sent = httpx2.Request("POST", self.endpoint.base_url)
         refusal = openai.APIStatusError(
-            "", response=httpx2.Response(status, request=sent), body=told
+            "", response=httpx2.Response(status, request=sent), body=reported
         )
         raise self._translated(refusal, request.model, _CHAT)
 
@@ -363,12 +363,12 @@ class OpenAIClient:
     ) -> Origin:
         """The origin of an answer: the endpoint, and the parameters of its request."""
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
-        told = {**asked}
+        reported = {**asked}
         if request.max_tokens is not None:
-            told[self._limit] = request.max_tokens
+            reported[self._limit] = request.max_tokens
         if request.max_thought_tokens is not None:
-            told["max_thought_tokens"] = request.max_thought_tokens
-        return Origin(self.endpoint.where, recorded(told | extra, {**parameters, **extra}))
+            reported["max_thought_tokens"] = request.max_thought_tokens
+        return Origin(self.endpoint.where, recorded(reported | extra, {**parameters, **extra}))
 
 
 async def _first(client: AsyncOpenAI, path: str) -> httpx2.Request:

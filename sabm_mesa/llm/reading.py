@@ -125,8 +125,8 @@ def is_filtered(body: Any) -> bool:
         return any(map(is_filtered, body))
     if not isinstance(body, dict):
         return False
-    told = (body.get(name) for name in ("message", "error", "innererror", "metadata", "raw"))
-    return str(body.get("code")) in _FILTER_CODES or any(map(is_filtered, told))
+    reported = (body.get(name) for name in ("message", "error", "innererror", "metadata", "raw"))
+    return str(body.get("code")) in _FILTER_CODES or any(map(is_filtered, reported))
 
 
 def read_models(body: Any) -> list[str]:
@@ -147,10 +147,10 @@ def _answer(choice: dict[str, Any]) -> _Answer:
     message = _table(choice.get("message"))
     content = message.get("content")
     text = _text(content)
-    told = [message[name] for name in _THOUGHTS if name in message]
+    reported = [message[name] for name in _THOUGHTS if name in message]
     if isinstance(content, list):
-        told += filter(_is_thought, content)
-    thoughts = join_thoughts(*map(_thoughts, told))
+        reported += filter(_is_thought, content)
+    thoughts = join_thoughts(*map(_thoughts, reported))
     reason = replace_surrogates(str(choice.get("finish_reason") or ""))
     refused = (message.get("refusal") and not text) or reason.casefold() in _BY_FILTER
     return _Answer(text, thoughts, BY_FILTER if refused else reason)
@@ -162,15 +162,15 @@ def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:
     OpenAI, DeepSeek and most others count thoughts among the tokens of the completion. Gemini and
     xAI count them in the total alone.
     """
-    told = read_count(usage.get("completion_tokens"))
+    reported = read_count(usage.get("completion_tokens"))
     details = read_fields(usage.get("completion_tokens_details"))
     thoughts = max(
         read_count(details.get("reasoning_tokens")), read_count(usage.get("reasoning_tokens"))
     )
-    beyond = max(0, read_count(usage.get("total_tokens")) - prompt_tokens - told)
+    beyond = max(0, read_count(usage.get("total_tokens")) - prompt_tokens - reported)
     if beyond and _is_count(usage.get("completion_tokens")):
-        return told + beyond, max(thoughts, beyond)
-    return told, min(thoughts, told)
+        return reported + beyond, max(thoughts, beyond)
+    return reported, min(thoughts, reported)
 
 
 def _is_thought(part: Any) -> bool:
@@ -187,8 +187,10 @@ def _thoughts(value: Any) -> str:
     if isinstance(value, list):
         return "".join(map(_thoughts, value))
     if isinstance(value, dict):
-        told = (value.get(name) for name in ("thinking", "text", "summary", "reasoning", "content"))
-        return next((text for text in map(_thoughts, told) if text), "")
+        reported = (
+            value.get(name) for name in ("thinking", "text", "summary", "reasoning", "content")
+        )
+        return next((text for text in map(_thoughts, reported) if text), "")
     return ""
 
 
@@ -199,8 +201,8 @@ def _cached(usage: dict[str, Any]) -> int:
     ``prompt_cache_hit_tokens``, Moonshot as ``cached_tokens``.
     """
     details = read_fields(usage.get("prompt_tokens_details"))
-    told = details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")
-    return max(map(read_count, (*told, usage.get("cached_tokens"))))
+    reported = details.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")
+    return max(map(read_count, (*reported, usage.get("cached_tokens"))))
 
 
 def _written(usage: dict[str, Any]) -> int:
@@ -214,11 +216,13 @@ def _dollars(usage: dict[str, Any]) -> float:
     With the user's own key at a provider the cost is OpenRouter's fee alone, and the provider's
     bill comes on top. Source: openrouter.ai/docs/use-cases/usage-accounting.
     """
-    told = [usage.get("cost")]
+    reported = [usage.get("cost")]
     if usage.get("is_byok") is True:
-        told.append(read_fields(usage.get("cost_details")).get("upstream_inference_cost") or 0.0)
-    dollars = [each for each in told if is_number(each) and 0 <= each < _MOST_DOLLARS]
-    return math.fsum(dollars) if len(dollars) == len(told) else math.nan
+        reported.append(
+            read_fields(usage.get("cost_details")).get("upstream_inference_cost") or 0.0
+        )
+    dollars = [each for each in reported if is_number(each) and 0 <= each < _MOST_DOLLARS]
+    return math.fsum(dollars) if len(dollars) == len(reported) else math.nan
 
 
 def _parts(whole: Completion, answers: Sequence[_Answer]) -> tuple[Completion, ...]:

@@ -123,9 +123,9 @@ class ThoughtRoom:
                 have begun them.
         """
         self.opened = self.opened or thought
-        for told in map(json.loads, before):
-            asked, sent = (_limit(told[each]) for each in ("asked", "sent"))
-            if asked and sent > asked and "max_thought_tokens" not in told["asked"]:
+        for provenance in map(json.loads, before):
+            asked, sent = (_limit(provenance[each]) for each in ("asked", "sent"))
+            if asked and sent > asked and "max_thought_tokens" not in provenance["asked"]:
                 # What was sent may have been less: the first room, or as much as a prompt left.
                 self.tokens, self.known = self.most, True
 

@@ -607,31 +607,31 @@ def _inputs(
 
 def _leaf(spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], ...]) -> Input:
     if isinstance(spec, Number):
-        told = "integer" if spec.integer else "number"
+        wording = "integer" if spec.integer else "number"
         if math.isfinite(spec.low):
-            told += f" from {spec.low:.15g}"
+            wording += f" from {spec.low:.15g}"
         if math.isfinite(spec.high):
-            told += f" to {spec.high:.15g}"
-        return Input(path, "number", _label(path, told), spec, (), when)
+            wording += f" to {spec.high:.15g}"
+        return Input(path, "number", _label(path, wording), spec, (), when)
     if isinstance(spec, Choice):
         return Input(path, "choice", _label(path, ""), spec, spec.options, when)
     if isinstance(spec, Several):
         least = f"{spec.at_least} to " if spec.at_least else "at most "
         if isinstance(spec.of, Choice):
-            told = f"{least}{spec.most}"
-            return Input(path, "several", _label(path, told), spec, spec.of.options, when)
+            wording = f"{least}{spec.most}"
+            return Input(path, "several", _label(path, wording), spec, spec.of.options, when)
         return Input(path, "text", _label(path, f"{least}{spec.most} numbers"), spec, (), when)
-    told = "words" if not isinstance(spec, Text) or spec.numbers else "words, without digits"
-    return Input(path, "text", _label(path, told), spec, (), when)
+    wording = "words" if not isinstance(spec, Text) or spec.numbers else "words, without digits"
+    return Input(path, "text", _label(path, wording), spec, (), when)
 
 
-def _label(path: str, told: str) -> str:
+def _label(path: str, wording: str) -> str:
     """A label: the name of a field, and what it takes."""
     name = path.removesuffix(_COUNT).strip(".").replace("_", " ").replace(".", ": ").capitalize()
     if not name:
-        of_person = told.startswith("words") or not told
-        return f"Your {told or 'choice'}" if of_person else told.capitalize()
-    return f"{name} ({told})" if told.removeprefix("words") else name
+        of_person = wording.startswith("words") or not wording
+        return f"Your {wording or 'choice'}" if of_person else wording.capitalize()
+    return f"{name} ({wording})" if wording.removeprefix("words") else name
 
 
 def same(secret: str, given: str) -> bool:

@@ -176,12 +176,12 @@ class RecordedRun(RunHeader):
         if not (stored := self.provenance(row)):
             return {}
         with reporting_damage(self.path):
-            told = json.loads(stored)
+            reported = json.loads(stored)
             return {
-                "asked_model": told.get("model", ""),
-                "provider": told.get("provider", ""),
-                "system_fingerprint": told.get("system_fingerprint", ""),
-                "parameters": to_json({k: told[k] for k in ("asked", "sent") if k in told}),
+                "asked_model": reported.get("model", ""),
+                "provider": reported.get("provider", ""),
+                "system_fingerprint": reported.get("system_fingerprint", ""),
+                "parameters": to_json({k: reported[k] for k in ("asked", "sent") if k in reported}),
             }
 
     def chat(self, row: sqlite3.Row) -> Chat:

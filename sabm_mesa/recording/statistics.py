@@ -303,8 +303,8 @@ def mended_requests(path: str | Path, runs: Sequence[int]) -> dict[str, Any]:
     Raises:
         RecordingError: when it cannot be read.
     """
-    told = ((each["mind"], each) for each in origins(path, runs) if "asked" in each)
-    return {mind: {"asked": each["asked"], "sent": each["sent"]} for mind, each in told}
+    sent_with = ((each["mind"], each) for each in origins(path, runs) if "asked" in each)
+    return {mind: {"asked": each["asked"], "sent": each["sent"]} for mind, each in sent_with}
 
 
 def in_words(parameters: Mapping[str, Any], mark: str = "") -> str:
@@ -314,8 +314,8 @@ def in_words(parameters: Mapping[str, Any], mark: str = "") -> str:
         parameters: name → value, as they are recorded.
         mark: stands around each name.
     """
-    told = (f"{mark}{name}{mark} = {value}" for name, value in parameters.items())
-    return ", ".join(told) or "none"
+    sent_with = (f"{mark}{name}{mark} = {value}" for name, value in parameters.items())
+    return ", ".join(sent_with) or "none"
 
 
 def origins(path: str | Path, runs: Sequence[int]) -> list[dict[str, Any]]:

@@ -107,12 +107,12 @@ class Trial:
         for form in sorted(self.wall_s, key=lambda form: form != self.best):
             valid, n = self.valid_of(form)
             shares.append(f"{form}: {valid} of {n} valid")
-        told = "; ".join(shares)
+        shares_line = "; ".join(shares)
         if not self.valid_of(self.best)[0]:
-            return f"{told}. No form works: choose a larger model."
+            return f"{shares_line}. No form works: choose a larger model."
         if self.best == self.default:
-            return f"{told}. The default form is the best one: nothing has to be set."
-        return f"{told}. Recommended: --set answer_format={self.best}"
+            return f"{shares_line}. The default form is the best one: nothing has to be set."
+        return f"{shares_line}. Recommended: --set answer_format={self.best}"
 
 
 def try_model(

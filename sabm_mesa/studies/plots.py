@@ -595,8 +595,8 @@ def matrix(
     ax.set_ylabel("This entrant …", fontsize=style.LABEL)
     ax.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=ax, shrink=0.8)
-    told = f"Difference: {label}" if differences else label
-    bar.set_label(textwrap.fill(told, 28), fontsize=style.LABEL, labelpad=8)
+    caption = f"Difference: {label}" if differences else label
+    bar.set_label(textwrap.fill(caption, 28), fontsize=style.LABEL, labelpad=8)
     bar.ax.tick_params(labelsize=style.TICK)
     return figure
 
