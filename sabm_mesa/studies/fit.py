@@ -45,7 +45,13 @@ from sabm_mesa.analysis.estimation import (
     profile_interval,
     units_of,
 )
-from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
+from sabm_mesa.errors import (
+    ParameterError,
+    RecordingError,
+    UnknownName,
+    UsageError,
+    format_user_error,
+)
 from sabm_mesa.minds.fitted import Fingerprint
 from sabm_mesa.models import registry
 from sabm_mesa.recording.decisions import played_runs
@@ -411,7 +417,12 @@ def _decisions(
             f"No behavioural model is declared for the scenario {names[0]} (class attribute "
             "`behaviour`)."
         )
-    rows = [row for run in runs for row in behaviour.rows(run)]
+    try:
+        rows = [row for run in runs for row in behaviour.rows(run)]
+    except Exception as error:
+        raise UsageError(
+            f"The rows of the behaviour of {names[0]} fail: {format_user_error(error)}"
+        ) from error
     minds = sorted({row.player.mind for row in rows})
     if wanted.mind and wanted.mind not in minds:
         raise UnknownName(f"mind of {path}", wanted.mind, minds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -70,6 +71,29 @@ assert list(silent.model_frame()["stock"]) == [100.0, 100.0]
 """
     run(folder, "-c", check)
     assert run(folder, "commons.py").split()[:3] == ["round", "stock", "invalid"]
+
+
+@pytest.mark.slow
+def test_the_scenario_of_the_readme_conforms_and_is_fitted_as_the_page_says(folder: Path) -> None:
+    page = (ROOT / "docs/how-to/fit.md").read_text("utf-8")
+    (fishing,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    named = PYTHON[1].replace("    prompt_file", '    behaviour = "fishing"\n    prompt_file')
+    (folder / "commons.py").write_text(PYTHON[1], "utf-8")
+    (folder / "fishing.py").write_text(fishing, "utf-8")
+    sabm = ("-m", "sabm_mesa")
+
+    assert "Commons conforms: form" in run(folder, *sabm, "check", "commons.py")
+
+    (folder / "commons.py").write_text(named, "utf-8")
+    run(folder, *sabm, "run", "commons.py", "--minds", "fixed:3", "--rounds", "3", "--out", "a")
+    quick = ["--bootstrap", "0", "--confusion", "0", "--absolute", "0"]
+    run(folder, *sabm, "fit", "a/recording.sqlite", "--scenario", "commons.py", *quick)
+    found = json.loads((folder / "a/fit/fingerprint.json").read_text("utf-8"))
+    # 60 t, then 96 and 100 t for four fishers: 3 t are a share of 0.2, 0.125 and 0.12.
+    assert found["model"] == "share"
+    assert 0.12 < found["parameters"]["share"] < 0.2
+    fitted = "fitted:a/fit/fingerprint.json"
+    run(folder, *sabm, "run", "commons.py", "--minds", fitted, "--rounds", "3", "--out", "b")
 
 
 def test_every_scenario_is_listed() -> None:

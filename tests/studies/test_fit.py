@@ -3,6 +3,7 @@
 import json
 import math
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +19,13 @@ from sabm_mesa.errors import (
     RecordingError,
     SabmError,
     UnknownName,
+    UsageError,
 )
 from sabm_mesa.minds.fitted import Fingerprint
 from sabm_mesa.minds.scripted import ScriptedMind
 from sabm_mesa.models import registry
+from sabm_mesa.models.kbc.model import KeynesianBeautyContest
+from sabm_mesa.recording import Recording
 from sabm_mesa.recording.decisions import played_runs
 from sabm_mesa.studies.fit import (
     FitOptions,
@@ -233,3 +237,17 @@ def test_a_parameter_whose_interval_spans_half_of_its_limits_is_not_identified()
     intervals = {"phi": (0.85, 0.93), "kappa": (0.15, 1.0), "lambda": (2.0, 9.0)}
 
     assert Fitted(found, intervals, {}, math.nan).unidentified == ["kappa"]
+
+
+def test_rows_of_a_behaviour_that_fail_are_named_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Recording(tmp_path / "a.sqlite") as recording:
+        KeynesianBeautyContest(3, n_rounds=1, rng=1, recording=recording).run_model()
+    known = load_behaviour(KeynesianBeautyContest.behaviour)
+    assert known is not None
+    wrong = replace(known, rows=lambda run: [run.parameters["missing"]])
+    monkeypatch.setattr("sabm_mesa.studies.fit.load_behaviour", lambda _: wrong)
+
+    with pytest.raises(UsageError, match="The rows of the behaviour of kbc fail: KeyError"):
+        fit_recording(tmp_path / "a.sqlite", FitOptions())
