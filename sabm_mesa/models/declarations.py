@@ -149,6 +149,31 @@ class Debrief:
 
 
 @dataclass(frozen=True)
+class ToldRound:
+    """A round of a class game that is over, as one of its people is told of it.
+
+    Attributes:
+        model: the model.
+        agent: the id of the agent at the seat.
+        values: model column → its value in the round.
+        agents: the agent data of the round.
+        name: returns the name of an agent from its id.
+    """
+
+    model: Any
+    agent: int
+    values: Mapping[str, Any]
+    agents: pd.DataFrame
+    name: Callable[[int], str]
+
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """Agent column → value, of the agent at the seat; empty when it had left before."""
+        rows = self.agents[self.agents["agent"] == self.agent]
+        return {} if rows.empty else dict(rows.iloc[0])
+
+
+@dataclass(frozen=True)
 class ClassGame:
     """A scenario as a game for a class.
 
@@ -173,6 +198,10 @@ class ClassGame:
             an ``option`` and ``at``). A ``text`` stands for that of the question, which is folded
             below then. None, or None from it: a line where the answer is a number between two
             others.
+        told: the sentences that a person reads after a round, where players see results; None:
+            tables alone.
+        never: the word for a score that waits for something (`Score.until`) while it has not come,
+            and the one for when it never came.
         debrief: what a class compares its decisions with; None: nothing.
     """
 
@@ -183,6 +212,8 @@ class ClassGame:
     choices: Mapping[str, Callable[[], Sequence[str]]] = field(default_factory=dict)
     people_answer: Collection[str] | None = None
     board: Callable[[Any], Mapping[str, Any] | None] | None = None
+    told: Callable[[ToldRound], Sequence[str]] | None = None
+    never: tuple[str, str] = ("not yet", "never")
     debrief: Debrief | None = None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.declarations import ClassGame, Debrief
+from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
@@ -25,6 +25,26 @@ def board(ask: Ask) -> dict[str, Any] | None:
     return {"kind": "prices", "low": seen.cost, "high": high, "step": 0, "tags": tags}
 
 
+def told(played: ToldRound) -> list[str]:
+    """The own price and profit, and the prices of the others.
+
+    Args:
+        played: the round.
+    """
+    if not (own := played.own):
+        return []
+    others = played.agents[played.agents["agent"] != played.agent]
+    rivals = [
+        f"{played.name(int(agent))} asked {price:.4g}"
+        for agent, price in zip(others["agent"], others["price"], strict=True)
+    ]
+    said = "You kept the price" if own["kept"] else "You asked"
+    return [
+        f"{said} {own['price']:.4g}, and {', '.join(rivals)}.",
+        f"You sold {own['demand']:.4g} and earned {own['profit']:.4g}.",
+    ]
+
+
 def prices(model: Any) -> dict[str, float]:
     """The prices of theory.
 
@@ -38,7 +58,10 @@ GAME = ClassGame(
     rule="You run a firm: set a price in each round, and earn as much as you can.",
     people=(2, 4),
     minutes=10,
+    # People see the range on the field.
+    parameters={"told_range": True},
     board=board,
+    told=told,
     debrief=Debrief(
         "price", "Price", lambda model: model.market.cost, lambda model: 1.6 * model.cartel_price,
         prices,

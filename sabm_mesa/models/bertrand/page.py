@@ -54,6 +54,7 @@ PAGE = ScenarioPage(
     card_chart="prices",
     home_run={"minds": "classical:win_continue_lose_reverse", "n_rounds": 100},
     titles={
+        "kept": "Price kept (no answer)",
         "price_{}": "Price of {}",
         "demand_{}": "Demand for {}",
         "profit_{}": "Profit of {}",

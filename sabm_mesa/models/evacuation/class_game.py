@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.declarations import ClassGame
+from sabm_mesa.models.declarations import ClassGame, ToldRound
+from sabm_mesa.models.evacuation.agents import DEAD, ESCAPED
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
@@ -55,6 +56,24 @@ def _place(cell: Any) -> list[int]:
     return [int(column), int(row)]
 
 
+def told(played: ToldRound) -> list[str]:
+    """How many are out, and whether the person is.
+
+    Args:
+        played: the round.
+    """
+    out = int((played.agents["status"] == ESCAPED).sum())
+    lines = [f"{out} of {len(played.model.population)} are out of the room."]
+    own = played.own
+    if own.get("status") == ESCAPED:
+        lines.append(f"You are out, by the {own['exit']} exit.")
+    elif own.get("status") == DEAD:
+        lines.append("You did not get out.")
+    elif own:
+        lines.append("You are still inside.")
+    return lines
+
+
 GAME = ClassGame(
     rule="Find your way out of the room, by the exit that you choose, before the time is over.",
     people=(2, 30),
@@ -65,4 +84,6 @@ GAME = ClassGame(
     },
     people_answer=("choose", "act"),
     board=board,
+    told=told,
+    never=("still inside", "did not get out"),
 )  # fmt: skip

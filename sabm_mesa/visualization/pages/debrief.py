@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 BINS = 20
 YOU = "<!-- you -->"
 WIDTH, HEIGHT = 440, 260
-LEFT, RIGHT, TOP, BOTTOM = 40, 12, 24, 46
+LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 46
 HALO = ' paint-order="stroke" stroke="var(--sabm-card)" stroke-width="4" stroke-linejoin="round"'
 """Attributes of words over a picture."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -402,9 +402,10 @@ def _lines_svg(
         )
     for name, value in theory.items():
         y = _y(float(value), low, high)
+        label_y = y - 4 if y > TOP + 14 else y + 16
         parts.append(
             f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="currentColor" '
-            f'stroke-dasharray="6 5"/><text x="{WIDTH - RIGHT}" y="{y - 4:.1f}" '
+            f'stroke-dasharray="6 5"/><text x="{WIDTH - RIGHT}" y="{label_y:.1f}" '
             f'text-anchor="end"{HALO}>{escape(name)}</text>'
         )
     return _svg(parts, [(name, False) for name in lines], label, first_colour=0)
@@ -431,12 +432,12 @@ def _axes(low: float, high: float, bottom: float, top: float, x: str, y: str) ->
         del at[middle]  # no round is between two rounds
     ticks = "".join(
         f'<text x="{_x(v, low, high):.1f}" y="{base + 16}" text-anchor="{anchor}" '
-        f'fill="var(--sabm-soft)">{number(float(v))}</text>'
+        f'fill="var(--sabm-soft)">{_tick(float(v))}</text>'
         for v, anchor in at.items()
     )
     up = "".join(
         f'<text x="{LEFT - 6}" y="{_y(v, bottom, top) + 4:.1f}" text-anchor="end" '
-        f'fill="var(--sabm-soft)">{number(float(v))}</text>'
+        f'fill="var(--sabm-soft)">{_tick(float(v))}</text>'
         for v in (bottom, top)
     )
     return (
@@ -444,6 +445,11 @@ def _axes(low: float, high: float, bottom: float, top: float, x: str, y: str) ->
         f'{ticks}{up}<text x="{WIDTH - RIGHT}" y="{HEIGHT - 10}" text-anchor="end">{escape(x)}'
         f'</text><text x="{LEFT + 4}" y="{TOP - 8}">{escape(y)}</text>'
     )
+
+
+def _tick(value: float) -> str:
+    """A number at an axis: three significant digits, so that it stands beside it whole."""
+    return number(float(f"{value:.3g}"))
 
 
 def _svg(

@@ -94,7 +94,7 @@
         s("path", { d: `M10 40h${wide - 20}`, stroke: "currentColor", "stroke-width": 3, "stroke-linecap": "round" }),
         s("text", { x: 10, y: 60, class: "soft" }, round(low)),
         s("text", { x: wide - 10, y: 60, class: "soft", "text-anchor": "end" }, round(board.high)), marks, pin, said);
-      const slide = slider(board, field);
+      const slide = slider(board, field, false);
       return [[svg, slide.element], (value) => {
         slide.follow(value);
         pin.setAttribute("visibility", value === "" ? "hidden" : "visible");
@@ -197,13 +197,15 @@
     const angle = Math.atan2(y + .5 - top - high / 2, x + .5 - left - wide / 2) * 180 / Math.PI;
     return s("path", { d: "M.45 0L-.25-.4v.8z", fill: "#009e73", transform: `translate(${px} ${py}) rotate(${angle})` });
   }
-  function slider(board, field) {
-    const element = h("input", { type: "range", min: board.low, max: board.high, "aria-label": "Slider",
+  function slider(board, field, ends = true) {
+    const input = h("input", { type: "range", min: board.low, max: board.high, "aria-label": "Slider",
       step: board.step && board.step !== "any" ? board.step : nice(board.high - board.low), tabindex: -1,
-      oninput: () => field.set(element.value) });
+      oninput: () => field.set(input.value) });
+    const element = h("div", {}, input, ends ? h("div", { class: "ends", "aria-hidden": "true" },
+      h("span", {}, round(board.low)), h("span", {}, round(board.high))) : null);
     return { element, follow(value) {
-      element.classList.toggle("unset", value === "");  // no thumb: its place would be a hint
-      if (value !== "" && element.value !== value) element.value = value;
+      input.classList.toggle("unset", value === "");  // no thumb: its place would be a hint
+      if (value !== "" && input.value !== value) input.value = value;
     } };
   }
   const nice = (span) => 10 ** Math.floor(Math.log10((span || 1) / 50));
@@ -326,7 +328,7 @@
   }
 
   // The page of a seat. Each part is drawn again only when what it shows has changed.
-  const PARTS = ["offline", "head", "now", "form", "rules", "debrief", "results", "turns"];
+  const PARTS = ["offline", "head", "told", "now", "form", "rules", "debrief", "results", "turns"];
   const places = {};
   const drawn = {};
   let form = null;
@@ -338,10 +340,15 @@
     if (places[name].matches(":empty") && !elements.length) return;
     places[name].replaceChildren(...elements);
   }
-  const table = (one) => h("div", { class: "sabm-table", tabindex: 0, role: "region", "aria-label": one.caption },
-    h("table", {}, h("caption", {}, one.caption),
-      h("thead", {}, h("tr", {}, one.columns.map((title) => h("th", { scope: "col" }, title)))),
-      h("tbody", {}, one.rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
+  // A wide table becomes one block a round on a phone: nothing is cut, nor has to be scrolled aside.
+  const opened = new Set();
+  const table = (one) => h("details", { open: opened.has(one.caption),
+    ontoggle: (event) => (event.target.open ? opened.add(one.caption) : opened.delete(one.caption)) },
+    h("summary", {}, one.caption),
+    h("div", { class: "sabm-table", tabindex: 0, role: "region", "aria-label": one.caption },
+      h("table", { class: one.columns.length > 4 ? "stacked" : false },
+        h("thead", {}, h("tr", {}, one.columns.map((title) => h("th", { scope: "col" }, title)))),
+        h("tbody", {}, one.rows.map((row) => h("tr", {}, row.map((cell, i) => h("td", { "data-title": one.columns[i] }, cell))))))));
   const prose = (text) => h("div", { class: "prose" }, text);
 
   function head(state) {
@@ -367,6 +374,8 @@
     part("offline", null);
     part("head", { title: state.title, who: state.who, word: state.word, rule: state.rule, rounds: state.rounds, score: state.score }, head);
     const question = state.question;
+    part("told", state.told || null, (told) => h("section", { class: "sabm-card told" },
+      h("h2", {}, told.title), told.lines.map((line) => h("p", {}, line))));
     part("now", { lines: state.lines, heading: state.heading, waiting: state.waiting,
       text: question ? question.text : "" }, now);
     if (question && (!form || form.number !== question.number)) {
@@ -392,8 +401,10 @@
     part("results", state.tables.length ? { heading: state.results, tables: state.tables } : null, (results) =>
       h("section", { class: "sabm-card" }, results.heading ? h("h2", {}, results.heading) : null, results.tables.map(table)));
     part("turns", state.turns.length ? state.turns : null, (turns) =>
-      h("section", { class: "sabm-card" }, h("h2", {}, "What you were asked"),
-        turns.map((turn) => h("details", {}, h("summary", {}, turn.title), prose(turn.text)))));
+      h("section", { class: "sabm-card" }, h("h2", {}, "What you were asked, and what you answered"),
+        turns.map((turn) => h("details", {}, h("summary", {}, turn.title), h("h3", {}, "You were asked"), prose(turn.asked),
+          h("h3", {}, "You answered"), h("p", { class: "answered" }, turn.answer),
+          h("details", {}, h("summary", {}, "Who you are, and the rules"), prose(turn.rules))))));
   }
   async function follow() {
     for (const name of PARTS) places[name] = h("div", name === "now" ? { "aria-live": "polite" } : {});

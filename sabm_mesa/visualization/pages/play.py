@@ -26,7 +26,7 @@ from starlette.routing import Route
 from sabm_mesa.core.answers import Number
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.minds.human import Question, Seat, Turn, inputs_of, text_from
-from sabm_mesa.models.declarations import load_class_game
+from sabm_mesa.models.declarations import ToldRound, load_class_game
 from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game, Games
 from sabm_mesa.visualization.access import LOOPBACK, listens_at, name_in_network, open_to_others
 from sabm_mesa.visualization.labels import (
@@ -236,7 +236,7 @@ def _answer(seat: Seat, holder: str, given: Mapping[str, Any]) -> str:
 _EMPTY: dict[str, Any] = {
     "version": -1, "title": "", "who": "", "word": "", "rule": "", "rounds": None, "score": None,
     "lines": [], "heading": False, "waiting": False, "question": None, "paused": False,
-    "results": "", "tables": [], "turns": [], "debrief": None, "take": False,
+    "told": None, "results": "", "tables": [], "turns": [], "debrief": None, "take": False,
 }  # fmt: skip
 
 
@@ -271,12 +271,14 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
     }
     if over:
         own = tables.own(seat)
+        state["told"] = _told(game, seat, tables)
         state["tables"] = [
             {"caption": "Your results by round", **own},
             {"caption": "The game by round", **tables.game},
         ]
         state["debrief"] = debrief_of(game, seat)
     elif game.public and done > 0:
+        state["told"] = _told(game, seat, tables)
         state["results"] = f"After {round_of(model, done - 1 + model.given_rounds)}"
         state["tables"] = [
             {"caption": "Your results so far", **tables.own(seat)},
@@ -350,14 +352,43 @@ def _score(game: Game, seat: Seat) -> dict[str, Any] | None:
     if standing is None:
         return None
     rank = {"rank": standing.rank, "of": standing.of} if game.ranked else {}
-    return {"label": standing.label, "value": number(standing.value), **rank}
+    over, score = game.status == "over", game.model.score
+    value, label = number(standing.value), _label(standing.label, over=over)
+    if score is not None and score.until:
+        label = standing.label
+        if standing.value > len(game.model.decided_rounds(game.model_data())):
+            value = load_class_game(game.model.class_game).never[over]
+    return {"label": label, "value": value, **rank}
+
+
+def _label(label: str, *, over: bool) -> str:
+    """The label of the own score, such as ``"Your points so far"`` for a payoff in points."""
+    words, _, unit = label.removesuffix(")").partition(" (")
+    if unit and words.endswith("in a run"):
+        label = unit
+    return f"Your {label[:1].lower()}{label[1:]}{'' if over else ' so far'}"
+
+
+def _told(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | None:
+    """What a person reads of the last round before any table."""
+    told, data = load_class_game(game.model.class_game).told, game.model_data()
+    decided = game.model.decided_rounds(data)
+    if told is None or decided.empty:
+        return None
+    round_, frame = int(decided["round"].iloc[-1]), tables.frame
+    played = ToldRound(
+        game.model, seat.agent, dict(decided.iloc[-1]), frame[frame["round"] == round_],
+        lambda agent: name_of(game.model, agent),
+    )  # fmt: skip
+    lines = list(told(played))
+    return {"title": round_of(game.model, round_).capitalize(), "lines": lines} if lines else None
 
 
 def _turn(game: Game, turn: Turn) -> dict[str, str]:
     system, asked = (_of_people(part, game.model) for part in turn.text)
     answer = "(no answer in time)" if turn.answer is None else turn.answer
     title = f"{round_of(game.model, turn.ask.key.round).capitalize()}: {answer}"
-    return {"title": title, "text": f"{system}\n\n{asked}"}
+    return {"title": title, "rules": system, "asked": asked, "answer": answer}
 
 
 def _of_people(text: str, model: SmartModel) -> str:

@@ -139,9 +139,9 @@ def test_a_person_plays_among_classical_players_to_the_end(server, browse) -> No
     twin.run_model()
     table = me.get_by_label("The game by round").locator("tbody tr").last
     mean, target, variance = (f"{v:.4g}" for v in (twin.mean, twin.target, twin.variance))
-    assert table.inner_text().split("\t")[:4] == ["2", mean, target, variance]
+    assert table.locator("td").all_text_contents()[:4] == ["2", mean, target, variance]
     own = me.get_by_label("Your results by round").locator("tbody tr").last
-    assert own.inner_text().split("\t")[:2] == ["2", "12"]
+    assert own.locator("td").all_text_contents()[:2] == ["2", "12"]
     keep(host, "host-over")
     recorded = rows(
         server.folder / recording(host), "SELECT raw, valid FROM asks WHERE mind = 'human'"
@@ -333,8 +333,11 @@ def test_a_phone_shows_every_own_result_and_no_answer_of_another_person(browse) 
     start(host)
     first.locator("input[type=number]").fill("1e1")
     first.get_by_role("button", name="Send").click()
+    expect(first.locator(".told")).to_contain_text("You put 10 into the pot")
+    expect(first.locator(".game-score")).to_contain_text("Your dollars so far:")
     own = first.get_by_label("Your results so far")
     expect(own.locator("td").nth(1)).to_have_text("10")
+    first.get_by_text("Your results so far", exact=True).click()
     assert own.evaluate("table => table.scrollWidth <= table.clientWidth")
     expect(first.get_by_text("Round 1: 10", exact=True)).to_have_count(1)
     host.get_by_role("button", name="Free the seat").first.click()
@@ -420,8 +423,10 @@ def test_a_game_survives_the_death_of_its_server(tmp_path, chromium) -> None:
             for player in players:
                 says(player, "The game is over")
             own = players[0].get_by_label("Your results by round").locator("tbody tr")
-            assert [row.split("\t")[1] for row in own.all_inner_texts()] == ["30", "10"]
-            expect(players[0].locator("details")).to_have_count(2)  # what it was asked
+            values = [row.locator("td").nth(1).text_content() for row in own.all()]
+            assert values == ["30", "10"]
+            turns = players[0].get_by_text("You answered", exact=True)
+            expect(turns).to_have_count(2)
         finally:
             server.close()
     asked = "SELECT round, agent, raw FROM asks WHERE mind = 'human' ORDER BY round, agent"

@@ -1,0 +1,125 @@
+"""What people of a class game read of a round that is over, before any table."""
+
+import pytest
+
+from sabm_mesa import (
+    BertrandCompetition,
+    EmergencyEvacuation,
+    PublicGoods,
+    RepeatedBeautyContest,
+    ScriptedMind,
+)
+from sabm_mesa.models.beauty_contest.class_game import ordinal
+from sabm_mesa.models.declarations import ToldRound, load_class_game
+from sabm_mesa.runs.game import Game
+from sabm_mesa.visualization.labels import name_of
+from sabm_mesa.visualization.pages.play import state_of
+
+
+def told(model, agent):
+    """The sentences on the last round."""
+    agents = model.agent_frame()
+    played = ToldRound(
+        model, agent, dict(model.model_frame().iloc[-1]),
+        agents[agents["round"] == model.round], lambda a: name_of(model, a),
+    )  # fmt: skip
+    return list(load_class_game(model.class_game).told(played))
+
+
+def scripts(*answers):
+    return {ScriptedMind(list(each)): 1 for each in answers}
+
+
+def test_a_contest_tells_the_target_the_winner_and_the_own_place():
+    minds = scripts(["24"], ["30"], ["60"], ["100"])  # mean 53.5, two thirds of it 35.67
+    contest = RepeatedBeautyContest(n_players=4, n_rounds=1, minds=minds, rng=1)
+    contest.run_model()
+
+    assert told(contest, 1) == [
+        "The target was 35.67.", "Player 2 won with 30.", "You were 2nd of 4.",
+    ]  # fmt: skip
+    assert told(contest, 2)[1:] == ["You won with 30.", "You were 1st of 4."]
+
+
+def test_a_contest_tells_nothing_that_it_does_not_reveal():
+    contest = RepeatedBeautyContest(n_players=3, n_rounds=1, revealed="mean", rng=1)
+    contest.run_model()
+    assert told(contest, 1) == []
+    contest = RepeatedBeautyContest(n_players=3, n_rounds=1, revealed="target", rng=1)
+    contest.run_model()
+    assert not any("won" in line for line in told(contest, 1))
+
+
+def test_firms_read_prices_and_their_own_profit_alone():
+    market = BertrandCompetition(
+        n_rounds=2, communication=False, told_range=True, minds=scripts(["7"], ["6"]), rng=1
+    )
+    market.run_model()
+    first, second = market.firms
+
+    assert told(market, 1) == [
+        "You asked 7, and Gill asked 6.",
+        f"You sold {first.demand:.4g} and earned {5 * first.demand:.4g}.",
+    ]
+    assert f"{second.profit:.4g}" not in " ".join(told(market, 1))
+
+
+def test_a_pot_and_a_room_are_told():
+    pot = PublicGoods(n_players=2, n_rounds=1, minds=scripts(["4"], ["8"]), rng=1)
+    pot.run_model()
+    assert told(pot, 1)[0] == "You put 4 into the pot; the mean of all was 6."
+    room = EmergencyEvacuation(n_people=2, n_rounds=1, width=9, height=9, rng=1)
+    room.run_model()
+    assert told(room, 1) == ["0 of 2 are out of the room.", "You did not get out."]
+
+
+@pytest.mark.parametrize(
+    ("n", "words"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (11, "11th"), (12, "12th"), (41, "41st")]
+)
+def test_places_in_words(n, words):
+    assert ordinal(n) == words
+
+
+def test_the_page_of_a_firm_has_a_range_a_sentence_and_rounds_from_1():
+    declared = load_class_game(BertrandCompetition.class_game)
+    game = Game(
+        BertrandCompetition, n_rounds=3, communication=False, recording=False, rng=1,
+        minds="human", **declared.parameters,
+    )  # fmt: skip
+    game.public = ("price_1", "price_2")
+    for seat in game.seats.values():
+        seat.take("me")
+    game.start()
+    states = []
+    while game.status != "over":
+        for seat in game.seats.values():
+            if (question := seat.question) is not None:
+                states.append(state_of(game, seat, "me"))
+                assert seat.answer("me", question.number, "7" if seat.agent == 1 else "6") == ""
+        game.join(0.01)
+
+    first, last = states[0], states[-1]
+    assert first["lines"] == ["Round 1 of 2"]
+    assert first["rounds"] == {"n": 2, "done": 0, "over": False}
+    assert first["told"] is None
+    assert "Before the first round: 2, 1200, 0, 2" in first["question"]["text"]
+    price = first["question"]["inputs"][0]
+    assert (price["label"], price["low"], price["high"]) == ("Number from 0 to 14", 0, 14)
+    assert last["lines"] == ["Round 2 of 2"]
+    assert last["told"]["title"] == "Round 1"
+    assert last["turns"][0]["title"].startswith("Round 1: ")
+    over = state_of(game, game.seats[1], "me")
+    assert over["score"]["label"] == "Your profit a round"
+    assert [row[0] for row in over["tables"][0]["rows"]] == ["Before the first round", "1", "2"]
+
+
+def test_who_never_got_out_reads_no_number():
+    game = Game(
+        EmergencyEvacuation, n_people=2, n_rounds=1, width=9, height=9, recording=False, rng=1,
+        minds="human", stand_in="classical",
+    )  # fmt: skip
+    game.start()
+    game.join()
+    game.seats[1].take("me")
+    score = state_of(game, game.seats[1], "me")["score"]
+    assert score == {"label": "Rounds until out of the room", "value": "did not get out"}
