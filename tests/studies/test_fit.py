@@ -243,7 +243,7 @@ def test_rows_of_a_behaviour_that_fail_are_named_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Recording(tmp_path / "a.sqlite") as recording:
-        KeynesianBeautyContest(3, n_rounds=1, rng=1, recording=recording).run_model()
+        KeynesianBeautyContest(n_players=3, n_rounds=1, rng=1, recording=recording).run_model()
     known = load_behaviour(KeynesianBeautyContest.behaviour)
     assert known is not None
     wrong = replace(known, rows=lambda run: [run.parameters["missing"]])
