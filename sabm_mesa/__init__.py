@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
     from sabm_mesa.agents.memory import Memory, Remembers, Stream
+    from sabm_mesa.agents.recollection import Summary, last
     from sabm_mesa.analysis.pictures import ColourScale, NetworkPicture, Portrayal, SpacePicture
     from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Reply, Text
     from sabm_mesa.core.asks import Ask, Observation
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "sabm_mesa.agents.base": ("SmartAgent",),
     "sabm_mesa.agents.memory": ("Memory", "Remembers", "Stream"),
+    "sabm_mesa.agents.recollection": ("Summary", "last"),
     "sabm_mesa.core.asks": ("Ask", "Observation"),
     "sabm_mesa.core.answers": ("AnswerSpec", "Choice", "Decision", "Number", "Reply", "Text"),
     "sabm_mesa.core.fields": ("Fields", "OneOf", "Several"),
@@ -116,11 +118,13 @@ __all__ = [
     "SmartModel",
     "SpacePicture",
     "Stream",
+    "Summary",
     "Text",
     "action",
     "communication",
     "every",
     "fork",
+    "last",
     "planning",
     "replay",
     "resume",

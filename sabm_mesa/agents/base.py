@@ -12,12 +12,12 @@ import mesa
 import numpy as np
 
 from sabm_mesa.core.answers import AnswerSpec, Decision, Format, Rung
-from sabm_mesa.core.asks import SCENARIO, Ask, Key, Observation
+from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Key, Observation
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
 from sabm_mesa.errors import RunError
-from sabm_mesa.minds.base import Mind, SupportsAsks, ask_until_valid
+from sabm_mesa.minds.base import ClassicalMind, Mind, SupportsAsks, ask_until_valid
 
 
 class AskingModel(SupportsAsks, Protocol):
@@ -73,12 +73,15 @@ class SmartAgent(mesa.Agent):
         attempts: how often its mind was asked in the phase under way.
         memory: what it remembers. A class declares the kind, such as ``Remembers(last=5)``; each
             agent then has its own, and ``{memory}`` in its prompts shows what is recalled.
+        history: its questions and answers that are sent as turns of the chat; each agent has its
+            own where a class declares it, as in ``history = last(6)``.
     """
 
     model: Any
     mind: Mind
     given_mind: str | Mind
     memory: Any = None
+    history: Any = None
     columns: ClassVar[Mapping[str, str]] = {}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
     scenario_prompt: ClassVar[str] = SCENARIO
@@ -100,6 +103,8 @@ class SmartAgent(mesa.Agent):
         kind: Remembering | None = type(self).memory
         if kind is not None:
             self.memory = kind.empty()
+        if type(self).history is not None:
+            self.history = type(self).history.empty()
         self._rng: np.random.Generator | None = None
         self._random: Random | None = None
 
@@ -194,10 +199,13 @@ class SmartAgent(mesa.Agent):
                 f"Observation (a frozen dataclass derived from it), not as a "
                 f"{type(observation).__name__}."
             )
-        if type(self).memory is not None and not observation.memory:
-            observation = replace(observation, memory=self.memory.recall())
         model: AskingModel = self.model
         mind, phase, asked = mind or self.mind, self._phase, self._asked
+        is_told = kind is Ask and not isinstance(mind, ClassicalMind)
+        if type(self).memory is not None and not observation.memory:
+            if is_told and getattr(self.memory, "due", False):
+                return self._ask_summarised(name, spec, observation, mind)
+            observation = replace(observation, memory=self.memory.recall())
         if paid := mind.paid:
             model.recorder.check_paid(mind.spec)
         call = asked.count(phase) if asked else 0
@@ -208,7 +216,28 @@ class SmartAgent(mesa.Agent):
             name, observation, spec, key, model.book, answer_format, self,
             paid, self.turn, model.reading, self.scenario_prompt,
         )  # fmt: skip
+        if self.history is not None and is_told:
+            return self._ask_with_history(ask, mind)
         return ask_until_valid(ask, mind, self)
+
+    async def _ask_summarised(
+        self, name: str, spec: AnswerSpec, observation: Observation, mind: Mind
+    ) -> Decision:
+        """Let the mind summarise the memory, and then ask."""
+        memory = self.memory
+        seen = replace(observation, memory=memory.recall())
+        memory.take(await self.ask(SUMMARISE, memory.spec, seen, mind=mind))
+        return await self.ask(name, spec, observation, mind=mind)
+
+    async def _ask_with_history(self, ask: Ask, mind: Mind) -> Decision:
+        """Ask with the earlier questions and answers before the question."""
+        if ask.name == SUMMARISE:
+            return await ask_until_valid(ask, mind, self)
+        ask.history = self.history.chat()
+        decision = await ask_until_valid(ask, mind, self)
+        if decision.valid:
+            self.history.add(ask, decision)
+        return decision
 
     def decided(self, decision: Decision) -> None:
         """Count a decision of its mind (the asking calls it)."""

@@ -45,6 +45,8 @@ TRUNCATED = " […]"
 """Marks a text that the model did not finish, or of which only the beginning is repeated."""
 SCENARIO = "scenario"
 """The prompt entry that stands before every question, unless agents have their own."""
+SUMMARISE = "summarise"
+"""The prompt entry by which a mind summarises a memory (`sabm_mesa.Summary`)."""
 QUOTED = 200
 """Characters of a rejected answer that are quoted at most when the question is asked again."""
 REPEATED = 4000
@@ -212,6 +214,7 @@ class Ask:
         sent: where a request is noted before it leaves, or None.
         last: whether this is the last attempt, after others: it asks for JSON.
         extractions: numbers of the attempts that ask which value the answer before them gave.
+        history: earlier questions and answers, which are sent before the question.
     """
 
     __slots__ = (
@@ -223,6 +226,7 @@ class Ask:
         "answer_format",
         "book",
         "extractions",
+        "history",
         "key",
         "last",
         "name",
@@ -258,6 +262,7 @@ class Ask:
         self.sent: SentNotes | None = None
         self.last = False
         self.extractions: tuple[int, ...] = ()
+        self.history: Chat = ()
         self._agent, self._paid = agent, paid
         self._streams: dict[int, np.random.Generator] | None = None
         self._question: tuple[str, str] | None = None
@@ -324,7 +329,7 @@ class Ask:
             quoted = {"answer": self._unread_answer, "form": form}
             return (("user", self.book.render("extract", quoted)),)
         system, question = self.question
-        chat = [("system", system), ("user", question)]
+        chat = [("system", system), *self.history, ("user", question)]
         said_before = [
             rejected
             for number, rejected in enumerate(self.rejected)

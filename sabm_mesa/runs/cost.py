@@ -56,7 +56,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sabm_mesa.core.answers import AnswerSpec, Choice, InvalidAnswer, Number, Text
-from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.asks import SUMMARISE, Ask
 from sabm_mesa.core.fields import Several
 from sabm_mesa.core.scheduler import SIMULTANEOUS
 from sabm_mesa.errors import ParameterError, UsageError
@@ -272,13 +272,14 @@ class StubMind(Mind):
             prompt = (
                 "".join(content for _, content in ask.chat())
                 if self.embeds
-                else "".join(ask.question)
+                else "".join([*ask.question, *(content for _, content in ask.history)])
             )
             chars = (_n_chars(prompt), prompt.count(WORD.strip()) * len(WORD))
         self.asked[ask.name].append((ask.key.round, ask.key.agent, *chars))
         self.specs[ask.name].add(ask.spec)
         self.phases[ask.name, ask.key.phase] += 1
-        mind = None if self.embeds else self._mind_of(ask.key.agent)
+        by_example = self.embeds or ask.name == SUMMARISE
+        mind = None if by_example else self._mind_of(ask.key.agent)
         decided: object = ask.spec.example(ask.rng) if mind is None else await mind.answer(ask)
         if isinstance(ask.spec, Number | Choice):
             return decided

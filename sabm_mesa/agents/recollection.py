@@ -1,0 +1,149 @@
+"""What a mind recollects in its own words: `Summary`, a memory that it summarises, and `History`.
+
+::
+
+    class Trader(SmartAgent):
+        memory = Summary(every=5, words=80)
+        history = last(6)
+
+`Summary` keeps what it is given. When `every` items are new and the agent is asked, its mind is
+asked first, by the prompt entry ``summarise``, for a text that takes their place and that of the
+summary before. Rules (`ClassicalMind`) are not asked: they have all items.
+
+`History` sends the agent's latest questions, as they were asked, and its valid answers as turns of
+the chat, between the scenario and the question.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sabm_mesa.core.answers import LABEL, Decision, Text
+from sabm_mesa.core.asks import Ask, Chat
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.core.parameters import check_int
+
+__all__ = ["History", "Summary", "last"]
+
+CHARS = 20
+"""Characters of a word of a summary at most, on average."""
+
+
+class Summary:
+    """A memory that the agent's mind summarises; its prompt file has the entry ``summarise``.
+
+    Args:
+        every: new items after which it is summarised, before the next question.
+        words: words of a summary at most; a longer one is cut.
+
+    Attributes:
+        text: the summary; ``""`` before the first one.
+        items: what is not summarised yet, oldest first: texts, or objects with a ``text``.
+
+    Raises:
+        ParameterError: for numbers below 1.
+    """
+
+    def __init__(self, every: int = 5, words: int = 80) -> None:
+        self.every = check_int("every of a Summary", every, 1)
+        self.words = check_int("words of a Summary", words, 1)
+        self.text = ""
+        self.items: list[Any] = []
+        self._new = 0
+
+    def empty(self) -> Summary:
+        """A memory of the same kind with nothing in it."""
+        return Summary(self.every, self.words)
+
+    def add(self, item: Any) -> None:
+        """Add the newest item."""
+        self.items.append(item)
+        self._new += 1
+
+    def recall(self) -> tuple[Any, ...]:
+        """The summary, and the items since."""
+        return (self.text, *self.items) if self.text else tuple(self.items)
+
+    @property
+    def due(self) -> bool:
+        """Whether it is to be summarised before the next question."""
+        return self._new >= self.every
+
+    @property
+    def spec(self) -> Text:
+        """A legal summary."""
+        return Text(self.words, self.words * CHARS)
+
+    def take(self, summary: Decision) -> None:
+        """Take a summary in place of the items; keep them where there is no usable one.
+
+        The mind is then asked again after as many new items.
+
+        Args:
+            summary: the decision of the mind.
+        """
+        self._new = 0
+        if summary.valid:
+            self.text, self.items = summary.value, []
+
+
+class History:
+    """The latest questions to an agent and its valid answers, as turns of a chat.
+
+    Args:
+        turns: questions at most.
+
+    Raises:
+        ParameterError: for a number below 1.
+    """
+
+    def __init__(self, turns: int) -> None:
+        self.turns = check_int("the turns of a history", turns, 1)
+        self._chat: Chat = ()
+
+    def empty(self) -> History:
+        """A history of the same length with nothing in it."""
+        return History(self.turns)
+
+    def chat(self) -> Chat:
+        """The messages: role and content of each, oldest first."""
+        return self._chat
+
+    def add(self, ask: Ask, decision: Decision) -> None:
+        """Add a question and its answer, in the format that was asked for.
+
+        Args:
+            ask: the question.
+            decision: the valid decision.
+        """
+        said = written(ask, decision)
+        chat = (*self._chat, ("user", ask.question[1]), ("assistant", said))
+        self._chat = chat[-2 * self.turns :]
+
+
+def last(turns: int) -> History:
+    """The history of an agent class: its questions and answers are turns of the chat.
+
+    Args:
+        turns: questions at most, each with its answer; the newest are sent.
+
+    Raises:
+        ParameterError: for a number below 1.
+    """
+    return History(turns)
+
+
+def written(ask: Ask, decision: Decision) -> str:
+    """A valid answer as a mind writes it in the format of the question.
+
+    Args:
+        ask: the question.
+        decision: the decision.
+    """
+    reasoned = {"reasoning": decision.reasoning} if decision.reasoning else {}
+    if ask.answer_format == "json":
+        whole = {**reasoned, "answer": json_roundtrip(decision.value)}
+        return json.dumps(whole, ensure_ascii=False)
+    label = LABEL if ask.answer_format == "labelled" and ask.spec.has_label else ""
+    return "\n".join([*reasoned.values(), label + ask.spec.as_text(decision.value)])
