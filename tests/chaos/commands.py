@@ -5,21 +5,27 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
 
+from sabm_mesa.minds.human import HUMAN
+from sabm_mesa.recording.writing import FOLDER
 from tests.chaos.kills import MIND, ONCE, Trial, warm_up
 from tests.chaos.outcomes import Outcome, read
+from tests.chaos.points import Fate, be_mortal
 from tests.chaos.processes import at_once, ended, last_line, start
+from tests.chaos.scripts import SCRIPTS
 from tests.chaos.server import Server
-from tests.chaos.studies import rows
+from tests.chaos.studies import entered_in, rows
 from tests.studies.experiments.support import SMALL
 
 KIND = "command given again"
 SMALL_CONTEST = ("--set", "n_players=4", "--rounds", "2")
-COMMANDS = {
+COMMANDS: dict[str, tuple[str, ...]] = {
     "sweep": ("sweep", "kbc", *SMALL_CONTEST, "--runs", "2"),
+    "sweep in batches": ("sweep", "kbc", *SMALL_CONTEST, "--runs", "2", "--batch"),
     "tournament": ("tournament", "kbc", "classical", *SMALL_CONTEST, "--runs", "2"),
     "reproduce": ("reproduce", "small.toml", "--runs", "1"),
     "audit": ("audit", "small.toml", "--runs", "1", "--factor", "wording"),
@@ -27,8 +33,9 @@ COMMANDS = {
     "probe": ("probe", "--games", "20"),
     "anchors": ("anchors", "said.sqlite"),
     "judge": ("judge", "said.sqlite"),
+    **dict.fromkeys(SCRIPTS, ()),
 }
-"""Command → its words; `small.toml` and `said.sqlite` are made in the folder of the trial."""
+"""Command → its words, or script; `small.toml` and `said.sqlite` are made where they are tried."""
 _DATA = (
     "SELECT parameters, seed, status, {0}.round, {0}.data FROM {0} JOIN runs USING (run) "
     "ORDER BY parameters, seed, {0}.round, {0}.data"
@@ -92,7 +99,7 @@ class CommandTrial(Trial):
             problem = "its recordings came out otherwise"
         twice = max(0, server.settled() - before - asked)
         if problem:
-            problem = f"sabm {self.scenario}, seed {self.seed}, killed: {problem}"
+            problem = f"{self.scenario}, seed {self.seed}, killed: {problem}"
         return Outcome(
             self.scenario, KIND, ONCE, lost, twice, max(0, twice - lost), problem,
         )  # fmt: skip
@@ -110,11 +117,21 @@ class CommandTrial(Trial):
 
     def _again(self, place: Path, server: Server) -> list[str]:
         """The command, which is the same each time."""
+        if self.scenario in SCRIPTS:
+            return [self.scenario, str(place), server.url, str(self.seed)]
         words = [str(place / w) if (place / w).exists() else w for w in COMMANDS[self.scenario]]
         minds = ["--against" if self.scenario == "tournament" else "--minds", MIND]
         seed = [] if self.scenario in {"anchors", "judge"} else ["--seed", str(self.seed)]
         out = [] if self.scenario == "anchors" else ["--out", str(place / "out")]
         return [*words, *minds, "--base-url", server.url, *seed, *out]
+
+    def _command(self, arguments: Sequence[str]) -> None:
+        if arguments[0] not in SCRIPTS:
+            super()._command(arguments)
+            return
+        script, place, url, seed = arguments
+        be_mortal(Fate(), self._bill)
+        SCRIPTS[script](Path(place), url, int(seed))
 
 
 def _recordings(place: Path) -> list[Path]:
@@ -122,18 +139,25 @@ def _recordings(place: Path) -> list[Path]:
 
 
 def _count(place: Path, table: str) -> int:
-    """The rows of a table in all recordings; one that was not begun has none."""
+    """The rows of a table in all recordings, without people's; one that was not begun has none."""
+    where = f"WHERE mind <> '{HUMAN}'" if table == "asks" else ""
     found = 0
     for path in _recordings(place):
         if rows(path, "SELECT 1 FROM sqlite_master WHERE name = ?", table):
-            found += int(rows(path, f"SELECT count(*) FROM {table}")[0][0])
+            found += int(rows(path, f"SELECT count(*) FROM {table} {where}")[0][0])
     return found
 
 
 def _data(place: Path) -> list[object]:
     """The data of the runs in each recording, in an order that does not depend on their numbers."""
     return [
-        (str(path.relative_to(place)), table, rows(path, _DATA.format(table)))
+        (_name(path.relative_to(place)), table, rows(path, _DATA.format(table)))
         for path in _recordings(place)
+        if entered_in(path)
         for table in ("model_data", "agent_data")
     ]
+
+
+def _name(path: Path) -> str:
+    """The name of a recording; one that nobody named has the time in it."""
+    return str(FOLDER if path.parent == FOLDER else path)

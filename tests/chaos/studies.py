@@ -83,8 +83,13 @@ def go_on(folder: Path, own: Mapping[str, Any]) -> Runs:
 
 def entered(folder: Path) -> bool:
     """Whether any run has been entered."""
+    return entered_in(folder / FILE)
+
+
+def entered_in(path: Path) -> bool:
+    """Whether any run has been entered in a recording."""
     try:
-        return bool(rows(folder / FILE, "SELECT count(*) FROM runs")[0][0])
+        return bool(rows(path, "SELECT count(*) FROM runs")[0][0])
     except sqlite3.OperationalError:  # there is no table yet
         return False
 

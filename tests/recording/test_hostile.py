@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -44,6 +47,11 @@ COMMANDS = {
     "cost kbc --from": "",
 }
 """Command → its options."""
+OF_EACH_KIND = (
+    "runs is an endless view", "parameters are a list", "answers are bytes", "half of it",
+)  # fmt: skip
+"""One of what stands in the schema, in a header, in rows and in the bytes."""
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +98,24 @@ def test_each_command_reads_it_or_says_in_one_line_why_not(
     assert "Traceback" not in outcome.err
     if outcome.status and command != "doctor":
         assert one_line(outcome)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", OF_EACH_KIND)
+def test_it_is_refused_by_the_command_in_a_process_of_its_own(
+    good: Path, tmp_path: Path, how: str
+) -> None:
+    spoil(good, tmp_path / "r.sqlite", how)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "sabm_mesa", "export", "r.sqlite", "--out", "exported"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("sabm: r.sqlite is not a usable recording (")
+    assert done.stderr.count("\n") == 1
 
 
 def test_reading_ends_at_its_limit_and_when_it_is_interrupted(

@@ -27,7 +27,7 @@ from sabm_mesa.visualization.html import card, choice, field, html, inside, prob
 from sabm_mesa.visualization.labels import error_line, whole_in
 from sabm_mesa.visualization.pages.host import take_up
 from sabm_mesa.visualization.records.compare_view import Compare
-from sabm_mesa.visualization.records.parts import STYLE, Recordings, use_read, waiting
+from sabm_mesa.visualization.records.parts import STYLE, Guarded, Recordings, use_read, waiting
 from sabm_mesa.visualization.records.reading_view import Conversation, RoundByRound
 from sabm_mesa.visualization.records.rounds import dollars, text
 from sabm_mesa.visualization.records.search_view import Search
@@ -179,16 +179,34 @@ def Opened(
         waiting("Reading the run …")
         return
     with solara.lab.Tabs(value=tab, on_value=set_tab, lazy=True):
-        with solara.lab.Tab("Rounds"):
-            RoundByRound(run, at).key(f"{number} {sorted(at.items())}")
-        with solara.lab.Tab("Find"):
-            Search(run, len(runs), go)
-        with solara.lab.Tab("Conversation"):
-            Conversation(run)
-        with solara.lab.Tab("Compare"):
-            Compare(run, recordings)
-        with solara.lab.Tab("Downloads"):
-            Downloads(run, runs)
+        for name, draw in tabs_of(run, runs, at, recordings, go).items():
+            with solara.lab.Tab(name):
+                Guarded(draw).key(f"{name} {number} {looked}")
+
+
+def tabs_of(
+    run: RunData,
+    runs: pd.DataFrame,
+    at: Mapping[str, str],
+    recordings: Sequence[Listed],
+    go: Callable[[str], None],
+) -> dict[str, Callable[[], object]]:
+    """What is shown of a run: name → what draws it.
+
+    Args:
+        run: the run.
+        runs: the runs of its recording.
+        at: the place in it that the address names.
+        recordings: the recordings that are known.
+        go: called with the address of a place.
+    """
+    return {
+        "Rounds": lambda: RoundByRound(run, at).key(f"{run.recorded.run} {sorted(at.items())}"),
+        "Find": partial(Search, run, len(runs), go),
+        "Conversation": partial(Conversation, run),
+        "Compare": partial(Compare, run, recordings),
+        "Downloads": partial(Downloads, run, runs),
+    }
 
 
 @solara.component

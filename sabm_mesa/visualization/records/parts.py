@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
+import reacton
 import solara
 import solara.lab
 
-from sabm_mesa.visualization.html import html, inside, root_path
+from sabm_mesa.visualization.html import html, inside, problem, root_path
 from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.records import charts
 from sabm_mesa.visualization.records.rounds import rows
@@ -47,6 +48,22 @@ def use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, 
     if task.value is None or task.value[0] != dependencies:
         return None, "", True
     return task.value[1], task.value[2], False
+
+
+@solara.component
+def Guarded(draw: Callable[[], object]) -> None:
+    """What a function draws, or the line of the error that came of it, such as a damaged value.
+
+    Args:
+        draw: the function.
+    """
+    error, _ = reacton.use_exception()
+    if error is None:
+        draw()
+    elif isinstance(error, Exception):
+        problem(error_line(error))
+    else:
+        raise error
 
 
 def waiting(text: str) -> None:
