@@ -98,6 +98,8 @@ class ScenarioPage:
             agent with that number.
         round_name: the word for a round, and the number that people read for the first one (which
             has the number 0 in the data).
+        start: parameters that the controls of the page hold when it is opened, so that the first
+            run shows something in a few seconds; all others have their defaults.
         card_run: parameters of the run whose picture is on the home page.
         card_chart: the name of that picture among the charts; ``""`` for the first one.
         home_run: parameters of a run with classical minds that moves on the home page: its world,
@@ -116,6 +118,7 @@ class ScenarioPage:
 
     titles: Mapping[str, str] = field(default_factory=dict)
     round_name: tuple[str, int] = ("round", 1)
+    start: Mapping[str, Any] = field(default_factory=dict)
     card_run: Mapping[str, Any] = field(default_factory=dict)
     card_chart: str = ""
     home_run: Mapping[str, Any] | None = None

@@ -98,6 +98,18 @@ def Screen(code: str = "") -> None:
 
 
 @solara.component
+def ReadOnlyScreen(token: str = "") -> None:
+    """The wall of one class, by its read-only link.
+
+    Args:
+        token: the secret of the link.
+    """
+    from sabm_mesa.visualization.pages import screen
+
+    screen.ReadOnlyPage(token)
+
+
+@solara.component
 def Host() -> None:
     """The games of the browser that looks."""
     from sabm_mesa.visualization.pages import host
@@ -110,5 +122,6 @@ routes = [
     solara.Route("scenario", component=ScenarioByName, label="Scenario"),
     solara.Route("recording", component=Recordings, label="Recordings · sabm"),
     solara.Route("screen", component=Screen, label="On the wall · sabm"),
+    solara.Route("wall", component=ReadOnlyScreen, label="On the wall · sabm"),
     solara.Route("host", component=Host, label="Play with people · sabm"),
 ]

@@ -34,11 +34,15 @@ FURTHER = {"variant", *SAMPLING}
 """Settings of prompts and language models, also where a scenario has defaults of its own."""
 SLIDER_MAX = 100
 _HELP = {
-    "minds": "classical, classical:NAME, fixed:VALUE, local, llm:MODEL, llm:MODEL@URL; "
-    "several with their numbers: llm:a=5,classical=19; of classes of agents: CLASS/llm:a; "
-    "CLASS/fixed:1",
-    "personas": 'one for all, or how many have each: {"agreeable": 6, "none": 18}',
-    "rng": "a number; drawn when empty",
+    "minds": "Who decides for the agents. classical follows a rule, local is a language model on "
+    "this computer, and llm:MODEL is one of a provider. Several kinds are written with their "
+    "numbers: llm:gpt-4o-mini=5,classical=19.",
+    "personas": "The character of the agents: one for all, or how many have each, as in "
+    '{"agreeable": 6, "none": 18}.',
+    "rng": "The same number repeats the same run. A number is drawn when it is empty.",
+    "plan_every": "Firms write plans for themselves in every round that this number divides.",
+    "phase_order": "What happens in a round, in this order.",
+    "told_range": "Firms are told the highest price that they may set.",
 }
 _LABELS = {"rng": "Seed", "minds": "Minds: who decides", "n_rounds": "Number of rounds"}
 Set = Callable[[str, Any], None]
@@ -153,7 +157,7 @@ def _control(parameter: Parameter, options: tuple[str, ...], text: str, main: bo
     if kind not in {"checkbox", "slider"}:
         default = "" if default is None else f"{default:.6g}" if _real(default) else str(default)
     text = _HELP.get(name) or text.replace("`", "")
-    legal = str(limits) if limits.is_number and name not in _HELP else ""
+    legal = str(limits) if limits.is_number and name not in {*FIRST, "rng"} else ""
     return Control(name, label, kind, default, options, text, legal, main, low, high)
 
 
@@ -206,6 +210,7 @@ def Form(
     on_set: Set,
     wrong: Callable[[], str],
     chips: Chips | None = None,
+    start: Mapping[str, Any] | None = None,
 ) -> None:
     """The controls, and how language models are reached.
 
@@ -215,14 +220,17 @@ def Form(
         on_set: called with a name and its new value.
         wrong: the name of what could not be used, or ``""``.
         chips: draws the kinds of minds above their field.
+        start: what controls hold at first; all others their defaults.
     """
+    begun = start or {}
     use_poll(wrong)
     marked = wrong()
     shown = [control for control in controls if control.name not in fixed]
     for control in shown:
         if control.main:
             above = chips if control.name == "minds" else None
-            Input(control, on_set, control.name == marked, above).key(control.name)
+            held = begun.get(control.name)
+            Input(control, on_set, control.name == marked, above, held).key(control.name)
     with inside("details", "sabm-details"):
         html("summary", "Language models")
         for control in LANGUAGE_MODELS:
@@ -238,7 +246,13 @@ def Form(
 
 
 @solara.component
-def Input(control: Control, on_set: Set, wrong: bool = False, chips: Chips | None = None) -> None:
+def Input(
+    control: Control,
+    on_set: Set,
+    wrong: bool = False,
+    chips: Chips | None = None,
+    start: Any = None,
+) -> None:
     """The input for one parameter.
 
     Args:
@@ -246,8 +260,9 @@ def Input(control: Control, on_set: Set, wrong: bool = False, chips: Chips | Non
         on_set: called with the parameter and its new value.
         wrong: whether what it holds could not be used.
         chips: draws something above it, from what it holds and how that is changed.
+        start: what it holds at first; None: its default.
     """
-    value, set_value = solara.use_state(control.default)
+    value, set_value = solara.use_state(control.default if start is None else start)
 
     def changed(new: Any) -> None:
         set_value("" if new is None else new)

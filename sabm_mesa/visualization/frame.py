@@ -20,6 +20,10 @@ CLOSED = (
 WATCHING = "Classical minds play without a key. For language models and files enter it here."
 WATCHED = {"", "scenario"}
 """First parts of the paths of pages that take no host on the computer of the viewer."""
+WALLS = {"screen", "wall"}
+"""First parts of the paths of walls, which have no navigation."""
+READ_ONLY = "wall"
+"""First part of the path of a wall that takes no host: its link has a secret of its own."""
 PAGES = {"/": "Scenarios", "/recording": "Recordings", "/host": "Play with people"}
 """Path → words of the navigation."""
 STYLE = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
@@ -60,16 +64,22 @@ def Layout(children: list[Any] | None = None) -> None:
     solara.Style(STYLE)
     _Document()
     with solara.v.Html(tag="div", class_="sabm-app"):
-        with solara.v.Html(tag="nav", class_="sabm-nav", attributes={"aria-label": "Pages"}):
-            with solara.Link("/"):
-                solara.v.Html(tag="strong", children=[NAME])
-            for path, words in PAGES.items():
-                with solara.Link(path):
-                    solara.v.Html(tag="span", children=[words])
-            solara.v.Spacer()
-            _Theme()
-        drawn = may_see_page(of_host=router.parts[0] not in WATCHED)
+        first = router.parts[0]
+        if first not in WALLS:
+            _navigation()
+        drawn = first == READ_ONLY or may_see_page(of_host=first not in WATCHED)
         solara.v.Html(tag="div", class_="sabm-body", children=(children or []) if drawn else [])
+
+
+def _navigation() -> None:
+    with solara.v.Html(tag="nav", class_="sabm-nav", attributes={"aria-label": "Pages"}):
+        with solara.Link("/"):
+            solara.v.Html(tag="strong", children=[NAME])
+        for path, words in PAGES.items():
+            with solara.Link(path):
+                solara.v.Html(tag="span", children=[words])
+        solara.v.Spacer()
+        _Theme()
 
 
 def may_see_page(*, of_host: bool = False) -> bool:

@@ -67,7 +67,8 @@ class PageState:
         self.scenario, self.scenario_view = scenario, ScenarioView(scenario)
         self._host = host
         self.controls, self.fixed = controls_of(scenario), fixed
-        self.values: dict[str, Any] = {}
+        start = self.scenario_view.start
+        self.values: dict[str, Any] = {k: v for k, v in start.items() if k not in fixed}
         self.problem, self.wrong, self.busy = "", "", False
         self.at: int | None = None
         self.agent: int | None = None

@@ -194,6 +194,11 @@ class ScenarioView:
         return list(model.columns() if choose is None else choose(model))
 
     @property
+    def start(self) -> dict[str, Any]:
+        """What the controls of the page hold when it is opened, where that is no default."""
+        return dict(self._page.start)
+
+    @property
     def is_on_home(self) -> bool:
         """Whether a run of the scenario moves on the home page."""
         return self._page.home_run is not None

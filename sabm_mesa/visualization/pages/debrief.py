@@ -23,6 +23,7 @@ from sabm_mesa.visualization.labels import (
     count,
     counting,
     in_words,
+    name_of,
     number,
     round_of,
     titles_of,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 BINS = 20
+MOST_RANKED = 10
+"""People on the slide of the ranking at most."""
 YOU = "<!-- you -->"
 WIDTH, HEIGHT = 440, 260
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 46
@@ -166,10 +169,13 @@ def slides(session: ClassSession) -> list[Slide]:
         found.append(_shape(played, declared.debrief))
     if model.score is not None:
         found.append(_earned(played))
+        if played[0].ranked:
+            found.append(_ranking(played))
     words = [declared.rule or one_sentence(type(model))]
     if declared.debrief is not None:
         theory = declared.debrief.theory(model)
-        words += [f"{label}: {number(float(value))}" for label, value in theory.items()]
+        values = (f"{label} {number(float(value))}" for label, value in theory.items())
+        words += [f"In theory: {', '.join(values)}."] if theory else []
         words += [human_distributions()[name][0] for name in declared.debrief.people(model)]
     found.append(
         Slide("What theory and the literature say", [*words, f"Source: {model.source}"], "")
@@ -236,23 +242,27 @@ def _course(games: Sequence[Game], declared: Debrief | None) -> Slide:
         name = f"Group {place}" if len(games) > 1 else "Mean" if declared else label
         lines[name] = values.dropna()
     theory = declared.theory(model) if declared else {}
-    last = max(len(model.decided_rounds(game.model_data())) for game in games)
-    mean = ": mean" if declared else ""
-    words = [f"{label}{mean} by round, {count(last, 'round')}."]
+    ends = [[own.iloc[place] for own in lines.values() if len(own)] for place in (0, -1)]
+    words = []
+    if ends[0]:
+        began, ended = (number(float(sum(values) / len(values))) for values in ends)
+        mean = "mean of " if declared or len(games) > 1 else ""
+        words = [f"{label}: from a {mean}{began} in the first round to {ended} in the last one."]
     return Slide("What happened", words, _lines_svg(lines, theory, label, model))
 
 
 def _shape(games: Sequence[Game], declared: Debrief) -> Slide:
     data = _decisions(games, declared)
-    drawn, words = [], []
+    drawn, means = [], []
     for round_ in _first_and_last(data):
         values = _of_people(data, round_)
         name = round_of(games[0].model, round_).capitalize()
         mean = number(float(values.mean())) if len(values) else "–"
-        words.append(f"{name}: mean {mean} of {count(len(values), 'decision')} of people.")
+        means.append(f"{mean} in {name.lower()}")
         svg = _compared(games, declared, round_).replace(YOU, "")
         drawn.append(f"<div><p>{escape(name)}</p>{svg}</div>")
-    return Slide("The class beside theory, people and models", words, "".join(drawn))
+    words = f"{declared.label}: the mean of the people here was {', and '.join(means)}."
+    return Slide("The class beside theory, people and models", [words], "".join(drawn))
 
 
 def _earned(games: Sequence[Game]) -> Slide:
@@ -260,10 +270,12 @@ def _earned(games: Sequence[Game]) -> Slide:
     assert score is not None
     tables = [score.of_agents(game.model.decided_rounds(game.agent_data())) for game in games]
     table = pd.concat(tables, ignore_index=True)
-    words = [f"{score.label}, {'less' if score.lower_is_better else 'more'} is better."]
-    for mind, own in table.groupby("mind")["score"]:
-        who = "People" if mind == HUMAN else str(mind)
-        words.append(f"{who} ({len(own)}): mean {number(float(own.mean()))}.")
+    means = [
+        f"{'people' if mind == HUMAN else str(mind)} {number(float(own.mean()))}"
+        for mind, own in table.groupby("mind")["score"]
+    ]
+    better = "less" if score.lower_is_better else "more"
+    words = [f"{score.label}, on average ({better} is better): {', '.join(means)}."]
     low, high = float(table["score"].min()), float(table["score"].max())
     high = high if high > low else low + 1
     people = table.loc[table["mind"] == HUMAN, "score"]
@@ -274,6 +286,33 @@ def _earned(games: Sequence[Game]) -> Slide:
     return Slide(
         "Who earned what", words, _histogram(series, low, high, {}, score.label).replace(YOU, "")
     )
+
+
+def _ranking(games: Sequence[Game]) -> Slide:
+    """The best people of the class by name."""
+    score = games[0].model.score
+    assert score is not None
+    rows = []
+    for place, game in enumerate(games, 1):
+        table = score.of_agents(game.model.decided_rounds(game.agent_data()))
+        group = f", group {place}" if len(games) > 1 else ""
+        for agent, own in zip(table["agent"], table["score"], strict=True):
+            if any(seat.agent == agent for seat in game.seats.values()):
+                rows.append((float(own), f"{name_of(game.model, int(agent))}{group}"))
+    rows.sort(key=lambda row: row[0], reverse=not score.lower_is_better)
+    first = next(iter(rows), None)
+    words = f"{first[1]} is first of {len(rows)}." if first else "Nobody has a rank."
+    items = "".join(
+        f"<li>{1 + sum(_is_better(other, own, score.lower_is_better) for other, _ in rows)}. "
+        f"{escape(name)}: {number(own)}</li>"
+        for own, name in rows[:MOST_RANKED]
+    )
+    title = f"Ranking: {score.label}"
+    return Slide(title, [words], f'<ul class="sabm-ranking">{items}</ul>' if rows else "")
+
+
+def _is_better(one: float, other: float, lower: bool) -> bool:
+    return one < other if lower else one > other
 
 
 def _compared(games: Sequence[Game], declared: Debrief, round_: int) -> str:

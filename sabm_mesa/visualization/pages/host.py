@@ -40,7 +40,8 @@ from sabm_mesa.visualization.access import (
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.game_view import VIEWS, GameView
 from sabm_mesa.visualization.html import choice, field, inside, problem, root_path
-from sabm_mesa.visualization.labels import count, error_line, in_words, name_of
+from sabm_mesa.visualization.labels import count, counting, error_line, in_words, name_of
+from sabm_mesa.visualization.pages.board import board, wall_of
 from sabm_mesa.visualization.pages.debrief import bundle
 from sabm_mesa.visualization.pages.play_parts import (
     GAMES,
@@ -53,6 +54,7 @@ from sabm_mesa.visualization.pages.play_parts import (
     column,
     table,
 )
+from sabm_mesa.visualization.pages.screen import slide_controls
 from sabm_mesa.visualization.panels import recording_link
 from sabm_mesa.visualization.scenario_view import one_sentence
 
@@ -60,6 +62,8 @@ ROUNDS, TIME_LIMIT_S, MORE_S = 4, 120.0, 30.0
 ROUNDS_SIZE = "n_rounds"
 MOST_GROUPS, MOST_USUAL = 20, 40
 """Groups of a class at most; and agents that may all be seats unless the host says otherwise."""
+MOST_NAMED = 5
+"""People whom the host reads by name in the line of those who are waited for."""
 NOBODY = "nobody"
 """Stands for no mind at empty seats."""
 ROW = {"flex-wrap": "wrap", "align-items": "center", "margin": "4px 0", "gap": "8px 16px"}
@@ -83,13 +87,15 @@ def Page() -> None:
 
         return act
 
-    with column():
+    own = _sessions(GAMES.of(host))
+    with inside("main", "sabm-host") if own else column():
         Line("Play with people", tag="h1")
-        Line(
-            "People, language models and classical minds in one game. People join by a code, each "
-            "in a browser of their own. Open this page by an address that the others can reach."
-        )
-        own = _sessions(GAMES.of(host))
+        if not own:
+            Line(
+                "People, language models and classical minds in one game. People join by a code, "
+                "each in a browser of their own. Open this page by an address that the others can "
+                "reach."
+            )
         for session in own:
             _hosted(session, at_once, closing == session.code, ask)
         for session in _sessions(GAMES.of_others(host)):
@@ -319,54 +325,64 @@ def _hosted(
 ) -> None:
     status, code, games = session.status, session.code, session.games
     with card().key(code):
-        Line(_name(games[0]) + (f", {len(games)} groups" if len(games) > 1 else ""), tag="h2")
-        if status != "over":
-            with solara.Row(style=ROW).key("code"):
+        with solara.Row(style=ROW).key("head"):
+            title = f"{games[0].model.title}, {len(games)} groups"
+            Line(title if len(games) > 1 else games[0].model.title, tag="h2")
+            if status != "over":
                 solara.v.Html(tag="span", children=["Code "])
                 solara.v.Html(tag="strong", class_="sabm-code", children=[code])
-                _link("For the projector: code, QR and charts", f"/screen/{code}")
-        _groups(session, at_once)
+            _link("For the projector: code, QR and charts", f"/screen/{code}")
+            _link("Read-only, for another computer", f"/wall/{wall_of(session).token}")
         with solara.Row(style=ROW).key("controls"):
             _controls(session, at_once)
-        _ended(session)
+            _progress(session)
+        if status != "open" or len(games) > 1:
+            board(session, _with_index(at_once, wall_of(session).choose))
+        _chosen(session, at_once)
+        _ended(session, at_once)
         if status != "playing":
             _closing(session, at_once, closing, ask)
         _links(session)
-    for number, game in enumerate(games, 1):
-        if game.status != "open":
-            if len(games) > 1:
-                Line(f"Group {number}", tag="h2").key(f"{code} {number}")
+
+
+def _with_index(at_once: AtOnce, action: Callable[[int], object]) -> Callable[[int], None]:
+    """An action with an index, after which the page is drawn again at once."""
+    return lambda index: at_once(lambda: action(index))()
+
+
+def _chosen(session: ClassSession, at_once: AtOnce) -> None:
+    """The seats of the chosen group, and its game in full below a line that unfolds."""
+    number = min(wall_of(session).group, len(session.games) - 1)
+    game = session.games[number]
+    name = f"Group {number + 1}" if len(session.games) > 1 else "the game"
+    if len(session.games) > 1:
+        Line(f"Seats of {name}", tag="h3")
+    _tiles(game, at_once)
+    if game.status != "open":
+        with solara.v.Html(tag="details", class_="sabm-details").key(f"in full {number}"):
+            words = f"World, numbers, charts and conversation of {name}"
+            solara.v.Html(tag="summary", children=[words])
             view = VIEWS[game]
-            panels.Watched(view, view.version, details=True).key(f"{code} {number} game")
+            panels.Watched(view, view.version, details=True).key(f"{session.code} {number} game")
 
 
-def _groups(session: ClassSession, at_once: AtOnce) -> None:
-    """The seats of each group, and how far it is."""
-    for number, game in enumerate(session.games, 1):
-        if len(session.games) > 1:
-            Line(f"Group {number}", tag="h3")
-        _tiles(game, at_once)
-        if game.status != "open":
-            _progress(game)
-    empty = sum(not seat.taken for _, seat in session.seats)
-    if session.status == "open":
-        left = f" Seats still empty: {empty}; {_plays_empty(session.games[0])}." if empty else ""
-        Line(f"Nobody plays yet.{left}")
-
-
-def _ended(session: ClassSession) -> None:
+def _ended(session: ClassSession, at_once: AtOnce) -> None:
     """How the games ended, and what is left of them."""
     over = session.status == "over"
-    for game in session.games if over else ():
-        Line(game.problem or "The game is over.")
-        table("The game by round", *in_words(game.model, game.model_data()))
+    for line in dict.fromkeys(game.problem for game in session.games if over):
+        Line(line or "The game is over.")
+    if over:
+        game = session.games[min(wall_of(session).group, len(session.games) - 1)]
+        with solara.v.Html(tag="details", class_="sabm-details").key("by round"):
+            solara.v.Html(tag="summary", children=["Table of each round"])
+            table("The game by round", *in_words(game.model, game.model_data()))
     paths = [game.model.recording_path for game in session.games]
     for path in dict.fromkeys(filter(None, paths)):
         Line(f"Recorded in {path}")
         if over:
             recording_link(path)
     if over:
-        _take_home(session)
+        _take_home(session, at_once)
 
 
 def _controls(session: ClassSession, at_once: AtOnce) -> None:
@@ -414,10 +430,10 @@ def _closing(
     solara.Button("Yes, close it", color="primary", on_click=at_once(close_all)).key("yes")
 
 
-def _take_home(session: ClassSession) -> None:
-    """The results for the wall, and everything in one file."""
+def _take_home(session: ClassSession, at_once: AtOnce) -> None:
+    """The results on the wall, and everything in one file."""
     with solara.Row(style=ROW).key("results"):
-        _link("Present the results", f"/screen/{session.code}")
+        slide_controls(session, _with_index(at_once, wall_of(session).show))
         with solara.FileDownload(lambda: bundle(session), f"{session.code}.zip"):
             solara.Button("Download all: data, recording, report", icon_name="mdi-download")
 
@@ -465,6 +481,7 @@ def _links(session: ClassSession) -> None:
 
     with solara.v.Html(tag="details", class_="sabm-details").key("links"):
         solara.v.Html(tag="summary", children=["A link for each seat"])
+        Line(_minds_and_seed(games[0]))
         AllLinks(
             links=[[label(game, seat), _path(seat)] for game, seat in session.seats],
             open_=open_to_others(),
@@ -488,18 +505,31 @@ def _link(words: str, path: str) -> None:
     solara.v.Html(tag="a", class_="sabm-link-words", children=[words], attributes=attributes)
 
 
-def _progress(game: Game) -> None:
-    model = game.model
-    done = len(model.decided_rounds(game.model_data()))
-    n = model.n_rounds - model.given_rounds
-    label = {"aria-label": "Rounds played"}
-    done_percent = 100 * done / max(1, n)
-    solara.v.ProgressLinear(value=done_percent, color="primary", attributes=label)
-    answers = count(model.spent().asks, "answer")
-    Line(f"{done} of {count(n, 'round')} done, {answers}")
-    if game.status == "playing":
-        asked = [name_of(model, seat.agent) for seat in game.seats.values() if seat.question]
-        Line(f"Waiting for {', '.join(asked)}." if asked else "Nobody at a seat is asked just now.")
+def _progress(session: ClassSession) -> None:
+    """How far the games are, and who is waited for."""
+    games = session.games
+    if session.status == "open":
+        empty = sum(not seat.taken for _, seat in session.seats)
+        left = f" Seats still empty: {empty}; {_plays_empty(games[0])}." if empty else ""
+        Line(f"Nobody plays yet.{left}")
+        return
+    model = games[0].model
+    done = [len(model.decided_rounds(game.model_data())) for game in games]
+    n = count(model.n_rounds - model.given_rounds, counting(model)[0])
+    from_to = f"{min(done)}" if min(done) == max(done) else f"{min(done)} to {max(done)}"
+    answers = count(sum(game.model.spent().asks for game in games), "answer")
+    words = f"{from_to} of {n} done, {answers}."
+    asked = [
+        _label(game, seat) if len(games) == 1 else f"{_label(game, seat)} of group {number}"
+        for number, game in enumerate(games, 1)
+        for seat in game.seats.values()
+        if game.status == "playing" and seat.question
+    ]
+    if session.status == "playing":
+        more = f" and {len(asked) - MOST_NAMED} more" if len(asked) > MOST_NAMED else ""
+        names = ", ".join(asked[:MOST_NAMED])
+        words += f" Waiting for {names}{more}." if asked else ""
+    Line(words)
 
 
 def _elsewhere(host: str, session: ClassSession, at_once: AtOnce) -> None:
@@ -555,7 +585,11 @@ def _path(seat: Seat) -> str:
 
 
 def _name(game: Game) -> str:
-    return f"{game.model.title}, {_minds(game)}, seed {game.model.entropy[0]}"
+    return f"{game.model.title}, {_minds_and_seed(game)}"
+
+
+def _minds_and_seed(game: Game) -> str:
+    return f"{_minds(game)}, seed {game.model.entropy[0]}"
 
 
 def _sizes(model: type[Any], usual: Mapping[str, Any]) -> dict[str, int]:
@@ -591,6 +625,7 @@ def _state(host: str) -> object:
     return others, [
         (
             (g.status, g.model.round, g.model.spent().asks, VIEWS[g].version),
+            (g.session and (wall_of(g.session).group, wall_of(g.session).slide)),
             (len(g.model.spoken), [(s.version, s.away) for s in g.seats.values()]),
         )
         for g in GAMES.of(host)

@@ -51,6 +51,7 @@ def ScenarioPage(scenario: type[SmartModel], **fixed: Any) -> None:
             Form(
                 page_state.controls, page_state.fixed, page_state.set, lambda: page_state.wrong,
                 lambda value, change: MindChips(page_state, value, change),
+                page_state.scenario_view.start,
             )  # fmt: skip
         html("p", f"Source: {scenario.source}", "sabm-source")
 

@@ -1,7 +1,8 @@
 """The page for the wall of a class: how to join, how many have answered, and the charts.
 
-It shows neither a key nor a link to a seat. Solara calls the annotation of `Page` with the part of
-the path, so annotations are no texts here.
+It shows neither a key nor a link to a seat. The host's browser shows it by the code of the class,
+and any other one by a read-only link, which cannot change what is shown. Solara calls the
+annotation of `Page` with the part of the path, so annotations are no texts here.
 """
 
 from collections.abc import Callable
@@ -15,60 +16,101 @@ from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.game_view import VIEWS
 from sabm_mesa.visualization.html import html, inside
 from sabm_mesa.visualization.labels import count, counting
+from sabm_mesa.visualization.pages.board import board, session_of_link, wall_of
 from sabm_mesa.visualization.pages.debrief import slides
 from sabm_mesa.visualization.pages.play_parts import GAMES
-from sabm_mesa.visualization.panels import Watched
+from sabm_mesa.visualization.panels import world
 
 
 @solara.component
 def Page(code: str = "") -> None:
-    """The wall of one class.
+    """The wall of one class, for its host.
 
     Args:
         code: its code.
     """
-    use_poll(lambda: _state(code))
-    slide, show = solara.use_state(0)
-    session = GAMES.session(code)
+    use_poll(lambda: _state(GAMES.session(code)))
+    _draw(GAMES.session(code), of_host=True)
+
+
+@solara.component
+def ReadOnlyPage(token: str = "") -> None:
+    """The wall of one class for a browser that has the link alone; it follows the host.
+
+    Args:
+        token: the secret of the link.
+    """
+    use_poll(lambda: _state(session_of_link(token)))
+    _draw(session_of_link(token), of_host=False)
+
+
+def slide_controls(session: ClassSession, show: Callable[[int], object]) -> None:
+    """The button that presents the results, or those to the next slides while it does.
+
+    Args:
+        session: the class; its games are over.
+        show: called with the number of a slide; 0 is the wall itself.
+    """
+    slide = wall_of(session).slide
+    if slide:
+        SlideBar(at=slide, of=len(slides(session)), event_go=show)
+    else:
+        present = solara.Button(
+            "Present the results", color="primary", on_click=lambda: show(1)
+        )  # fmt: skip
+        present.key("present")
+
+
+def _draw(session: ClassSession | None, *, of_host: bool) -> None:
     Head("On the wall")
     with inside("main", "sabm-screen"):
         if session is None:
             html("h1", "No game here")
             html("p", "No game has this code: open the page from that of the host.")
             return
-        game = session.games[0]
-        html("h1", game.model.title)
-        over = session.status == "over"
-        if over and slide:
-            _present(session, slide, show)
-            return
-        asked, answered = _counts(session)
-        Wall(
-            code=session.code, reachable=open_to_others(), machine=name_in_network(listens_at()),
-            joinable=not over, asked=asked, answered=answered, words=_words(session),
-        )  # fmt: skip
-        with inside("div"):
-            if over:
-                solara.Button("Present the results", color="primary", on_click=lambda: show(1))
-        for number, each in enumerate(session.games, 1):
-            if each.status != "open":
-                with inside("section"):
-                    if len(session.games) > 1:
-                        html("h2", f"Group {number}")
-                    Watched(VIEWS[each], VIEWS[each].version, details=False).key(f"game {number}")
+        slide = wall_of(session).slide if session.status == "over" else 0
+        if slide:
+            _present(session, slide)
+        else:
+            _now(session)
+        if session.status == "over" and of_host:
+            with inside("div", "sabm-screen-foot"):
+                slide_controls(session, wall_of(session).show)
 
 
-def _present(session: ClassSession, slide: int, show: Callable[[int], None]) -> None:
+def _now(session: ClassSession) -> None:
+    """How to join, how many are ready, and the board."""
+    status = session.status
+    asked, answered = _counts(session)
+    html("h1", session.games[0].model.title)
+    Wall(
+        code=session.code, reachable=open_to_others(), machine=name_in_network(listens_at()),
+        joinable=status != "over", asked=asked, answered=answered, words=_words(session),
+        small=status != "open",
+    )  # fmt: skip
+    if status == "open":
+        return
+    view = VIEWS[session.games[min(wall_of(session).group, len(session.games) - 1)]]
+    scenes = view.scenes(view.shown.played)
+    with inside("div", "sabm-screen-board" + (" sabm-screen-world" if scenes else "")):
+        if scenes:
+            with inside("div"):
+                world(view, view.shown.played)
+        board(session)
+
+
+def _present(session: ClassSession, slide: int) -> None:
     known = slides(session)
-    title, words, drawing = known[slide - 1]
-    with inside("section", "sabm-slide", aria_label=f"Slide {slide} of {len(known)}"):
-        html("h2", title)
+    title, words, drawing, *_ = known[min(slide, len(known)) - 1]
+    named = {"aria-label": f"Slide {slide} of {len(known)}"}
+    # A key: else it would be the element of the heading of the wall, which keeps its tag.
+    with solara.v.Html(tag="section", class_="sabm-slide", attributes=named).key("slide"):
+        html("h1", title)
         with inside("div"):
             for line in words:
                 html("p", line)
         if drawing:
             solara.HTML(tag="div", unsafe_innerHTML=drawing, classes=["sabm-drawing"])
-    SlideBar(at=slide, of=len(known), event_go=show)
 
 
 def _counts(session: ClassSession) -> tuple[int, int]:
@@ -94,12 +136,12 @@ def _words(session: ClassSession) -> str:
     )
 
 
-def _state(code: str) -> object:
-    session = GAMES.session(code)
+def _state(session: ClassSession | None) -> object:
     if session is None:
         return None
     views = [VIEWS[game].version for game in session.games]
-    return session.status, views, _counts(session), _words(session)
+    wall = wall_of(session)
+    return session.status, views, _counts(session), _words(session), wall.group, wall.slide
 
 
 @solara.component_vue("slide_bar.vue")
@@ -122,6 +164,7 @@ def Wall(
     asked: int,
     answered: int,
     words: str,
+    small: bool = False,
 ) -> None:
     """How to join, and how many have answered.
 
@@ -133,4 +176,5 @@ def Wall(
         asked: how many people are asked.
         answered: how many of them have answered.
         words: the state in words.
+        small: whether it is one line, which leaves room for the board.
     """

@@ -48,6 +48,12 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
     assert server.key not in wall.content()
     assert "/play/" not in wall.content()
 
+    projector = browse(
+        server.url + host.get_by_role("link", name="Read-only").get_attribute("href")
+    )
+    says(projector, "0 of 4 joined")
+    assert projector.locator("nav, a, button, input").count() == 0
+
     ann, ben, carl = (browse(f"{server.url}/join", viewport=PHONE) for _ in range(3))
     for page in (ann, ben):
         join(page, server, code)
@@ -73,7 +79,15 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
         says(page, "You and the others")
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     says(wall, "The game is over")
-    wall.get_by_role("button", name="Present the results").click()
+    tile = host.locator(".sabm-board-tile").nth(1)
+    tile.click()
+    says(projector, "Group 2 in colour")
+    host.get_by_role("button", name="Present the results").click()
+    for page in (wall, projector):
+        page.set_viewport_size({"width": 1280, "height": 720})
+        page.get_by_label("Slide 1 of 4").wait_for()
+        page.wait_for_function("document.querySelector('main').scrollHeight <= 720")
+    assert projector.locator("nav, a, button, input").count() == 0
     for number in range(1, 5):
         says(wall, re.compile(rf"^{number} of 4$"))
         if number < 4:

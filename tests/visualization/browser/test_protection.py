@@ -191,6 +191,7 @@ OPEN = {
     "/join/ABCDEF": 200,
     "/join/ABCDEF/qr.svg": 404,
     "/screen/ABCDEF": 200,
+    "/wall/nobody": 200,
     SCRIPT: 200,
     "/static/main-vuetify.js": 200,
     "/static/assets/theme-light.css": 200,

@@ -1,0 +1,195 @@
+"""The groups of a class on one screen: a tile with a small chart each, and one large chart.
+
+The page of the host and the wall show the same board. The host chooses the group in colour and the
+slide; the wall follows.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pandas as pd
+import solara
+
+from sabm_mesa.models.declarations import load_class_game
+from sabm_mesa.runs.game import ClassSession, Game
+from sabm_mesa.visualization.connections import look_now
+from sabm_mesa.visualization.game_view import VIEWS
+from sabm_mesa.visualization.labels import counting, titles_of
+from sabm_mesa.visualization.pages.play_parts import GAMES
+from sabm_mesa.visualization.run_controller import Shown
+
+Point = tuple[int, float | None]
+
+
+@dataclass
+class Wall:
+    """The wall of a class, on every projector that shows it.
+
+    Attributes:
+        token: the secret of its read-only link.
+        group: the index of the group in colour.
+        slide: the number of the slide on show, from 1; 0: none.
+    """
+
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    group: int = 0
+    slide: int = 0
+
+    def choose(self, group: int) -> None:
+        """Show a group in colour.
+
+        Args:
+            group: its index.
+        """
+        self.group = group
+        look_now()
+
+    def show(self, slide: int) -> None:
+        """Show a slide.
+
+        Args:
+            slide: its number, from 1; 0: none.
+        """
+        self.slide = slide
+        look_now()
+
+
+_WALLS: WeakKeyDictionary[ClassSession, Wall] = WeakKeyDictionary()
+_POINTS: WeakKeyDictionary[Game, tuple[Shown, list[Point]]] = WeakKeyDictionary()
+
+
+def wall_of(session: ClassSession) -> Wall:
+    """The wall of a class.
+
+    Args:
+        session: the class.
+    """
+    return _WALLS.setdefault(session, Wall())
+
+
+def session_of_link(token: str) -> ClassSession | None:
+    """The class that a read-only link shows; None when there is none, or it was closed.
+
+    Args:
+        token: the secret of the link.
+    """
+    for session, wall in list(_WALLS.items()):
+        same = secrets.compare_digest(wall.token.encode(), token.encode())
+        if same and GAMES.session(session.code) is session:
+            return session
+    return None
+
+
+def board(session: ClassSession, choose: Callable[[int], object] | None = None) -> None:
+    """Draw the board of a class.
+
+    Args:
+        session: the class.
+        choose: called with the index of a group that was chosen; None: the board is only read.
+    """
+    model = session.games[0].model
+    label, levels = _measure(model)
+    _Board(
+        groups=[group_of(game, number) for number, game in enumerate(session.games, 1)],
+        label=label, levels=levels, noun=counting(model)[0].capitalize(), last=_last(model),
+        chosen=wall_of(session).group, picks=choose is not None, event_choose=choose,
+    )  # fmt: skip
+
+
+def group_of(game: Game, number: int) -> dict[str, Any]:
+    """A group as its tile shows it.
+
+    Args:
+        game: the game.
+        number: the number of the group, from 1.
+
+    Returns:
+        Its ``name``, its ``state``, that in ``words``, and its ``points``.
+    """
+    seats = list(game.seats.values())
+    taken = [seat for seat in seats if seat.taken]
+    ready = [seat for seat in taken if seat.question is None]
+    away = sum(seat.away for seat in taken)
+    if game.status == "open":
+        state, words = "open", f"{len(taken)} of {len(seats)} joined"
+    elif game.status == "over":
+        state, words = "over", "stopped" if game.problem else "over"
+    else:
+        state = "ready" if len(ready) == len(taken) else "waiting"
+        words = f"{len(ready)} of {len(taken)} ready" if taken else "nobody joined"
+    if away and game.status != "over":
+        words += f", {away} away"
+    return {"name": f"Group {number}", "state": state, "words": words, "points": points_of(game)}
+
+
+def points_of(game: Game) -> list[Point]:
+    """The course of a group: the mean decision of its agents by round, as far as it is played.
+
+    Without a decision to compare it is the first model column.
+
+    Args:
+        game: the game.
+
+    Returns:
+        Rounds as people read them, and values; None: no value.
+    """
+    shown = VIEWS[game].shown
+    known = _POINTS.get(game)
+    if known is not None and known[0] is shown:
+        return known[1]
+    declared = load_class_game(game.model.class_game).debrief
+    frame = shown.agent_data if declared else shown.model_data
+    points: list[Point] = []
+    if len(frame):
+        column = declared.column if declared else next(iter(game.model.columns()))
+        data = game.model.decided_rounds(frame)
+        values = pd.to_numeric(data[column], errors="coerce").groupby(data["round"]).mean()
+        first = counting(game.model)[1]
+        points = [
+            (int(str(round_)) + first, None if pd.isna(v) else float(v))
+            for round_, v in values.items()
+        ]
+    _POINTS[game] = shown, points
+    return points
+
+
+def _measure(model: Any) -> tuple[str, list[tuple[str, float]]]:
+    """The title of the large chart, and the values of theory."""
+    declared = load_class_game(model.class_game).debrief
+    if declared is None:
+        return titles_of(model)[next(iter(model.columns()))], []
+    return f"{declared.label}: mean", [(k, float(v)) for k, v in declared.theory(model).items()]
+
+
+def _last(model: Any) -> int:
+    return int(model.n_rounds - model.given_rounds)
+
+
+@solara.component_vue("board.vue")
+def _Board(
+    groups: list[dict[str, Any]],
+    label: str,
+    levels: list[tuple[str, float]],
+    noun: str,
+    last: int,
+    chosen: int,
+    picks: bool,
+    event_choose: Callable[[int], object] | None = None,
+) -> None:
+    """Tiles of groups and the chart of all of them.
+
+    Args:
+        groups: name, state, words and points of each.
+        label: what the points are.
+        levels: names and values of theory.
+        noun: the word for a round.
+        last: the number of the last round.
+        chosen: the index of the group in colour.
+        picks: whether a tile can be chosen.
+        event_choose: called with the index of a chosen group.
+    """

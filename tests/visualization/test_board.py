@@ -1,0 +1,115 @@
+"""The board of a class: what its tiles say, what its chart shows, and who may see it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from sabm_mesa import BertrandCompetition, RepeatedBeautyContest
+from sabm_mesa.runs.game import ClassSession, Game
+from sabm_mesa.visualization.game_view import VIEWS, GameView
+from sabm_mesa.visualization.pages import board, debrief
+from sabm_mesa.visualization.pages.play_parts import GAMES
+from sabm_mesa.visualization.run_controller import Shown
+
+
+def _class(n: int = 2) -> ClassSession:
+    games = [
+        Game(
+            RepeatedBeautyContest, minds="human", n_players=2, n_rounds=3, rng=seed, recording=False
+        )
+        for seed in range(n)
+    ]
+    for game in games:
+        VIEWS[game] = GameView(game)
+    return ClassSession(games)
+
+
+def _play(game: Game, choices: list[list[float]]) -> None:
+    """Put decisions into the view of a game, one list a round."""
+    rows = [
+        {"run": 0, "round": round_, "agent": agent, "mind": "human", "choice": choice}
+        for round_, row in enumerate(choices)
+        for agent, choice in enumerate(row, 1)
+    ]
+    VIEWS[game].shown = Shown(pd.DataFrame(), pd.DataFrame(rows))
+
+
+def test_points_are_mean_decisions_by_round_as_people_read_it() -> None:
+    game = _class(1).games[0]
+    assert board.points_of(game) == []
+    _play(game, [[20, 40], [10, float("nan")]])
+    assert board.points_of(game) == [(1, 30.0), (2, 10.0)]
+    assert board.points_of(game) is board.points_of(game)  # computed once
+
+
+def test_a_given_round_is_no_point() -> None:
+    game = Game(BertrandCompetition, minds="human", n_firms=2, n_rounds=3, recording=False)
+    VIEWS[game] = GameView(game)
+    rows = [{"round": r, "agent": a, "price": 6.0 + r} for r in (0, 1) for a in (1, 2)]
+    VIEWS[game].shown = Shown(pd.DataFrame(), pd.DataFrame(rows))
+    assert board.points_of(game) == [(1, 7.0)]
+
+
+def test_a_tile_says_how_many_have_joined() -> None:
+    session = _class(1)
+    game = session.games[0]
+    assert board.group_of(game, 1) == {
+        "name": "Group 1", "state": "open", "words": "0 of 2 joined", "points": [],
+    }  # fmt: skip
+    session.join("ann")
+    assert board.group_of(game, 1)["words"].startswith("1 of 2 joined")
+
+
+def test_a_read_only_link_leads_to_its_class_until_it_is_closed() -> None:
+    one, two = _class(1), _class(1)
+    for session in (one, two):
+        GAMES.add("host", session.games[0])
+    token = board.wall_of(one).token
+    assert len(token) >= 22  # 128 bits
+    assert token != board.wall_of(two).token
+    assert board.session_of_link(token) is one
+    assert board.session_of_link("") is board.session_of_link(one.code) is None
+    GAMES.close(one.games[0])
+    assert board.session_of_link(token) is None
+    GAMES.close(two.games[0])
+
+
+def test_walls_follow_the_host() -> None:
+    wall = board.wall_of(session := _class())
+    assert (wall.group, wall.slide) == (0, 0)
+    wall.choose(1)
+    wall.show(2)
+    assert (board.wall_of(session).group, board.wall_of(session).slide) == (1, 2)
+
+
+def test_slides_have_a_sentence_each_and_the_ranking_where_it_is_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = _class(1)
+    game = session.games[0]
+    _play(game, [[20, 40], [10, 14]])
+    frame = VIEWS[game].shown.agent_data.assign(payoff=[0.0, 10.0, 3.0, 0.0])
+    monkeypatch.setattr(game, "agent_data", lambda: frame)
+    monkeypatch.setattr(game, "model_data", lambda: pd.DataFrame({"round": [0, 1]}))
+    score = SimpleNamespace(
+        label="Points", lower_is_better=False,
+        of_agents=lambda data: data.groupby("agent", as_index=False).agg(
+            mind=("mind", "first"), score=("payoff", "sum")
+        ),
+    )  # fmt: skip
+    monkeypatch.setattr(type(game.model), "score", score)
+    course, shape, earned, _ = debrief.slides(session)
+    assert course.words == [
+        "Number chosen: from a mean of 30 in the first round to 12 in the last one."
+    ]
+    assert shape.words == [
+        "Number chosen: the mean of the people here was 30 in round 1, and 12 in round 2."
+    ]
+    assert earned.words == ["Points, on average (more is better): people 6.5."]
+    game.ranked = True
+    ranking = debrief.slides(session)[3]
+    assert ranking.words == ["Player 2 is first of 2."]
+    assert "<li>1. Player 2: 10</li><li>2. Player 1: 3</li>" in ranking.drawing
