@@ -50,6 +50,7 @@ COMMANDS = {
     "fork": "rerun",
     "run": "run",
     "screen": "screen",
+    "study": "study",
     "sweep": "sweep",
     "tournament": "tournament",
     "view": "view",

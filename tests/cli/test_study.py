@@ -1,0 +1,99 @@
+"""`sabm study`: from a title to the figure and the supplement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sabm_mesa.studies.path import PILOT_SEED, read_study
+from tests.llm_server import LLMServer
+
+from .support import Sabm, one_line
+
+pytestmark = pytest.mark.usefixtures("new_study")
+
+
+@pytest.fixture
+def new_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sabm: Sabm) -> None:
+    """The folder of a new study, in the folder of the test."""
+    monkeypatch.chdir(tmp_path)
+    made = sabm("study", "new", "Personas x models")
+    assert (made.status, made.err) == (0, "")
+    assert made.out.endswith("\n  sabm study run personas-x-models\n")
+
+
+def change(**instead: str) -> None:
+    """Change settings of the study."""
+    path = Path("personas-x-models/study.toml")
+    lines = path.read_text("utf-8").splitlines()
+    changed = [
+        f"{key} = {instead[key]}" if (key := line.partition(" ")[0]) in instead else line
+        for line in lines
+    ]
+    path.write_text("\n".join(changed) + "\n", "utf-8")
+
+
+def test_a_new_study_has_its_files_and_its_commands() -> None:
+    folder = Path("personas-x-models")
+    files = sorted(path.name for path in folder.iterdir())
+    assert files == ["README.md", "personas-x-models.toml", "study.toml"]
+    names = [step.name for step in read_study(folder)]
+    assert names == ["pilot", "register", "run", "compare", "bundle"]
+    readme = (folder / "README.md").read_text("utf-8")
+    commands = [line for line in readme.splitlines() if line.startswith("sabm ")]
+    assert len(commands) == 6  # the estimate, then the steps
+    assert commands[0].endswith(" --cost")
+    assert f"--seed {PILOT_SEED} " in commands[1]
+    assert commands[-1] == "sabm bundle study/personas-x-models/recording.sqlite"
+
+
+def test_steps_are_listed_without_running_them(sabm: Sabm) -> None:
+    listed = sabm("study", "run", "personas-x-models", "--list")
+    assert listed.status == 0
+    assert listed.out.count("\n") == 5
+    assert "(done)" not in listed.out
+    assert not Path("personas-x-models/pilot").exists()
+
+
+def test_a_step_that_may_cost_money_needs_an_answer(sabm: Sabm) -> None:
+    change(first='"llm:gpt-4o-mini"')
+    with LLMServer() as server:
+        asked = sabm("study", "run", "personas-x-models", "--base-url", server.url)
+        assert server.requests == []
+    assert asked.status == 2
+    assert "tokens sent" in asked.out
+    assert one_line(asked) == "The step pilot may cost what is printed above: agree with --yes."
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("power", "2", "power: Input should be less than or equal to 0.99."),
+        ("runs", '"many"', "runs: Input should be a valid integer"),
+        ("claim", "", "is no TOML file: "),
+    ],
+)
+def test_wrong_settings_are_one_line(sabm: Sabm, key: str, value: str, problem: str) -> None:
+    change(**{key: value})
+    assert problem in one_line(sabm("study", "run", "personas-x-models"))
+
+
+def test_other_folders_and_titles_are_refused(sabm: Sabm) -> None:
+    assert "is no folder of a study" in one_line(sabm("study", "run", "."))
+    assert "cannot be the title" in one_line(sabm("study", "new", "…"))
+    assert "personas-x-models" in one_line(sabm("study", "new", "personas x models"))
+
+
+@pytest.mark.slow
+def test_a_study_runs_to_its_supplement_and_only_what_is_left(sabm: Sabm) -> None:
+    change(runs="7", pilot_runs="2")
+    done = sabm("study", "run", "personas-x-models")
+    assert (done.status, done.err) == (0, "")
+    home = Path("personas-x-models/study/personas-x-models")
+    figure = home / "compare/variance-by-personas-minds.pdf"
+    assert figure.read_bytes().startswith(b"%PDF")
+    assert (home / "bundle/index.html").is_file()
+    assert "As registered" in done.out
+    again = sabm("study", "run", "personas-x-models")
+    assert again.out.count("(done)") == 5
