@@ -17,6 +17,7 @@ from openai._models import FinalRequestOptions
 
 from sabm_mesa import errors
 from sabm_mesa.core.answers import BY_FILTER
+from sabm_mesa.core.deadline import Deadline
 from sabm_mesa.core.objects import no_field_twice
 from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
 from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
@@ -137,7 +138,7 @@ class OpenAIClient:
         read = read_embeddings if embeds else read_completion
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with Deadline(self._timeout_s):
                 body = await self._send(request, params)
             latency_s = time.perf_counter() - started
             done = read(body, request, latency_s, self._origin(request, asked, params))
@@ -284,7 +285,7 @@ class OpenAIClient:
             LLMError: translated from what the library or the server says.
         """
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with Deadline(self._timeout_s):
                 return await call()
         except _FAILURES as error:
             raise self._translated(error, "", wanted) from None

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
+from sabm_mesa.core.deadline import Deadline
 from sabm_mesa.errors import MindError, MindSpecError
 from sabm_mesa.minds.files.isolation import (
     NOT_ISOLATED,
@@ -135,7 +136,8 @@ class SupervisorClient:
         most_s = limits.start_s + (limits.paid_s if paid else limits.wait_s) + limits.hangs_s
         shared = asyncio.wrap_future(waiting)
         try:
-            return await asyncio.wait_for(asyncio.shield(shared), most_s)
+            async with Deadline(most_s):
+                return await asyncio.shield(shared)
         except TimeoutError:
             process = self._process
             if process is not None:

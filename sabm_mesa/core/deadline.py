@@ -1,0 +1,71 @@
+"""Time limits that do not count the time in which the whole process was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+
+LATE_S = 1.0
+"""Seconds by which a loop is late at most while its process runs."""
+SETTLE_S = 10.0
+"""Seconds for what came, or still comes, after a process was stopped (SIGSTOP, Ctrl-Z)."""
+
+
+def after_a_stop(until: float, now: float, limit_s: float) -> float | None:
+    """The new end of a time limit when the process was stopped as it passed.
+
+    Args:
+        until: the end of the limit, on the clock of the loop.
+        now: the time at which the loop sees that it has passed.
+        limit_s: the limit in seconds; it is never extended by more.
+
+    Returns:
+        None when the process was not stopped.
+    """
+    return now + min(SETTLE_S, limit_s) if now - until > LATE_S else None
+
+
+class Deadline:
+    """`asyncio.timeout`, but an answer that came while the process was stopped is still read.
+
+    A loop that wakes up late sees its timers together with what the connections hold, and would
+    cancel first: an answer that is paid for would be thrown away and asked for again.
+
+    Args:
+        limit_s: the limit in seconds.
+
+    Raises:
+        TimeoutError: at the end of the block, when it took longer.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._timeout = asyncio.timeout(None)
+
+    async def __aenter__(self) -> None:
+        """Begin to count."""
+        self._loop = asyncio.get_running_loop()
+        await self._timeout.__aenter__()
+        self._ends(self._loop.time() + self._limit_s)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop counting; raise `TimeoutError` for a cancellation by the limit."""
+        self._timer.cancel()
+        await self._timeout.__aexit__(kind, error, trace)
+
+    def _ends(self, until: float) -> None:
+        self._until = until
+        self._timer = self._loop.call_at(until, self._passed)
+
+    def _passed(self) -> None:
+        now = self._loop.time()
+        extended = after_a_stop(self._until, now, self._limit_s)
+        if extended is None:
+            self._timeout.reschedule(now)
+        else:
+            self._ends(extended)
