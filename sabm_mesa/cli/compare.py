@@ -91,7 +91,8 @@ def compare(
         f"  {row.setting}: {row.estimate:.4g} [{row.low:.4g}, {row.high:.4g}], n {row.n}"
         for row in found.cells.itertuples()
     ]
-    lines += [_line(row) for row in found.table.head(SHOWN).to_dict("records")]
+    n = len(found.table)
+    lines += [_line(row, n) for row in found.table.head(SHOWN).to_dict("records")]
     if (more := len(found.table) - SHOWN) > 0:
         lines.append(f"  … ({more} more in {name}.csv)")
     lines += [f"Note: {note}" for note in found.notes]
@@ -100,11 +101,14 @@ def compare(
     say("\n".join(lines))
 
 
-def _line(row: dict[Any, Any]) -> str:
+def _line(row: dict[Any, Any], n: int) -> str:
     interval = "" if math.isnan(row["low"]) else f" [{row['low']:.4g}, {row['high']:.4g}]"
+    corrected = f"p {row['p_holm']:.2g}"
+    if n > 1:
+        corrected += f" by Holm for {n} comparisons (alone {row['p']:.2g})"
     return (
         f"  {row['comparison']}: {row['of']} against {row['than']}: {row['estimate']:.4g}"
-        f"{interval}, p {row['p']:.2g} (Holm {row['p_holm']:.2g}), "
+        f"{interval}, {corrected}, "
         f"{row['effect_name']} {row['effect']:.2g}: {row['verdict']}"
     )
 

@@ -3,8 +3,9 @@
 The unit is the run: each gives one number, its end measure. All numbers, tests and intervals come
 from `sabm_mesa.analysis.inference`. Settings whose runs have the same seeds, each once, are
 compared seed by seed. By default medians are compared, and shares of a measure that is 0 or 1:
-their tests hold for every distribution. A mean needs the bounds of the measure. Verdicts are of
-single comparisons; p-values of all comparisons of a table are corrected together, too (Holm).
+their tests hold for every distribution. A mean needs the bounds of the measure. p-values of
+all comparisons of a table are corrected together (Holm), and verdicts follow the corrected ones;
+intervals are of single comparisons.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 
-from sabm_mesa.analysis.inference import Inference, Kind, Of, holm, infer
+from sabm_mesa.analysis.inference import (
+    DIFFER,
+    LEVEL,
+    NO_DIFFERENCE,
+    Inference,
+    Kind,
+    Of,
+    holm,
+    infer,
+)
 from sabm_mesa.core.parameters import check_choice
 from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
 from sabm_mesa.models.registry import model_at
@@ -176,9 +186,10 @@ def compare(
         raise ParameterError(f"{measure} cannot be compared: {error}.") from None
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table["p_holm"] = holm(table["p"])
-    return ComparedSettings(
-        measure, quantity, chosen, runs, pd.DataFrame(estimates), table, [*notes, *judge.notes]
-    )
+    chance = (table["verdict"] == DIFFER) & (table["p_holm"] > 2 * LEVEL)
+    table.loc[chance, "verdict"] = NO_DIFFERENCE
+    notes += judge.notes + _too_few(table, judge.least)
+    return ComparedSettings(measure, quantity, chosen, runs, pd.DataFrame(estimates), table, notes)
 
 
 class _Judge:
@@ -187,6 +198,7 @@ class _Judge:
     def __init__(self, of: Of, bounds: tuple[float, float] | None) -> None:
         self.of, self.bounds = of, bounds
         self.notes: list[str] = []
+        self.least: list[tuple[float, int]] = []
 
     def infer(self, kind: Kind, *groups: pd.DataFrame) -> Inference:
         """The inference on groups of runs."""
@@ -211,11 +223,33 @@ class _Judge:
         kind: Kind = "equal_effects" if len(groups) == 4 else "difference"
         found = self.infer(kind, *groups)
         half = len(groups) // 2
+        if found.estimand.testable and min(found.n):
+            self.least.append((2 * found.estimand.least_p(min(found.n)), min(found.n)))
         return (
             what, of, than, min(found.n[:half]), min(found.n[half:]), found.estimate, found.low,
             found.high, found.p, math.nan, found.effect, found.effect_name, found.verdict,
             found.method, found.why,
         )  # fmt: skip
+
+
+def _too_few(table: pd.DataFrame, least: Sequence[tuple[float, int]]) -> list[str]:
+    """A note when no comparison can have a corrected p at the level, whatever comes out.
+
+    Args:
+        table: the comparisons.
+        least: of each comparison with a test the smallest possible p, and its runs.
+    """
+    if not least:
+        return []
+    p, n = min(least)
+    if (corrected := min(1.0, len(least) * p)) <= 2 * LEVEL:
+        return []
+    note = (
+        f"With {n} runs a setting none of {len(table)} comparisons can have a corrected p of "
+        f"{2 * LEVEL:g} or less ({corrected:.2g} at least): run more seeds, or compare fewer "
+        "settings."
+    )
+    return [note]
 
 
 def _cell_row(judge: _Judge, key: Any, cell: pd.DataFrame, by: Sequence[str]) -> dict[str, Any]:
@@ -294,7 +328,7 @@ def as_markdown(found: ComparedSettings, figure: str = "") -> str:
     said = (
         f"The {found.of} of {found.measure}, one number a run; intervals of 95 %; p-values are "
         "two-sided, and `p_holm` is corrected for all comparisons of the table (Holm); "
-        "verdicts are of single comparisons."
+        f"verdicts follow `p_holm`, at {2 * LEVEL:g}. Intervals are of single comparisons."
     )
     parts = [head, said, _rows(found.cells), "## Comparisons"]
     shown = [name for name in COLUMNS if name not in {"test", "why", "effect_name"}]

@@ -45,10 +45,9 @@ def test_pairs_main_effects_and_the_interaction(folder: Path) -> None:
         "interaction"
     ]
     first = infer("difference", a, b, of="median", paired=True)
-    assert found.table.loc[0, ["estimate", "low", "high", "p", "verdict"]].tolist() == [
-        first.estimate, first.low, first.high, first.p, first.verdict,
+    assert found.table.loc[0, ["estimate", "low", "high", "p"]].tolist() == [
+        first.estimate, first.low, first.high, first.p,
     ]  # fmt: skip
-    assert first.verdict == "effects differ"
     main = infer(
         "difference", [(x + y) / 2 for x, y in zip(a, c, strict=True)], [90.0] * 8, of="median",
         paired=True,
@@ -62,6 +61,34 @@ def test_pairs_main_effects_and_the_interaction(folder: Path) -> None:
         "n_players 3 − 8 at minds classical", "at minds fixed:90",
     )  # fmt: skip
     assert (found.table["p_holm"] >= found.table["p"]).all()
+
+
+def test_verdicts_follow_the_corrected_p(sabm: Sabm, folder: Path, tmp_path: Path) -> None:
+    # Of 8 pairs that all differ alike the sign test has p = 2 / 2⁸; nine tests make that 9 / 128.
+    found = compare([folder], "mean")
+    apart = found.table[found.table["p"] == 2 / 2**8]
+
+    assert len(found.table) == 9
+    assert set(apart["p_holm"]) == {9 / 128}
+    assert set(found.table["verdict"]) == {"no difference detected"}
+    (note,) = found.notes
+    assert note == (
+        "With 8 runs a setting none of 9 comparisons can have a corrected p of 0.05 or less "
+        "(0.07 at least): run more seeds, or compare fewer settings."
+    )
+    said = sabm("compare", folder, "--measure", "mean", "--out", tmp_path).out
+    assert "no difference detected" in said
+    assert "p 0.07 by Holm for 9 comparisons (alone 0.0078)" in said
+    assert "effects differ" not in said
+    assert "verdicts follow `p_holm`" in as_markdown(found)
+
+
+def test_a_difference_that_outlasts_the_correction(folder: Path) -> None:
+    found = compare([folder], "mean", ["minds"])
+
+    assert found.table["p_holm"].tolist() == [2 / 2**16]
+    assert found.table["verdict"].tolist() == ["effects differ"]
+    assert not any("corrected p" in note for note in found.notes)
 
 
 def test_other_factors_are_pooled_and_it_is_said(folder: Path) -> None:

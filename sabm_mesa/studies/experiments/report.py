@@ -245,7 +245,7 @@ def index_content(results: Sequence[Results]) -> dict[str, Any]:
     llms = any(language_models(each.outcome.plan) for each in results)
     return {
         "title": "Published experiments, and what was found",
-        "lead": lead(every),
+        "lead": lead(every, whose=_whose(results)),
         "warnings": [] if llms else [ONLY_RULES],
         "experiments": [
             {
@@ -418,7 +418,7 @@ def headline(results: Results) -> str:
     Args:
         results: the results of the experiment.
     """
-    found = lead(results.verdicts, results.outcome.plan.runs)
+    found = lead(results.verdicts, results.outcome.plan.runs, _whose([results]))
     outside, n = results.outside()
     if not n:
         return found
@@ -429,12 +429,19 @@ def headline(results: Results) -> str:
     return f"{found} Claims are about directions, orders and limits alone, not about sizes: {sizes}"
 
 
-def lead(verdicts: Sequence[Verdict], runs: int = 0) -> str:
+def _whose(results: Sequence[Results]) -> str:
+    """``published`` of the package's experiments, ``planned`` of a user's own, with a space."""
+    own = {each.outcome.plan.experiment.name not in experiment_names() for each in results}
+    return "" if len(own) > 1 else "planned " if own == {True} else "published "
+
+
+def lead(verdicts: Sequence[Verdict], runs: int = 0, whose: str = "published ") -> str:
     """The verdicts in a sentence; ``""`` without claims.
 
     Args:
         verdicts: one on each claim.
         runs: runs a condition, when that is the same for all of them.
+        whose: the word before "claims", with a space.
     """
     n = len(verdicts)
     if not n:
@@ -470,10 +477,10 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0) -> str:
         (untold, f"{is_are} not judged, since other minds stand in for the language models"),
     ]
     if n == 1:
-        return f"The published claim {next(words for found, words in parts if found)}."
+        return f"The {whose}claim {next(words for found, words in parts if found)}."
     (_, first), second, *more = parts
     more = [second, *((found, words) for found, words in more if found)]
-    said = [f"{agree} of {n} published claims {first}"]
+    said = [f"{agree} of {n} {whose}claims {first}"]
     return ", ".join([*said, *(f"{found} {words}" for found, words in more)]) + "."
 
 

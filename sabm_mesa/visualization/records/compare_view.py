@@ -103,7 +103,10 @@ def Settings(path: Path) -> None:
             waiting("Comparing …")
         else:
             html(
-                "p", f"The {found.of} of {measure} over runs, with its 95 % interval.", "sabm-hint"
+                "p",
+                f"The {found.of} of {measure} over runs, with its 95 % interval. Verdicts follow "
+                "p_holm, the p-value corrected for all comparisons.",
+                "sabm-hint",
             )
             table("Settings", found.cells.round(4))
             names = [

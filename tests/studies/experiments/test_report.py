@@ -160,7 +160,7 @@ def test_the_tables_are_the_results(folder: Path, found: Results) -> None:
 
 def test_the_text_says_what_was_found(folder: Path, found: Results) -> None:
     text = (folder / "report.md").read_text("utf-8")
-    assert report.lead(found.verdicts, 3) in text
+    assert report.lead(found.verdicts, 3, "planned ") in text
     claims = rows(text, "Published claims, and what these runs say")
     assert [row[1] for row in claims] == [each.word for each in found.verdicts]
     for row, each in zip(claims, found.verdicts, strict=True):
@@ -400,7 +400,7 @@ def test_minds_that_ignore_a_condition_are_told(tmp_path: Path) -> None:
     assert second[1] == "inconclusive"
     assert "the same, number for number" in second[4]
     assert "1 cannot be judged with these minds, whatever the number of runs." in report.lead(
-        found.verdicts, 2
+        found.verdicts, 2, "planned "
     )
     assert [row[:3] for row in rows(said, "Where the variance comes from")][:2] == [
         ["Variance in the last round", "wording", "0 %"], ["", "seed and all else", "100 %"],
@@ -469,7 +469,8 @@ def test_an_index_links_the_reports(folder: Path, found: Results) -> None:
     links = [attributes["href"] for tag, attributes in html.tags if tag == "a"]
     assert links == ["small/report.html"] * 2
     assert all((path.parent / str(link)).is_file() for link in links)
-    assert lead([*found.verdicts] * 2) in html.text
+    assert lead([*found.verdicts] * 2, whose="planned ") in html.text
+    assert "runs count claims" in html.text
     assert "replicate nothing" in html.text
     assert path.with_suffix(".md").is_file()
 
@@ -511,6 +512,7 @@ def test_the_sentence_on_top_counts_the_verdicts() -> None:
         "1 of 4 published claims agrees with these runs, 0 disagree, 2 agree with another model "
         "than the named one, 1 needs more runs, whatever these show."
     )
+    assert lead([yes], whose="planned ") == "The planned claim agrees with these runs."
     assert lead([yes]) == "The published claim agrees with these runs."
     assert lead([few], 2) == "The published claim cannot be decided with 2 runs a condition."
     assert lead([]) == ""
