@@ -63,7 +63,7 @@ def slide_controls(session: ClassSession, show: Callable[[int], object]) -> None
 
 def _draw(session: ClassSession | None, *, of_host: bool) -> None:
     Head("On the wall")
-    with inside("main", "sabm-screen"):
+    with inside("main", "sabm-screen", tabindex="0"):  # it may scroll
         if session is None:
             html("h1", "No game here")
             html("p", "No game has this code: open the page from that of the host.")

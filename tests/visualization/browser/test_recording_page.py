@@ -285,7 +285,7 @@ def test_a_stopped_run_is_no_failure(files: Path, browse: Browse) -> None:
     model.close("stopped")
     page = browse(address(stopped.name))
     expect(page.get_by_text("The run was stopped before its end.")).to_contain_text(
-        "continue with: sabm resume 'stopped run.sqlite'"
+        "Continue with: sabm resume 'stopped run.sqlite'"
     )
     expect(page.get_by_role("alert")).to_have_count(0)
     stopped.unlink()

@@ -118,7 +118,7 @@ def test_a_scenario_is_played_to_its_end(browse, name: str, tmp_path: Path):
     if getattr(model, "said", ()):  # there is a conversation
         expect(page.locator(".sabm-words").first).to_be_in_viewport(ratio=0.9)
     if name != "evacuation":  # whose room comes first
-        expect(charts.locator(".sabm-canvas").first).to_be_in_viewport(ratio=0.8)
+        expect(charts.locator(".sabm-canvas").first).to_be_in_viewport(ratio=0.7)
 
     as_fast_as_it_goes(page)
     press(page, "Play")
