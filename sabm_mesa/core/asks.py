@@ -318,6 +318,16 @@ class Ask:
         """Let go of the rendered texts and the request; each is made again when it is wanted."""
         self._question = self._made = None
 
+    def ask_in(self, answer_format: Format) -> None:
+        """Ask from now on for another format of the answer.
+
+        Args:
+            answer_format: the format.
+        """
+        if answer_format != self.answer_format:
+            self.answer_format = answer_format
+            self.forget_question()
+
     def messages(self) -> list[dict[str, str]]:
         """The chat messages of this attempt: the unchanging part first, rejected answers last."""
         return [{"role": role, "content": content} for role, content in self.chat()]

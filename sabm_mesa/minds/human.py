@@ -52,16 +52,18 @@ class HumanMind(Mind):
         stand_ins: agent → the mind that answers instead of a person.
         for_people: the names of the questions that people answer; None: all of them. A stand-in
             answers the others, and all questions of a seat that is empty.
+        default_format: the format in which a stand-in is asked that declares none.
     """
 
     spec = HUMAN
     answer_format: Format | None = "paper"
-    """A person writes plain text; the format of language models does not matter here."""
+    """A person writes plain text; a stand-in is asked in the format of its own mind."""
 
     def __init__(self) -> None:
         self.seats: dict[int, Seat] = {}
         self.stand_ins: Mapping[int, Mind] = {}
         self.for_people: Collection[str] | None = None
+        self.default_format: Format = "paper"
 
     async def answer(self, ask: Ask) -> Reply:
         """Ask the person at the seat of the agent, or the mind that stands in.
@@ -72,7 +74,9 @@ class HumanMind(Mind):
         seat, stand_in = self.seats[ask.key.agent], self.stand_ins.get(ask.key.agent)
         asked = self.for_people is None or ask.name in self.for_people
         if stand_in is None or (asked and seat.taken):
+            ask.ask_in("paper")
             return await seat.ask(ask)
+        ask.ask_in(stand_in.answer_format or self.default_format)
         answer = await stand_in.answer(ask)
         reply = answer if isinstance(answer, Reply) else Reply(answer)
         reply.by = stand_in.spec

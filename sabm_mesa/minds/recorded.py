@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sabm_mesa.core.answers import Reply
+from sabm_mesa.core.answers import FORMATS, Reply
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import RecordingError, ReplayMismatch
 from sabm_mesa.minds.base import Mind
@@ -63,8 +63,9 @@ class RecordedMind(Mind):
         reply = self._recorded.reply(ask.key, len(ask.rejected))
         if reply is not None:
             if self.spec == HUMAN:  # in whose place another may have answered
-                by = self._recorded.asks[*ask.key, len(ask.rejected)]["mind"]
-                reply.by = "" if by == HUMAN else by
+                row = self._recorded.asks[*ask.key, len(ask.rejected)]
+                reply.by = "" if row["mind"] == HUMAN else row["mind"]
+                _ask_as_then(ask, row["request"])
             if self._mind is not None:
                 self._mind.remember(ask, reply)
             return reply
@@ -85,3 +86,11 @@ class RecordedMind(Mind):
         """Release what the mind itself holds."""
         if self._mind is not None:
             self._mind.close()
+
+
+def _ask_as_then(ask: Ask, request: str | None) -> None:
+    """Ask in the format of the mind that answered; the first one where no request matches."""
+    for answer_format in ("paper", *FORMATS, "paper"):
+        ask.ask_in(answer_format)
+        if request is None or ask.digest() == request:
+            return

@@ -110,6 +110,7 @@ class Game:
         if stand_in:
             people.stand_ins = {a.unique_id: model.make_mind(a, stand_in) for a in persons}
             read = (name for mind in people.stand_ins.values() for name in mind.informed)
+            people.default_format = model.answer_format
             people.informed = tuple(dict.fromkeys(read))
             people.for_people = load_class_game(model.class_game).people_answer
         self.problem = ""

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 def test_the_model_plays_for_a_seat_where_nobody_came(tmp_path: Path) -> None:
     path = tmp_path / "game.sqlite"
-    given = TINY | {"n_players": 3, "condition": "baseline", "max_attempts": 1, "max_tokens": 64}
+    given = TINY | {"n_players": 3, "condition": "baseline", "max_attempts": 1}
     game = Game(KeynesianBeautyContest, minds="human", stand_in="local", recording=path, **given)
     session = ClassSession([game])
     _, seat = session.join("ann")
@@ -26,6 +26,6 @@ def test_the_model_plays_for_a_seat_where_nobody_came(tmp_path: Path) -> None:
     game.join()
 
     assert (game.status, game.problem) == ("over", "")
-    asked = rows(path, "SELECT agent, mind, completion_tokens > 0 FROM asks ORDER BY agent")
-    assert asked == [(1, "human", 0), (2, "local", 1), (3, "local", 1)]
+    asked = rows(path, "SELECT agent, mind, form, valid FROM asks ORDER BY agent")
+    assert asked == [(1, "human", "paper", 1), (2, "local", "json", 1), (3, "local", "json", 1)]
     replay(path)

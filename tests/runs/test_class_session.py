@@ -3,7 +3,9 @@
 import pytest
 
 from sabm_mesa import EmergencyEvacuation
+from sabm_mesa.core.answers import Format, Reply
 from sabm_mesa.llm import Connection
+from sabm_mesa.minds.base import Mind
 from sabm_mesa.models.commons.model import Pollution
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.recording import load_runs
@@ -85,6 +87,57 @@ def test_a_mind_plays_for_an_empty_seat_until_somebody_comes_and_a_replay_is_the
     ]  # fmt: skip
     data = Recorded(path).agent_data()
     assert list(data["mind"]) == ["human", "fixed:7", "human", "human"]
+    replay(path)
+
+
+class Scripted(Mind):
+    """Answers in the form in which it is asked, for free."""
+
+    def __init__(self, answer_format: Format | None) -> None:
+        self.answer_format = answer_format
+
+    async def answer(self, ask):
+        """Answer 7."""
+        text = {"json": '{"answer": 7}', "labelled": "Answer: 7", "paper": "7"}
+        return Reply(text[ask.attempt_format], answer_format=ask.attempt_format)
+
+
+@pytest.mark.parametrize(
+    ("declared", "form"),
+    [("json", "json"), ("labelled", "labelled"), ("paper", "paper"), (None, "labelled")],
+)
+def test_a_stand_in_is_asked_in_the_form_that_its_mind_declares(
+    tmp_path, monkeypatch, declared, form
+) -> None:
+    path = tmp_path / "game.sqlite"
+    monkeypatch.setattr(Tiny, "make_mind", lambda *_: Scripted(declared))
+    given = {"minds": "human", "n": 2, "rng": 1, "stand_in": "fixed:7", "n_rounds": 3}
+    game = Game(Tiny, **given, recording=path)
+    ClassSession([game]).join(ANN)
+    game.start()
+    answer(game, ANN, "1")
+    seat, version = game.seats[1], -1
+    while seat.question is None or seat.question.number < 1:
+        version = seat.wait(version)
+    game.stop()
+    game.join()
+
+    (run,) = load_runs(path)
+    again = ContinuedGame(run, Connection())
+    again.seats[1].take(ANN)
+    again.start()
+    answer(again, ANN, "1")
+    answer(again, ANN, "1")
+    again.join()
+
+    assert (again.status, again.problem) == ("over", "")
+    asked = rows(path, "SELECT DISTINCT agent, mind, form, valid FROM asks ORDER BY agent")
+    assert asked == [(1, "human", "paper", 1), (2, "Scripted", form, 1)]
+    asks = Recorded(path).asks(messages=True)
+    for of_agent in (1, 2):
+        wanted = "paper" if of_agent == 1 else form
+        for text in asks[asks["agent"] == of_agent]["messages"]:
+            assert ("Answer:" in text, "JSON" in text) == (wanted == "labelled", wanted == "json")
     replay(path)
 
 
