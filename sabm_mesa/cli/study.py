@@ -57,27 +57,37 @@ def run(
 
     Before a step in which language models answer it prints the expected cost, and asks.
     """
-    from sabm_mesa.studies.path import command_of, read_study
+    from sabm_mesa.studies.path import command_of, finish, made_with, read_study
 
-    steps = read_study(folder)
+    steps, made = read_study(folder), made_with(folder)
     reach = ["--base-url", base_url] if base_url else []
     reach += ["--endpoints", str(endpoints)] if endpoints else []
     for number, step in enumerate(steps, 1):
-        state = " (done)" if step.done else ""
+        state = f" ({step.state})" if step.state else ""
         say(f"Step {number} of {len(steps)}, {step.name}{state}: {command_of(step.arguments)}")
-        if step.done or list_:
+        if step.state == "done" or list_:
             continue
+        if step.state:
+            raise ParameterError(_changed(folder, step))
         if step.asks:
             _command(*step.arguments, *reach, "--cost")
             if not yes and _asks_models(step):
                 _agree(step)
         _command(*step.arguments, *(reach if step.arguments[0] in _REACHING else ()))
+        finish(folder, step.name, made[step.name])
     if not list_:
         say(f"The study in {folder} is complete. For the paper: {steps[-2].product}")
 
 
 _REACHING = ("reproduce", "register")
 """Commands that take the addresses of language models."""
+
+
+def _changed(folder: Path, step: Step) -> str:
+    return (
+        f"The step {step.name} was made with other files than {folder} has now: undo the change, "
+        f"or delete {step.output} to repeat the step."
+    )
 
 
 def _asks_models(step: Step) -> bool:

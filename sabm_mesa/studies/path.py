@@ -1,25 +1,31 @@
 """The folder of a study, and the commands from its question to its supplement.
 
-A step is a command of ``sabm`` with its options, and the file that it leaves behind. A step whose
-file exists is done.
+A step is a command of ``sabm`` with its options, and the file that it leaves behind. When it has
+ended, `finish` writes what it was made with: its command and those of the steps that it builds on,
+without budgets, and the SHA-256 of the experiment. A step is done when that is what it would be
+made with now.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from jinja2 import Environment, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.recording.export import write_folder
+from sabm_mesa.recording.export import readable_json, write_folder, write_text_file
 
 SETTINGS = "study.toml"
+FINISHED = "finished.json"
+"""What the steps that have ended were made with."""
 PILOT_SEED = 1_000_001
 """The first seed of the pilot: its runs are none of the study's."""
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -60,19 +66,22 @@ class Step:
     Attributes:
         name: its name.
         arguments: the words after ``sabm``.
-        product: the file or folder that shows that it is done.
+        product: the file or folder that it leaves behind.
+        output: the folder to delete when it is to be repeated.
         asks: whether language models may answer in it.
+        needs: the steps that it builds on.
+        once: whether it is never run again where its product is, which is written as a whole.
+        state: ``done``, ``changed`` (it was made with other settings) or ``""`` (it is left).
     """
 
     name: str
     arguments: tuple[str, ...]
     product: Path
+    output: Path
     asks: bool = False
-
-    @property
-    def done(self) -> bool:
-        """Whether its product exists."""
-        return self.product.exists()
+    needs: tuple[str, ...] = ()
+    once: bool = False
+    state: str = ""
 
 
 def new_study(title: str, into: Path) -> Path:
@@ -135,6 +144,49 @@ def read_study(folder: Path) -> list[Step]:
     Raises:
         ParameterError: when a file is missing or says something wrong.
     """
+    name, settings = _read(folder)
+    made, known = _made_with(folder, name, settings), _finished(folder)
+
+    def state(step: Step) -> str:
+        if not step.product.exists():
+            return ""
+        if step.name in known:
+            return "done" if known[step.name] == made[step.name] else "changed"
+        return "done" if step.once else ""
+
+    return [replace(step, state=state(step)) for step in _steps(folder, name, settings)]
+
+
+def made_with(folder: Path) -> dict[str, Any]:
+    """What the steps of a study would be made with now: step → commands and experiment.
+
+    Args:
+        folder: the folder of the study.
+
+    Raises:
+        ParameterError: see `read_study`.
+    """
+    name, settings = _read(folder)
+    return _made_with(folder, name, settings)
+
+
+def finish(folder: Path, step: str, made: Any) -> None:
+    """Write down that a step has ended.
+
+    Args:
+        folder: the folder of the study.
+        step: the name of the step.
+        made: what it was made with: of `made_with` before it began.
+
+    Raises:
+        OutputError: when it cannot be written.
+    """
+    text = readable_json({**_finished(folder), step: made})
+    write_text_file(folder / FINISHED, text + "\n")
+
+
+def _read(folder: Path) -> tuple[str, StudySettings]:
+    """The name of the experiment in a folder, and the settings."""
     path = folder / SETTINGS
     experiments = [file for file in sorted(folder.glob("*.toml")) if file.name != SETTINGS]
     if not path.is_file() or len(experiments) != 1:
@@ -150,7 +202,28 @@ def read_study(folder: Path) -> list[Step]:
         raise ParameterError(f"{path}: {place}: {problem['msg']}.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ParameterError(f"{path} is no TOML file: {error}.") from None
-    return _steps(folder, experiments[0].stem, settings)
+    return experiments[0].stem, settings
+
+
+def _finished(folder: Path) -> dict[str, Any]:
+    path = folder / FINISHED
+    try:
+        known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    except ValueError:
+        known = None
+    if not isinstance(known, dict):
+        raise ParameterError(f"{path} is damaged: delete it, and the steps are run again.")
+    return known
+
+
+def _made_with(folder: Path, name: str, settings: StudySettings) -> dict[str, Any]:
+    digest = hashlib.sha256((folder / f"{name}.toml").read_bytes()).hexdigest()
+    commands: dict[str, list[str]] = {}
+    # Relative to the folder, so that it may be moved; a budget changes no result.
+    for step in _steps(Path(), name, settings.model_copy(update={"budget_usd": 0.0})):
+        before = [command for needed in step.needs for command in commands[needed]]
+        commands[step.name] = [*before, command_of(step.arguments)]
+    return {step: {"commands": made, "experiment": digest} for step, made in commands.items()}
 
 
 def command_of(arguments: tuple[str, ...]) -> str:
@@ -180,13 +253,17 @@ def _steps(folder: Path, name: str, settings: StudySettings) -> list[Step]:
     compared = ("--measure", settings.measure, "--by", settings.by)
     trial = ("--runs", str(settings.pilot_runs), "--seed", str(PILOT_SEED))
     into = ("--out", str(study.parent))
+    needed = () if settings.runs else ("pilot",)
     return [
         Step("pilot", ("reproduce", *common, *trial, *budget, "--out", str(pilot)),
-             pilot / name / "summary.json", asks=True),
+             pilot / name / "summary.json", pilot, asks=True),
         Step("register", ("register", *common, "--claim", str(settings.claim), *enough, *into),
-             study / "registration.json"),
-        Step("run", ("reproduce", *common, *budget, *into), study / "summary.json", asks=True),
+             study / "registration.json", study.parent, needs=needed,
+             once=True),
+        Step("run", ("reproduce", *common, *budget, *into), study / "summary.json",
+             study.parent, asks=True, needs=("register",)),
         Step("compare", ("compare", str(study), *compared, "--figures", "pdf,png"),
-             study / "compare"),
-        Step("bundle", ("bundle", str(study / "recording.sqlite")), study / "bundle"),
+             study / "compare", study / "compare", needs=("run",)),
+        Step("bundle", ("bundle", str(study / "recording.sqlite")), study / "bundle",
+             study / "bundle", needs=("run",), once=True),
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sabm_mesa.studies.path import PILOT_SEED, read_study
+from sabm_mesa.studies.path import FINISHED, PILOT_SEED, finish, made_with, read_study
 from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line
@@ -66,6 +66,63 @@ def test_a_step_that_may_cost_money_needs_an_answer(sabm: Sabm) -> None:
     assert one_line(asked) == "The step pilot may cost what is printed above: agree with --yes."
 
 
+def ended(*names: str) -> None:
+    """Leave behind what these steps leave, as when they have ended."""
+    folder = Path("personas-x-models")
+    for step in read_study(folder):
+        if step.name in names:
+            step.product.parent.mkdir(parents=True, exist_ok=True)
+            step.product.touch()
+            finish(folder, step.name, made_with(folder)[step.name])
+
+
+def states() -> list[str]:
+    return [step.state for step in read_study(Path("personas-x-models"))]
+
+
+def test_a_step_is_done_when_it_has_ended_with_these_settings(sabm: Sabm) -> None:
+    ended("pilot", "register", "run", "compare", "bundle")
+    assert states() == ["done"] * 5
+    change(budget_usd="9.0")  # bounds what is paid, and changes no result
+    assert states() == ["done"] * 5
+    change(measure='"mean"')
+    assert states() == ["done", "done", "done", "changed", "done"]
+    refused = sabm("study", "run", "personas-x-models")
+    assert one_line(refused) == (
+        "The step compare was made with other files than personas-x-models has now: undo the "
+        "change, or delete personas-x-models/study/personas-x-models/compare to repeat the step."
+    )
+    change(pilot_runs="3")  # the number of runs was computed from the pilot
+    assert states() == ["changed"] * 5
+    change(pilot_runs="8", measure='"variance"')
+    assert states() == ["done"] * 5
+    experiment = Path("personas-x-models/personas-x-models.toml")
+    experiment.write_text(experiment.read_text("utf-8") + "# later\n", "utf-8")
+    assert states() == ["changed"] * 5
+    assert sabm("study", "run", "personas-x-models", "--list").out.count("(changed)") == 5
+
+
+def test_the_number_of_runs_may_be_given_after_the_pilot() -> None:
+    ended("pilot")
+    change(runs="30")
+    assert states() == ["done", "", "", "", ""]
+
+
+def test_what_a_killed_step_left_is_not_done() -> None:
+    ended("pilot", "run")
+    Path("personas-x-models/study/personas-x-models/compare").mkdir()
+    assert states() == ["done", "", "done", "", ""]
+    Path("personas-x-models/study/personas-x-models/registration.json").touch()
+    assert states() == ["done", "done", "done", "", ""]  # never written twice
+
+
+def test_a_damaged_list_of_finished_steps_is_one_line(sabm: Sabm) -> None:
+    Path("personas-x-models", FINISHED).write_text("{", "utf-8")
+    assert one_line(sabm("study", "run", "personas-x-models")) == (
+        f"personas-x-models/{FINISHED} is damaged: delete it, and the steps are run again."
+    )
+
+
 @pytest.mark.parametrize(
     ("key", "value", "problem"),
     [
@@ -97,3 +154,8 @@ def test_a_study_runs_to_its_supplement_and_only_what_is_left(sabm: Sabm) -> Non
     assert "As registered" in done.out
     again = sabm("study", "run", "personas-x-models")
     assert again.out.count("(done)") == 5
+    Path("personas-x-models", FINISHED).unlink()
+    without = sabm("study", "run", "personas-x-models")  # the recordings hold what was paid for
+    assert (without.status, without.err) == (0, "")
+    assert without.out.count("(done)") == 2  # the registration and the bundle
+    assert "28 of them from before" in without.out
