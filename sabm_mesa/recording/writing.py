@@ -34,6 +34,7 @@ from sabm_mesa.core.asks import Attempt, InBatch, Key, NotedBatch, Outstanding
 from sabm_mesa.core.jsonable import rows_to_json, to_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunError
+from sabm_mesa.recording.keeping import Kept
 from sabm_mesa.recording.reading import RecordedRun
 from sabm_mesa.recording.store import (
     COPIED,
@@ -869,9 +870,10 @@ class BatchWriter:
                 connection.execute("PRAGMA temp_store = MEMORY")
                 if self._log is not None:
                     connection.execute("PRAGMA synchronous = NORMAL")
-                    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the log
+                kept = Kept(self._path, connection)
                 disk = stack.enter_context(closing(_Disk(self._log, self._lost)))
-                while self._next(connection, disk):
+                while self._next(connection, disk, kept):
                     pass
         except Exception as error:  # noqa: BLE001 - every waiter gets the error
             self._fail(RecordingError(f"Cannot write the recording {self._path}: {error}."), [])
@@ -888,7 +890,7 @@ class BatchWriter:
     def _lost(self, error: Exception, promises: list[Future[None]]) -> None:
         self._fail(RecordingError(f"Cannot write the recording {self._path}: {error}."), promises)
 
-    def _next(self, connection: sqlite3.Connection, disk: _Disk) -> bool:
+    def _next(self, connection: sqlite3.Connection, disk: _Disk, kept: Kept) -> bool:
         with self._wake:
             while (left_s := self._due - time.monotonic()) > 0 and not (
                 self._wanted or self._closing or len(self._rows) >= COMMIT_AT
@@ -903,7 +905,7 @@ class BatchWriter:
             if True in promises:
                 self._due = math.inf
             closing = self._closing
-        failure = self._write(connection, rows)
+        failure = self._write(connection, rows) or kept.problem(connection)
         if failure is not None:
             self._fail(failure, list(promises.values()))
             return False

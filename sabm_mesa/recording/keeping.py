@@ -1,0 +1,74 @@
+"""Recordings that are moved or deleted while they are written."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, suppress
+from itertools import count
+from pathlib import Path
+
+from sabm_mesa.errors import RecordingError
+
+_FILES = "", "-wal"
+
+
+class Kept:
+    """The files of a recording as they were when its writing began.
+
+    A file that is open can be moved or deleted on most systems, and what is written then goes to
+    where nobody will look for it: a run would go on and pay for answers that are lost.
+
+    Args:
+        path: the recording, as it was given; it is open.
+        connection: the connection that writes it; the path in it is absolute.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        ((_, _, file),) = connection.execute("PRAGMA database_list").fetchall()
+        self._file = Path(file)
+        self._first = self._seen()
+
+    def problem(self, connection: sqlite3.Connection) -> RecordingError | None:
+        """The error when a file is no longer where it was; a copy is then written beside it.
+
+        Args:
+            connection: the connection that writes it.
+        """
+        if self._seen() == self._first:
+            return None
+        with suppress(sqlite3.Error):  # completes the file, wherever it is now
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        begins = f"The recording {self._path} was moved, deleted or replaced while it was written"
+        try:
+            copy = _copied(connection, self._file)
+        except (OSError, sqlite3.Error) as error:
+            return RecordingError(f"{begins}, and no copy can be written ({error}).")
+        return RecordingError(
+            f"{begins}. All that was recorded is in {self._path.with_name(copy.name)}: "
+            "continue with that file."
+        )
+
+    def _seen(self) -> list[tuple[int, int] | None]:
+        return [_identity(Path(f"{self._file}{end}")) for end in _FILES]
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _copied(connection: sqlite3.Connection, file: Path) -> Path:
+    """Write what a connection still reads into a new file beside the old place."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    for number in count(1):
+        copy = file.with_name(f"{file.stem}-rescued-{number}{file.suffix}")
+        with suppress(FileExistsError):
+            copy.touch(0o600, exist_ok=False)
+            break
+    with closing(sqlite3.connect(copy)) as target:
+        connection.backup(target)
+    return copy
