@@ -45,6 +45,8 @@ def deliver(
 ) -> None:
     """Write tables, plots and summary into a folder, and say so.
 
+    A picture or plot that cannot be drawn is named on standard error, when all else is written.
+
     Args:
         runs: the runs.
         out: the folder.
@@ -59,8 +61,10 @@ def deliver(
     """
     export.make_folder(out)
     summary = {**runs.summary(), **(more or {})}
+    faults: list[str] = []
+    pictures = runs.pictures(faults)
     files = export.write_outputs(
-        out, runs.model_frame(), runs.agent_frame(), summary, runs.pictures(), movies
+        out, runs.model_frame(), runs.agent_frame(), summary, pictures, movies
     )
     files = [recording, *files] if recording else files
     if recording:
@@ -78,6 +82,8 @@ def deliver(
                 ]
             )
         )
+    for line in faults:
+        say(line, err=True)
 
 
 def report(runs: Runs, files: Sequence[Path]) -> str:

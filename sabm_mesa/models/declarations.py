@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sabm_mesa.analysis.announcements import Find
@@ -230,6 +231,32 @@ def load_page(name: str) -> ScenarioPage:
         UsageError: when the module cannot be imported, or has no page.
     """
     return _load("page", name, "PAGE", ScenarioPage)
+
+
+def load_plots(name: str, beside: str) -> ModuleType:
+    """Return the module with the plots of a scenario.
+
+    It is found by its full name, or by its last name beside the file of the scenario.
+
+    Args:
+        name: the module that it names as its `plots`.
+        beside: the module of the scenario.
+
+    Raises:
+        UsageError: when the module cannot be imported.
+    """
+    package = beside.rpartition(".")[0]
+    try:
+        try:
+            return import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name or not package:
+                raise
+            return import_module(f"{package}.{name}")
+    except Exception as error:
+        raise UsageError(
+            f"The plots {name} of {beside} cannot be imported: {format_user_error(error)}"
+        ) from error
 
 
 def load_class_game(name: str) -> ClassGame:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -21,9 +20,10 @@ import pandas as pd
 from sabm_mesa.core import engine
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import ParameterError, format_user_error
 from sabm_mesa.minds.specs import describe_deciders, describe_minds
 from sabm_mesa.models.base import close_models
+from sabm_mesa.models.declarations import load_plots
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.statistics import (
@@ -133,12 +133,16 @@ class Runs:
         phases = [phase.name for phase in self.models[0].phases]
         return sum(repeated_prefixes(path, self.numbers, phases).values(), Repeated()).share
 
-    def figures(self) -> Mapping[str, Any]:
+    def figures(self, faults: list[str] | None = None) -> Mapping[str, Any]:
         """The figures of the runs, of matplotlib, by name.
 
         The scenario's plots of all runs, or one for each column; and its pictures of each run at
         its end, of the first `MOST_PICTURED` runs, with the number of the run where there are
         several. Where the `plot_options` of the runs differ, the plots are of each run, too.
+
+        Args:
+            faults: takes a line for each picture and for the plots that cannot be drawn; None:
+                what they raise is raised.
         """
         of_each = [
             (number, replace(self, models=[model], seeds=[seed]))
@@ -148,36 +152,60 @@ class Runs:
             return {
                 f"{name}_{number}": figure
                 for number, run in of_each
-                for name, figure in run.figures().items()
+                for name, figure in run.figures(faults).items()
             }
         first, alone, subtitle = self.models[0], len(self.models) == 1, self._subtitle()
-        pictures = {
-            (each.name if alone else f"{each.name}_{number}"): each.draw(
-                run.models[0], subtitle if alone else f"run {number} · {subtitle}"
-            )
-            for number, run in of_each
-            for each in first.pictures
-        }
-        plots: Mapping[str, Any]
+        drawn: dict[str, Any] = {}
+        for number, run in of_each:
+            words = subtitle if alone else f"run {number} · {subtitle}"
+            for each in first.pictures:
+                name = each.name if alone else f"{each.name}_{number}"
+                with self._collecting(f"the picture {name}", faults):
+                    drawn[name] = each.draw(run.models[0], words)
+        with self._collecting("the plots", faults):
+            drawn.update(self._plots(subtitle))
+        return drawn
+
+    def _plots(self, subtitle: str) -> Mapping[str, Any]:
+        first = self.models[0]
         if first.plots:
-            plots = self._draw("figures")
-        else:
-            from sabm_mesa.analysis.plot_style import line_charts  # slow, as all of matplotlib
+            plots: Mapping[str, Any] = self._draw("figures")
+            return plots
+        from sabm_mesa.analysis.plot_style import line_charts  # slow, as all of matplotlib
 
-            plots = line_charts(self.model_frame(), list(first.columns()), subtitle)
-        return {**pictures, **plots}
+        return line_charts(self.model_frame(), list(first.columns()), subtitle)
 
-    def pictures(self) -> dict[str, bytes]:
-        """The figures of the runs: file name → content, in the formats of `plot_style.look`."""
-        if not (figures := self.figures()):
+    @contextmanager
+    def _collecting(self, what: str, faults: list[str] | None) -> Iterator[None]:
+        """Turn what a drawing raises into a line, where lines are collected."""
+        try:
+            yield
+        except Exception as error:
+            if faults is None:
+                raise
+            name = self.models[0].scenario_name
+            faults.append(f"{name}: {what} cannot be drawn: {format_user_error(error)}")
+
+    def pictures(self, faults: list[str] | None = None) -> dict[str, bytes]:
+        """The figures of the runs: file name → content, in the formats of `plot_style.look`.
+
+        Args:
+            faults: as of `figures`.
+        """
+        figures: Mapping[str, Any] = {}
+        with self._collecting("the figures", faults):
+            figures = self.figures(faults)
+        if not figures:
             return {}
         from sabm_mesa.analysis.plot_style import look, to_bytes  # slow, as all of matplotlib
 
-        return {
-            f"{name}.{ending}": to_bytes(figure, ending)
-            for name, figure in figures.items()
-            for ending in look.get().formats
-        }
+        files: dict[str, bytes] = {}
+        for name, figure in figures.items():
+            with self._collecting(f"the figure {name}", faults):
+                files |= {
+                    f"{name}.{ending}": to_bytes(figure, ending) for ending in look.get().formats
+                }
+        return files
 
     def animation(self) -> Any:
         """The first run as an animation of matplotlib.
@@ -190,7 +218,7 @@ class Runs:
 
     def _draw(self, kind: str) -> Any:
         first = self.models[0]
-        draw = getattr(import_module(first.plots), kind)
+        draw = getattr(load_plots(first.plots, type(first).__module__), kind)
         data = self.model_frame(), self.agent_frame()
         return draw(*data, self._subtitle(), **first.plot_options())
 
@@ -393,5 +421,7 @@ def check_animation(scenario: type[SmartModel]) -> None:
     Raises:
         ParameterError: when it cannot.
     """
-    if not scenario.plots or not hasattr(import_module(scenario.plots), "animation"):
+    if not scenario.plots or not hasattr(
+        load_plots(scenario.plots, scenario.__module__), "animation"
+    ):
         raise ParameterError(f"The scenario {scenario.scenario_name} has no animation.")

@@ -323,3 +323,60 @@ def test_a_scenario_that_does_not_conform_ends_with_status_1(sabm: Sabm, folder:
     found = json.loads(sabm("check", "own_ring.py", "--json").out)
     assert found["scenario"] == "ring"
     assert "latency" in found["problems"][0]["points"]
+
+
+BROKEN = CODE.replace(
+    "class Ring(",
+    """class Broken:
+    name = "map"
+
+    def draw(self, model, subtitle):
+        return {}["nothing"]
+
+
+class Ring(""",
+).replace(
+    '    title = "Opinions',
+    '    plots = "ring_plots"\n    pictures = (Broken(),)\n    title = "Opinions',
+)
+PLOTS = "def figures(model_data, agent_data, subtitle):\n    return 1 / 0\n"
+
+
+@pytest.mark.parametrize(
+    ("plots", "said"),
+    [(PLOTS, "ZeroDivisionError: division by zero (ring_plots.py, line 2)"), ("", "ring_plots")],
+)
+def test_pictures_that_raise_do_not_end_a_run(
+    folder: Path, sabm: Sabm, plots: str, said: str
+) -> None:
+    path = written(folder, BROKEN)
+    line = next(i for i, text in enumerate(BROKEN.splitlines(), 1) if "nothing" in text)
+    if plots:
+        (folder / "ring_plots.py").write_text(plots, "utf-8")
+    result = sabm("run", str(path), "--out", "out")
+    assert result.status == 0
+    assert {each.name for each in (folder / "out").iterdir()} == {
+        "recording.sqlite", "model.csv", "agents.csv", "summary.json",
+    }  # fmt: skip
+    told = [each for each in result.err.splitlines() if "cannot be drawn" in each]
+    assert told[0] == (
+        f"ring: the picture map cannot be drawn: KeyError: 'nothing' (own_ring.py, line {line})"
+    )
+    assert told[1].startswith("ring: the plots cannot be drawn: ")
+    assert said in told[1]
+    assert len(told) == 2
+
+
+def test_plots_beside_a_file_in_a_package_are_found(folder: Path, sabm: Sabm) -> None:
+    package = folder / "rings"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    plots = (
+        "from matplotlib.figure import Figure\n\n\n"
+        "def figures(model_data, agent_data, subtitle):\n    return {'mine': Figure()}\n"
+    )
+    (package / "ring_plots.py").write_text(plots, "utf-8")
+    path = written(package, CODE.replace("    title =", '    plots = "ring_plots"\n    title ='))
+    result = sabm("run", str(path), "--out", "out")
+    assert result.status == 0, result.err
+    assert (folder / "out" / "mine.png").is_file()

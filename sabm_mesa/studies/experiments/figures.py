@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.errors import one_line
+from sabm_mesa.models.declarations import load_plots
 from sabm_mesa.studies import plots
 from sabm_mesa.studies.experiments.design import Measure, Plot
 from sabm_mesa.studies.experiments.results import Results
@@ -187,7 +187,7 @@ def _of_scenario(results: Results) -> Iterator[ReportFigure]:
         cell = next(each for each in plan.cells if each.condition == condition.name)
         given = {**cell.parameters, **cell.changes, "minds": "classical"}
         model_class = plan.model_of(condition.name)
-        draw = import_module(model_class.plots).figures
+        draw = load_plots(model_class.plots, model_class.__module__).figures
         model: SmartModel = model_class(**given, rng=cell.seed, recording=False)
         model_data, agent_data = (
             data[data["condition"] == condition.name].drop(columns=["condition", "seed"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from sabm_mesa.analysis import plot_style as style
@@ -12,7 +11,7 @@ from sabm_mesa.analysis.charts import Chart, Series, column_charts, counted, lin
 from sabm_mesa.analysis.pictures import Scene
 from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_deciders
-from sabm_mesa.models.declarations import load_page
+from sabm_mesa.models.declarations import load_page, load_plots
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.labels import name_of
 from sabm_mesa.visualization.records import comparing
@@ -66,12 +65,11 @@ def figures_of(run: RunData) -> Mapping[str, Figure]:
     model = model_of(run)
     if model is None or not model.plots or run.model_data.empty:
         return {}
-    draw = import_module(model.plots).figures
     try:
-        found: Mapping[str, Figure] = draw(
+        found: Mapping[str, Figure] = load_plots(model.plots, type(model).__module__).figures(
             run.model_data, run.agent_data, subtitle_of(run), **model.plot_options()
         )
-    except (ValueError, LookupError):  # data that another version of the scenario wrote
+    except (ValueError, LookupError):  # no such module, or data that another version wrote
         return {}
     return found
 
