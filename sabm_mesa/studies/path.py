@@ -25,7 +25,7 @@ from sabm_mesa.recording.export import readable_json, write_folder, write_text_f
 
 SETTINGS = "study.toml"
 FINISHED = "finished.json"
-"""What the steps that have ended were made with."""
+"""The file of what the finished steps were made with."""
 PILOT_SEED = 1_000_001
 """The first seed of the pilot: its runs are none of the study's."""
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -158,7 +158,7 @@ def read_study(folder: Path) -> list[Step]:
 
 
 def made_with(folder: Path) -> dict[str, Any]:
-    """What the steps of a study would be made with now: step → commands and experiment.
+    """Return what the steps would be made with now: step → commands and experiment.
 
     Args:
         folder: the folder of the study.
