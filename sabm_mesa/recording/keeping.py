@@ -1,15 +1,40 @@
-"""Recordings that are moved or deleted while they are written."""
+"""Folders whose locks fail, and recordings that are moved or deleted while they are written."""
 
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 
-from sabm_mesa.errors import RecordingError
+from sabm_mesa.errors import OutputError, RecordingError
 
 _FILES = "", "-wal"
+
+
+def check_locks(folder: Path) -> None:
+    """Check that files in a folder can be locked; SQLite would wait a minute and not say why.
+
+    Args:
+        folder: the folder.
+
+    Raises:
+        OutputError: when they cannot, as on some network drives.
+        OSError: when no file can be made there.
+    """
+    try:
+        import fcntl  # which Windows has not
+    except ImportError:
+        return
+    with tempfile.TemporaryFile(dir=folder) as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise OutputError(
+                f"Cannot lock files in {folder} ({error.strerror or error}), which a recording "
+                "needs: choose a folder on a disk of this computer."
+            ) from None
 
 
 class Kept:

@@ -34,7 +34,7 @@ from sabm_mesa.core.asks import Attempt, InBatch, Key, NotedBatch, Outstanding
 from sabm_mesa.core.jsonable import rows_to_json, to_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunError
-from sabm_mesa.recording.keeping import Kept
+from sabm_mesa.recording.keeping import Kept, check_locks
 from sabm_mesa.recording.reading import RecordedRun
 from sabm_mesa.recording.store import (
     COPIED,
@@ -111,6 +111,7 @@ class Recording:
         try:
             new = not self._file.exists()
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            check_locks(self._file.parent)
             _make_writable(self.path)
         except OSError as error:
             raise OutputError(
