@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, RecordingPath
+from sabm_mesa.cli.options import AsJson, RecordingPath, ScenarioFile
+from sabm_mesa.models import registry
 
 
 @app.command()
@@ -22,12 +23,14 @@ def bundle(
         list[int] | None,
         typer.Option("--run", help="Write this run only. Repeatable."),
     ] = None,
+    scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a recording as static pages that open without a server, for a paper's supplement."""
     from sabm_mesa.recording.export import readable_json
     from sabm_mesa.visualization.records.bundle import write_bundle
 
+    registry.load_given(scenario)
     folder = path.parent / "bundle" if out is None else out
     write_bundle(path, folder, run or None)
     first = folder / "index.html"

@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, RecordingPath
+from sabm_mesa.cli.options import AsJson, RecordingPath, ScenarioFile
+from sabm_mesa.models import registry
 
 
 class Kind(StrEnum):
@@ -38,12 +39,14 @@ def export(
             help="Do not escape texts that a spreadsheet would read as formulas.",
         ),
     ] = False,
+    scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a recording as tables: runs, asks, decisions, data of model and agents, messages."""
     from sabm_mesa.recording import export
     from sabm_mesa.recording.frames import Recorded
 
+    registry.load_given(scenario)
     export.check_format(to)
     folder = path.parent / "export" if out is None else out
     with Recorded(path).tables(messages) as tables:

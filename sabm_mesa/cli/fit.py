@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,8 +76,7 @@ def fit(
     )
     from sabm_mesa.studies.plots import draw_fingerprint
 
-    if scenario is not None:
-        registry.load(scenario)
+    registry.load_given(scenario)
     options = FitOptions(
         models=model or (), mind=mind, rounds=rounds, agents=agents, bootstrap=bootstrap,
         confusion=confusion, absolute=absolute, seed=seed,
@@ -100,7 +100,9 @@ def fit(
         return
     say("\n".join(_in_words(study, found)))
     say(f"Written to {folder}: {', '.join(file.name for file in files)}")
-    say(f"Play it: sabm run {study.scenario} --minds fitted:{folder / 'fingerprint.json'}")
+    minds = f"fitted:{folder / 'fingerprint.json'}"
+    command = ["sabm", "run", scenario or study.scenario, "--minds", minds]
+    say(f"Play it: {shlex.join(command)}")
 
 
 def _in_words(study: FitStudy, found: dict[str, Any]) -> list[str]:

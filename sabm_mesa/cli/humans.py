@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, RecordingPath
+from sabm_mesa.cli.options import AsJson, RecordingPath, ScenarioFile
+from sabm_mesa.models import registry
 
 
 @app.command()
@@ -38,6 +39,7 @@ def humans(
         Path | None,
         typer.Option(help="Folder for the files (default: humans, beside the recording)."),
     ] = None,
+    scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare the decisions of a recording with people's: inference, effect, distribution."""
@@ -47,6 +49,7 @@ def humans(
     from sabm_mesa.studies import humans as study
     from sabm_mesa.studies.people import load_people
 
+    registry.load_given(scenario)
     people = load_people(against, codebook)
     with reporting_lost([path]):
         comparison = study.compare(people, study.read_runs(path, people, run), seed=seed)

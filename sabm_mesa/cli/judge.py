@@ -16,11 +16,13 @@ from sabm_mesa.cli.options import (
     LLMOptions,
     Prompts,
     RecordingPath,
+    ScenarioFile,
     isolation_of,
     parameters_from,
     with_options,
 )
 from sabm_mesa.errors import ParameterError, RunError, UnknownName
+from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +66,7 @@ def judge(
     llm: LLMOptions,
     isolation: FileMindOptions,
     prompts: Prompts = None,
+    scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Code the messages and the private reasoning of a recording: by rules, and by a model."""
@@ -75,6 +78,7 @@ def judge(
     from sabm_mesa.studies.judging import message_measures, reasoning_of
     from sabm_mesa.studies.plots import codes_by_round
 
+    registry.load_given(scenario)
     parameters = parameters_from(set_ or [], {"minds": minds, "prompts": prompts})
     if unknown := set(parameters) - {"minds", "prompts", *JUDGE_SETTINGS}:
         raise UnknownName("parameter of a judge", min(unknown), JUDGE_SETTINGS)

@@ -181,6 +181,19 @@ def load(name: str) -> type[SmartModel]:
     return model
 
 
+def load_given(name: str | None) -> None:
+    """Load the scenario whose file was given beside a recording, so that it is known by its name.
+
+    Args:
+        name: as of `load`; None: there is none.
+
+    Raises:
+        UsageError: when it cannot be used.
+    """
+    if name is not None:
+        load(name)
+
+
 def _models_in(module: ModuleType, base: type) -> dict[str, type[Any]]:
     """Name → class derived from a base that a module defines."""
     return {

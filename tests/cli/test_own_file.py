@@ -380,3 +380,21 @@ def test_plots_beside_a_file_in_a_package_are_found(folder: Path, sabm: Sabm) ->
     result = sabm("run", str(path), "--out", "out")
     assert result.status == 0, result.err
     assert (folder / "out" / "mine.png").is_file()
+
+
+def test_recordings_of_a_file_are_exported_and_bundled_and_judged(folder: Path, sabm: Sabm) -> None:
+    path = written(folder)
+    assert sabm("run", str(path), "--out", "out").status == 0
+    record = "out/recording.sqlite"
+    registry._loaded.clear()  # noqa: SLF001 - as in a new process
+    for command in ("export", "bundle"):
+        done = sabm(command, record, "--scenario", "own_ring.py")
+        assert done.status == 0, done.err
+        assert registry._loaded.pop("ring")[1] == "own_ring.py"  # noqa: SLF001
+    judged = sabm("judge", record, "--scenario", "own_ring.py")
+    assert "Nothing was said" in judged.err
+    assert "ring" in registry._loaded  # noqa: SLF001
+    for command in ("humans", "judge", "export", "bundle"):
+        against = ["--against", "nagel-1995"] if command == "humans" else []
+        wrong = sabm(command, record, *against, "--scenario", "none.py")
+        assert "There is no file none.py" in wrong.err
