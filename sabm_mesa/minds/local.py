@@ -7,11 +7,12 @@ question do not all give the same answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from sabm_mesa.core.answers import Format
+from sabm_mesa.core.answers import TOKENS_AROUND, Format
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import ParameterError, RecordingError
@@ -36,7 +37,20 @@ class LocalMind(LLMMind):
     def _request(self, ask: Ask) -> Request:
         place = ask.rng.bit_generator.seed_seq
         seed = int(place.generate_state(1)[0]) % _SEEDS
-        return replace(super()._request(ask), seed=seed)
+        request = super()._request(ask)
+        return replace(request, seed=seed, max_tokens=self._limit(ask, request.schema))
+
+    def _limit(self, ask: Ask, schema: Mapping[str, Any] | None) -> int | None:
+        """Tokens at most: in JSON, one for each character that the grammar of a text allows.
+
+        Small models write texts of digits and signs, and what is cut off is no JSON.
+        """
+        most, of_run = ask.most_tokens, self.settings.max_tokens
+        if most is not None and schema is not None:
+            texts = schema["properties"].values()
+            longest = sum(text.get("maxLength", 0) for text in texts) + TOKENS_AROUND
+            most = max(most, longest)
+        return min((limit for limit in (most, of_run) if limit is not None), default=None)
 
 
 def model_name(spec: str) -> str:

@@ -17,13 +17,17 @@ from typing import Any, ClassVar
 
 import pytest
 
-from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa import EmergencyEvacuation, KeynesianBeautyContest
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.errors import MindSpecError, OutputError, ParameterError, UnknownName
-from sabm_mesa.llm import weights
+from sabm_mesa.llm import ScriptedClient, weights
+from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.gguf import GGUFHeader, read_header
 from sabm_mesa.llm.local import LocalOptions
 from sabm_mesa.llm.prices import IN_A_FILE, PriceTable
+from sabm_mesa.minds.llm import LLMSettings
+from sabm_mesa.minds.local import LocalMind
 from sabm_mesa.minds.specs import is_local, language_model
 from tests.cli.support import Sabm, one_line
 from tests.llm.support import ask
@@ -247,6 +251,35 @@ def test_seeds_are_of_the_request_and_older_digests_stay() -> None:
 
 
 # Weights
+
+
+class Noting(LocalMind):
+    """Notes the requests that it would send, and answers with examples."""
+
+    def __init__(self, max_tokens: int) -> None:
+        super().__init__("gguf:m", ScriptedClient(()), LLMSettings(max_tokens=max_tokens), "local")
+        self.answer_format = "json"
+        self.sent: list[Request] = []
+
+    async def answer(self, ask: Ask) -> Any:
+        """Answer with an example."""
+        self.sent.append(self._request(ask))
+        return ask.spec.example(ask.rng)
+
+
+def test_an_answer_may_have_a_token_for_each_character_that_its_schema_allows() -> None:
+    mind = Noting(1024)
+    EmergencyEvacuation(minds=mind, n_people=2, n_rounds=1, rng=1).run_model()
+    texts = {
+        request.schema["properties"]["answer"]["maxLength"]: request.max_tokens
+        for request in mind.sent
+        if request.schema and "maxLength" in request.schema["properties"]["answer"]
+    }
+    assert texts == {320: 360, 400: 440, 480: 520}
+
+    mind = Noting(64)
+    EmergencyEvacuation(minds=mind, n_people=2, n_rounds=1, rng=1).run_model()
+    assert {request.max_tokens for request in mind.sent} == {64}
 
 
 def in_the_box(monkeypatch: pytest.MonkeyPatch, content: bytes) -> weights.Weights:
