@@ -1,4 +1,4 @@
-"""What a mind recollects in its own words: `Summary`, a memory that it summarises, and `History`.
+"""Recollections of a mind in its own words: `Summary`, a memory that it summarises, and `History`.
 
 ::
 

@@ -195,7 +195,7 @@ class ScenarioView:
 
     @property
     def start(self) -> dict[str, Any]:
-        """What the controls of the page hold when it is opened, where that is no default."""
+        """Values of the controls when the page is opened, where they are no defaults."""
         return dict(self._page.start)
 
     @property

@@ -1,4 +1,4 @@
-"""What people of a class game read of a round that is over, before any table."""
+"""The sentences that people of a class game read of a round that is over, before any table."""
 
 import pytest
 

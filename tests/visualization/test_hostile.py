@@ -16,7 +16,7 @@ from tests.recording.hostile import OF_BYTES, WAYS, make_good, spoil
 
 HUGE = "answers are 300 MB"
 FAST = {"runs is an endless view": 1, "costs are texts": 1, "the provenance leads nowhere": 1}
-"""What the page itself refuses, and what a tab does."""
+"""Recordings that the page itself refuses, and those that a tab does."""
 ENOUGH_S = 60
 REFUSED = "is not a usable recording"
 
@@ -65,7 +65,7 @@ def test_a_good_recording_is_drawn_without_a_line_of_an_error(good: Path) -> Non
 
 
 def tabs(path: Path) -> list[Any]:
-    """What draws the tabs of the first run; none where the page refuses the recording."""
+    """The functions that draw the tabs of the first run; none where the page refuses the recording."""
     try:
         return [*tabs_of(run_data(path, 0), runs_of(path), {}, [], lambda _url: None).values()]
     except RecordingError:

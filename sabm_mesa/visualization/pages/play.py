@@ -370,7 +370,7 @@ def _label(label: str, *, over: bool) -> str:
 
 
 def _told(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | None:
-    """What a person reads of the last round before any table."""
+    """The sentences on the last round, which a person reads before any table."""
     told, data = load_class_game(game.model.class_game).told, game.model_data()
     decided = game.model.decided_rounds(data)
     if told is None or decided.empty:

@@ -191,7 +191,7 @@ def tabs_of(
     recordings: Sequence[Listed],
     go: Callable[[str], None],
 ) -> dict[str, Callable[[], object]]:
-    """What is shown of a run: name → what draws it.
+    """The tabs of a run: name → what draws it.
 
     Args:
         run: the run.

@@ -52,7 +52,7 @@ def use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, 
 
 @solara.component
 def Guarded(draw: Callable[[], object]) -> None:
-    """What a function draws, or the line of the error that came of it, such as a damaged value.
+    """The drawing of a function, or the line of the error that came of it, such as a damaged value.
 
     Args:
         draw: the function.
