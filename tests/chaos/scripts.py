@@ -1,4 +1,4 @@
-"""Programs that spend money without a command: Mesa's `batch_run`, and the game of a class with a model."""
+"""Programs that spend money without a command: `batch_run`, and a class game with a model."""
 
 from __future__ import annotations
 

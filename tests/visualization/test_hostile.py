@@ -65,7 +65,7 @@ def test_a_good_recording_is_drawn_without_a_line_of_an_error(good: Path) -> Non
 
 
 def tabs(path: Path) -> list[Any]:
-    """The functions that draw the tabs of the first run; none where the page refuses the recording."""
+    """The functions that draw the tabs of the first run; none for a refused recording."""
     try:
         return [*tabs_of(run_data(path, 0), runs_of(path), {}, [], lambda _url: None).values()]
     except RecordingError:
