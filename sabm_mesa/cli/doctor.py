@@ -11,7 +11,6 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import AsJson, BaseURL, EndpointsFile, SettingOptions, with_options
-from sabm_mesa.cli.progress import dollars
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models import registry
 
@@ -234,6 +233,8 @@ def in_words(trial: Trial) -> str:
     Args:
         trial: the outcome.
     """
+    from sabm_mesa.cli.progress import dollars
+
     rows = [("question", "form", "valid", "tokens each", "seconds each")]
     for row in trial.tried:
         n = max(row.answers, 1)
