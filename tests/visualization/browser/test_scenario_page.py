@@ -25,7 +25,11 @@ HOSTILE = "<img src=x onerror=window.hacked=1>"
 SEED = 7
 FOR_EVER_S = 10**6
 SHORT = 3
-AS_LONG = {"kbc": {}, "bertrand": {"n_rounds": 40}, "evacuation": {}, "games": {}}
+OF_THE_PAGE = "classical:win_continue_lose_reverse"
+"""The minds with which the page of Bertrand competition begins."""
+AS_LONG = {
+    "kbc": {}, "bertrand": {"n_rounds": 40, "minds": OF_THE_PAGE}, "evacuation": {}, "games": {},
+}  # fmt: skip
 PLAYED = {
     name: AS_LONG.get(
         name, {"n_rounds": min(SHORT, parameters_of(scenario(name))["n_rounds"].default or SHORT)}
