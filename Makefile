@@ -23,7 +23,8 @@ FAST := $(TOGETHER) -m "not slow"
 # What touches Mesa: models and agents, the engine, data, recordings and replay, batches.
 OF_MESA := -m "not slow and not check_once" tests/models tests/testing tests/agents \
 	tests/core/test_engine.py tests/core/test_scheduler.py tests/core/test_streams.py \
-	tests/recording/test_frames.py tests/runs/test_replay.py tests/runs/test_resume.py
+	tests/recording/test_frames.py tests/runs/test_replay.py tests/runs/test_resume.py \
+	tests/runs/test_door.py tests/runs/test_events.py
 PIP_INSTALL := pip --disable-pip-version-check install --quiet --no-compile
 
 # pip leaves compiling to the first import, and what is compiled has to be kept then: without it
@@ -33,7 +34,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test check lint types coverage slow other-pythons package format \
-	corpus docs docs-links screenshots bench calibration real-data chaos locked prices sbom clean
+	corpus docs docs-links screenshots paper bench class-load calibration real-data chaos mutants locked \
+	prices sbom clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -60,7 +62,8 @@ test: lint ## style, types and the fast tier of the tests, on one Python (5 minu
 	$(BIN)/pytest $(FAST); tests=$$?; \
 	wait $$types && exit $$tests
 
-check: lint types coverage slow other-pythons docs package ## every gate, on every Python that is there
+check: SECONDS = 60
+check: lint types coverage slow class-load other-pythons docs package ## every gate, on every Python that is there
 
 lint: .venv/dev ## ruff: rules and format
 	$(BIN)/ruff check
@@ -118,9 +121,15 @@ docs-links: .venv/docs ## the links of the documentation into the world (needs t
 screenshots: .venv/check ## pictures of the viewer, into docs/images (needs chromium)
 	$(BIN)/python -m tests.visualization.browser.screenshots
 
+paper: .venv/ready ## the draft of the paper, into paper/paper.html
+	$(BIN)/python -m tools.paper
+
 bench: .venv/check ## the benchmarks, beside mesa-llm where it can be installed (20 minutes)
 	-@$(MAKE) --no-print-directory .venv-mesa-llm/ready
 	$(BIN)/python -m benchmarks
+
+class-load: .venv/check ## a class of 40 in the price game while connections drop: no answer is lost (SECONDS=600)
+	$(BIN)/python -m benchmarks.class_load $(if $(SECONDS),--seconds $(SECONDS))
 
 calibration: .venv/dev ## how often verdicts are wrong, into docs/calibration.md and docs/how-to/probe.md (30 minutes; DRAWS=N)
 	$(BIN)/python -m benchmarks.calibration $(if $(DRAWS),--draws $(DRAWS))
@@ -131,6 +140,9 @@ real-data: .venv/dev ## published decisions of models analysed anew, into docs/r
 
 chaos: .venv/dev ## 10,000 process deaths, 200 SIGKILLs and 90 stops, each resumed (25 minutes)
 	$(BIN)/python -m tests.chaos
+
+mutants: .venv/cosmic-ray ## 60 random changes of the package, and which the fast tests notice (an hour; SEED=N)
+	$(BIN)/python -m tools.mutants $(if $(SEED),--seed $(SEED))
 
 # For all systems and all Pythons of pyproject.toml, with the hashes of all files and without addresses.
 locked: .venv-locked/ready ## requirements-locked.txt: the newest packages that fit, with their hashes
@@ -144,7 +156,7 @@ prices: .venv-prices/ready ## sabm_mesa/llm/prices.json: what models cost today 
 
 clean: ## remove the environments and what the tools left behind; results in out/ stay
 	rm -rf .venv .venv-* build dist htmlcov .coverage \
-		docs/_build docs/api docs/jupyter_execute docs/reference \
+		docs/_build docs/api docs/jupyter_execute docs/reference paper/paper.html \
 		.hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # An environment is ready when its install finished after the last change to pyproject.toml. The demo
@@ -157,8 +169,15 @@ clean: ## remove the environments and what the tools left behind; results in out
 	@touch $@
 
 # The weights of the model in the box, 98 MB, into the user's cache; what is there is only checked.
+# This is done each time, since the cache may be cleared.
+.PHONY: .venv/weights
 .venv/weights: .venv/local
+	@rm -f $@
 	$(BIN)/sabm models get smollm2
+	@touch $@
+
+.venv/cosmic-ray: .venv/check
+	$(BIN)/$(PIP_INSTALL) 'cosmic-ray>=8.7'
 	@touch $@
 
 .venv-locked/ready:

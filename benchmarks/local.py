@@ -1,99 +1,174 @@
 """The model in the box in scenarios, over the same messages sent to the bare runtime.
 
-Both run in turns on one server, so the ratio does not depend on the speed of the machine. The bare
-runtime is sent the recorded chats, with their schemas, seeds and as many tokens as the answers had,
-as many at once as the server has slots; what all chats of a question share is in its cache before.
+Run and bare runtime take turns, each with a server of its own that is started before the clock,
+with as many threads and slots, so that the ratio does not depend on the speed of the machine. The
+bare runtime is sent the recorded chats by plain HTTP, with their schemas, seeds and as many tokens
+as the answers had, as many at once as there are slots. It has read before what they share: the
+first chat of each kind, in every slot.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
+import secrets
+import statistics
+import subprocess
+import sys
 import time
-import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from benchmarks.results import Result
 from sabm_mesa import Recorded
 from sabm_mesa.core.scheduler import SIMULTANEOUS
-from sabm_mesa.llm import close_all
-from sabm_mesa.llm.local import LocalOptions, LocalServer, free_cores
+from sabm_mesa.llm import Connection, close_all
+from sabm_mesa.llm.local import SLOTS, free_cores
 from sabm_mesa.llm.weights import IN_THE_BOX, weights_of
-from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario
 
-RUNS: Mapping[str, Mapping[str, Any]] = {
-    "kbc": {"n_players": 24, "n_rounds": 1},
-    "bertrand": {"n_rounds": 10},
-    "fishery": {"n_rounds": 3},
-}
 TARGET = "<= 1.20"
+TURNS = 2
+"""Turns of run and bare runtime."""
+CONTEXT = 4096
+"""Tokens of each slot, of both."""
+TIMEOUT_S = 1800
+"""Seconds for an answer: the machine may be busy."""
+SERVER = """
+import json, os, sys
+given = json.loads(sys.stdin.readline())
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+import xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path = given["path"]
+params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [given["key"]]
+params.n_parallel, params.n_ctx = given["slots"], given["slots"] * given["context"]
+for threads in (params.cpuparams, params.cpuparams_batch):
+    threads.n_threads = given["threads"]
+params.verbosity, params.fit_params, params.ctx_shift, params.ui = 1, False, False, False
+params.slot_prompt_similarity = 0.0
+server = xllamacpp.Server(params)
+answers.write(json.dumps(server.listening_address) + "\\n")
+answers.flush()
+sys.stdin.read()
+os._exit(0)
+"""
+"""The bare runtime."""
 
 
-def against_bare_runtime(folder: str) -> list[Result]:
-    """The time of a run over that of its messages on the bare runtime, for three scenarios."""
-    results = []
+class Turn(NamedTuple):
+    """Seconds, and tokens of the prompts: all, and those from the cache."""
+
+    seconds: float
+    prompt: int
+    cached: int
+
+
+def kbc(folder: str) -> list[Result]:
+    """The time of a contest of 24 players over that of its messages on the bare runtime."""
+    return _against_bare_runtime(folder, "kbc", {"n_players": 24, "n_rounds": 1})
+
+
+def bertrand(folder: str) -> list[Result]:
+    """The time of ten rounds of price competition over that on the bare runtime."""
+    return _against_bare_runtime(folder, "bertrand", {"n_rounds": 10})
+
+
+def fishery(folder: str) -> list[Result]:
+    """The time of three months of the fishery over that on the bare runtime."""
+    return _against_bare_runtime(folder, "fishery", {"n_rounds": 3})
+
+
+def _against_bare_runtime(folder: str, name: str, given: Mapping[str, Any]) -> list[Result]:
     threads = free_cores()  # the same for both, however busy the machine becomes
-    for name, given in RUNS.items():
-        path = Path(folder, f"{name}.sqlite")
-        model = scenario(name)(**given, minds=f"local?threads={threads}", rng=1, recording=path)
+    runs, floors, asks = [], [], 0
+    for turn in range(TURNS):
+        path = Path(folder, f"{turn}.sqlite")
+        spec = f"local?threads={threads}&slots={SLOTS}&context={CONTEXT}"
+        model = scenario(name)(
+            **given, minds=spec, rng=turn, recording=path,
+            connection=Connection(timeout_s=TIMEOUT_S),
+        )  # fmt: skip
         started = time.perf_counter()
         model.run_model()
         took = time.perf_counter() - started
         close_all()
-        asks = Recorded(path).asks(messages=True)
-        floor = _bare(model, asks.to_dict("records"), LocalOptions(threads))
-        cached, sent = asks["cached_tokens"].sum(), asks["prompt_tokens"].sum()
-        results.append(
-            Result(
-                f"{name} with the model in the box, over the bare runtime",
-                took / floor,
-                TARGET,
-                f"{took:.1f} s and {floor:.1f} s for {len(asks)} answers; {cached:,} of {sent:,} "
-                f"prompt tokens were in the cache; {int(model.total.invalid)} questions without a "
-                "usable answer",
-            )
+        at_once = {phase.name for phase in model.phases if phase.order == SIMULTANEOUS}
+        rows = Recorded(path).asks(messages=True)
+        asks += len(rows)
+        runs.append(Turn(took, int(rows["prompt_tokens"].sum()), int(rows["cached_tokens"].sum())))
+        floors.append(_bare(rows.to_dict("records"), at_once, threads))
+        print(f"{name}: run {runs[-1]}, bare runtime {floors[-1]}", flush=True)
+    ratios = [run.seconds / floor.seconds for run, floor in zip(runs, floors, strict=True)]
+    return [
+        Result(
+            f"{name} with the model in the box / bare runtime",
+            statistics.median(ratios),
+            TARGET,
+            f"median of {TURNS} turns ({', '.join(f'{ratio:.2f}' for ratio in ratios)}); {asks} "
+            f"answers, {threads} thread{'s'[: threads != 1]}; {_total(runs)} and {_total(floors)}",
         )
-    return results
+    ]
 
 
-def _bare(model: SmartModel, asks: list[dict[str, Any]], options: LocalOptions) -> float:
-    """Seconds that the bare runtime takes for recorded requests, in the order of the phases."""
-    at_once = {phase.name for phase in model.phases if phase.order == SIMULTANEOUS}
-    server = LocalServer(weights_of(IN_THE_BOX).path, options)
-    if max(each["prompt_tokens"] + each["completion_tokens"] for each in asks) > server.context:
-        server.enlarge(int(max(e["prompt_tokens"] + e["completion_tokens"] for e in asks)))
+def _total(turns: Sequence[Turn]) -> str:
+    cached, prompt = sum(turn.cached for turn in turns), sum(turn.prompt for turn in turns)
+    seconds = sum(turn.seconds for turn in turns)
+    return f"{seconds:.0f} s, {cached:,} of {prompt:,} prompt tokens from the cache"
+
+
+def _bare(asks: list[dict[Any, Any]], at_once: set[str], threads: int) -> Turn:
+    """The bare runtime's time for recorded requests, in the order of the phases."""
+    key = secrets.token_hex(16)
+    given = {
+        "path": str(weights_of(IN_THE_BOX).path), "key": key, "slots": SLOTS, "context": CONTEXT,
+        "threads": threads,
+    }  # fmt: skip
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert server.stdin is not None
+    assert server.stdout is not None
     try:
-        with ThreadPoolExecutor(server.slots) as pool:
+        server.stdin.write(json.dumps(given) + "\n")
+        server.stdin.flush()
+        address = urlsplit(json.loads(server.stdout.readline()))
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
-            def send(ask: dict[str, Any]) -> None:
-                sent = json.loads(ask["provenance"])["sent"]
-                sent["max_tokens"] = int(ask["completion_tokens"])
-                _post(server, {"messages": json.loads(ask["messages"]), **sent})
+        def send(ask: dict[str, Any], **more: Any) -> dict[str, Any]:
+            sent = json.loads(ask["provenance"])["sent"]
+            sent["max_tokens"] = int(ask["completion_tokens"])
+            body = json.dumps({"messages": json.loads(ask["messages"]), **sent, **more})
+            link = http.client.HTTPConnection(
+                str(address.hostname), address.port, timeout=TIMEOUT_S
+            )
+            link.request("POST", "/v1/chat/completions", body, headers)
+            answer = json.loads(link.getresponse().read())
+            link.close()
+            usage: dict[str, Any] = answer["usage"]
+            return usage
 
-            first = {ask["name"]: ask for ask in asks}
-            for ask in first.values():  # what its chats share is read before
-                _post(server, {"messages": json.loads(ask["messages"]), "max_tokens": 1})
+        first = {ask["name"]: ask for ask in asks}
+        for ask in first.values():
+            for slot in range(SLOTS):
+                send(ask, max_tokens=1, id_slot=slot)
+        usages: list[dict[str, Any]] = []
+        with ThreadPoolExecutor(SLOTS) as pool:
             started = time.perf_counter()
             for (_, phase, _, _), group in groupby(
                 asks, lambda ask: (ask["round"], ask["phase"], ask["call"], ask["attempt"])
             ):
-                if phase in at_once:
-                    list(pool.map(send, group))
-                else:
-                    list(map(send, group))
-            return time.perf_counter() - started
+                chats = list(group)
+                usages += pool.map(send, chats) if phase in at_once else map(send, chats)
+            took = time.perf_counter() - started
+        cached = sum(usage["prompt_tokens_details"]["cached_tokens"] for usage in usages)
+        return Turn(took, sum(usage["prompt_tokens"] for usage in usages), cached)
     finally:
-        server.stop()
-
-
-def _post(server: LocalServer, body: Mapping[str, Any]) -> None:
-    request = urllib.request.Request(
-        f"{server.endpoint.base_url}/chat/completions",
-        json.dumps(body).encode(),
-        {"Authorization": f"Bearer {server.endpoint.key()}", "Content-Type": "application/json"},
-    )
-    urllib.request.urlopen(request).read()
+        server.kill()
+        server.wait()

@@ -36,6 +36,12 @@ RATIOS = {
         "time of a round of a million agents / of the same number of bare Mesa agents",
     "classical KBC: CPU of a replay / of playing it, not recorded":
         "CPU of a replay / of playing with classical minds",
+    "kbc with the model in the box / bare runtime":
+        "time of a beauty contest by the model in the box / of its messages without this package",
+    "bertrand with the model in the box / bare runtime":
+        "time of ten rounds of price competition by it / of their messages without this package",
+    "fishery with the model in the box / bare runtime":
+        "time of three months of the fishery by it / of their messages without this package",
     "sabm run kbc / import mesa": "time of `sabm run kbc` / of `import mesa`",
 }  # fmt: skip
 """Name of a result → its words in the table of the docs."""

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Reply, Text
     from sabm_mesa.core.asks import Ask, Observation
     from sabm_mesa.core.fields import Fields, OneOf, Several
+    from sabm_mesa.core.images import Picture
     from sabm_mesa.core.scheduler import Phase, action, communication, every, planning
+    from sabm_mesa.core.tools import Tools, tool
     from sabm_mesa.errors import SabmError
     from sabm_mesa.llm import Budget, Connection, ScriptedClient
     from sabm_mesa.minds.base import ClassicalMind, Mind
@@ -48,6 +50,8 @@ _HOMES = {
     "sabm_mesa.core.asks": ("Ask", "Observation"),
     "sabm_mesa.core.answers": ("AnswerSpec", "Choice", "Decision", "Number", "Reply", "Text"),
     "sabm_mesa.core.fields": ("Fields", "OneOf", "Several"),
+    "sabm_mesa.core.images": ("Picture",),
+    "sabm_mesa.core.tools": ("Tools", "tool"),
     "sabm_mesa.errors": ("SabmError",),
     "sabm_mesa.llm": ("Budget", "Connection", "ScriptedClient"),
     "sabm_mesa.minds.base": ("ClassicalMind", "Mind"),
@@ -101,6 +105,7 @@ __all__ = [
     "OneOf",
     "Pasture",
     "Phase",
+    "Picture",
     "Pollution",
     "Portrayal",
     "PublicGoods",
@@ -120,6 +125,7 @@ __all__ = [
     "Stream",
     "Summary",
     "Text",
+    "Tools",
     "action",
     "communication",
     "every",
@@ -129,6 +135,7 @@ __all__ = [
     "replay",
     "resume",
     "sweep",
+    "tool",
 ]
 
 

@@ -13,6 +13,7 @@
         │   ├── MissingKey         no API key in the environment
         │   ├── AccessDenied       401 or 403
         │   ├── BadRequest         400, 404 and other refusals that a retry cannot mend
+        │   │   └── ContextTooSmall    a question does not fit into the context of a local model
         │   ├── RateLimited        429, still after all retries
         │   └── ServerUnavailable  no connection, timeout or 5xx, still after all retries
         ├── BudgetExceeded         the next ask could pass a cap
@@ -88,8 +89,8 @@ def hide_words(secret: str) -> None:
 def without_key(text: str) -> str:
     """A text in which no key that is known here can be read.
 
-    Keys are also found backwards, with blanks between their signs, and in Base64, hexadecimal, and
-    the escapes of addresses, JSON and HTML.
+    Keys are also found in Base64, hexadecimal, and the escapes of addresses, JSON and HTML; each of
+    these forwards and backwards, with blanks and line breaks between its signs.
 
     Args:
         text: the text.
@@ -98,44 +99,58 @@ def without_key(text: str) -> str:
     for secret in [*map(key, _key_variables), *_secrets]:
         if len(secret) < SHORTEST_SECRET:
             continue
+        squeezed = squeezed or _ZEROS.sub(r"\1", "".join(text.split()))
         for form in _forms(secret):
-            text = text.replace(form, HIDDEN)
-        squeezed = squeezed or "".join(text.split())
-        for spelled in (secret, secret[::-1]):
-            if spelled in squeezed:
-                text = re.sub(r"\s*".join(map(re.escape, spelled)), HIDDEN, text)
+            if form in squeezed:
+                text = _pattern(form).sub(HIDDEN, text)
     return text
+
+
+_ZEROS = re.compile("(&#x?)0+")
+"""Zeros that begin a number in HTML."""
 
 
 @lru_cache(maxsize=32)
 def _forms(secret: str) -> tuple[str, ...]:
-    """A key in other spellings, the longest first."""
-    data = secret.encode()
-    in_hex = [f"{byte:02x}" for byte in data]
-    found = {secret, secret[::-1], quote(secret, safe="")}
-    for spelled in (data, data[::-1]):
-        found |= {spelled.hex(), spelled.hex().upper(), spelled.hex(" "), spelled.hex(":")}
+    """A key in other spellings without blanks, the longest first."""
+    found = set()
+    for spelled in (secret, secret[::-1]):
+        data = spelled.encode()
+        in_hex = [f"{byte:02x}" for byte in data]
+        found |= {spelled, quote(spelled, safe="")}
+        found |= {data.hex(), data.hex().upper(), data.hex(":"), data.hex(":").upper()}
         for before in range(3):  # a text before it moves its bits by a part of a sign
-            whole = base64.b64encode(bytes(before) + spelled).rstrip(b"=")
-            uneven = (before + len(spelled)) % 3 > 0  # then the last sign depends on what follows
+            whole = base64.b64encode(bytes(before) + data).rstrip(b"=")
+            uneven = (before + len(data)) % 3 > 0  # then the last sign depends on what follows
             code = whole[-(-before * 8 // 6) : len(whole) - uneven].decode()
             found |= {code, code.replace("+", "-").replace("/", "_")}
-    for begin, end, numbers in (
-        ("%", "", in_hex), ("\\x", "", in_hex), ("\\u00", "", in_hex), ("&#x", ";", in_hex),
-        ("&#", ";", [str(byte) for byte in data]),
-    ):  # fmt: skip
-        for each in (numbers, [number.upper() for number in numbers]):
-            escaped = [f"{begin}{number}{end}" for number in each]
-            found.add("".join(escaped))
-            pairs = zip(secret, escaped, strict=False)
-            found.add("".join(sign if sign.isalnum() else code for sign, code in pairs))
-    return tuple(sorted(found, key=len, reverse=True))
+        for begin, end, numbers in (
+            ("%", "", in_hex), ("\\x", "", in_hex), ("\\u00", "", in_hex), ("&#x", ";", in_hex),
+            ("&#", ";", [str(byte) for byte in data]),
+        ):  # fmt: skip
+            for each in (numbers, [number.upper() for number in numbers]):
+                escaped = [f"{begin}{number}{end}" for number in each]
+                found.add("".join(escaped))
+                pairs = zip(spelled, escaped, strict=False)
+                found.add("".join(sign if sign.isalnum() else code for sign, code in pairs))
+    found = {"".join(form.split()) for form in found | {form[::-1] for form in found}}
+    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+
+
+@lru_cache(maxsize=32)
+def _pattern(form: str) -> re.Pattern[str]:
+    """A spelling with any blanks in it, and any zeros that begin a number in HTML."""
+    parts = []
+    for place, sign in enumerate(form):
+        number = form.endswith(("&#x", "&#"), 0, place + 1) and form[place + 1 :][:1] != "x"
+        parts += [re.escape(sign), r"\s*(?:0\s*)*" if number else r"\s*"]
+    return re.compile("".join(parts[:-1]))
 
 
 def error_message(error: BaseException) -> str:
     """Return the message of an exception, or its kind when it has none; without the API key."""
-    said = one_line(without_key(str(error)))
-    return said or ("stopped" if not isinstance(error, Exception) else type(error).__name__)
+    message = one_line(without_key(str(error)))
+    return message or ("stopped" if not isinstance(error, Exception) else type(error).__name__)
 
 
 def format_user_error(error: BaseException) -> str:
@@ -147,15 +162,15 @@ def format_user_error(error: BaseException) -> str:
     import sysconfig
     import traceback
 
-    said = one_line(without_key(str(error)))
+    message = one_line(without_key(str(error)))
     libraries = (str(Path(__file__).parent), *map(sysconfig.get_path, ("stdlib", "purelib")))
-    own = [
+    frames = [
         f"{Path(frame.filename).name}, line {frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)
         if Path(frame.filename).is_file() and not frame.filename.startswith(libraries)
     ]
-    place = f" ({own[-1]})" if own else ""
-    return f"{type(error).__name__}{f': {said}' if said else ''}{place}"
+    location = f" ({frames[-1]})" if frames else ""
+    return f"{type(error).__name__}{f': {message}' if message else ''}{location}"
 
 
 class SabmError(Exception):
@@ -172,7 +187,7 @@ class SabmError(Exception):
 
 
 class UsageError(SabmError, ValueError):
-    """A request of the user that cannot be carried out as it stands.
+    """A request of the user that cannot be carried out.
 
     Args:
         message: the error, and what to do next.
@@ -302,6 +317,10 @@ class AccessDenied(LLMError):
 
 class BadRequest(LLMError):
     """The endpoint refused the request (400, 404, …): a retry cannot mend it."""
+
+
+class ContextTooSmall(BadRequest):
+    """A question does not fit into the context of a local model, now or in a run that continues."""
 
 
 class RateLimited(LLMError):

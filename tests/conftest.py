@@ -47,6 +47,7 @@ SEEN = pytest.StashKey[Counter[str]]()
 """Test → how many of its cases were collected."""
 MOST_PROCESSES = 5
 LONG = [
+    "tests/local/test_scenarios.py",
     "tests/visualization/browser/test_scenario_page.py",
     "browser",
     "tests/chaos/test_chaos.py",

@@ -30,6 +30,7 @@ TREE = {
     "MissingKey": ("LLMError", 1),
     "AccessDenied": ("LLMError", 1),
     "BadRequest": ("LLMError", 1),
+    "ContextTooSmall": ("BadRequest", 1),
     "RateLimited": ("LLMError", 1),
     "ServerUnavailable": ("LLMError", 1),
     "BudgetExceeded": ("RunError", 1),
@@ -122,41 +123,73 @@ def test_an_error_without_words() -> None:
 
 
 SECRET = "-".join(["sk", "proj", "Zx9_abc+DEF/4711.qrs"])
+LONG = SECRET + "".join(f"{number}xY" for number in range(10, 44))
+assert len(LONG) == 164
+
+
+def on_lines(text: str, columns: int = 76) -> str:
+    return "\n".join(text[at : at + columns] for at in range(0, len(text), columns))
+
+
+def in_base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def in_address(text: str) -> str:
+    return "".join(f"%{ord(sign):02X}" for sign in text)
+
+
 SPELLED = {
-    "backwards": SECRET[::-1],
-    "with blanks": " ".join(SECRET),
-    "on lines": "\n".join(SECRET),
-    "backwards with blanks": "  ".join(SECRET[::-1]),
-    "hexadecimal": SECRET.encode().hex(),
-    "hexadecimal of pairs": SECRET.encode().hex(" "),
-    "in an address": "".join(f"%{ord(sign):02X}" for sign in SECRET),
-    "in an address, as usual": urllib.parse.quote(SECRET, safe=""),
-    "in JSON": "".join(f"\\u{ord(sign):04x}" for sign in SECRET),
-    "in JSON, in part": SECRET.replace("-", "\\u002d").replace("_", "\\u005f")
-    .replace("+", "\\u002b").replace("/", "\\u002f").replace(".", "\\u002e"),
-    "in HTML": "".join(f"&#{ord(sign)};" for sign in SECRET),
+    "backwards": lambda secret: secret[::-1],
+    "with blanks": " ".join,
+    "on lines": "\n".join,
+    "backwards with blanks": lambda secret: "  ".join(secret[::-1]),
+    "hexadecimal": lambda secret: secret.encode().hex(),
+    "hexadecimal of pairs": lambda secret: secret.encode().hex(" "),
+    "hexadecimal on lines": lambda secret: on_lines(secret.encode().hex()),
+    "in an address": in_address,
+    "in an address, as usual": lambda secret: urllib.parse.quote(secret, safe=""),
+    "in an address, backwards": lambda secret: in_address(secret[::-1]),
+    "in an address, read backwards": lambda secret: in_address(secret)[::-1],
+    "in JSON": lambda secret: "".join(f"\\u{ord(sign):04x}" for sign in secret),
+    "in JSON, in part": lambda secret: re.sub(
+        "[-_+/.]", lambda sign: f"\\u{ord(sign[0]):04x}", secret
+    ),
+    "in HTML": lambda secret: "".join(f"&#{ord(sign)};" for sign in secret),
+    "in HTML with zeros": lambda secret: "".join(f"&#x{ord(sign):04x};" for sign in secret),
+    "in HTML with zeros, on lines": lambda secret: on_lines(
+        "".join(f"&#{ord(sign):05d};" for sign in secret)
+    ),
     **{
-        f"Base64 after {before!r} before {after!r}": base64.b64encode(
-            f"{before}{SECRET}{after}".encode()
-        ).decode()
+        f"Base64 after {before!r} before {after!r}": (
+            lambda secret, before=before, after=after: in_base64(f"{before}{secret}{after}")
+        )
         for before in ("", "a", "ab", "the key is ") for after in ("", "z", "yz")
     },
-    "Base64 of addresses": base64.urlsafe_b64encode(SECRET.encode()).decode(),
-    "Base64 backwards": base64.b64encode(SECRET[::-1].encode()).decode(),
+    "Base64 of addresses": lambda secret: base64.urlsafe_b64encode(secret.encode()).decode(),
+    "Base64 backwards": lambda secret: in_base64(secret[::-1]),
+    "Base64 read backwards": lambda secret: in_base64(secret)[::-1],
+    "Base64 on lines": lambda secret: on_lines(in_base64(secret)),
+    "Base64 with blanks": lambda secret: " ".join(in_base64(secret)),
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("secret", [SECRET, LONG], ids=["short", "long"])
 @pytest.mark.parametrize("spelling", SPELLED)
-def test_a_key_is_hidden_in_other_spellings(spelling, monkeypatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    said = f"I pick 42 since {SPELLED[spelling]} is it, and 33 is not."
-    hidden = without_key(said)
+def test_a_key_is_hidden_in_other_spellings(spelling, secret, monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    hidden = without_key(f"I pick 42 since {SPELLED[spelling](secret)} is it, and 33 is not.")
 
     assert "[key]" in hidden
     assert hidden.startswith("I pick 42 since ")
     assert hidden.endswith("is it, and 33 is not.")
     at_most = 4 if spelling.startswith("Base64") else 0  # signs that also hold bits of others
     assert len(hidden) <= len("I pick 42 since [key] is it, and 33 is not.") + at_most + 20
+
+
+def test_words_are_hidden_with_their_blanks(monkeypatch) -> None:
+    monkeypatch.setattr(errors, "_secrets", {"Bearer a&#b c-4711"})
+    assert without_key("Said: Bearer a&#b c-4711.") == "Said: [key]."
 
 
 def test_a_text_without_a_key_stays_as_it_is(monkeypatch) -> None:

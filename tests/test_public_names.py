@@ -29,6 +29,7 @@ NAMES = [
     "Observation",
     "OneOf",
     "Phase",
+    "Picture",
     "Portrayal",
     "Recorded",
     "Recording",
@@ -44,6 +45,7 @@ NAMES = [
     "Stream",
     "Summary",
     "Text",
+    "Tools",
     "action",
     "communication",
     "every",
@@ -53,6 +55,7 @@ NAMES = [
     "replay",
     "resume",
     "sweep",
+    "tool",
     *(scenario(name).__name__ for name in SCENARIOS),
 ]
 

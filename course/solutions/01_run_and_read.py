@@ -24,14 +24,14 @@ def games(minds: str) -> pd.DataFrame:
 def main() -> pd.DataFrame:
     """The mean pick by round: classical minds, and the four sessions of Nagel 1995."""
     classical = games("classical")
-    found = bootstrap_mean_by_round(classical, "mean").set_index("round")
+    means = bootstrap_mean_by_round(classical, "mean").set_index("round")
     people = session_means(2 / 3)
-    found["people, lowest"] = people.min(axis=0)
-    found["people, highest"] = people.max(axis=0)
-    found["level 1"] = [50 * (2 / 3) ** (k + 1) for k in found.index]
-    print(found.round(1).to_string())
+    means["people, lowest"] = people.min(axis=0)
+    means["people, highest"] = people.max(axis=0)
+    means["level 1"] = [50 * (2 / 3) ** (k + 1) for k in means.index]
+    print(means.round(1).to_string())
     print(f"invalid decisions: {classical['invalid'].sum()} of {classical['asks'].sum()}")
-    return found
+    return means
 
 
 if __name__ == "__main__":

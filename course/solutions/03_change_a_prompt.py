@@ -27,11 +27,11 @@ class Reader:
     async def answer(self, ask):
         """Speak or pick, on the text of the prompt alone."""
         _, question = ask.question
-        said = [int(n) for n in re.findall(r"I will choose (\d+)", question)]
+        promised = [int(n) for n in re.findall(r"I will choose (\d+)", question)]
         if ask.name == "communicate":
-            return f"I will choose {said[0] if said else ask.rng.integers(20, 40)}."
-        if said and "keep to what was said" in question:
-            return said[0]
+            return f"I will choose {promised[0] if promised else ask.rng.integers(20, 40)}."
+        if promised and "keep to what was said" in question:
+            return promised[0]
         return int(ask.rng.integers(0, 51))
 
 
@@ -46,10 +46,10 @@ def variance(condition: str, seed: int) -> float:
 
 def main() -> pd.DataFrame:
     """Both new wordings against the baseline: is the variance of the picks smaller?"""
-    found = {name: [variance(name, seed) for seed in range(RUNS)] for name in CONDITIONS}
+    variances = {name: [variance(name, seed) for seed in range(RUNS)] for name in CONDITIONS}
     baseline, *others = CONDITIONS
     tests = [
-        infer("difference", found[name], found[baseline], of="median", below=0, paired=True)
+        infer("difference", variances[name], variances[baseline], of="median", below=0, paired=True)
         for name in others
     ]
     table = pd.DataFrame(

@@ -47,9 +47,9 @@ class Day(Observation):
     def placeholders(self, book: PromptBook) -> dict[str, object]:
         """Placeholder → value, with yesterday in words."""
         entry = "last_none" if self.n_stag is None else "last_some"
-        told = {} if self.n_stag is None else {"n_stag": self.n_stag}
+        values = {} if self.n_stag is None else {"n_stag": self.n_stag}
         # A dataclass with slots is made anew, so a bare super() would not find its class.
-        return {**Observation.placeholders(self, book), "last": book.render(entry, told)}
+        return {**Observation.placeholders(self, book), "last": book.render(entry, values)}
 
 
 class BestReply(ClassicalMind):

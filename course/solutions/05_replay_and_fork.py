@@ -35,11 +35,11 @@ def main() -> dict[str, int]:
         RECORDING, 2, {"minds": "classical", "n_rounds": 6}, FORKED, minds={"Costly": mind}
     )
     forked = mind.asked - recorded - replayed
-    told = {"recorded": recorded, "replayed": replayed, "forked": forked}
-    print(told)
+    lines = {"recorded": recorded, "replayed": replayed, "forked": forked}
+    print(lines)
     print(Recorded(FORKED).runs()[["run", "parent", "rounds", "asks"]].to_string(index=False))
     print(branch.model_frame()[["round", "mean", "variance"]].round(1).to_string(index=False))
-    return told
+    return lines
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ FOLDERS = ("api", "reference")
 PARTS = {
     "Core": (
         "What a question is, how an answer is read, and how a round runs.",
-        "core.a* core.fields core.m* core.o* core.parameters core.prompts core.[rs]* core.usage",
+        "core.a* core.fields core.[imo]* core.parameters core.prompts core.[rst]* core.usage",
     ),
     "Models": (
         "The rules of the scenarios, and what they share.",
@@ -55,7 +55,7 @@ PARTS = {
     ),
     "Analysis": (
         "Theory, measures, statistics and plots, for data of any run.",
-        "analysis.* models.*.theory models.*.measures models.*.plots models.*.memories",
+        "analysis.* models.*.theory models.*.measures models.*.plots",
     ),
     "Tools": (
         "Descriptions, the conformance check, and what can go wrong.",
@@ -109,7 +109,9 @@ def _contents(names: Iterable[str], **options: str) -> str:
 def _commands() -> str:
     """The ``--help`` of each command."""
     group = typer.main.get_command(command_line())
-    commands = {f"sabm {name}": each for name, each in group.commands.items() if not each.hidden}
+    commands = {
+        f"sabm {name}": command for name, command in group.commands.items() if not command.hidden
+    }
     parts = ["# Commands", "What `sabm` and each of its commands say with `--help`."]
     for name, command in {"sabm": group, **dict(sorted(commands.items()))}.items():
         parts.append(f"## {name}\n\n```none\n{_help(command, name)}\n```")
@@ -131,11 +133,11 @@ def _bibliography() -> str:
                 places[work.key].add(where.removeprefix("sabm_mesa/"))
     intro = (
         "The sources that the package names, as {download}`BibTeX <../references.bib>` too. Below "
-        "each stand the files of `sabm_mesa` that name it."
+        "each are the files of `sabm_mesa` that name it."
     )
     lines = ["# Bibliography", intro]
     for work in bibliography:
-        named = ", ".join(f"`{place}`" for place in sorted(places[work.key]))
+        named = ", ".join(f"`{source_file}`" for source_file in sorted(places[work.key]))
         below = f"\\\n{named}" if named else ""
         lines.append(f"(source-{work.key})=\n{work.reference()}{below}")
     return "\n\n".join(lines) + "\n"
@@ -147,12 +149,12 @@ def _scenarios() -> str:
         model = registry.scenario(name)
         link = f"{{py:class}}`~sabm_mesa.{model.__name__}`"
         rows.append((f"[{name}]({name}.md)", model.title, link, model.source))
-    told = (
+    intro = (
         "Each page is what `sabm describe SCENARIO --format markdown` writes, in the ODD protocol."
     )
     contents = "\n".join(registry.SCENARIOS)
     return (
-        f"# Scenarios\n\n{told}\n\n{_table('Name What Class Source', rows)}\n\n"
+        f"# Scenarios\n\n{intro}\n\n{_table('Name What Class Source', rows)}\n\n"
         f"```{{toctree}}\n:hidden:\n\n{contents}\n```\n"
     )
 
@@ -160,11 +162,11 @@ def _scenarios() -> str:
 def _experiments() -> str:
     rows = []
     for name in experiment_names():
-        found = load_experiment(name)
-        rows.append((f"`{name}`", found.question, found.source, found.cost))
-    told = "What `sabm reproduce NAME` runs; the cost is that of the paper's scale."
+        experiment = load_experiment(name)
+        rows.append((f"`{name}`", experiment.question, experiment.source, experiment.cost))
+    intro = "What `sabm reproduce NAME` runs; the cost is that of the paper's scale."
     head = "Name Question Source Cost"
-    return f"# All experiments\n\n{told}\n\n{_table(head, rows)}\n"
+    return f"# All experiments\n\n{intro}\n\n{_table(head, rows)}\n"
 
 
 def _table(head: str, rows: Iterable[Iterable[str]]) -> str:
@@ -181,7 +183,7 @@ def _scenario(name: str) -> str:
 
 
 def _copies() -> Iterator[tuple[str, str]]:
-    """The pages that stand outside of docs/, with links that lead to the same places."""
+    """The pages outside of docs/, with links that lead to the same places."""
     texts = [path for folder in OUTSIDE for path in sorted((ROOT / folder).rglob("*.md"))]
     copies = {path: f"reference/{path.relative_to(ROOT).as_posix()}" for path in texts}
     for path, copy in copies.items():
@@ -189,14 +191,14 @@ def _copies() -> Iterator[tuple[str, str]]:
 
         def moved(link: re.Match[str], path: Path = path, here: Path = here) -> str:
             name, sign, anchor = link[1].partition("#")
-            place = (path.parent / name).resolve()
-            place = ROOT / "docs" / copies[place] if place in copies else place
-            return f"]({os.path.relpath(place, here.parent)}{sign}{anchor})"
+            target = (path.parent / name).resolve()
+            target = ROOT / "docs" / copies[target] if target in copies else target
+            return f"]({os.path.relpath(target, here.parent)}{sign}{anchor})"
 
         text = _LINK.sub(moved, path.read_text("utf-8"))
         if path.name == "README.md":
-            below = [each for each in copies if path.parent in each.parents and each != path]
-            names = "\n".join(each.relative_to(path.parent).as_posix() for each in below)
+            below = [copy for copy in copies if path.parent in copy.parents and copy != path]
+            names = "\n".join(copy.relative_to(path.parent).as_posix() for copy in below)
             text += f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
         yield copy, text
 
@@ -217,7 +219,7 @@ def _api() -> Iterator[tuple[str, str]]:
     for title, (what, patterns) in PARTS.items():
         modules = [module for pattern in patterns.split() for module in _modules(pattern)]
         listed = [f"* :mod:`sabm_mesa.{module}`: {_summary(module)}" for module in modules]
-        contents = _contents((f"{each} <modules/{each}>" for each in modules), hidden="")
+        contents = _contents((f"{module} <modules/{module}>" for module in modules), hidden="")
         parts.append(title.lower().replace(" ", "-"))
         page = [_heading(title), f"{what}\n", *listed, "", contents]
         yield f"api/{parts[-1]}.rst", "\n".join(page)
@@ -229,10 +231,10 @@ def _api() -> Iterator[tuple[str, str]]:
 def _module(name: str) -> str:
     """The page of a module; what is public at the top is described there."""
     hidden = [public for public in sabm_mesa.__all__ if hasattr(import_module(name), public)]
-    own = [each for each in hidden if getattr(sabm_mesa, each).__module__ == name]
+    shown = [exported for exported in hidden if getattr(sabm_mesa, exported).__module__ == name]
     excluded = f"   :exclude-members: {', '.join(hidden)}\n" if hidden else ""
-    there = ", ".join(f":obj:`sabm_mesa.{each}`" for each in own)
-    note = f"\nAlso here: {there}.\n" if own else ""
+    there = ", ".join(f":obj:`sabm_mesa.{exported}`" for exported in shown)
+    note = f"\nAlso here: {there}.\n" if shown else ""
     return f"{_heading(name)}\n.. automodule:: {name}\n   :members:\n{excluded}{note}"
 
 
@@ -242,11 +244,13 @@ def _modules(pattern: str) -> Iterator[str]:
     Raises:
         LookupError: when there are none.
     """
-    package, place = ROOT / "sabm_mesa", pattern.replace(".", "/")
-    found = sorted([*package.glob(f"{place}.py"), *package.glob(f"{place}/__init__.py")])
-    if not found:
+    package, pattern_path = ROOT / "sabm_mesa", pattern.replace(".", "/")
+    paths = sorted(
+        [*package.glob(f"{pattern_path}.py"), *package.glob(f"{pattern_path}/__init__.py")]
+    )
+    if not paths:
         raise LookupError(f"sabm_mesa has no module {pattern}.")
-    for path in found:
+    for path in paths:
         parts = path.relative_to(package).with_suffix("").parts
         if path.name != "__init__.py":
             yield ".".join(parts)
@@ -257,5 +261,5 @@ def _modules(pattern: str) -> Iterator[str]:
 def _summary(module: str) -> str:
     path = ROOT / "sabm_mesa" / module.replace(".", "/")
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    told = ast.get_docstring(ast.parse(path.read_bytes())) or ""
-    return " ".join(told.partition("\n\n")[0].split())
+    text = ast.get_docstring(ast.parse(path.read_bytes())) or ""
+    return " ".join(text.partition("\n\n")[0].split())

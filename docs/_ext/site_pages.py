@@ -41,9 +41,9 @@ def find_short_name(
         return None
     domain = env.domains.python_domain
     places = {
-        (found.docname, found.node_id)
-        for name, found in domain.objects.items()
-        if (name == target or name.endswith(f".{target}")) and not found.aliased
+        (entry.docname, entry.node_id)
+        for name, entry in domain.objects.items()
+        if (name == target or name.endswith(f".{target}")) and not entry.aliased
     }
     if len(places) != 1:
         return None

@@ -72,10 +72,10 @@ class Work:
             _where(self.fields),
             self.fields.get("note", ""),
         ]
-        for field, place in (("doi", "https://doi.org/"), ("eprint", "https://arxiv.org/abs/")):
+        for field, prefix in (("doi", "https://doi.org/"), ("eprint", "https://arxiv.org/abs/")):
             if field in self.fields:
                 label = f"{'arXiv' if field == 'eprint' else field}:{self.fields[field]}"
-                parts.append(f"[{label}]({place}{self.fields[field]})")
+                parts.append(f"[{label}]({prefix}{self.fields[field]})")
         return " ".join(part if part[-1] in "?." else f"{part}." for part in parts if part)
 
 
@@ -103,10 +103,10 @@ def works(path: Path = BIBLIOGRAPHY) -> list[Work]:
         ValueError: when an entry cannot be read, or a key is there twice.
     """
     text = path.read_text("utf-8").replace(r"\&", "&")
-    found = [Work(m[2], dict(_FIELD.findall(m[3]))) for m in _ENTRY.finditer(text)]
-    if len(found) != text.count("@") or len({work.key for work in found}) != len(found):
+    entries = [Work(m[2], dict(_FIELD.findall(m[3]))) for m in _ENTRY.finditer(text)]
+    if len(entries) != text.count("@") or len({work.key for work in entries}) != len(entries):
         raise ValueError(f"{path}: an entry cannot be read, or a key is there twice.")
-    return sorted(found, key=lambda work: (_sortable(work.surnames), work.fields["year"]))
+    return sorted(entries, key=lambda work: (_sortable(work.surnames), work.fields["year"]))
 
 
 def _sortable(surnames: list[str]) -> list[str]:
@@ -129,7 +129,7 @@ def texts(root: Path = ROOT) -> Iterator[tuple[str, str]]:
     """Every text of the package that can name sources.
 
     Yields:
-        Where it stands, relative to `root`, and the text: each string of a Python module, and of
+        Its place, relative to `root`, and the text: each string of a Python module, and of
         each TOML file and template the whole, but for the list of references.
     """
     for path in sorted((root / "sabm_mesa").rglob("*")):

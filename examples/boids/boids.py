@@ -143,9 +143,9 @@ class Flock(SmartModel):
         self.birds = self.populate(Bird, n_birds)
         self.measure()
 
-    def after_act(self, bird: Bird, said: Decision) -> None:
+    def after_act(self, bird: Bird, decision: Decision) -> None:
         """Turn the bird."""
-        turned = {"left": self.turn_by, "right": -self.turn_by}.get(said.value, 0.0)
+        turned = {"left": self.turn_by, "right": -self.turn_by}.get(decision.value, 0.0)
         bird.heading = (bird.heading + turned) % 360
 
     def update(self) -> None:

@@ -69,8 +69,8 @@ class Patrol(ClassicalMind):
 
 def actives(agent: Any, steps: int) -> list[Citizen]:
     """The active citizens at most this many steps away, by id."""
-    near = (each for each in agent.cell.get_neighborhood(steps).agents if each.state == ACTIVE)
-    return sorted(near, key=lambda each: each.unique_id)
+    near = (one for one in agent.cell.get_neighborhood(steps).agents if one.state == ACTIVE)
+    return sorted(near, key=lambda citizen: citizen.unique_id)
 
 
 class Citizen(CellAgent, SmartAgent):
@@ -114,14 +114,14 @@ class CivilViolence(SmartModel):
     prompt_file = Path(__file__).with_name("civil_violence.toml")
     # The reach: those so near that a step of one can be in the way of the other.
     phases = (
-        Phase("decide", who=lambda m: [each for each in m.citizens if each.state != JAILED]),
+        Phase("decide", who=lambda m: [one for one in m.citizens if one.state != JAILED]),
         Phase("patrol", "shuffled", who=Cop, at_most=ACTIONS, until=lambda _, cop: cop.done,
               reach=lambda _, cop: cop.cell.get_neighborhood(2 * ACTIONS + 1).agents),
     )  # fmt: skip
     model_columns: ClassVar = {"active": "active", "jailed": "jailed"}
     pictures = (
-        SpacePicture("streets", "The streets", portray=lambda each: Portrayal(
-            COLOURS[each.state], each.state, shape="s" if each.state == "cop" else "o",
+        SpacePicture("streets", "The streets", portray=lambda agent: Portrayal(
+            COLOURS[agent.state], agent.state, shape="s" if agent.state == "cop" else "o",
         )),
     )  # fmt: skip
 
@@ -138,10 +138,10 @@ class CivilViolence(SmartModel):
         self.grid = OrthogonalMooreGrid((SIZE, SIZE), torus=True, capacity=1, random=self.random)
         self.citizens, cops = self.populate({Citizen: n_citizens, Cop: n_cops})
         places = self.rng.permutation(SIZE**2).tolist()
-        for agent, place in zip([*self.citizens, *cops], places, strict=False):
-            agent.cell = self.grid[divmod(place, SIZE)]
-        for each in self.citizens:
-            each.hardship, each.aversion = (round(x, 2) for x in self.rng.random(2))
+        for agent, i in zip([*self.citizens, *cops], places, strict=False):
+            agent.cell = self.grid[divmod(i, SIZE)]
+        for citizen in self.citizens:
+            citizen.hardship, citizen.aversion = (round(x, 2) for x in self.rng.random(2))
 
     def after_decide(self, citizen: Citizen, state: Decision) -> None:
         """Take over the state."""
@@ -159,11 +159,11 @@ class CivilViolence(SmartModel):
 
     def update(self) -> None:
         """Move free citizens, let others out of jail, and count."""
-        for each in self.citizens:
-            each.term = max(0, each.term - 1)
-            near = each.cell.get_neighborhood(VISION) if each.cell else self.grid.all_cells
-            if not each.term and (free := sorted(c.coordinate for c in near if c.is_empty)):
-                each.cell = self.grid[free[int(self.rng.integers(len(free)))]]
-                each.state = QUIET if each.state == JAILED else each.state
+        for citizen in self.citizens:
+            citizen.term = max(0, citizen.term - 1)
+            near = citizen.cell.get_neighborhood(VISION) if citizen.cell else self.grid.all_cells
+            if not citizen.term and (free := sorted(c.coordinate for c in near if c.is_empty)):
+                citizen.cell = self.grid[free[int(self.rng.integers(len(free)))]]
+                citizen.state = QUIET if citizen.state == JAILED else citizen.state
         states = [citizen.state for citizen in self.citizens]
         self.active, self.jailed = states.count(ACTIVE), states.count(JAILED)

@@ -22,7 +22,8 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge
 
 from sabm_mesa import Choice, ClassicalMind, Decision, Number, Observation, Phase, SmartAgent
-from sabm_mesa.models.base import Score, SmartModel
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.declarations import Score
 
 PRICE, INCOME, CARRIED, NEEDED, BIRTH = Number(0.1, 10), 5.0, 4, 2, 10
 
@@ -65,7 +66,7 @@ class Cheapest(ClassicalMind):
 
     async def answer(self, ask: Any) -> str:
         """Return the grower."""
-        offers = dict(each.split(": ") for each in ask.observation.offers.split(", "))
+        offers = dict(offer.split(": ") for offer in ask.observation.offers.split(", "))
         return min(offers, key=lambda grower: float(offers[grower]))
 
 
@@ -80,7 +81,7 @@ class Grower(SmartAgent):
 
     async def offer(self) -> Decision:
         """Put a price on a loaf."""
-        lowest, n = min(each.price for each in self.model.growers), len(self.model.growers)
+        lowest, n = min(grower.price for grower in self.model.growers), len(self.model.growers)
         day = (self.model.eaters, n - 1, self.model.harvest, self.price, self.sold, lowest)
         return await self.ask("offer", PRICE, Stand(*day, persona=self.persona))
 
@@ -97,8 +98,8 @@ class Eater(SmartAgent):
     async def shop(self) -> Decision:
         """Choose a grower among those that have bread left; one of all when none has."""
         growers = self.model.growers
-        growers = [each for each in growers if each.sold < self.model.harvest] or growers
-        prices = {str(each.unique_id): f"{each.price:.2f}" for each in growers}
+        growers = [grower for grower in growers if grower.sold < self.model.harvest] or growers
+        prices = {str(grower.unique_id): f"{grower.price:.2f}" for grower in growers}
         offers = ", ".join(f"{grower}: {price}" for grower, price in prices.items())
         seen = Prices(self.energy, round(self.money, 2), offers, persona=self.persona)
         return await self.ask("shop", Choice(tuple(prices)), seen)
@@ -133,7 +134,7 @@ class Market(SmartModel):
 
     def after_shop(self, eater: Eater, choice: Decision) -> None:
         """Sell what the eater can pay and carry, and there is."""
-        for grower in [each for each in self.growers if str(each.unique_id) == choice.value]:
+        for grower in [g for g in self.growers if str(g.unique_id) == choice.value]:
             loaves = min(CARRIED, self.harvest - grower.sold, int(eater.money / grower.price))
             eater.energy, eater.money = eater.energy + loaves, eater.money - loaves * grower.price
             grower.sold += loaves
@@ -142,7 +143,7 @@ class Market(SmartModel):
         """Pay the incomes, and let eaters die or have children; measure."""
         for grower in self.growers:
             grower.earned = grower.sold * grower.price
-        for eater in [each for each in self.agents if isinstance(each, Eater)]:
+        for eater in [agent for agent in self.agents if isinstance(agent, Eater)]:
             eater.energy, eater.money = eater.energy - NEEDED, eater.money + INCOME
             if eater.energy <= 0:
                 eater.remove()
@@ -150,6 +151,6 @@ class Market(SmartModel):
                 child = self.born(Eater, of=eater)
                 child.energy, child.money = eater.energy // 2, eater.money / 2
                 eater.energy, eater.money = eater.energy - child.energy, child.money
-        self.eaters = sum(isinstance(each, Eater) for each in self.agents)
-        self.price = sum(each.price for each in self.growers) / len(self.growers)
-        self.sold = sum(each.sold for each in self.growers)
+        self.eaters = sum(isinstance(agent, Eater) for agent in self.agents)
+        self.price = sum(grower.price for grower in self.growers) / len(self.growers)
+        self.sold = sum(grower.sold for grower in self.growers)

@@ -109,16 +109,16 @@ def why_excluded(run: dict[str, Any], people: pd.DataFrame) -> str:
     return ""
 
 
-def table(found: pd.DataFrame) -> str:
+def table(data: pd.DataFrame) -> str:
     """What the protocol asks for, in Markdown.
 
     Args:
-        found: the groups.
+        data: the groups.
     """
-    used = found[found["excluded"] == ""]
+    used = data[data["excluded"] == ""]
     of = {name: used.loc[used["condition"] == name, "outcome"] for name in CONDITIONS}
     rows = [
-        f"| {name} | {values.size} | {(found['condition'] == name).sum() - values.size} "
+        f"| {name} | {values.size} | {(data['condition'] == name).sum() - values.size} "
         f"| {values.mean():.1f} | {values.std():.1f} |"
         for name, values in of.items()
     ]
@@ -134,7 +134,7 @@ def table(found: pd.DataFrame) -> str:
         *rows,
         "",
         *compared(of[MIXED], of[ONLY]),
-        *[f"Left out: {reason}." for reason in _reasons(found.to_dict("records"))],
+        *[f"Left out: {reason}." for reason in _reasons(data.to_dict("records"))],
     ]
     return "\n".join(lines) + "\n"
 
@@ -151,17 +151,17 @@ def compared(mixed: pd.Series[float], only: pd.Series[float]) -> list[str]:
     test = infer("difference", mixed, only, of="median", below=0, level=ALPHA)
     lower = Estimand("difference", "median", below=0)
     needed = runs_needed(lower, [mixed, only], ALPHA, POWER)
-    told = "borne out" if test.p_for <= ALPHA else "not borne out"
+    outcome = "borne out" if test.p_for <= ALPHA else "not borne out"
     interval = f"95 % interval {test.low:.1f} to {test.high:.1f}"
-    found = (
+    estimate = (
         f"Mixed minus people only: {test.estimate:.1f} ({interval}), "
         f"Cliff's delta {test.effect:.2f}, one-sided p = {test.p_for:.2g} (sign test of "
         "groups in their order): "
-        f"the hypothesis is {told} at {ALPHA}."
+        f"the hypothesis is {outcome} at {ALPHA}."
     )
     groups_needed = str(needed).replace("runs", "groups")
     return [
-        found,
+        estimate,
         f"For a power of {POWER}, judged by these groups: {groups_needed} in each condition.",
     ]
 
@@ -169,18 +169,18 @@ def compared(mixed: pd.Series[float], only: pd.Series[float]) -> list[str]:
 def main() -> None:
     """Write ``groups.csv``, ``result.md`` and ``figure.png``."""
     chosen = parser.parse_args()
-    found, picks = groups(chosen.recordings)
-    used = found[found["excluded"] == ""]
+    data, picks = groups(chosen.recordings)
+    used = data[data["excluded"] == ""]
     if len(set(used["people"])) > 1:
         raise SystemExit("Groups of people and of stand-ins are not to be mixed in one analysis.")
     folder = Path(chosen.out)
     folder.mkdir(parents=True, exist_ok=True)
-    text = table(found)
-    found.to_csv(folder / "groups.csv", index=False)
+    text = table(data)
+    data.to_csv(folder / "groups.csv", index=False)
     (folder / "result.md").write_text(text, "utf-8")
     who = "people" if used["people"].iloc[0] == HUMAN else f"stand-ins for people ({PEOPLE})"
     sessions = session_means(PROTOCOL["p"])
-    nagel = [(ONLY, round_, mean) for each in sessions for round_, mean in enumerate(each)]
+    nagel = [(ONLY, round_, mean) for session in sessions for round_, mean in enumerate(session)]
     figure = by_round(
         picks,
         "pick",

@@ -85,7 +85,7 @@ class Bargain(ClassicalMind):
         if not seen.offers:
             x, y = ask.rng.integers(seen.size, size=2).tolist()
             return {"walk": {"x": x, "y": y}}
-        offers = dict(each.split(" for $") for each in seen.offers.split(", "))
+        offers = dict(offer.split(" for $") for offer in seen.offers.split(", "))
         wanted = [good for good in offers if good.split()[1] not in seen.owned]
         payable = [good for good in wanted if int(offers[good]) <= seen.money]
         cheapest = min(payable, key=lambda good: int(offers[good]), default="")
@@ -102,8 +102,8 @@ class Trader(CellAgent, SmartAgent):
     def in_sight(self, kind: type[Trader]) -> dict[str, Any]:
         """Name → trader of a kind on its place and around it."""
         there = [*self.cell.get_neighborhood(include_center=True).agents]
-        there.sort(key=lambda each: each.unique_id)
-        return {each.name: each for each in there if isinstance(each, kind)}
+        there.sort(key=lambda trader: trader.unique_id)
+        return {trader.name: trader for trader in there if isinstance(trader, kind)}
 
 
 class Seller(Trader):
@@ -146,9 +146,9 @@ class Buyer(Trader):
         if sellers:
             options["speak"] = Fields(to=Choice(tuple(sellers)), text=WORDS)
             options["buy"] = Fields(good=Choice(tuple(offers)))
-        told = ", ".join(f"{good} for ${price}" for good, price in offers.items())
-        place = "({}, {})".format(*self.cell.coordinate)
-        seen = Stroll(place, size, self.money, self.owned, told, persona=self.persona)
+        listed = ", ".join(f"{good} for ${price}" for good, price in offers.items())
+        cell = "({}, {})".format(*self.cell.coordinate)
+        seen = Stroll(cell, size, self.money, self.owned, listed, persona=self.persona)
         return await self.ask("shop", OneOf(**options), seen)
 
 
@@ -193,21 +193,21 @@ class Negotiation(SmartModel):
         self.sellers = {seller.brand: seller for seller in sellers}
         self.update()
 
-    def tell(self, sender: Trader, kind: type[Trader], said: Any) -> None:
+    def tell(self, sender: Trader, kind: type[Trader], message: Any) -> None:
         """Let the one that is spoken to hear and remember it."""
-        hearer = sender.in_sight(kind)[said.to]
-        self.say(sender, said.text, to=hearer)
-        hearer.memory.add(f"{sender.name} said to you: {said.text}")
+        hearer = sender.in_sight(kind)[message.to]
+        self.say(sender, message.text, to=hearer)
+        hearer.memory.add(f"{sender.name} said to you: {message.text}")
 
     def begin_round(self) -> None:
         """Let all buyers act again."""
         for buyer in self.agents_by_type[Buyer]:
             buyer.done = False
 
-    def after_pitch(self, seller: Seller, said: Decision) -> None:
+    def after_pitch(self, seller: Seller, decision: Decision) -> None:
         """Say what the seller says."""
-        if said.valid and said.value.name == "speak":
-            self.tell(seller, Buyer, said.value.fields)
+        if decision.valid and decision.value.name == "speak":
+            self.tell(seller, Buyer, decision.value.fields)
 
     def after_shop(self, buyer: Buyer, did: Decision) -> None:
         """Do what the buyer does; waiting ends its turn, and what it cannot pay is not sold."""

@@ -57,10 +57,10 @@ class BoundedConfidence(ClassicalMind):
 
     async def answer(self, ask: Any) -> int:
         """Return the mean of the opinions within `CONFIDENCE`, as a whole number."""
-        own = ask.observation.opinion
+        opinion = ask.observation.opinion
         heard = map(int, ask.observation.heard.split(", "))
-        near = [each for each in heard if abs(each - own) <= CONFIDENCE]
-        return round((own + sum(near)) / (1 + len(near)))
+        near = [other for other in heard if abs(other - opinion) <= CONFIDENCE]
+        return round((opinion + sum(near)) / (1 + len(near)))
 
 
 class Person(SmartAgent):
@@ -122,10 +122,10 @@ class Opinions(SmartModel):
         """The people that a person hears."""
         return sorted(self.network[person], key=lambda other: other.unique_id)
 
-    def after_act(self, person: Person, said: Decision) -> None:
+    def after_act(self, person: Person, decision: Decision) -> None:
         """Take over the opinion that was said."""
-        if said.valid:
-            person.opinion = said.value
+        if decision.valid:
+            person.opinion = decision.value
 
     def update(self) -> None:
         """Measure the opinions."""

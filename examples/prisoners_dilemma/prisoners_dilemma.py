@@ -33,7 +33,7 @@ from sabm_mesa import (
     Text,
 )
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.models.base import Score
+from sabm_mesa.models.declarations import Score
 
 SHARE, TAKE = "share", "take"
 POINTS = {(SHARE, SHARE): 3, (SHARE, TAKE): 0, (TAKE, SHARE): 5, (TAKE, TAKE): 1}
@@ -86,8 +86,8 @@ class Player(SmartAgent):
         """What the player knows."""
         book = self.model.book
         lines = [
-            book.render("line", {"speaker": each.sender, "text": book.quote(each.text)})
-            for each in self.conversation()
+            book.render("line", {"speaker": message.sender, "text": book.quote(message.text)})
+            for message in self.conversation()
         ]
         known = self.partner.unique_id, self.last or "nothing", self.own or "nothing"
         return Pair(*known, talk="\n".join(lines), persona=self.persona)
@@ -151,6 +151,6 @@ class PrisonersDilemma(SmartModel):
             player.last, player.own = other or "", mine or ""
         readable = [player.choice == SHARE for player in self.players if player.choice]
         self.shared = sum(readable) / len(readable) if readable else math.nan
-        promised = {each.sender for each in self.said if PROMISE in each.text.lower()}
-        kept = [each.choice == SHARE for each in self.players if each.unique_id in promised]
+        promised = {message.sender for message in self.said if PROMISE in message.text.lower()}
+        kept = [player.choice == SHARE for player in self.players if player.unique_id in promised]
         self.kept = sum(kept) / len(kept) if kept else math.nan

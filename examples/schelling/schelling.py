@@ -75,7 +75,7 @@ class Person(CellAgent, SmartAgent):
     def alike(self) -> tuple[int, int]:
         """Number of neighbours of its own group, and of all."""
         around = list(self.cell.neighborhood.agents)
-        return sum(each.group == self.group for each in around), len(around)
+        return sum(neighbour.group == self.group for neighbour in around), len(around)
 
     async def act(self) -> Decision:
         """Stay or move, by the neighbours around."""
@@ -95,7 +95,9 @@ class City(SmartModel):
     classical_minds: ClassVar = {"default": Wants, "tolerant": Tolerant}
     pictures = (
         SpacePicture(
-            "city", "The city", portray=lambda each: Portrayal(COLOURS[each.group], each.group)
+            "city",
+            "The city",
+            portray=lambda person: Portrayal(COLOURS[person.group], person.group),
         ),
     )
 
@@ -117,9 +119,9 @@ class City(SmartModel):
         self.leaving: list[Person] = []
         self.update()
 
-    def after_act(self, person: Person, said: Decision) -> None:
+    def after_act(self, person: Person, decision: Decision) -> None:
         """Note who moves."""
-        if said.value == "move":
+        if decision.value == "move":
             self.leaving.append(person)
 
     def update(self) -> None:

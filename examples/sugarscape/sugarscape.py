@@ -41,8 +41,8 @@ class Scape(sabm.Observation):
         facts = {"has": {"": self.has}, "needs": {"": self.needs}}
         facts |= {"around": self.around, "near": self.near, "offers": self.offers}
         return {**sabm.Observation.placeholders(self, book), **{
-            fact: "; ".join(f"{who} {a} sugar, {b} spice" for who, (a, b) in found.items())
-            for fact, found in facts.items()}}  # fmt: skip
+            fact: "; ".join(f"{who} {a} sugar, {b} spice" for who, (a, b) in goods.items())
+            for fact, goods in facts.items()}}  # fmt: skip
 
 
 class CobbDouglas(sabm.ClassicalMind):
@@ -57,7 +57,7 @@ class CobbDouglas(sabm.ClassicalMind):
             return float(a ** (n / (n + m)) * b ** (m / (n + m)))
 
         if ask.name == "reply":
-            return [each for each, goods in seen.offers.items() if welfare(goods) > welfare((0, 0))]
+            return [name for name, goods in seen.offers.items() if welfare(goods) > welfare((0, 0))]
         rate = (seen.has[1] + 1) * n / ((seen.has[0] + 1) * m)
         much, amount = int(rate > 1), round(min(5, max(rate, 1 / rate) ** 0.5))
         for name, goods in seen.near.items():
@@ -88,7 +88,7 @@ class Trader(sabm.SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares
 
     async def act(self) -> Decision:
         """Move, offer a trade, or rest."""
-        near = {each.name: (each.sugar, each.spice) for each in self.model.near(self, 1)}
+        near = {trader.name: (trader.sugar, trader.spice) for trader in self.model.near(self, 1)}
         cells = {way: self.cell.connections[WAYS[way]] for way in WAYS} | {"here": self.cell}
         around = {way: self.model.goods(cell) for way, cell in cells.items()}
         options = {"move": Fields(to=Choice(tuple(WAYS))), "rest": Fields()}
@@ -114,8 +114,8 @@ class Sugarscape(sabm.SmartModel):
         Phase("reply", who=lambda model: [t for t in model.agents if t.offers]))  # fmt: skip
     model_columns: ClassVar = {"traders": "traders", "trades": "trades", "price": "price"}
     classical_minds: ClassVar = {"default": CobbDouglas}
-    pictures = (sabm.SpacePicture("land", "The land", of="grid", portray=lambda each:
-                Portrayal("#0072B2" if each.sugar > each.spice else "#D55E00")),)  # fmt: skip
+    pictures = (sabm.SpacePicture("land", "The land", of="grid", portray=lambda trader:
+                Portrayal("#0072B2" if trader.sugar > trader.spice else "#D55E00")),)  # fmt: skip
 
     def __init__(self, n_traders: Annotated[int, Ge(2)] = 20, size: Annotated[int, Ge(4)] = 10,
                  n_rounds: int = 15, **settings: Any) -> None:  # fmt: skip
@@ -135,20 +135,20 @@ class Sugarscape(sabm.SmartModel):
     def near(self, trader: Trader, far: int) -> list[Trader]:
         """The other traders at most this many patches away, in each direction, by their ids."""
         there = set(trader.cell.get_neighborhood(far, include_center=True).agents)
-        return [each for each in self.agents if each in there and each is not trader]
+        return [agent for agent in self.agents if agent in there and agent is not trader]
 
-    def after_act(self, trader: Trader, said: Decision) -> None:
+    def after_act(self, trader: Trader, decision: Decision) -> None:
         """Move the trader, or hand its offer to its partner."""
-        match said.value:
+        match decision.value:
             case {"move": {"to": way}}:
                 trader.cell = trader.cell.connections[WAYS[way]]
             case {"trade": {"partner": name, "give": give, "amount": amount, "want": want}}:
-                (partner,) = (each for each in self.near(trader, 1) if each.name == name)
+                (partner,) = (other for other in self.near(trader, 1) if other.name == name)
                 partner.offers[trader.name] = (amount, -want)[:: 1 if give == "sugar" else -1]
 
-    def after_reply(self, trader: Trader, said: Decision) -> None:
+    def after_reply(self, trader: Trader, decision: Decision) -> None:
         """Carry out the trades that both can pay."""
-        for other in [each for each in self.agents if each.name in (said.value or ())]:
+        for other in [agent for agent in self.agents if agent.name in (decision.value or ())]:
             a, b = trader.offers[other.name]
             if min(trader.sugar + a, trader.spice + b, other.sugar - a, other.spice - b) >= 0:
                 trader.sugar, trader.spice = trader.sugar + a, trader.spice + b
@@ -157,13 +157,13 @@ class Sugarscape(sabm.SmartModel):
 
     def update(self) -> None:
         """Let everybody gather and use up goods, traders die and patches grow; measure."""
-        for each in list(self.agents):
-            (sugar, spice), each.offers = self.goods(each.cell), {}
-            self.grown[:, *each.cell.coordinate] = 0
-            each.sugar += sugar - each.needs[0]
-            each.spice += spice - each.needs[1]
-            if min(each.sugar, each.spice) < 0:
-                each.remove()
+        for agent in list(self.agents):
+            (sugar, spice), agent.offers = self.goods(agent.cell), {}
+            self.grown[:, *agent.cell.coordinate] = 0
+            agent.sugar += sugar - agent.needs[0]
+            agent.spice += spice - agent.needs[1]
+            if min(agent.sugar, agent.spice) < 0:
+                agent.remove()
         self.grown = np.minimum(self.most, self.grown + 1)
         self.price = float(np.exp(np.mean(np.log(self.prices)))) if self.prices else np.nan
         self.traders, self.trades, self.prices = len(self.agents), len(self.prices), []

@@ -44,7 +44,7 @@ class Forager(ClassicalMind):
 
     async def answer(self, ask: Any) -> str:
         """Return the way."""
-        around = dict(each.split(": ") for each in ask.observation.around.split("; "))
+        around = dict(line.split(": ") for line in ask.observation.around.split("; "))
         safe = [way for way, there in around.items() if self.enemy not in there] or list(around)
         fed = [way for way in safe if self.food in around[way]] or safe
         return fed[int(ask.rng.integers(len(fed)))]
@@ -77,8 +77,8 @@ class Animal(SmartAgent, CellAgent):
         """Choose a patch, by what is on those around."""
         around = []
         for way in WAYS:
-            there = (each for each in self.go(way).agents if each is not self and not each.wait)
-            kinds = {type(each).__name__.lower() for each in there}
+            there = (agent for agent in self.go(way).agents if agent is not self and not agent.wait)
+            kinds = {type(agent).__name__.lower() for agent in there}
             around.append(f"{way}: {', '.join(sorted(kinds)) or 'nothing'}")
         meadow = Meadow(self.energy, "; ".join(around), persona=self.persona)
         return await self.ask("move", Choice(tuple(WAYS)), meadow)
@@ -135,14 +135,14 @@ class WolfSheep(SmartModel):
     def after_graze(self, sheep: Sheep, way: Decision) -> None:
         """Move the sheep and let it eat grass."""
         sheep.cell = sheep.go(way.value)
-        for each in sheep.cell.agents:
-            if isinstance(each, Grass) and not each.wait:
-                each.wait, sheep.energy = 6, sheep.energy + 4
+        for agent in sheep.cell.agents:
+            if isinstance(agent, Grass) and not agent.wait:
+                agent.wait, sheep.energy = 6, sheep.energy + 4
 
     def after_hunt(self, wolf: Wolf, way: Decision) -> None:
         """Move the wolf and let it eat a sheep."""
         wolf.cell = wolf.go(way.value)
-        for sheep in [each for each in wolf.cell.agents if isinstance(each, Sheep)][:1]:
+        for sheep in [agent for agent in wolf.cell.agents if isinstance(agent, Sheep)][:1]:
             sheep.remove()
             wolf.energy += 20
 
@@ -150,7 +150,7 @@ class WolfSheep(SmartModel):
         """Let grass grow, and animals die and have children."""
         for grass in self.agents_by_type[Grass]:
             grass.wait = max(0, grass.wait - 1)
-        for animal in [each for each in self.agents if isinstance(each, Animal)]:
+        for animal in [agent for agent in self.agents if isinstance(agent, Animal)]:
             animal.energy -= 1
             if animal.energy <= 0:
                 animal.remove()
@@ -163,4 +163,4 @@ class WolfSheep(SmartModel):
     def measure(self) -> None:
         """Count the sheep, the wolves and the grown patches."""
         self.sheep, self.wolves = (len(self.agents_by_type.get(c, ())) for c in (Sheep, Wolf))
-        self.grass = sum(not each.wait for each in self.agents_by_type[Grass])
+        self.grass = sum(not patch.wait for patch in self.agents_by_type[Grass])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from random import Random
@@ -11,13 +11,37 @@ from typing import Any, ClassVar, Protocol
 import mesa
 import numpy as np
 
-from sabm_mesa.core.answers import AnswerSpec, Decision, Format, Rung
+from sabm_mesa.core.answers import AnswerSpec, Decision, Format, ParserStep
 from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Key, Observation
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
-from sabm_mesa.errors import RunError
+from sabm_mesa.errors import RunError, UsageError
 from sabm_mesa.minds.base import ClassicalMind, Mind, SupportsAsks, ask_until_valid
+
+_ITS_OWN = frozenset({
+    "attempts", "given_mind", "history", "memory", "mind", "model", "parent", "persona", "turn",
+    "unique_id",
+})  # fmt: skip
+"""Attributes of an agent that its run sets."""
+
+
+def check_properties(own: type, taken: Collection[str]) -> None:
+    """Check that a class has no property of a name that its base class sets.
+
+    Args:
+        own: the class.
+        taken: the names.
+
+    Raises:
+        UsageError: when it has one.
+    """
+    for name, value in vars(own).items():
+        if name in taken and isinstance(value, property):
+            raise UsageError(
+                f"{own.__name__}.{name} is a property, and {own.__mro__[1].__name__} needs that "
+                "name: choose another, and give it as the column's attribute."
+            )
 
 
 class AskingModel(SupportsAsks, Protocol):
@@ -35,7 +59,7 @@ class AskingModel(SupportsAsks, Protocol):
     round: int
     book: PromptBook
     answer_format: Format
-    reading: Rung
+    reading: ParserStep
 
 
 class Remembering(Protocol):
@@ -87,6 +111,11 @@ class SmartAgent(mesa.Agent):
     scenario_prompt: ClassVar[str] = SCENARIO
     no_value: ClassVar[None] = None
     """The value of a column that only agents of other classes have."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Check the names of the properties of a class of agents."""
+        super().__init_subclass__(**options)
+        check_properties(cls, _ITS_OWN)
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
@@ -216,6 +245,7 @@ class SmartAgent(mesa.Agent):
             name, observation, spec, key, model.book, answer_format, self,
             paid, self.turn, model.reading, self.scenario_prompt,
         )  # fmt: skip
+        ask.enforced = mind.enforces_json
         if self.history is not None and is_told:
             return self._ask_with_history(ask, mind)
         return ask_until_valid(ask, mind, self)

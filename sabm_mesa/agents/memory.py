@@ -247,7 +247,9 @@ class Stream:
         """
         if today is None:
             return list(self.memories)
-        return [each for each in self.memories if each.expires is None or each.expires >= today]
+        return [
+            memory for memory in self.memories if memory.expires is None or memory.expires >= today
+        ]
 
     def recall(
         self, focus: Iterable[str] = (NOTHING,), top: int | None = None, today: Day = None

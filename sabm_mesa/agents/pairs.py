@@ -72,7 +72,9 @@ class Chat:
     words: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "words", sum(len(each.text.split()) for each in self.messages))
+        object.__setattr__(
+            self, "words", sum(len(message.text.split()) for message in self.messages)
+        )
 
     def partner_of(self, agent: int) -> int:
         """The partner of one of the two agents.
@@ -86,7 +88,7 @@ class Chat:
     @property
     def text(self) -> str:
         """All messages as one text."""
-        return " ".join(each.text for each in self.messages)
+        return " ".join(message.text for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ def of_agent(records: Iterable[R], agent: int) -> tuple[R, ...]:
         records: talks or invitations of all.
         agent: the id of the agent.
     """
-    return tuple(each for each in records if agent in each.agents)
+    return tuple(record for record in records if agent in record.agents)
 
 
 def since(first: int, records: Sequence[R]) -> Sequence[R]:
@@ -275,13 +277,17 @@ class PairView(Observation):
 
     def _memory(self, book: PromptBook) -> Iterable[str]:
         """One paragraph a round: its invitations, then its talks."""
-        rounds = {each.round for each in self.invitations} | {each.round for each in self.chats}
+        rounds = {invitation.round for invitation in self.invitations} | {
+            chat.round for chat in self.chats
+        }
         for turn in sorted(rounds):
             number = turn + 1 + self.rounds_before
             entry = "memory_now" if turn == self.round else "memory_round"
             parts = [book.render(entry, {"number": number})]
             parts += [
-                self._invitation(book, each) for each in self.invitations if each.round == turn
+                self._invitation(book, invitation)
+                for invitation in self.invitations
+                if invitation.round == turn
             ]
             for chat in (chat for chat in self.chats if chat.round == turn):
                 partner = name_of(book, chat.partner_of(self.agent))

@@ -21,6 +21,7 @@ from typing import Any
 
 from sabm_mesa.core.answers import LABEL, Decision, Text
 from sabm_mesa.core.asks import Ask, Chat
+from sabm_mesa.core.images import described
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.parameters import check_int
 
@@ -118,7 +119,8 @@ class History:
             decision: the valid decision.
         """
         said = written(ask, decision)
-        chat = (*self._chat, ("user", ask.question[1]), ("assistant", said))
+        question = described(ask.question[1], ask.pictures)
+        chat = (*self._chat, ("user", question), ("assistant", said))
         self._chat = chat[-2 * self.turns :]
 
 

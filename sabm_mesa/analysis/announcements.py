@@ -170,19 +170,19 @@ def numbers_in(low: float, high: float, *, ceiling: bool = False) -> Find:
 
     def find(text: str) -> list[Mention]:
         # A limit in words is blanked, so that all places stay as they are.
-        plain = _CEILING.sub(lambda found: " " * len(found[0]), text) if ceiling else text
+        plain = _CEILING.sub(lambda match: " " * len(match[0]), text) if ceiling else text
         return [
-            each._replace(value=None) if _spoilt(each, plain, low, high) else each
-            for each in find_numbers(plain)
+            number._replace(value=None) if _spoilt(number, plain, low, high) else number
+            for number in find_numbers(plain)
         ]
 
     return find
 
 
-def _spoilt(found: Mention, text: str, low: float, high: float) -> bool:
+def _spoilt(mention: Mention, text: str, low: float, high: float) -> bool:
     """Whether a number is unreadable, illegal, or a change ("by 2")."""
-    illegal = found.value is None or not low <= found.value <= high
-    return illegal or re.search(r"\bby\s+\$?$", text[: found.start], re.IGNORECASE) is not None
+    illegal = mention.value is None or not low <= mention.value <= high
+    return illegal or re.search(r"\bby\s+\$?$", text[: mention.start], re.IGNORECASE) is not None
 
 
 def options_in(options: Sequence[str], nouns: Sequence[str]) -> Find:
@@ -206,14 +206,14 @@ def options_in(options: Sequence[str], nouns: Sequence[str]) -> Find:
     named = find_options(options)
 
     def find(text: str) -> list[Mention]:
-        found = []
-        for each in named(text):
-            tail = behind.match(text, each.end)
-            led = before.search(text[: each.start]) and not after.match(text, each.end)
-            beside = re.match(r"\s+(?:and|or)\s+", text[each.end :])
+        options = []
+        for mention in named(text):
+            tail = behind.match(text, mention.end)
+            led = before.search(text[: mention.start]) and not after.match(text, mention.end)
+            beside = re.match(r"\s+(?:and|or)\s+", text[mention.end :])
             if tail or led or beside:
-                found.append(each._replace(end=tail.end() if tail else each.end))
-        return found
+                options.append(mention._replace(end=tail.end() if tail else mention.end))
+        return options
 
     return find
 
@@ -225,26 +225,29 @@ def read(text: str, find: Find) -> Announced:
         text: the message.
         find: finds the values in it.
     """
-    read_ = [_read_sentence(each, find, text) for each in _sentences(text)]
-    values = {each.value for each in read_ if each.known}
+    read_ = [_read_sentence(sentence, find, text) for sentence in _sentences(text)]
+    values = {announcement.value for announcement in read_ if announcement.known}
     if len(values) > 1 or UNCLEAR in read_:
         return UNCLEAR
-    return next((each for each in read_ if each.known), NOTHING)
+    return next((announcement for announcement in read_ if announcement.known), NOTHING)
 
 
 def _sentences(text: str) -> list[str]:
     plain = normalise(text)
-    return [each.strip() for each in _SENTENCE.findall(plain) if each.strip()]
+    return [sentence.strip() for sentence in _SENTENCE.findall(plain) if sentence.strip()]
 
 
 def _marked(sentence: str, find: Find) -> tuple[str, list[Any]]:
     """A sentence with numbered marks for its values, ⟦x⟧ for unreadable ones; and the values."""
     values: list[Any] = []
     parts, end = [], 0
-    for each in find(sentence):
-        parts += [sentence[end : each.start], "⟦x⟧" if each.value is None else f"⟦{len(values)}⟧"]
-        values += [] if each.value is None else [each.value]
-        end = each.end
+    for mention in find(sentence):
+        parts += [
+            sentence[end : mention.start],
+            "⟦x⟧" if mention.value is None else f"⟦{len(values)}⟧",
+        ]
+        values += [] if mention.value is None else [mention.value]
+        end = mention.end
     return "".join([*parts, sentence[end:]]), values
 
 
@@ -254,29 +257,29 @@ def _read_sentence(sentence: str, find: Find, message: str) -> Announced:
         return NOTHING
     line = _FORETHOUGHT.sub("", _LIMIT.sub("", line))
     forms: tuple[Form, ...] = ("proposal", "intention")
-    found = [(form, each) for form in forms for pattern in _patterns(form)
-             for each in pattern.finditer(line)]  # fmt: skip
-    if not found:
+    matches = [(form, match) for form in forms for pattern in _patterns(form)
+             for match in pattern.finditer(line)]  # fmt: skip
+    if not matches:
         speaks = _OWN.search(line) and _ANY.search(line)
         return UNCLEAR if speaks and _plans(line) else NOTHING
-    meant = {_object(each["object"], values, message, find) for _, each in found}
+    meant = {_object(match["object"], values, message, find) for _, match in matches}
     meant.discard(_NO_VALUE)
     if not meant:
         return NOTHING
     if len(meant) > 1 or None in meant:
         return UNCLEAR
-    last = max((each for _, each in found), key=lambda each: each.end())
-    first = min((each for _, each in found), key=lambda each: each.start())
+    last = max((match for _, match in matches), key=lambda m: m.end())
+    first = min((match for _, match in matches), key=lambda m: m.start())
     lead = line[: first.start()]
     if _SUPPOSED.search(lead) or (_OWN.search(lead) and _ANY.search(lead)):
         return UNCLEAR
-    said = f"{first[0]} {_REASON.sub('', line[last.end() :])}"
-    others = {values[int(each)] for each in re.findall(r"⟦(\d+)⟧", said)} - meant
-    if _DOUBT.search(_FIRST_PART.sub("", said)) or others or "⟦x⟧" in said:
+    rest = f"{first[0]} {_REASON.sub('', line[last.end() :])}"
+    others = {values[int(index)] for index in re.findall(r"⟦(\d+)⟧", rest)} - meant
+    if _DOUBT.search(_FIRST_PART.sub("", rest)) or others or "⟦x⟧" in rest:
         return UNCLEAR
     (value,) = meant
     agrees = re.search(r"\bagree", first[0], re.IGNORECASE) is not None
-    return Announced("agreement" if agrees else found[0][0], value)
+    return Announced("agreement" if agrees else matches[0][0], value)
 
 
 _NO_VALUE = object()
@@ -299,7 +302,7 @@ def values_in(text: str, find: Find) -> list[Any]:
         text: the text.
         find: finds the values in it.
     """
-    return list(dict.fromkeys(each.value for each in find(normalise(text))))
+    return list(dict.fromkeys(mention.value for mention in find(normalise(text))))
 
 
 def offered(text: str, find: Find) -> Any:
@@ -309,8 +312,12 @@ def offered(text: str, find: Find) -> Any:
         text: the message.
         find: finds the values in it.
     """
-    asked = [each for each in _sentences(text) if each.endswith("?") and _ALL.search(each)]
-    values = {value for each in asked for value in values_in(each, find)}
+    asked = [
+        sentence
+        for sentence in _sentences(text)
+        if sentence.endswith("?") and _ALL.search(sentence)
+    ]
+    values = {value for text in asked for value in values_in(text, find)}
     return values.pop() if len(values) == 1 else None
 
 

@@ -145,14 +145,14 @@ class Panel:
         given = list(rows)
         valid = [row for row in given if row.decision is not None]
         different = {row.player for row in valid}
-        players = tuple(sorted(different, key=lambda each: (each.run, each.agent)))
-        place = {player: i for i, player in enumerate(players)}
-        valid.sort(key=lambda row: (place[row.player], row.time))
+        players = tuple(sorted(different, key=lambda player: (player.run, player.agent)))
+        index = {player: i for i, player in enumerate(players)}
+        valid.sort(key=lambda row: (index[row.player], row.time))
         first = valid[0].known if valid else {}
         names = [name for name in first if all(name in row.known for row in valid)]
         return cls(
             players,
-            np.array([place[row.player] for row in valid], dtype=np.int64),
+            np.array([index[row.player] for row in valid], dtype=np.int64),
             np.array([row.time for row in valid], dtype=np.int64),
             np.array([row.decision for row in valid], dtype=np.float64),
             {name: _stacked(name, [row.known[name] for row in valid]) for name in names},
@@ -191,24 +191,24 @@ class Panel:
         """
         up_to = np.cumsum(values, axis=-1) - values
         first = np.searchsorted(self.player, np.arange(len(self.players)))
-        found: Floats = up_to - up_to[..., first][..., self.player]
-        return found
+        sums: Floats = up_to - up_to[..., first][..., self.player]
+        return sums
 
     def padded(self, values: npt.NDArray[Any], fill: float = math.nan) -> npt.NDArray[Any]:
         """The values of each player in a row of its own, for models that go through time.
 
         Args:
             values: shape (n, …).
-            fill: what stands after the last decision of a player.
+            fill: the value after the last decision of a player.
 
         Returns:
             Shape (players, longest, …); ``padded[panel.player, panel.position]`` gives the rows
             back.
         """
         longest = int(self.position.max()) + 1 if len(self) else 0
-        found = np.full((len(self.players), longest, *values.shape[1:]), fill, dtype=values.dtype)
-        found[self.player, self.position] = values
-        return found
+        padded = np.full((len(self.players), longest, *values.shape[1:]), fill, dtype=values.dtype)
+        padded[self.player, self.position] = values
+        return padded
 
     def distinct(self, *names: str) -> tuple[list[dict[str, Floats]], Ints]:
         """The different values of some known facts, for what is computed once for each of them.
@@ -224,8 +224,8 @@ class Panel:
             flat = [self.known[name].reshape(len(self), -1) for name in names]
             joined = np.nan_to_num(np.concatenate(flat, axis=1), nan=math.inf)
             _, first, index = np.unique(joined, axis=0, return_index=True, return_inverse=True)
-            each = [{name: self.known[name][i] for name in names} for i in first]
-            self._found[key] = each, np.asarray(index, dtype=np.int64).reshape(-1)
+            facts = [{name: self.known[name][i] for name in names} for i in first]
+            self._found[key] = facts, np.asarray(index, dtype=np.int64).reshape(-1)
         return self._found[key]
 
     @cached_property
@@ -238,7 +238,7 @@ class Panel:
         Args:
             wanted: whether a player is among them.
         """
-        chosen = np.array([wanted(each) for each in self.players], dtype=bool)
+        chosen = np.array([wanted(player) for player in self.players], dtype=bool)
         return self.of_rows(chosen[self.player] if len(self) else np.zeros(0, dtype=bool))
 
     def of_rows(self, chosen: npt.NDArray[np.bool_]) -> Panel:
@@ -262,9 +262,9 @@ class Panel:
         Args:
             decisions: shape (n,).
         """
-        found = replace(self, decisions=decisions)
-        found.__dict__["_found"] = self._found  # it depends on the facts alone
-        return found
+        panel = replace(self, decisions=decisions)
+        panel.__dict__["_found"] = self._found  # it depends on the facts alone
+        return panel
 
 
 def once_a_panel(
@@ -275,14 +275,14 @@ def once_a_panel(
     Args:
         compute: the function; it depends on no parameter that is estimated.
     """
-    found: WeakKeyDictionary[Panel, dict[Any, _T]] = WeakKeyDictionary()
+    results: WeakKeyDictionary[Panel, dict[Any, _T]] = WeakKeyDictionary()
 
     @wraps(compute)
     def computed(panel: Panel, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        own, key = found.setdefault(panel, {}), (args, tuple(kwargs.items()))
-        if key not in own:
-            own[key] = compute(panel, *args, **kwargs)
-        return own[key]
+        of_panel, key = results.setdefault(panel, {}), (args, tuple(kwargs.items()))
+        if key not in of_panel:
+            of_panel[key] = compute(panel, *args, **kwargs)
+        return of_panel[key]
 
     return computed  # type: ignore[return-value]  # the panel is always given by its place
 
@@ -290,20 +290,20 @@ def once_a_panel(
 def _stacked(name: str, values: Sequence[Any]) -> Floats:
     """One array of all rows; shorter ones are filled up with NaN."""
     arrays = [np.asarray(value, dtype=np.float64) for value in values]
-    if len({each.ndim for each in arrays}) > 1:
+    if len({array.ndim for array in arrays}) > 1:
         raise UsageError(
             f"The runs differ in the axes of {name}, such as games of two and of three players: "
             "fit them apart."
         )
-    shapes = {each.shape for each in arrays}
+    shapes = {array.shape for array in arrays}
     if len(shapes) == 1:
         return np.array(arrays)
     largest = np.max(list(shapes), axis=0)
-    found = np.full((len(arrays), *largest), math.nan)
-    for i, each in enumerate(arrays):
-        inside: Any = tuple(slice(size) for size in each.shape)
-        found[i][inside] = each
-    return found
+    stack = np.full((len(arrays), *largest), math.nan)
+    for i, array in enumerate(arrays):
+        inside: Any = tuple(slice(size) for size in array.shape)
+        stack[i][inside] = array
+    return stack
 
 
 # The models.
@@ -339,10 +339,10 @@ class FreeParameter:
             value: the value.
         """
         if self.log:
-            found = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+            share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
-            found = (value - self.low) / (self.high - self.low)
-        return min(max(found, 0.0), 1.0)
+            share = (value - self.low) / (self.high - self.low)
+        return min(max(share, 0.0), 1.0)
 
     def at(self, share: float) -> float:
         """The value at a place between the limits: the inverse of `share`.
@@ -390,7 +390,7 @@ class BehaviouralModel(ABC):
 
     @abstractmethod
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
-        """Draw a decision instead of each row, given the player's earlier ones as they stand.
+        """Draw a decision instead of each row, given the player's earlier ones.
 
         Args:
             parameters: the vector of parameters.
@@ -441,20 +441,22 @@ class BehaviouralModel(ABC):
         Raises:
             UsageError: when one is missing, not known, no number, or outside its limits.
         """
-        names = [each.name for each in self.parameters]
+        names = [parameter.name for parameter in self.parameters]
         if set(parameters) != set(names):
             raise UsageError(
                 f"The model {self.name} has the parameters {', '.join(names)}, not "
                 f"{', '.join(parameters) or 'none'}."
             )
-        for each in self.parameters:
-            value = parameters[each.name]
+        for parameter in self.parameters:
+            value = parameters[parameter.name]
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise UsageError(f"{each.name} of {self.name} has to be a number, not {value!r}.")
-            if not each.low <= value <= each.high:
                 raise UsageError(
-                    f"{each.name} of {self.name} has to be from {each.low:g} to {each.high:g}, "
-                    f"not {value:g}."
+                    f"{parameter.name} of {self.name} has to be a number, not {value!r}."
+                )
+            if not parameter.low <= value <= parameter.high:
+                raise UsageError(
+                    f"{parameter.name} of {self.name} has to be from {parameter.low:g} "
+                    f"to {parameter.high:g}, not {value:g}."
                 )
         return np.array([parameters[name] for name in names], dtype=np.float64)
 
@@ -512,8 +514,8 @@ class Chance(BehaviouralModel):
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
         """The same for each legal decision."""
         del parameters
-        found: Floats = -np.log(self.count(panel))
-        return found
+        log_likelihood: Floats = -np.log(self.count(panel))
+        return log_likelihood
 
     def uncertainty(self, panel: Panel) -> Floats:
         """The log-likelihood that a model could gain: the logarithm of the number of decisions.
@@ -526,8 +528,8 @@ class Chance(BehaviouralModel):
         Returns:
             Shape (n,).
         """
-        found: Floats = np.log(self.count(panel))
-        return found
+        uncertainty: Floats = np.log(self.count(panel))
+        return uncertainty
 
 
 class ChanceOfOptions(Chance, ChoiceModel):
@@ -537,15 +539,15 @@ class ChanceOfOptions(Chance, ChoiceModel):
 
     def count(self, panel: Panel) -> Floats:
         """The number of options."""
-        found: Floats = (~np.isnan(panel.known["own"])).sum(axis=1).astype(np.float64)
-        return found
+        n_options: Floats = (~np.isnan(panel.known["own"])).sum(axis=1).astype(np.float64)
+        return n_options
 
     def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
         """The same for each option that a row has."""
         del parameters
         legal = ~np.isnan(panel.known["own"])
-        found: Floats = legal / legal.sum(axis=1, keepdims=True)
-        return found
+        probabilities: Floats = legal / legal.sum(axis=1, keepdims=True)
+        return probabilities
 
 
 class TypesModel(BehaviouralModel):
@@ -589,10 +591,10 @@ class TypesModel(BehaviouralModel):
 
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
         """The logarithm of the mean over types, given what earlier decisions say of the type."""
-        each = self.by_type(parameters, panel)
-        before = panel.before(each) + _logs(self.shares(parameters))[:, None]
-        found: Floats = _log_sum(before + each) - _log_sum(before)
-        return np.maximum(found, LEAST)
+        by_type = self.by_type(parameters, panel)
+        before = panel.before(by_type) + _logs(self.shares(parameters))[:, None]
+        log_likelihood: Floats = _log_sum(before + by_type) - _log_sum(before)
+        return np.maximum(log_likelihood, LEAST)
 
     def posterior(self, parameters: Floats, panel: Panel) -> Floats:
         """The probability that each player is of each type, given all its decisions.
@@ -607,8 +609,8 @@ class TypesModel(BehaviouralModel):
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
         """Draw a type, given the earlier decisions of the player, and then a decision of it."""
-        found: Floats = self.draws(parameters, panel, rng, 1)[0]
-        return found
+        decisions: Floats = self.draws(parameters, panel, rng, 1)[0]
+        return decisions
 
     def draws(
         self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
@@ -617,12 +619,12 @@ class TypesModel(BehaviouralModel):
         before = panel.before(self.by_type(parameters, panel))
         before = before + _logs(self.shares(parameters))[:, None]
         likely = np.exp(before - _log_sum(before)).T
-        found = np.empty((n, len(panel)))
-        for row in found:
+        drawn = np.empty((n, len(panel)))
+        for row in drawn:
             kinds = drawn_options(likely, rng).astype(np.int64)
             for kind in range(len(before)):
                 row[:] = np.where(kinds == kind, self.draw_type(kind, parameters, panel, rng), row)
-        return found
+        return drawn
 
     def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
         """Draw the type of each player, and then all its decisions, each given the earlier ones."""
@@ -635,8 +637,8 @@ class TypesModel(BehaviouralModel):
             now = panel.position == position
             given = panel.with_decisions(decisions)
             for kind in np.unique(kinds[now]).tolist():
-                own = now & (kinds == kind)
-                decisions[own] = self.draw_type(kind, parameters, given, rng)[own]
+                of_kind = now & (kinds == kind)
+                decisions[of_kind] = self.draw_type(kind, parameters, given, rng)[of_kind]
         return panel.with_decisions(decisions)
 
 
@@ -659,28 +661,29 @@ class Mixture(TypesModel):
         self.types = dict(types)
         free: dict[str, FreeParameter] = {}
         for model in self.types.values():
-            free |= {each.name: each for each in model.parameters}
+            free |= {parameter.name: parameter for parameter in model.parameters}
         self.n_types = len(self.types)
         self.parameters = (
             *(FreeParameter(f"share_{kind}", f"share of {kind}", 0.0, 1.0) for kind in self.types),
             *free.values(),
         )
         self.needs = tuple(dict.fromkeys(n for model in self.types.values() for n in model.needs))
-        places = {each.name: i for i, each in enumerate(self.parameters)}
+        places = {parameter.name: i for i, parameter in enumerate(self.parameters)}
         self._places = [
-            [places[each.name] for each in model.parameters] for model in self.types.values()
+            [places[parameter.name] for parameter in model.parameters]
+            for model in self.types.values()
         ]
 
     def shares(self, parameters: Floats) -> Floats:
         """The first parameters, over their sum."""
         given = parameters[: self.n_types]
-        found: Floats = given / given.sum()
-        return found
+        shares: Floats = given / given.sum()
+        return shares
 
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
         """The log-likelihoods of the models of the types."""
-        each = zip(self.types.values(), self._places, strict=True)
-        return np.array([model.log_likelihood(parameters[at], panel) for model, at in each])
+        models = zip(self.types.values(), self._places, strict=True)
+        return np.array([model.log_likelihood(parameters[at], panel) for model, at in models])
 
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
@@ -691,10 +694,10 @@ class Mixture(TypesModel):
 
     def check(self, parameters: Mapping[str, float]) -> Floats:
         """The vector of parameters from their names; the shares have to add up to 1."""
-        found = super().check(parameters)
-        if abs(found[: self.n_types].sum() - 1) > 1e-6:
+        checked = super().check(parameters)
+        if abs(checked[: self.n_types].sum() - 1) > 1e-6:
             raise UsageError(f"The shares of {self.name} have to add up to 1.")
-        return found
+        return checked
 
 
 def floored(likelihood: Floats) -> Floats:
@@ -703,8 +706,8 @@ def floored(likelihood: Floats) -> Floats:
     Args:
         likelihood: probabilities or densities.
     """
-    found: Floats = np.log(np.maximum(likelihood, math.exp(LEAST)))
-    return found
+    logs: Floats = np.log(np.maximum(likelihood, math.exp(LEAST)))
+    return logs
 
 
 def drawn_options(probabilities: Floats, rng: np.random.Generator) -> Floats:
@@ -719,20 +722,20 @@ def drawn_options(probabilities: Floats, rng: np.random.Generator) -> Floats:
     """
     up_to = np.cumsum(probabilities, axis=1)
     at = rng.random((len(up_to), 1)) * up_to[:, -1:]
-    found: Floats = np.minimum((up_to <= at).sum(axis=1), up_to.shape[1] - 1).astype(np.float64)
-    return found
+    options: Floats = np.minimum((up_to <= at).sum(axis=1), up_to.shape[1] - 1).astype(np.float64)
+    return options
 
 
 def _logs(shares: Floats) -> Floats:
-    found: Floats = np.log(np.maximum(shares, 1e-300))
-    return found
+    logs: Floats = np.log(np.maximum(shares, 1e-300))
+    return logs
 
 
 def _log_sum(values: Floats) -> Floats:
     """The logarithm of the sum of the exponentials over the first axis."""
     top = values.max(axis=0)
-    found: Floats = top + np.log(np.exp(values - top).sum(axis=0))
-    return found
+    sums: Floats = top + np.log(np.exp(values - top).sum(axis=0))
+    return sums
 
 
 # What a scenario declares.
@@ -772,7 +775,7 @@ class Behaviour:
         answer: the answer to a question, from a decision that was drawn; or, when it is None, the
             answer to another question.
         people: published estimates of people.
-        informed: what minds that play a fitted model are told beyond the prompt, see
+        informed: what minds that play a fitted model know beyond the prompt, see
             `sabm_mesa.minds.base.Mind.informed`.
     """
 
@@ -814,14 +817,14 @@ def load_behaviour(module: str) -> Behaviour | None:
     if not module:
         return None
     try:
-        found = getattr(import_module(module), Behaviour.NAME, None)
+        behaviour = getattr(import_module(module), Behaviour.NAME, None)
     except Exception as error:
         raise UsageError(
             f"The behaviour {module} cannot be imported: {format_user_error(error)}"
         ) from error
-    if not isinstance(found, Behaviour):
+    if not isinstance(behaviour, Behaviour):
         raise UsageError(
             f"The behaviour {module} needs BEHAVIOUR = Behaviour(…), of "
             "sabm_mesa.analysis.behaviour."
         )
-    return found
+    return behaviour

@@ -19,6 +19,7 @@ from sabm_mesa.errors import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE, style.VERMILLION)
@@ -35,6 +36,9 @@ FAINT = 0.35
 """Strength of what steps back behind the line of one agent."""
 DIGITS = 6
 """Significant digits of a value that is sent to a browser."""
+
+THUMBNAIL, MOST_NAMED = (4.09, 3.07), 4
+"""Inches of a thumbnail, and the entries that its legend has at most."""
 
 Point = tuple[float, float]
 
@@ -124,7 +128,7 @@ class Chart:
             **{key: getattr(self, key) for key in ("name", "title", "y", "low", "high", "first")},
             "x": self.noun.capitalize(),
             "last": None if self.last is None else self.last + self.first,
-            "levels": [[each.at, each.label, each.colour] for each in self.levels],
+            "levels": [[level.at, level.label, level.colour] for level in self.levels],
             "series": [each.for_browser(self.first) for each in self.series],
         }
 
@@ -256,10 +260,10 @@ def counted(charts: Sequence[Chart], noun: str, first: int, last: int | None) ->
         last: the last round that is planned.
     """
     found = []
-    for each in charts:
-        until = last if each.last is None else each.last
-        title = each.title.replace(" by round", f" by {noun}")
-        found.append(replace(each, title=title, noun=noun, first=first, last=until))
+    for chart in charts:
+        until = last if chart.last is None else chart.last
+        title = chart.title.replace(" by round", f" by {noun}")
+        found.append(replace(chart, title=title, noun=noun, first=first, last=until))
     return found
 
 
@@ -305,6 +309,45 @@ def draw(chart: Chart, subtitle: str = "") -> Figure:
     """
     figure = style.new_figure(chart.title, subtitle, height=3.4)
     ax = figure.add_subplot()
+    rounds = _paint(ax, chart)
+    style.plain_axes(ax, chart.noun.capitalize(), chart.y)
+    style.integer_ticks(ax.xaxis, rounds)
+    if not rounds:
+        style.explain_empty(ax, "No round is played yet.")
+    entries = style.legend_entries(ax)
+    if len(entries[0]) > 1:
+        figure.legend(
+            *entries, loc="outside lower center", ncols=3, frameon=False, fontsize=style.NOTE
+        )
+    return figure
+
+
+def thumbnail(chart: Chart) -> Figure:
+    """Draw a chart so that it can be read at a third of the width of a page.
+
+    Args:
+        chart: the chart.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=THUMBNAIL, layout="constrained")
+    figure.suptitle(chart.title, x=0.02, ha="left", fontsize=style.TITLE, fontweight="bold")
+    ax = figure.add_subplot()
+    rounds = _paint(ax, chart, thick=1.3)
+    style.plain_axes(ax)
+    ax.tick_params(labelsize=style.LABEL)
+    style.integer_ticks(ax.xaxis, rounds if len(rounds) < style.FEW else (), most=6)
+    ax.locator_params(axis="y", nbins=5)
+    entries = style.legend_entries(ax)
+    if 1 < len(entries[0]) <= MOST_NAMED:
+        figure.legend(
+            *entries, loc="outside lower left", ncols=2, frameon=False, fontsize=style.LABEL
+        )
+    return figure
+
+
+def _paint(ax: Axes, chart: Chart, thick: float = 1.0) -> list[int]:
+    """Paint the series and levels of a chart; return its rounds as people read them."""
     bottom: dict[float, float] = {}
     few = max((len(each.points) for each in chart.series), default=0) <= style.FEW
     for each in chart.series:
@@ -323,24 +366,14 @@ def draw(chart: Chart, subtitle: str = "") -> Figure:
         else:
             ax.plot(
                 xs, ys, color=each.colour, linestyle="--" if each.dashed else "-", alpha=strength,
-                linewidth=3 if each.look == "strong" else 1.8, marker="o" if few else "",
+                linewidth=thick * (3 if each.look == "strong" else 1.8), marker="o" if few else "",
                 markersize=5, label=each.label,
             )  # fmt: skip
     for level in chart.levels:
         ax.axhline(level.at, color=level.colour, linestyle=":", linewidth=1.4, label=level.label)
-    style.plain_axes(ax, chart.noun.capitalize(), chart.y)
-    rounds = sorted({round(x) + chart.first for each in chart.series for x, _ in each.points})
-    style.integer_ticks(ax.xaxis, rounds)
     if chart.low is not None or chart.high is not None:
         ax.set_ylim(chart.low, chart.high)
-    if not rounds:
-        style.explain_empty(ax, "No round is played yet.")
-    entries = style.legend_entries(ax)
-    if len(entries[0]) > 1:
-        figure.legend(
-            *entries, loc="outside lower center", ncols=3, frameon=False, fontsize=style.NOTE
-        )
-    return figure
+    return sorted({round(x) + chart.first for each in chart.series for x, _ in each.points})
 
 
 def _sent(value: float) -> float | None:

@@ -39,7 +39,7 @@ def type_names() -> tuple[str, ...]:
 @cache
 def type_shares() -> Floats:
     """Share of each type among the subjects; array of shape (types,)."""
-    n = np.array([each["subjects"] for each in published()["types"].values()], dtype=np.float64)
+    n = np.array([kind["subjects"] for kind in published()["types"].values()], dtype=np.float64)
     shares: Floats = n / n.sum()
     return shares
 
@@ -47,7 +47,7 @@ def type_shares() -> Floats:
 @cache
 def schedules() -> Floats:
     """Mean schedule of each type: own contribution by the others' mean; shape (types, 21)."""
-    return np.array([each["schedule"] for each in published()["types"].values()])
+    return np.array([kind["schedule"] for kind in published()["types"].values()])
 
 
 @cache
@@ -70,7 +70,7 @@ def first_distributions() -> Floats:
         weights /= weights.sum()
         return weights
 
-    means = [each["first_contribution"] for each in published()["types"].values()]
+    means = [kind["first_contribution"] for kind in published()["types"].values()]
     tilts = [
         brentq(lambda t, m=mean: tilted(t) @ amounts - m, -STEEPEST, STEEPEST) for mean in means
     ]
@@ -120,8 +120,8 @@ def scheduled(kind: Kind, belief: Amount) -> Amount:
         kind: the number of the type, or an array of them.
         belief: the belief, a whole number from 0 to 20, or an array of them.
     """
-    found: Floats = schedules()[kind, np.asarray(belief, dtype=np.int64)]
-    return found
+    contributions: Floats = schedules()[kind, np.asarray(belief, dtype=np.int64)]
+    return contributions
 
 
 def estimated(kind: Kind, belief: Amount) -> Amount:

@@ -127,7 +127,7 @@ class Fit:
     @property
     def by_name(self) -> dict[str, float]:
         """Parameter → its estimate."""
-        names = (each.name for each in self.model.parameters)
+        names = (parameter.name for parameter in self.model.parameters)
         return dict(zip(names, map(float, self.parameters), strict=True))
 
 
@@ -159,8 +159,8 @@ def fit(
     """
     counted = np.ones(len(panel.players)) if weights is None else weights
     problem = _Problem(model, panel, counted, dict(fixed or {}))
-    found, value = problem.solve(start)
-    return Fit(model, found, value, len(panel))
+    parameters, value = problem.solve(start)
+    return Fit(model, parameters, value, len(panel))
 
 
 def by_rank(fits: Sequence[Fit]) -> list[Fit]:
@@ -172,36 +172,38 @@ def by_rank(fits: Sequence[Fit]) -> list[Fit]:
     Args:
         fits: the fits of several models to the same decisions, the most common model first.
     """
-    ranked = sorted(fits, key=lambda each: each.bic)
+    ranked = sorted(fits, key=lambda fit: fit.bic)
     if not ranked:
         return []
     most, free = ranked[0].bic + MENTIONED, n_free(ranked[0].model)
-    best = next(each for each in fits if each.bic < most and n_free(each.model) == free)
-    return [best, *(each for each in ranked if each is not best)]
+    best = next(
+        candidate for candidate in fits if candidate.bic < most and n_free(candidate.model) == free
+    )
+    return [best, *(candidate for candidate in ranked if candidate is not best)]
 
 
-def profile_interval(found: Fit, panel: Panel, name: str) -> tuple[float, float]:
+def profile_interval(best_fit: Fit, panel: Panel, name: str) -> tuple[float, float]:
     """The 95 % interval of a parameter: where the profile likelihood is not too far below the top.
 
     At a limit of the parameter the interval ends there.
 
     Args:
-        found: the estimates.
+        best_fit: the estimates.
         panel: the same decisions.
         name: the parameter.
     """
     from scipy.optimize import brentq
 
-    place = [each.name for each in found.model.parameters].index(name)
-    scale = found.model.parameters[place]
-    top, best = found.log_likelihood, scale.share(found.parameters[place])
-    known: dict[float, tuple[float, Floats]] = {best: (-CHI_SQUARE, found.parameters)}
+    index = [parameter.name for parameter in best_fit.model.parameters].index(name)
+    scale = best_fit.model.parameters[index]
+    top, best = best_fit.log_likelihood, scale.share(best_fit.parameters[index])
+    known: dict[float, tuple[float, Floats]] = {best: (-CHI_SQUARE, best_fit.parameters)}
 
     def excess(at: float) -> float:
         if at not in known:
             near = known[min(known, key=lambda other: abs(other - at))][1]
             fixed = {name: scale.at(at)}
-            other = fit(found.model, panel, fixed=fixed, start=near)
+            other = fit(best_fit.model, panel, fixed=fixed, start=near)
             known[at] = 2 * (top - other.log_likelihood) - CHI_SQUARE, other.parameters
         return known[at][0]
 
@@ -219,12 +221,12 @@ def profile_interval(found: Fit, panel: Panel, name: str) -> tuple[float, float]
 
 
 def bootstrap_intervals(
-    found: Fit, panel: Panel, units: Ints, n: int, rng: np.random.Generator
+    best_fit: Fit, panel: Panel, units: Ints, n: int, rng: np.random.Generator
 ) -> dict[str, tuple[float, float]]:
     """95 % percentile intervals of all parameters, with whole units drawn again.
 
     Args:
-        found: the estimates.
+        best_fit: the estimates.
         panel: the same decisions.
         units: shape (players,): the unit of each player, such as its run.
         n: the number of samples.
@@ -235,9 +237,9 @@ def bootstrap_intervals(
     for _ in range(n):
         times = np.bincount(rng.integers(n_units, size=n_units), minlength=n_units)
         weights = times[units].astype(np.float64)
-        drawn.append(fit(found.model, panel, weights, start=found.parameters).parameters)
+        drawn.append(fit(best_fit.model, panel, weights, start=best_fit.parameters).parameters)
     low, high = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
-    names = (each.name for each in found.model.parameters)
+    names = (parameter.name for parameter in best_fit.model.parameters)
     return {name: (float(a), float(b)) for name, a, b in zip(names, low, high, strict=True)}
 
 
@@ -247,19 +249,19 @@ def units_of(panel: Panel) -> Ints:
     Args:
         panel: the decisions.
     """
-    runs = [each.run for each in panel.players]
-    own: Sequence[int] = runs if len(set(runs)) > 1 else range(len(runs))
-    found: Ints = np.unique(own, return_inverse=True)[1].astype(np.int64)
-    return found
+    runs = [player.run for player in panel.players]
+    labels: Sequence[int] = runs if len(set(runs)) > 1 else range(len(runs))
+    units: Ints = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    return units
 
 
-def held_out(found: Fit, panel: Panel, units: Ints) -> float:
+def held_out(best_fit: Fit, panel: Panel, units: Ints) -> float:
     """The mean log-likelihood of a decision that was held out from the estimate.
 
     The units are split into `FOLDS` parts, in turn; with fewer units each is a part.
 
     Args:
-        found: the estimates of all data, from which those of the parts start.
+        best_fit: the estimates of all data, from which those of the parts start.
         panel: the decisions.
         units: shape (players,): the unit of each player.
 
@@ -271,8 +273,10 @@ def held_out(found: Fit, panel: Panel, units: Ints) -> float:
         return math.nan
     total = 0.0
     for part in sorted(set(parts.tolist())):
-        rest = fit(found.model, panel, (parts != part).astype(np.float64), start=found.parameters)
-        scores = panel.totals(found.model.log_likelihood(rest.parameters, panel))
+        rest = fit(
+            best_fit.model, panel, (parts != part).astype(np.float64), start=best_fit.parameters
+        )
+        scores = panel.totals(best_fit.model.log_likelihood(rest.parameters, panel))
         total += float(scores[parts == part].sum())
     return total / len(panel)
 
@@ -304,7 +308,7 @@ def confusion(
     for row, true in enumerate(fits):
         for _ in range(n):
             drawn = true.model.simulate(true.parameters, panel, rng)
-            again = [fit(each.model, drawn, start=each.parameters) for each in fits]
+            again = [fit(candidate.model, drawn, start=candidate.parameters) for candidate in fits]
             counts[row, again.index(by_rank(again)[0])] += 1
             watch()
     return counts / n
@@ -344,7 +348,7 @@ MISSES = {
 
 
 def absolute_test(
-    found: Fit, panel: Panel, rng: np.random.Generator, data_sets: int = DATA_SETS
+    best_fit: Fit, panel: Panel, rng: np.random.Generator, data_sets: int = DATA_SETS
 ) -> AbsoluteTest:
     """Test whether decisions could come from an estimated model.
 
@@ -356,19 +360,19 @@ def absolute_test(
     whatever the model, but for the error of an estimate whose facts answer the own decisions.
 
     Args:
-        found: the estimates.
+        best_fit: the estimates.
         panel: the decisions.
         rng: the generator to draw from.
         data_sets: the number of data sets, 39 or more.
     """
-    model = found.model
+    model = best_fit.model
     situations = _situations(model, panel)
-    stepped = [each.name for each in model.parameters if each.step]
-    fixed = {name: found.by_name[name] for name in stepped}
-    measured = [_misses(model, found.parameters, panel, situations, rng)]
+    stepped = [parameter.name for parameter in model.parameters if parameter.step]
+    fixed = {name: best_fit.by_name[name] for name in stepped}
+    measured = [_misses(model, best_fit.parameters, panel, situations, rng)]
     for _ in range(data_sets):
-        drawn = model.simulate(found.parameters, panel, rng)
-        again = fit(model, drawn, fixed=fixed, start=found.parameters).parameters
+        drawn = model.simulate(best_fit.parameters, panel, rng)
+        again = fit(model, drawn, fixed=fixed, start=best_fit.parameters).parameters
         measured.append(_misses(model, again, drawn, situations, rng))
     table = np.array(measured)
     middle, high = np.quantile(table, [0.5, 0.95], axis=0)
@@ -380,9 +384,9 @@ def absolute_test(
     largest = scaled.max(axis=1)
     p = float((largest >= largest[0] - 1e-12).mean())
     names = [name for name, kept in zip(MISSES, use, strict=True) if kept]
-    own = (scaled >= scaled[0] - 1e-12).mean(axis=0)
+    implausible = (scaled >= scaled[0] - 1e-12).mean(axis=0)
     order = np.argsort(-scaled[0])
-    return AbsoluteTest(p, tuple(names[i] for i in order if own[i] <= LEVEL), data_sets)
+    return AbsoluteTest(p, tuple(names[i] for i in order if implausible[i] <= LEVEL), data_sets)
 
 
 def _situations(model: BehaviouralModel, panel: Panel) -> Ints:
@@ -391,8 +395,8 @@ def _situations(model: BehaviouralModel, panel: Panel) -> Ints:
         return np.zeros(len(panel), dtype=np.int64)
     _, index = panel.distinct(*model.needs)
     counts = np.bincount(index)
-    found: Ints = np.where(counts[index] >= ENOUGH, index + 1, 0)
-    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+    situations: Ints = np.where(counts[index] >= ENOUGH, index + 1, 0)
+    return np.unique(situations, return_inverse=True)[1].astype(np.int64)
 
 
 def _misses(
@@ -408,8 +412,8 @@ def _misses(
     n, given = len(panel), np.round(panel.decisions, DIGITS)  # equal also after another formula
     drawn = np.round(model.draws(parameters, panel, rng, DRAWS), DIGITS)
     below, ties = (drawn < given).sum(axis=0), (drawn == given).sum(axis=0)
-    place = below + np.floor(rng.random(n) * (ties + 1)) + rng.random(n)
-    uniform = place / (DRAWS + 1)
+    rank = below + np.floor(rng.random(n) * (ties + 1)) + rng.random(n)
+    uniform = rank / (DRAWS + 1)
     ranks = (2 * np.arange(1, n + 1) - 1) / (2 * n)
     scores = ndtri(np.clip(uniform, 1 / MANY, 1 - 1 / MANY))
     later = np.flatnonzero(panel.position > 0)
@@ -434,23 +438,24 @@ def _unlike_values(given: Floats, drawn: Floats, situations: Ints) -> float:
     Values between whole numbers are counted by hundredths of their range.
     """
     if (given == np.rint(given)).all():
-        own, others = given, drawn
+        observed, others = given, drawn
     else:
         low, high = min(given.min(), drawn.min()), max(given.max(), drawn.max())
-        own, others = (
-            np.rint((each - low) / (high - low or 1.0) * (FINEST - 1)) for each in (given, drawn)
+        observed, others = (
+            np.rint((values - low) / (high - low or 1.0) * (FINEST - 1))
+            for values in (given, drawn)
         )
-    cells, place = np.unique(
+    cells, cell = np.unique(
         np.column_stack(
-            [np.tile(situations, len(drawn) + 1), np.concatenate([own, others.ravel()])]
+            [np.tile(situations, len(drawn) + 1), np.concatenate([observed, others.ravel()])]
         ),
         axis=0,
         return_inverse=True,
     )
-    place = place.reshape(-1)
+    cell = cell.reshape(-1)
     n = len(given)
-    seen = np.bincount(place[:n], minlength=len(cells))
-    expected = np.bincount(place[n:], minlength=len(cells)) / len(drawn)
+    seen = np.bincount(cell[:n], minlength=len(cells))
+    expected = np.bincount(cell[n:], minlength=len(cells)) / len(drawn)
     return float(((seen - expected) ** 2 / (seen + expected + 1)).sum())
 
 
@@ -469,16 +474,16 @@ def shares_of_types(likelihoods: Floats, weights: Floats) -> tuple[Floats, float
 
     counts = weights > 0
     top = likelihoods[counts].max(axis=1)
-    each, weight = np.exp(likelihoods[counts] - top[:, None]), weights[counts]
+    likelihood, weight = np.exp(likelihoods[counts] - top[:, None]), weights[counts]
     total, n_types = weight.sum(), likelihoods.shape[1]
     shares = np.full(n_types, 1 / n_types)
     for _ in range(EM_STEPS):
-        shares = shares * (each.T @ (weight / (each @ shares))) / total
-    value = float(weight @ np.log(each @ shares))
+        shares = shares * (likelihood.T @ (weight / (likelihood @ shares))) / total
+    value = float(weight @ np.log(likelihood @ shares))
     for _ in range(NEWTON_STEPS):
-        inside = each @ shares
-        slope = each.T @ (weight / inside)
-        curve = (each * (weight / inside**2)[:, None]).T @ each
+        inside = likelihood @ shares
+        slope = likelihood.T @ (weight / inside)
+        curve = (likelihood * (weight / inside**2)[:, None]).T @ likelihood
         curve[np.diag_indices(n_types)] += 1e-10 * np.trace(curve)
         try:
             root = cholesky(curve)
@@ -489,7 +494,7 @@ def shares_of_types(likelihoods: Floats, weights: Floats) -> tuple[Floats, float
         while length > 1e-6:
             tried = np.maximum(shares + length * way, 0.0)
             tried = tried / tried.sum() if tried.sum() > 0 else shares
-            better = float(weight @ np.log(np.maximum(each @ tried, 1e-300)))
+            better = float(weight @ np.log(np.maximum(likelihood @ tried, 1e-300)))
             if better > value:
                 break
             length /= 2
@@ -534,30 +539,30 @@ class _Problem:
         """
         n = round((scale.high - scale.low) / scale.step)
         values = scale.low + scale.step * np.arange(n + 1)
-        place = [each.name for each in self.model.parameters].index(scale.name)
+        index = [parameter.name for parameter in self.model.parameters].index(scale.name)
         if start is not None:
             reach = NEAR * (scale.high - scale.low) + HALF * scale.step
-            values = values[np.abs(values - start[place]) < reach]
+            values = values[np.abs(values - start[index]) < reach]
 
         def solved(at: float, near: Floats | None) -> tuple[Floats, float]:
             fixed = self.fixed | {scale.name: at}
             return _Problem(self.model, self.panel, self.weights, fixed).solve(near)
 
-        found: dict[float, tuple[Floats, float]] = {}
+        solutions: dict[float, tuple[Floats, float]] = {}
         near = start
         for at in values[::SOME].tolist():
-            found[at] = solved(at, near)
-            near = found[at][0]
+            solutions[at] = solved(at, near)
+            near = solutions[at][0]
         scores = []
         for at in values.tolist():
-            vector = found[min(found, key=lambda other: abs(other - at))][0].copy()
-            vector[place] = at
-            each = self.panel.totals(self.model.log_likelihood(vector, self.panel))
-            scores.append((float(self.weights @ each), at, vector))
-        for _, at, vector in sorted(scores, key=lambda each: -each[0])[:SOME]:
-            if at not in found:
-                found[at] = solved(at, vector)
-        return max(found.values(), key=lambda each: each[1])
+            vector = solutions[min(solutions, key=lambda other: abs(other - at))][0].copy()
+            vector[index] = at
+            totals = self.panel.totals(self.model.log_likelihood(vector, self.panel))
+            scores.append((float(self.weights @ totals), at, vector))
+        for _, at, vector in sorted(scores, key=lambda score: -score[0])[:SOME]:
+            if at not in solutions:
+                solutions[at] = solved(at, vector)
+        return max(solutions.values(), key=lambda solution: solution[1])
 
     def value(self, unit: Floats) -> tuple[Floats, float]:
         """All parameters and the log-likelihood, the free ones being given as shares of limits."""
@@ -565,16 +570,16 @@ class _Problem:
         for i, scale, at in zip(self.free, self.scales, unit, strict=True):
             vector[i] = scale.at(float(at))
         if not isinstance(self.model, Mixture):
-            each = self.panel.totals(self.model.log_likelihood(vector, self.panel))
-            return vector, float(self.weights @ each)
+            totals = self.panel.totals(self.model.log_likelihood(vector, self.panel))
+            return vector, float(self.weights @ totals)
         n_types = self.model.n_types
         vector[:n_types] = np.where(np.isnan(vector[:n_types]), 0.0, vector[:n_types])
-        each = self.panel.totals(self.model.by_type(vector, self.panel)).T
+        totals = self.panel.totals(self.model.by_type(vector, self.panel)).T
         known = [i for i in range(n_types) if self.model.parameters[i].name in self.fixed]
         rest = [i for i in range(n_types) if i not in known]
         left = 1 - vector[known].sum()
         if not known:
-            vector[:n_types], value = shares_of_types(each, self.weights)
+            vector[:n_types], value = shares_of_types(totals, self.weights)
             return vector, value
         if left < 1e-9:
             vector[rest] = 0.0
@@ -582,13 +587,13 @@ class _Problem:
             with np.errstate(divide="ignore"):
                 logs = np.log(np.append(vector[known], left))
             mixed = [
-                np.logaddexp.reduce(each[:, [*known, k]] + logs, axis=1) for k in rest
+                np.logaddexp.reduce(totals[:, [*known, k]] + logs, axis=1) for k in rest
             ]  # the fixed types, and all the rest of one type
             within, _ = shares_of_types(np.array(mixed).T, self.weights)
             vector[rest] = left * within
         with np.errstate(divide="ignore"):
-            own = np.logaddexp.reduce(each + np.log(vector[:n_types]), axis=1)
-        return vector, float(self.weights @ own)
+            by_unit = np.logaddexp.reduce(totals + np.log(vector[:n_types]), axis=1)
+        return vector, float(self.weights @ by_unit)
 
     def _one(self, start: Floats | None) -> tuple[Floats, float]:
         from scipy.optimize import minimize_scalar
@@ -604,12 +609,14 @@ class _Problem:
         else:
             at = self.scales[0].share(float(start[self.free[0]]))
             low, high = max(at - 0.15, 0.0), min(at + 0.15, 1.0)
-        found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-5})
-        edge = min(found.x - low, high - found.x) < 1e-3
+        optimum = minimize_scalar(
+            loss, bounds=(low, high), method="bounded", options={"xatol": 1e-5}
+        )
+        edge = min(optimum.x - low, high - optimum.x) < 1e-3
         if edge and start is not None:
             return self._one(None)
-        ends = [float(found.x), *(end for end in (0.0, 1.0) if end in (low, high))]
-        return max((self.value(np.array([at])) for at in ends), key=lambda each: each[1])
+        ends = [float(optimum.x), *(end for end in (0.0, 1.0) if end in (low, high))]
+        return max((self.value(np.array([at])) for at in ends), key=lambda solution: solution[1])
 
     def _several(self, start: Floats | None) -> tuple[Floats, float]:
         from scipy.optimize import minimize
@@ -627,13 +634,13 @@ class _Problem:
             starts = [np.array([scale.share(float(start[i])) for i, scale in pairs])]
         best: tuple[Floats, float] | None = None
         for unit in starts:
-            found = minimize(
+            optimum = minimize(
                 loss, unit, method="L-BFGS-B", bounds=[(0, 1)] * n,
                 options={"eps": 1e-6, "ftol": 1e-9, "gtol": 1e-4},
             )  # fmt: skip
-            each = self.value(np.clip(found.x, 0, 1))
-            if best is None or each[1] > best[1]:
-                best = each
+            solution = self.value(np.clip(optimum.x, 0, 1))
+            if best is None or solution[1] > best[1]:
+                best = solution
         assert best is not None
         return best
 
@@ -644,5 +651,5 @@ def _spread(n: int, dimensions: int) -> Floats:
     for _ in range(30):
         root = (1 + root) ** (1 / (dimensions + 1))
     steps = (1 / root) ** np.arange(1, dimensions + 1)
-    found: Floats = (0.5 + np.outer(np.arange(1, n + 1), steps)) % 1
-    return found
+    points: Floats = (0.5 + np.outer(np.arange(1, n + 1), steps)) % 1
+    return points

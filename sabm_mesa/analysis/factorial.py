@@ -109,14 +109,14 @@ def balanced_fraction(levels: Sequence[int], most: int, *, seed: int = 0) -> Des
         ValueError: when `most` is below `fewest_cells`.
     """
     least, full = fewest_cells(levels), math.prod(levels)
-    first = min(least + 1, most, full)  # one more than there are effects tells the fit
+    first = min(least + 1, most, full)  # the fit shows with one more than there are effects
     best = fraction(levels, first, seed=seed)
     for n in range(first + 1, min(most, full, 2 * least) + 1):
         if best.efficiency >= _BALANCED:
             break
-        found = fraction(levels, n, seed=seed)
-        if found.efficiency > best.efficiency:
-            best = found
+        candidate = fraction(levels, n, seed=seed)
+        if candidate.efficiency > best.efficiency:
+            best = candidate
     return best
 
 
@@ -170,12 +170,12 @@ def _exchange(cells: Integers, codes: Sequence[Floats]) -> float:
                 for factor, code in enumerate(codes)
                 for level in range(len(code))
             ]
-            free = np.array([each for each in tried if each not in taken], dtype=np.int64)
+            free = np.array([row for row in tried if row not in taken], dtype=np.int64)
             if not len(free):
                 continue
             x, z = matrix[row], _matrix(free, codes)
-            own, across = x @ inverse @ x, z @ inverse @ x
-            gains = (1 + ((z @ inverse) * z).sum(axis=1)) * (1 - own) + across**2
+            leverage, across = x @ inverse @ x, z @ inverse @ x
+            gains = (1 + ((z @ inverse) * z).sum(axis=1)) * (1 - leverage) + across**2
             chosen = int(gains.argmax())
             if gains[chosen] > 1 + 1e-9:
                 changed = True
@@ -234,9 +234,9 @@ def variance_components(
     times = 1.0
     if resampled:
         chance, times = chance * n_seeds / (n_seeds - 1), 2.0
-    found = _between(means, times * chance / n_seeds, design)
+    components = _between(means, times * chance / n_seeds, design)
     seeds = by_seed.var(axis=-1, ddof=1) * (n_seeds / (n_seeds - 1) if resampled else 1.0)
-    return np.stack([*found, seeds - chance / n_cells, chance], axis=-1)
+    return np.stack([*components, seeds - chance / n_cells, chance], axis=-1)
 
 
 def _between(means: Floats, noise: Floats, design: Design) -> list[Floats]:
@@ -244,17 +244,17 @@ def _between(means: Floats, noise: Floats, design: Design) -> list[Floats]:
     codes = [_contrasts(k) for k in design.levels]
     matrix = _matrix(design.cells, codes)
     n_cells = len(matrix)
-    fit, found, column = np.linalg.pinv(matrix), [], 1
+    fit, components, column = np.linalg.pinv(matrix), [], 1
     for code in codes:
         chosen = slice(column, column + code.shape[1])
         column += code.shape[1]
         maps = (matrix[:, chosen] - matrix[:, chosen].mean(axis=0)) @ fit[chosen]
         squares = ((means @ maps.T) ** 2).sum(axis=-1)
-        found.append((squares - noise * (maps**2).sum()) / n_cells)
+        components.append((squares - noise * (maps**2).sum()) / n_cells)
     left = n_cells - matrix.shape[1]
     beyond = ((means @ (np.eye(n_cells) - matrix @ fit).T) ** 2).sum(axis=-1)
     other = (beyond - noise * left) / n_cells if left else np.full_like(beyond, math.nan)
-    return [*found, other]
+    return [*components, other]
 
 
 def shares_of(components: Floats) -> Floats:
@@ -282,7 +282,7 @@ def share_intervals(
     (Hesterberg 2015, "What Teachers Should Know About the Bootstrap", American Statistician 69,
     section 4.6): a bootstrap of few seeds is too narrow otherwise.
 
-    Of ``seed`` and ``chance``, of which a bootstrap of few seeds knows too little, they are
+    Of ``seed`` and ``chance``, for which a bootstrap of few seeds is too narrow, they are
     generalized confidence intervals (Weerahandi 1993, "Generalized Confidence Intervals", JASA 88):
     both variances are drawn given their sums of squares, as if differences between seeds and chance
     were normal. Heavy tails make them too narrow.
@@ -326,5 +326,5 @@ def _generalized(y: Floats, design: Design, rng: np.random.Generator, n_draws: i
     shared = (n - 1) * by_seed.var(ddof=1) / rng.chisquare(n - 1, n_draws)
     noise = chance / n
     again = means + rng.standard_normal((n_draws, n_cells)) * np.sqrt(noise)[:, np.newaxis]
-    found = _between(again, 2 * noise, design)
-    return np.stack([*found, shared - chance / n_cells, chance], axis=-1)
+    components = _between(again, 2 * noise, design)
+    return np.stack([*components, shared - chance / n_cells, chance], axis=-1)

@@ -78,8 +78,8 @@ def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple
     target = factor.numerator * sum([above * (common // below) for above, below in valid])
     scale = factor.denominator * len(valid) * common
     distances = [abs(above * scale // below - target) for above, below in valid]
-    closest, each = min(distances), iter(distances)
-    return tuple([ratio is not None and next(each) == closest for ratio in ratios])
+    closest, remaining = min(distances), iter(distances)
+    return tuple([ratio is not None and next(remaining) == closest for ratio in ratios])
 
 
 def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> GuessingOutcome:
@@ -139,7 +139,7 @@ def level_k_choice(k: int, reference: float = 50.0, p: float = 2 / 3) -> float:
 
     Args:
         k: steps of reasoning, 0 or more.
-        reference: where level 0 stands: the mid-point 50, or the mean of the previous round.
+        reference: the choice of level 0: the mid-point 50, or the mean of the previous round.
         p: factor of the target.
 
     Raises:
@@ -281,11 +281,6 @@ def cognitive_hierarchy_mean(tau: float, reference: float = 50.0, p: float = 2 /
     k_max = 40 if not tau > 0 else math.ceil(tau + 15 * math.sqrt(tau) + 40)
     shares = poisson_frequencies(tau, k_max)
     return float(shares @ cognitive_hierarchy_choices(tau, k_max, reference, p) / shares.sum())
-
-
-def cognitive_hierarchy_target(tau: float, reference: float = 50.0, p: float = 2 / 3) -> float:
-    """Winning number of that population: `p` times `cognitive_hierarchy_mean`."""
-    return p * cognitive_hierarchy_mean(tau, reference, p)
 
 
 def drawn_steps(rng: np.random.Generator) -> int:

@@ -68,16 +68,16 @@ class Uniform(Chance):
 
     def uncertainty(self, panel: Panel) -> Floats:
         """The same, real picks counting as hundredths of the range."""
-        found: Floats = np.where(_range(panel)[2], np.log(_width(panel)), math.log(FINEST))
-        return found
+        uncertainty: Floats = np.where(_range(panel)[2], np.log(_width(panel)), math.log(FINEST))
+        return uncertainty
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
         """Draw a pick of the range."""
         del parameters
         low, high, whole = _range(panel)
         drawn = low + rng.random(len(panel)) * _width(panel)
-        found: Floats = np.where(whole, np.floor(drawn), np.minimum(drawn, high))
-        return found
+        picks: Floats = np.where(whole, np.floor(drawn), np.minimum(drawn, high))
+        return picks
 
 
 class StepWithError(BehaviouralModel):
@@ -116,8 +116,8 @@ class StepWithError(BehaviouralModel):
             panel: the decisions.
         """
         known = panel.known
-        found: Floats = np.minimum(known["reference"] * known["p"] ** self.k, known["high"])
-        return found
+        steps: Floats = np.minimum(known["reference"] * known["p"] ** self.k, known["high"])
+        return steps
 
 
 class HierarchySteps(TypesModel):
@@ -147,8 +147,8 @@ class HierarchySteps(TypesModel):
 
     def shares(self, parameters: Floats) -> Floats:
         """The Poisson shares of 0 to `k_max` steps."""
-        found = poisson_frequencies(float(parameters[0]), self.k_max)
-        shares: Floats = found / found.sum()
+        frequencies = poisson_frequencies(float(parameters[0]), self.k_max)
+        shares: Floats = frequencies / frequencies.sum()
         return shares
 
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
@@ -376,8 +376,8 @@ def with_error(
     most = ndtr((_scaled(high + reach, panel, error) - mid) / sigma)
     drawn = mid + sigma * ndtri(least + rng.random(len(panel)) * (most - least))
     picks = np.exp(drawn) if error == "ratio" else drawn
-    found: Floats = np.clip(np.where(whole, np.rint(picks), picks), low, high)
-    return found
+    legal: Floats = np.clip(np.where(whole, np.rint(picks), picks), low, high)
+    return legal
 
 
 _WORDS = {"normal": "normal error", "ratio": "error in proportion to the pick"}
@@ -396,15 +396,15 @@ def _range(panel: Panel) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
 def _width(panel: Panel) -> Floats:
     """The number of legal picks, or the length of the range."""
     low, high, whole = _range(panel)
-    found: Floats = high - low + np.where(whole, 2 * HALF, 0.0)
-    return found
+    width: Floats = high - low + np.where(whole, 2 * HALF, 0.0)
+    return width
 
 
 def _scaled(values: Floats, panel: Panel, error: Error) -> Floats:
     if error == "normal":
         return values
-    found: Floats = np.log(np.maximum(values, SMALLEST * panel.known["high"]))
-    return found
+    logs: Floats = np.log(np.maximum(values, SMALLEST * panel.known["high"]))
+    return logs
 
 
 def _interval(low: Floats, high: Floats) -> Floats:
@@ -412,5 +412,5 @@ def _interval(low: Floats, high: Floats) -> Floats:
     from scipy.special import ndtr
 
     flip = low > 0
-    found: Floats = ndtr(np.where(flip, -low, high)) - ndtr(np.where(flip, -high, low))
-    return found
+    probability: Floats = ndtr(np.where(flip, -low, high)) - ndtr(np.where(flip, -high, low))
+    return probability

@@ -223,20 +223,20 @@ class Estimand:
             return np.full((*groups[0].shape[:-1], 1), math.nan)
         if self.kind == "ratio":
             return self._of_ratio(groups[0], groups[1], limit, side, last=last)
-        found, bounds = self._reduced(groups)
-        if len(found) == 2:
+        reduced, bounds = self._reduced(groups)
+        if len(reduced) == 2:
             low, high = cast("tuple[float, float]", bounds)
-            common = _common(low, high, found[0])
+            common = _common(low, high, reduced[0])
             return _two_groups(
-                found[0], found[1], common, common + limit, (low, high), side, last=last
+                reduced[0], reduced[1], common, common + limit, (low, high), side, last=last
             )
         match self.quantity:
             case "median":
-                return _signs(found[0], limit, side)
+                return _signs(reduced[0], limit, side)
             case "share" if self.n_groups == 1:
-                return _binomial(found[0], limit, side)
+                return _binomial(reduced[0], limit, side)
             case _:
-                return _bet(found[0], limit, side, cast("tuple[float, float]", bounds))
+                return _bet(reduced[0], limit, side, cast("tuple[float, float]", bounds))
 
     def _of_ratio(self, a: Floats, b: Floats, limit: float, side: Side, *, last: bool) -> Floats:
         low, high = cast("tuple[float, float]", self.range)
@@ -515,15 +515,15 @@ def infer_of(estimand: Estimand, *groups: Values, level: float = LEVEL) -> Infer
     Raises:
         ValueError: see `infer`.
     """
-    found, missing = _known(estimand, groups)
-    n = tuple(group.size for group in found)
-    towards, against = (float(p) for p in estimand.p_values(*found))
-    low, high = estimand.interval(*found)
+    samples, missing = _known(estimand, groups)
+    n = tuple(group.size for group in samples)
+    towards, against = (float(p) for p in estimand.p_values(*samples))
+    low, high = estimand.interval(*samples)
     why = "" if estimand.testable else NO_BOUNDS
     if not estimand.testable and estimand.kind != "ratio":
-        low, high = estimand.described(*found)
+        low, high = estimand.described(*samples)
     fewest = estimand.fewest_runs(level)
-    effect, name = _effect(estimand, found)
+    effect, name = _effect(estimand, samples)
     claims = estimand.above is not None or estimand.below is not None
     word: Verdict = INCONCLUSIVE if claims or estimand.n_groups == 1 else NO_DIFFERENCE
     if not why and min(n) == 0:
@@ -544,7 +544,7 @@ def infer_of(estimand: Estimand, *groups: Values, level: float = LEVEL) -> Infer
     bets = estimand.quantity == "mean" or (estimand.quantity == "share" and estimand.n_groups > 1)
     e = 1 / towards if bets and claims and towards > 0 else math.inf if towards == 0 else math.nan
     return Inference(
-        estimand, word, estimand.estimate(*found), low, high, towards, against, e,
+        estimand, word, estimand.estimate(*samples), low, high, towards, against, e,
         _method(estimand), n, missing, effect, name, fewest, why,
     )  # fmt: skip
 
@@ -614,19 +614,19 @@ def runs_needed(
         raise ValueError(
             f"need level and power between 0 and 1, and most >= 2, not {level}, {power}, {most}"
         )
-    found, _ = _known(estimand, [np.asarray(group, dtype=np.float64) for group in pilot])
-    if min(group.size for group in found) < 2 or not estimand.testable:
+    samples, _ = _known(estimand, [np.asarray(group, dtype=np.float64) for group in pilot])
+    if min(group.size for group in samples) < 2 or not estimand.testable:
         return RunsNeeded(None, None, None)
     if estimand.paired:
-        n = min(group.size for group in found)
-        found = [group[:n] for group in found]
+        n = min(group.size for group in samples)
+        samples = [group[:n] for group in samples]
     rng = np.random.default_rng(seed)
     two_groups = estimand.n_groups > 1 and not estimand.paired and estimand.quantity != "median"
     draws, tries = (max(8, pilots // 4), max(25, experiments // 4)) if two_groups else (
         pilots, experiments)  # fmt: skip
     longest = min(most, 200) if two_groups else most
     numbers = [
-        _needed(estimand, _redrawn(estimand, found, (tries, longest), rng), level, power)
+        _needed(estimand, _redrawn(estimand, samples, (tries, longest), rng), level, power)
         for _ in range(draws)
     ]
     low, likely, high = np.quantile(
@@ -676,7 +676,7 @@ def _needed(
         away = level / len(limits)
         against = [courses(experiments, limit, _other(side)) <= away for limit, side in limits]
         shown = [np.all(towards, axis=0), np.any(against, axis=0)]
-    share = np.max([each.mean(axis=0) for each in shown], axis=0)
+    share = np.max([flags.mean(axis=0) for flags in shown], axis=0)
     too_few = np.flatnonzero(share < power)
     needed = int(too_few[-1]) + 2 if too_few.size else 1
     return needed if needed <= share.size else None
@@ -697,7 +697,7 @@ def _redrawn(
     n = groups[0].size
     common_places = rng.integers(n, size=shape) if estimand.paired else None
     shift, spread = rng.standard_normal(), rng.chisquare(max(1, n - 1))
-    found = []
+    redrawn = []
     for number, group in enumerate(groups):
         size = group.size
         if common_places is None:
@@ -719,10 +719,10 @@ def _redrawn(
             scale = truth / sd if sd else 1.0
             moved = shift * truth / math.sqrt(n) + (rest[places] - rest.mean()) * (scale - 1)
             drawn = drawn + moved
-        found.append(drawn)
+        redrawn.append(drawn)
     if estimand.range is not None:
-        found = [np.clip(each, *estimand.range) for each in found]
-    return found
+        redrawn = [np.clip(group, *estimand.range) for group in redrawn]
+    return redrawn
 
 
 def holm(p_values: Iterable[float]) -> Floats:
@@ -783,16 +783,16 @@ def _known(estimand: Estimand, groups: Sequence[Values]) -> tuple[list[Floats], 
     missing = sum(known_values(group)[1] for group in given)
     tied = [given] if estimand.paired is True else [given[:2], given[2:]]
     if estimand.paired and estimand.n_groups > 1:
-        found: list[Floats] = []
+        samples: list[Floats] = []
         for groups_ in filter(None, tied):
             if len({group.size for group in groups_}) > 1:
                 sizes = " and ".join(str(group.size) for group in groups_)
                 raise ValueError(f"runs in pairs have to be as many, not {sizes}")
             whole = ~np.isnan(groups_).any(axis=0)
-            found += [group[whole] for group in groups_]
+            samples += [group[whole] for group in groups_]
     else:
-        found = [group[~np.isnan(group)] for group in given]
-    for group in found:
+        samples = [group[~np.isnan(group)] for group in given]
+    for group in samples:
         if estimand.quantity == "share" and not np.isin(group, (0.0, 1.0)).all():
             raise ValueError("a share of runs needs a 0 or a 1 of each run")
         if estimand.range is not None and group.size:
@@ -802,7 +802,7 @@ def _known(estimand: Estimand, groups: Sequence[Values]) -> tuple[list[Floats], 
                 worst = group[np.argmax(np.maximum(low - group, group - high))]
                 raise ValueError(f"a run has {worst:g}, outside the bounds {low:g} to {high:g}")
             np.clip(group, low, high, out=group)
-    return found, missing
+    return samples, missing
 
 
 def _effect(estimand: Estimand, groups: Sequence[Floats]) -> tuple[float, str]:
@@ -996,21 +996,21 @@ def _delta(a: Floats, b: Floats) -> float:
     Source: Cliff (1993), "Dominance Statistics", Psychological Bulletin 114(3).
     """
     largest = max(np.abs(a).max(), np.abs(b).max()) or 1.0
-    one, other = (np.round(each / largest, 10) for each in (a, b))
+    one, other = (np.round(values / largest, 10) for values in (a, b))
     return float(np.sign(one[:, None] - other).mean())
 
 
 def _all_splits(total: int, n: int) -> Floats:
     """Every choice of n of `total` places as ones among zeros, one a row."""
     chosen = np.array(list(combinations(range(total), n)))
-    found = np.zeros((len(chosen), total))
-    np.put_along_axis(found, chosen, 1.0, axis=1)
-    return found
+    splits = np.zeros((len(chosen), total))
+    np.put_along_axis(splits, chosen, 1.0, axis=1)
+    return splits
 
 
 def _some_splits(total: int, n: int, draws: int, rng: np.random.Generator) -> Floats:
     """Random choices of n of `total` places, shape (draws, total)."""
     chosen = rng.random((draws, total)).argpartition(n - 1, axis=1)[:, :n]
-    found = np.zeros((draws, total))
-    np.put_along_axis(found, chosen, 1.0, axis=1)
-    return found
+    splits = np.zeros((draws, total))
+    np.put_along_axis(splits, chosen, 1.0, axis=1)
+    return splits

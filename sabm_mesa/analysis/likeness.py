@@ -43,8 +43,7 @@ PERMUTATIONS = 2_000
 HALVES = 1_000
 """Random halves of the people for `rank_among_people`."""
 GRID = 1_000
-"""Different values that distances tell apart; beyond, values are rounded to this part of the
-range."""
+"""The most different values that distances use; more are rounded to this part of the range."""
 FEWEST = 4
 """Units of people from which halves can be drawn."""
 CHUNK = 200
@@ -87,7 +86,7 @@ class DecisionSample:
             return cls(given[known], np.arange(int(known.sum())))
         if len(units) != given.size:
             raise ValueError(f"{given.size} decisions have {len(units)} units: need one for each")
-        names = [str(name) for name, each in zip(units, known, strict=True) if each]
+        names = [str(name) for name, is_known in zip(units, known, strict=True) if is_known]
         _, codes = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)
         return cls(given[known], codes.astype(np.int64))
 
@@ -229,18 +228,18 @@ def variance_ratio(runs: DecisionSample, people: DecisionSample, *, seed: int = 
         people: the decisions of people.
         seed: of the bootstrap.
     """
-    moments = [_moments(each) for each in (runs, people)]
-    top, bottom = (float(_variance(each[None])[0]) for each in moments)
+    moments = [_moments(sample) for sample in (runs, people)]
+    top, bottom = (float(_variance(moment[None])[0]) for moment in moments)
     if not bottom > 0:
         return Interval(math.nan, math.nan, math.nan)
-    if min(len(each) for each in moments) < 2:
+    if min(len(moment) for moment in moments) < 2:
         return Interval(top / bottom, math.nan, math.nan)
 
     def ratio(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> Floats:
         variance, of_people = _variance(moments[0][first]), _variance(moments[1][second])
         with np.errstate(divide="ignore", invalid="ignore"):
-            found: Floats = np.where(of_people > 0, variance / of_people, math.nan)
-        return found
+            ratios: Floats = np.where(of_people > 0, variance / of_people, math.nan)
+        return ratios
 
     low, high = bootstrap_interval(ratio, *(np.arange(len(m)) for m in moments), rng=seed).tolist()
     return Interval(top / bottom, low, high)
@@ -268,9 +267,11 @@ def effect_ratio(
     def difference(one: Floats, other: Floats | None) -> tuple[float, list[tuple[float, int]]]:
         both = [one] if other is None else [one, other]
         mean = float(one.mean() - (0.0 if other is None else other.mean()))
-        few = any(each.size < 2 for each in both)
-        variances = [math.nan if few else float(each.var(ddof=1)) / each.size for each in both]
-        return mean, [(v, each.size - 1) for v, each in zip(variances, both, strict=True)]
+        few = any(sample.size < 2 for sample in both)
+        variances = [
+            math.nan if few else float(sample.var(ddof=1)) / sample.size for sample in both
+        ]
+        return mean, [(v, sample.size - 1) for v, sample in zip(variances, both, strict=True)]
 
     top, of_runs = difference(runs, runs_other)
     bottom, of_people = difference(people, people_other)
@@ -331,7 +332,7 @@ def least_shift(
         return float((distances(shift) > limit + 1e-12).mean()) >= POWER
 
     widest = float(np.ptp(people.decisions))
-    found = []
+    shifts = []
     for sign in (1, -1):
         if not widest or not detected(sign * widest):
             return math.nan
@@ -339,8 +340,8 @@ def least_shift(
         for _ in range(SHIFT_STEPS):
             middle = (low + high) / 2
             low, high = (low, middle) if detected(sign * middle) else (middle, high)
-        found.append(high)
-    return max(found)
+        shifts.append(high)
+    return max(shifts)
 
 
 def entropy(values: npt.ArrayLike, edges: npt.ArrayLike) -> float:
@@ -421,8 +422,8 @@ def _counts(a: DecisionSample, b: DecisionSample) -> tuple[Floats, Floats, Float
 
 def _cdf(chosen: Floats, counts: Floats, sizes: Floats) -> Floats:
     """Distribution function of the decisions of the chosen units (rows of ones and zeros)."""
-    found: Floats = (chosen @ counts) / (chosen @ sizes)[:, None]
-    return found
+    shares: Floats = (chosen @ counts) / (chosen @ sizes)[:, None]
+    return shares
 
 
 def _distances(
@@ -443,17 +444,17 @@ def _first(n: int, total: int) -> Floats:
 
 
 def _chosen(units: npt.NDArray[np.int64], total: int) -> Floats:
-    found = np.zeros((len(units), total))
-    np.put_along_axis(found, units, 1.0, axis=1)
-    return found
+    counts = np.zeros((len(units), total))
+    np.put_along_axis(counts, units, 1.0, axis=1)
+    return counts
 
 
 def _moments(sample: DecisionSample) -> Floats:
     """For each unit the number of decisions, their sum, and the sum of their squares."""
     values = sample.decisions - (sample.decisions.mean() if sample.decisions.size else 0.0)
     columns = [
-        np.bincount(sample.units, weights=each, minlength=sample.n_units)
-        for each in (np.ones_like(values), values, values**2)
+        np.bincount(sample.units, weights=powers, minlength=sample.n_units)
+        for powers in (np.ones_like(values), values, values**2)
     ]
     return np.column_stack(columns)
 
@@ -462,5 +463,5 @@ def _variance(moments: Floats) -> Floats:
     """Variance of the decisions of units, from their moments: shape (..., units, 3)."""
     n, total, squares = np.moveaxis(moments.sum(axis=-2), -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(n > 1, (squares - total**2 / n) / (n - 1), math.nan)
-    return np.maximum(found, 0.0)
+        variances: Floats = np.where(n > 1, (squares - total**2 / n) / (n - 1), math.nan)
+    return np.maximum(variances, 0.0)

@@ -88,9 +88,9 @@ class NoisyReply(ChoiceModel):
         """The best reply, with lapses."""
         different, index = panel.distinct(PAYOFFS, LAST)
         rows = []
-        for each in different:
-            game = without_padding(each[PAYOFFS])
-            seen = None if np.isnan(each[LAST]).any() else tuple(map(int, each[LAST]))
+        for facts in different:
+            game = without_padding(facts[PAYOFFS])
+            seen = None if np.isnan(facts[LAST]).any() else tuple(map(int, facts[LAST]))
             reply = _reply_to(game.tobytes(), game.shape, seen)
             rows.append(_lapsing(reply, float(parameters[0])))
         return _padded(rows, panel)[index]
@@ -143,8 +143,8 @@ class HierarchyOfPlay(TypesModel):
 
     def shares(self, parameters: Floats) -> Floats:
         """The Poisson shares of 0 to `k_max` steps."""
-        found = poisson_frequencies(float(parameters[0]), self.k_max)
-        shares: Floats = found / found.sum()
+        frequencies = poisson_frequencies(float(parameters[0]), self.k_max)
+        shares: Floats = frequencies / frequencies.sum()
         return shares
 
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
@@ -156,8 +156,10 @@ class HierarchyOfPlay(TypesModel):
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
         """Draw a choice of a player with this many steps."""
-        each = _strategies_by_steps(panel, float(parameters[0]), self.k_max)
-        return drawn_options((1 - parameters[1]) * each[kind] + parameters[1] * each[0], rng)
+        by_steps = _strategies_by_steps(panel, float(parameters[0]), self.k_max)
+        return drawn_options(
+            (1 - parameters[1]) * by_steps[kind] + parameters[1] * by_steps[0], rng
+        )
 
 
 @once_a_panel
@@ -170,11 +172,11 @@ def _chosen_by_steps(panel: Panel, tau: float, k_max: int) -> Floats:
 def _strategies_by_steps(panel: Panel, tau: float, k_max: int) -> Floats:
     """The strategies of each number of steps in each row, shape (steps, n, options)."""
     different, index = panel.distinct(PAYOFFS)
-    found = []
-    for each in different:
-        game = without_padding(each[PAYOFFS])
-        found.append(_own_hierarchy(game.tobytes(), game.shape, tau, k_max))
-    return np.array([_padded(rows, panel) for rows in zip(*found, strict=True)])[:, index]
+    hierarchies = []
+    for facts in different:
+        game = without_padding(facts[PAYOFFS])
+        hierarchies.append(_own_hierarchy(game.tobytes(), game.shape, tau, k_max))
+    return np.array([_padded(rows, panel) for rows in zip(*hierarchies, strict=True)])[:, index]
 
 
 @lru_cache(maxsize=2**15)
@@ -184,7 +186,7 @@ def _own_hierarchy(
     """The strategies of the first player, of 0 to `k_max` steps."""
     shares = poisson_frequencies(tau, k_max) + 1e-300
     game = np.frombuffer(data).reshape(shape)
-    return tuple(each[0] for each in hierarchy(game, shares, k_max))
+    return tuple(profile[0] for profile in hierarchy(game, shares, k_max))
 
 
 def level_k_of_play(k_max: int = 3) -> Mixture:
@@ -233,12 +235,12 @@ def expected(game: Floats, player: int, beliefs: Sequence[Floats]) -> Floats:
         player: the player, from 0.
         beliefs: the strategies of the others, in their order.
     """
-    own = np.moveaxis(game[..., player], player, 0)
+    payoffs = np.moveaxis(game[..., player], player, 0)
     for belief in reversed(beliefs):
-        own = own @ belief
+        payoffs = payoffs @ belief
     spread = float(game.max() - game.min())
-    found: Floats = own / spread if spread > 0 else own * 0.0
-    return found
+    utilities: Floats = payoffs / spread if spread > 0 else payoffs * 0.0
+    return utilities
 
 
 def best_reply(game: Floats, player: int, beliefs: Sequence[Floats]) -> Floats:
@@ -251,8 +253,8 @@ def best_reply(game: Floats, player: int, beliefs: Sequence[Floats]) -> Floats:
     """
     worth = expected(game, player, beliefs)
     best = worth >= worth.max() - EQUAL
-    found: Floats = best / best.sum()
-    return found
+    reply: Floats = best / best.sum()
+    return reply
 
 
 def levels(game: Floats, k_max: int) -> list[list[Floats]]:
@@ -262,10 +264,12 @@ def levels(game: Floats, k_max: int) -> list[list[Floats]]:
         game: the payoffs of all players.
         k_max: the highest level.
     """
-    found = [chance(game)]
+    profiles = [chance(game)]
     for _ in range(k_max):
-        found.append([best_reply(game, i, _others(found[-1], i)) for i in range(game.shape[-1])])
-    return found
+        profiles.append(
+            [best_reply(game, i, _others(profiles[-1], i)) for i in range(game.shape[-1])]
+        )
+    return profiles
 
 
 def hierarchy(game: Floats, shares: Floats, k_max: int) -> list[list[Floats]]:
@@ -276,15 +280,15 @@ def hierarchy(game: Floats, shares: Floats, k_max: int) -> list[list[Floats]]:
         shares: the shares of players by steps.
         k_max: the largest number of steps.
     """
-    found = [chance(game)]
+    profiles = [chance(game)]
     for k in range(1, k_max + 1):
         weights = shares[:k] / shares[:k].sum()
         mean = [
-            np.tensordot(weights, np.array([each[i] for each in found]), axes=1)
+            np.tensordot(weights, np.array([profile[i] for profile in profiles]), axes=1)
             for i in range(game.shape[-1])
         ]
-        found.append([best_reply(game, i, _others(mean, i)) for i in range(game.shape[-1])])
-    return found
+        profiles.append([best_reply(game, i, _others(mean, i)) for i in range(game.shape[-1])])
+    return profiles
 
 
 def quantal_response(game: Floats, precision: float) -> list[Floats]:
@@ -340,12 +344,12 @@ def _branch(data: bytes, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
 def _system(game: Floats, point: Floats) -> Floats:
     """How far log-odds are from the precision times the differences of expected payoffs."""
     strategies = _strategies(point[:-1], game.shape)
-    found = []
+    gaps = []
     for player, size in enumerate(game.shape[:-1]):
         worth = expected(game, player, _others(strategies, player))
-        found.append(point[-1] * (worth[1:] - worth[0]))
-        assert len(found[-1]) == size - 1
-    differences: Floats = point[:-1] - np.concatenate(found)
+        gaps.append(point[-1] * (worth[1:] - worth[0]))
+        assert len(gaps[-1]) == size - 1
+    differences: Floats = point[:-1] - np.concatenate(gaps)
     return differences
 
 
@@ -361,9 +365,9 @@ def _slopes(game: Floats, point: Floats) -> Floats:
 def _tangent(game: Floats, point: Floats, last: Floats | None) -> Floats:
     """The direction of the branch at a point, onwards."""
     _, _, right = np.linalg.svd(_slopes(game, point))
-    found: Floats = right[-1]
-    onwards = found[-1] if last is None else found @ last
-    return found if onwards > 0 else -found
+    tangent: Floats = right[-1]
+    onwards = tangent[-1] if last is None else tangent @ last
+    return tangent if onwards > 0 else -tangent
 
 
 def _back_to_branch(game: Floats, point: Floats, tangent: Floats) -> Floats | None:
@@ -395,17 +399,17 @@ def _corrected(game: Floats, logs: Floats, precision: float) -> Floats:
 
 def _strategies(logs: Floats, shape: tuple[int, ...]) -> list[Floats]:
     """The strategies of all players from their log-odds against their first options."""
-    found, first = [], 0
+    strategies, first = [], 0
     for size in shape[:-1]:
-        own = np.append(0.0, logs[first : first + size - 1])
-        weights = np.exp(own - own.max())
-        found.append(weights / weights.sum())
+        logits = np.append(0.0, logs[first : first + size - 1])
+        weights = np.exp(logits - logits.max())
+        strategies.append(weights / weights.sum())
         first += size - 1
-    return found
+    return strategies
 
 
 def _others(strategies: Sequence[Floats], player: int) -> list[Floats]:
-    return [each for i, each in enumerate(strategies) if i != player]
+    return [strategy for i, strategy in enumerate(strategies) if i != player]
 
 
 @lru_cache(maxsize=4096)
@@ -414,7 +418,7 @@ def _reply_to(data: bytes, shape: tuple[int, ...], seen: tuple[int, ...] | None)
     game = np.frombuffer(data).reshape(shape)
     beliefs = chance(game)[1:]
     if seen is not None:
-        beliefs = [np.eye(len(each))[at] for each, at in zip(beliefs, seen, strict=True)]
+        beliefs = [np.eye(len(strategy))[at] for strategy, at in zip(beliefs, seen, strict=True)]
     return best_reply(game, 0, beliefs)
 
 
@@ -425,20 +429,20 @@ def _level(data: bytes, shape: tuple[int, ...], k: int) -> Floats:
 
 
 def _lapsing(strategy: Floats, share: float) -> Floats:
-    found: Floats = (1 - share) * strategy + share / len(strategy)
-    return found
+    mixed: Floats = (1 - share) * strategy + share / len(strategy)
+    return mixed
 
 
 def _for_each_game(panel: Panel, strategy: Callable[[Floats], Floats]) -> Floats:
     """The strategy of each row, computed once for each different game."""
     different, index = panel.distinct(PAYOFFS)
-    rows = [strategy(without_padding(each[PAYOFFS])) for each in different]
+    rows = [strategy(without_padding(facts[PAYOFFS])) for facts in different]
     return _padded(rows, panel)[index]
 
 
 def _padded(rows: Sequence[Floats], panel: Panel) -> Floats:
     """Strategies as rows of one array, with 0 for the options that a game does not have."""
-    found = np.zeros((len(rows), panel.known[PAYOFFS].shape[1]))
+    padded = np.zeros((len(rows), panel.known[PAYOFFS].shape[1]))
     for i, row in enumerate(rows):
-        found[i, : len(row)] = row
-    return found
+        padded[i, : len(row)] = row
+    return padded

@@ -14,7 +14,7 @@ A message may carry any of these codes, or none:
                   question or on a condition; a mere direction where to go is ``guidance``
 ``agreement``     accepts what another has said or proposed
 ``disagreement``  rejects or doubts what another has said or proposed
-``information``   tells something of the situation: the speaker's view, the results of earlier
+``information``   says something about the situation: the speaker's view, the results of earlier
                   rounds, how the game works; an intention, wish or proposal alone is none
 ``encouragement`` calms, heartens or praises others
 ``guidance``      tells others which way to go or not to go
@@ -127,11 +127,11 @@ def read_words(path: str | Path) -> Words:
         known = word_lists().get(table)
         if not isinstance(lists, dict):
             raise ParameterError(f"{path}: {table} has to be a table of lists of words.")
-        for name, found in lists.items():
-            if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        for name, values in lists.items():
+            if not isinstance(values, list) or not all(isinstance(word, str) for word in values):
                 raise ParameterError(f"{path}: [{table}] {name} has to be a list of words.")
             if known is not None and not isinstance(known.get(name), list):
-                there = ", ".join(each for each in known if isinstance(known[each], list))
+                there = ", ".join(name for name in known if isinstance(known[name], list))
                 raise ParameterError(f"{path}: [{table}] has no list {name!r}; it has {there}.")
     return words
 
@@ -181,8 +181,8 @@ class MessageCoder:
             ValueError: when there is no column ``text``.
         """
         require_columns(messages, ["text"])
-        found = [self.codes(text) for text in messages["text"]]
-        columns = {code: [code in codes for codes in found] for code in CODES}
+        codes_of = [self.codes(text) for text in messages["text"]]
+        columns = {code: [code in codes for codes in codes_of] for code in CODES}
         return messages.assign(
             **{code: pd.Series(held, messages.index, dtype=bool) for code, held in columns.items()}
         )
@@ -245,7 +245,7 @@ class MessageCoder:
     def _is_proposed(self, part: Clause) -> bool:
         lists = self._lists["proposal"]
         line = f" {' '.join(part.tokens)} "
-        places = [line.index(f" {each} ") for each in lists["phrases"] if f" {each} " in line]
+        places = [line.index(f" {phrase} ") for phrase in lists["phrases"] if f" {phrase} " in line]
         if places:
             return not holds(line[: min(places)].split(), lists["off"])
         line = line.lstrip()
@@ -279,9 +279,9 @@ class MessageCoder:
     def _moves_to_side(self, tokens: Sequence[str]) -> bool:
         """Whether a verb of motion stands before a side, with nothing but links between them."""
         lists = self._lists["guidance"]
-        for place, token in enumerate(tokens):
+        for i, token in enumerate(tokens):
             if token in lists["motions"]:
-                rest = (each for each in tokens[place + 1 :] if each not in lists["links"])
+                rest = (follower for follower in tokens[i + 1 :] if follower not in lists["links"])
                 if next(rest, "") in lists["sides"]:
                     return True
         return False
@@ -320,9 +320,9 @@ def shares(messages: pd.DataFrame, by: str | Sequence[str] = "round") -> pd.Data
     require_columns(messages, [*groups, *CODES])
     held = messages[[*groups, *CODES]].astype(dict.fromkeys(CODES, "Float64"))
     grouped = held.groupby(groups, sort=True)
-    found = grouped[list(CODES)].mean().astype(float)
-    found.insert(0, "messages", grouped.size())
-    return found.reset_index()
+    means = grouped[list(CODES)].mean().astype(float)
+    means.insert(0, "messages", grouped.size())
+    return means.reset_index()
 
 
 @lru_cache(maxsize=4096)
@@ -420,14 +420,14 @@ def stated_numbers(text: str) -> tuple[float, ...]:
     plain = _NO_PICK.sub(" , ", _plain(text))
     for phrase in lists["ignored"]:
         plain = re.sub(rf"\b{re.escape(phrase)}\b", " , ", plain)
-    found: dict[float, None] = {}
+    values: dict[float, None] = {}
     for clause in _clauses(plain):
         for value, start, end in _numbers(clause, lists):
             labelled = start > 0 and clause[start - 1] in lists["labels"]
             counted = any(_stands_at(unit.split(), clause, end) for unit in lists["units"])
             if 0 <= value <= 100 and not labelled and not counted:
-                found[value] = None
-    return tuple(found)
+                values[value] = None
+    return tuple(values)
 
 
 @lru_cache(maxsize=4096)
@@ -444,26 +444,26 @@ def stated_prices(text: str, low: float, high: float) -> tuple[float, ...]:
         high: the highest legal price.
     """
     tokens = list(_PRICE_TOKEN.finditer(_THOUSANDS.sub("", text.lower())))
-    found: dict[float, None] = {}
-    for place, token in enumerate(tokens):
+    prices: dict[float, None] = {}
+    for i, token in enumerate(tokens):
         if token[1] is None or not low <= float(token[1]) <= high:
             continue
-        before = place - 1
+        before = i - 1
         while before >= 0 and tokens[before][0] in _price_words("links"):
             before -= 1
         labelled = before >= 0 and tokens[before][0] in _price_words("labels")
-        counted = place + 1 < len(tokens) and tokens[place + 1][0] in _price_words("units")
+        counted = i + 1 < len(tokens) and tokens[i + 1][0] in _price_words("units")
         if not labelled and not counted:
-            found[float(token[1])] = None
-    return tuple(found)
+            prices[float(token[1])] = None
+    return tuple(prices)
 
 
-def _joined(own: Any, table: str, name: str, more: Iterable[Words]) -> Any:
+def _joined(words: Any, table: str, name: str, more: Iterable[Words]) -> Any:
     """A list of the coder with the words of scenarios behind its own, each once."""
-    if not isinstance(own, list):
-        return own
-    added = (word for each in more for word in each.get(table, {}).get(name, []))
-    return list(dict.fromkeys([*own, *added]))
+    if not isinstance(words, list):
+        return words
+    added = (word for addition in more for word in addition.get(table, {}).get(name, []))
+    return list(dict.fromkeys([*words, *added]))
 
 
 def _first(line: str, phrases: Iterable[str]) -> str:
@@ -526,10 +526,10 @@ def _stands_free(
 def _numbers(tokens: list[str], lists: dict[str, Any]) -> list[tuple[float, int, int]]:
     """Each number of a clause with the places of its first token and of the next one after."""
     tens, ones, words = lists["tens"], lists["ones"], lists["words"]
-    found = []
-    place = 0
-    while place < len(tokens):
-        token, width, value = tokens[place], 1, None
+    numbers = []
+    i = 0
+    while i < len(tokens):
+        token, width, value = tokens[i], 1, None
         first, _, second = token.partition("-")
         if token[0].isdigit():
             value = float(token)
@@ -539,9 +539,9 @@ def _numbers(tokens: list[str], lists: dict[str, Any]) -> list[tuple[float, int,
             value = float(tens[first] + ones[second])
         elif token in tens:
             value = float(tens[token])
-            if place + 1 < len(tokens) and tokens[place + 1] in ones:
-                value, width = value + ones[tokens[place + 1]], 2
+            if i + 1 < len(tokens) and tokens[i + 1] in ones:
+                value, width = value + ones[tokens[i + 1]], 2
         if value is not None:
-            found.append((value, place, place + width))
-        place += width
-    return found
+            numbers.append((value, i, i + width))
+        i += width
+    return numbers

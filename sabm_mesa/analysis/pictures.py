@@ -137,12 +137,13 @@ class Scene:
     def stage(self) -> dict[str, Any]:
         """The parts that seldom change, in values of JSON."""
         names = ("name", "title", "extent", "ground", "floor", "down", "dense", "cells")
-        return {each: getattr(self, each) for each in names}
+        return {name: getattr(self, name) for name in names}
 
     def frame(self) -> dict[str, Any]:
         """The parts that change from round to round, in values of JSON."""
         marks = [
-            [mark.id, *(round(each, 4) for each in mark[1:3]), *mark[3:]] for mark in self.marks
+            [mark.id, *(round(coordinate, 4) for coordinate in mark[1:3]), *mark[3:]]
+            for mark in self.marks
         ]
         return {"marks": marks, "ties": self.ties, "legend": self.legend, "words": self.words}
 
@@ -227,7 +228,7 @@ class ModelPicture(ABC):
         from sabm_mesa.analysis import plot_style as style
 
         marks = list(marks)
-        by_label = {each.label: each for each in marks if each.label}
+        by_label = {mark.label: mark for mark in marks if mark.label}
         handles = [
             Line2D(
                 [], [], linestyle="none", marker=mark.shape, markersize=7, label=label,
@@ -240,7 +241,7 @@ class ModelPicture(ABC):
                 handles=handles, loc="outside lower center", ncols=min(len(handles), 5),
                 frameon=False, fontsize=style.NOTE,
             )  # fmt: skip
-        if self.scale is not None and any(each.value is not None for each in marks):
+        if self.scale is not None and any(mark.value is not None for mark in marks):
             colours = ScalarMappable(Normalize(self.scale.low, self.scale.high), self.scale.colours)
             bar = figure.colorbar(colours, ax=ax, shrink=0.7, pad=0.02)
             bar.set_label(self.scale.label, fontsize=style.LABEL)
@@ -257,19 +258,19 @@ class ModelPicture(ABC):
 
     def _scene(self, model: Any, placed: Iterable[_Placed], extent: Any, **more: Any) -> Scene:
         placed = list(placed)
-        legend = {each.mark.label: each.mark for each in placed if each.mark.label}
+        legend = {item.mark.label: item.mark for item in placed if item.mark.label}
         marks, ground = [], []
-        for each in placed:
-            (x, y), mark = each.at, each.mark
+        for item in placed:
+            (x, y), mark = item.at, item.mark
             colour = self._css(mark)
-            if each.id == GROUND:
+            if item.id == GROUND:
                 ground.append((x, y, colour))
                 continue
-            name = "" if each.agent is None else f"{type(each.agent).__name__} {each.id}"
+            name = "" if item.agent is None else f"{type(item.agent).__name__} {item.id}"
             shape = mark.shape if mark.shape in SHAPES else "o"
-            marks.append(SceneMark(each.id, x, y, colour, shape, mark.size, mark.text, name))
+            marks.append(SceneMark(item.id, x, y, colour, shape, mark.size, mark.text, name))
         entries = [(label, self._css(mark), mark.shape) for label, mark in sorted(legend.items())]
-        if self.scale is not None and any(each.mark.value is not None for each in placed):
+        if self.scale is not None and any(item.mark.value is not None for item in placed):
             ends = {"low": self.scale.low, "high": self.scale.high}
             entries += [
                 (f"{self.scale.label}: {end:g}", self._css(Portrayal(value=end)), "s")
@@ -335,7 +336,7 @@ class SpacePicture(ModelPicture):
         unit = 1.0 if cells else max(width, height) / 40
         placed = self._placed(model, space)
         self._draw_marks(ax, placed, unit)
-        self._finish(figure, ax, (each.mark for each in placed))
+        self._finish(figure, ax, (item.mark for item in placed))
         return figure
 
     def scene(self, model: Any) -> Scene:
@@ -351,8 +352,8 @@ class SpacePicture(ModelPicture):
         left, bottom, width, height, cells = _extent(space, self.name)
         unit = 1.0 if cells else max(width, height) / 40
         placed = [
-            each._replace(mark=replace(each.mark, size=each.mark.size * unit))
-            for each in self._placed(model, space)
+            item._replace(mark=replace(item.mark, size=item.mark.size * unit))
+            for item in self._placed(model, space)
         ]
         few = cells and max(width, height) <= GRID_LINES
         return self._scene(model, placed, (left, bottom, width, height), cells=few)
@@ -360,22 +361,22 @@ class SpacePicture(ModelPicture):
     def _placed(self, model: Any, space: Any) -> list[_Placed]:
         by_place: defaultdict[Point, list[_Placed]] = defaultdict(list)
         for agent in model.agents:
-            place = _place(agent, space)
-            mark = None if place is None else self.portray(agent)
-            if place is not None and mark is not None:
-                by_place[place].append(_Placed(place, mark, agent.unique_id, agent))
-        found: list[_Placed] = []
+            cell = _place(agent, space)
+            mark = None if cell is None else self.portray(agent)
+            if cell is not None and mark is not None:
+                by_place[cell].append(_Placed(cell, mark, agent.unique_id, agent))
+        arranged: list[_Placed] = []
         for (x, y), there in by_place.items():
             # A mark of size 1 fills its cell: a patch.
-            found += [each._replace(id=GROUND) for each in there if each.mark.size >= 1]
-            people = [each for each in there if each.mark.size < 1]
+            arranged += [item._replace(id=GROUND) for item in there if item.mark.size >= 1]
+            people = [item for item in there if item.mark.size < 1]
             apart, smaller = (0.0, 1.0) if len(people) == 1 else (0.27, 0.55)
-            for k, each in enumerate(people):
+            for k, item in enumerate(people):
                 angle = 2 * math.pi * k / len(people)
                 at = x + apart * math.sin(angle), y + apart * math.cos(angle)
-                mark = replace(each.mark, size=each.mark.size * smaller)
-                found.append(each._replace(at=at, mark=mark))
-        return sorted(found, key=lambda each: (each.mark.size < 1, each.at))
+                mark = replace(item.mark, size=item.mark.size * smaller)
+                arranged.append(item._replace(at=at, mark=mark))
+        return sorted(arranged, key=lambda item: (item.mark.size < 1, item.at))
 
     def _draw_marks(self, ax: Axes, placed: Iterable[_Placed], unit: float) -> None:
         from matplotlib.collections import PatchCollection
@@ -452,7 +453,7 @@ class NetworkPicture(ModelPicture):
                 self._write(ax, (x, y), mark)
         ax.margins(0.08)
         ax.autoscale_view()
-        self._finish(figure, ax, (each.mark for each in placed))
+        self._finish(figure, ax, (item.mark for item in placed))
         return figure
 
     def scene(self, model: Any) -> Scene:
@@ -474,7 +475,7 @@ class NetworkPicture(ModelPicture):
         )  # fmt: skip
         ties = [(*at[a], *at[b], wide) for (a, b), wide in zip(graph.edges, widths, strict=True)]
         sized = [
-            each._replace(mark=replace(each.mark, size=each.mark.size * unit)) for each in placed
+            item._replace(mark=replace(item.mark, size=item.mark.size * unit)) for item in placed
         ]
         return self._scene(model, sized, extent, ties=tuple(ties))
 
@@ -497,11 +498,11 @@ class NetworkPicture(ModelPicture):
         widths = [0.8 if weight is None else 0.4 + 3 * weight / heaviest for *_, weight in ties]
         by_id = _by_node(graph, network, model, self.name)
         placed = []
-        for place, node in enumerate(graph.nodes):
+        for i, node in enumerate(graph.nodes):
             agent = _agent_of(node, graph, network, by_id)
             if (mark := self.node(agent)) is not None:
                 known = isinstance(agent, mesa.Agent)
-                id_ = agent.unique_id if known else GROUND - 1 - place
+                id_ = agent.unique_id if known else GROUND - 1 - i
                 placed.append(_Placed(at[node], mark, id_, agent if known else None))
         return graph, at, placed, widths
 
@@ -551,7 +552,7 @@ def draw_scene(scene: Scene, subtitle: str = "") -> Figure:
     colours = [colour for *_, colour in scene.ground]
     ax.add_collection(PatchCollection(cells, facecolors=colours, edgecolors="none", zorder=1))
     segments = [((x1, y1), (x2, y2)) for x1, y1, x2, y2, _ in scene.ties]
-    wide = [each[4] for each in scene.ties]
+    wide = [tie[4] for tie in scene.ties]
     ax.add_collection(LineCollection(segments, linewidths=wide, colors="#B4B4B4", zorder=2))
     point = 72 * tall / height
     alike: defaultdict[tuple[str, str, float], list[Point]] = defaultdict(list)

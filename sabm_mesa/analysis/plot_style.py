@@ -220,22 +220,24 @@ def integer_ticks(axis: Axis, values: Sequence[int] = (), *, most: int = 10) -> 
         axis.set_major_locator(MaxNLocator(nbins=most, integer=True, steps=[1, 2, 5, 10]))
 
 
-def round_ticks(axis: Axis, rounds: Sequence[int]) -> None:
+def round_ticks(axis: Axis, rounds: Sequence[int], given: int = 0) -> None:
     """Put ticks at rounds, as `integer_ticks` does, with the numbers that people read: from 1.
 
     Args:
         axis: the axis.
         rounds: the rounds in the data, from 0.
+        given: first rounds that nobody decided (`SmartModel.given_rounds`), which are not counted.
     """
+    first = 1 - given
     from matplotlib.ticker import FixedLocator, MaxNLocator
 
     known = sorted(set(rounds))
     if len(known) > FEW:
         nice = MaxNLocator(nbins=10, integer=True, steps=[1, 2, 5, 10])
-        named = nice.tick_values(known[0] + 1, known[-1] + 1)
-        known = [int(each) - 1 for each in named if known[0] <= each - 1 <= known[-1]]
+        named = nice.tick_values(known[0] + first, known[-1] + first)
+        known = [int(tick) - first for tick in named if known[0] <= tick - first <= known[-1]]
     axis.set_major_locator(FixedLocator(known))
-    axis.set_major_formatter(lambda at, _place: f"{at + 1:.0f}")
+    axis.set_major_formatter(lambda at, _place: f"{at + first:.0f}")
 
 
 def bar_room(ax: Axes, rounds: Sequence[int]) -> None:
@@ -266,10 +268,10 @@ def legend_entries(ax: Axes) -> tuple[list[Any], list[str]]:
     Returns:
         The artists and their labels.
     """
-    found = [
+    entries = [
         pair for pair in zip(*ax.get_legend_handles_labels(), strict=True) if _is_drawn(pair[0])
     ]
-    return [artist for artist, _ in found], [label for _, label in found]
+    return [artist for artist, _ in entries], [label for _, label in entries]
 
 
 def add_legend(ax: Axes, **look: Any) -> None:
@@ -461,7 +463,9 @@ def _is_drawn(artist: Any) -> bool:
     from matplotlib.lines import Line2D
 
     if isinstance(artist, Line2D):
-        points = np.column_stack([np.asarray(each, float) for each in artist.get_data(orig=False)])
+        points = np.column_stack(
+            [np.asarray(values, float) for values in artist.get_data(orig=False)]
+        )
         points = points[np.isfinite(points).all(axis=1)]
         if len(points) and not np.ptp(points, axis=0).any() and artist.get_marker() in {"", "None"}:
             artist.set(marker="_", markersize=DASH, markeredgewidth=artist.get_linewidth())

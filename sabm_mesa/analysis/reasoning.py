@@ -16,7 +16,7 @@ surface of English sentences. A text may carry at most one of the four steps, an
 Steps are those of Nagel 1995. In guessing games they are counted in the numbers of the text: each
 number that is the factor times the one named before it is a step (50, 33, 22 are two), and 33
 without 50 before it is a step of its own; the factor is one half where the text says so, else two
-thirds. Where words tell of more steps than numbers do, the words count.
+thirds. Where words name more steps than numbers do, the words count.
 
 Cohen's kappa with 56 invented texts that were coded by hand
 (``tests/studies/hand_labelled_reasoning.toml``):
@@ -37,7 +37,7 @@ The lists were tuned on the first 20 texts; the next 20 were kept apart, but lis
 one writer, so that both columns flatter. The last column is the one to go by: 16 texts in other
 words, written when the lists were done. The rules find little that is said in words of its
 own, above all imitation and steps without numbers: let a language model code such texts
-(`sabm judge --minds`), and compare. Each code stands in 1 to 8 texts of a part.
+(`sabm judge --minds`), and compare. Each code is in 1 to 8 texts of a part.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def codes(text: str) -> tuple[str, ...]:
     words = _WORD.findall(text.lower().replace("\u2019", "'"))
     line = f" {' '.join(words)} "
     steps = _steps(text, line)
-    found = {code for code in CODES[len(STEPS) :] if _holds(line, code, "phrases")}
-    return tuple(code for code in CODES if code in found or code == f"step_{steps}")
+    matched = {code for code in CODES[len(STEPS) :] if _holds(line, code, "phrases")}
+    return tuple(code for code in CODES if code in matched or code == f"step_{steps}")
 
 
 def coded(texts: pd.DataFrame) -> pd.DataFrame:
@@ -84,24 +84,24 @@ def coded(texts: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The same rows with one boolean column a code.
     """
-    found = [codes(text) for text in texts["text"]]
-    columns = {code: [code in each for each in found] for code in CODES}
+    coded_texts = [codes(text) for text in texts["text"]]
+    columns = {code: [code in of_text for of_text in coded_texts] for code in CODES}
     return texts.assign(
         **{code: pd.Series(held, texts.index, dtype=bool) for code, held in columns.items()}
     )
 
 
-def steps_of(found: pd.DataFrame) -> pd.Series[float]:
+def steps_of(coded: pd.DataFrame) -> pd.Series[float]:
     """The number of steps of coded texts.
 
     Args:
-        found: texts with a column a code; missing where a judge gave none.
+        coded: texts with a column a code; missing where a judge gave none.
 
     Returns:
         0 to 3 (three or more) a text; NaN for one without steps, or with several.
     """
-    held = found[list(STEPS)].astype("boolean").fillna(value=False).to_numpy(bool)
-    steps = pd.Series(held.argmax(axis=1), found.index, dtype=float)
+    held = coded[list(STEPS)].astype("boolean").fillna(value=False).to_numpy(bool)
+    steps = pd.Series(held.argmax(axis=1), coded.index, dtype=float)
     return steps.where(held.sum(axis=1) == 1)
 
 
@@ -121,7 +121,7 @@ def _counted(text: str) -> int:
     """The longest chain of numbers each of which is the factor times the one before it."""
     factor = 1 / 2 if _HALF.search(text) else 2 / 3
     plain = _FRACTION.sub(" ", text)
-    named = list(dict.fromkeys(float(each) for each in _NUMBER.findall(plain)))
+    named = list(dict.fromkeys(float(number) for number in _NUMBER.findall(plain)))
     longest = here = 1 if named and _is_first_step(named[0], factor) else 0
     for before, after in pairwise(named):
         near = abs(after - factor * before) <= _NEAR and before > 1

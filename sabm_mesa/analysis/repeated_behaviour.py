@@ -1,9 +1,9 @@
 """Behavioural models of repeated games: learning from payoffs, and strategies of repeated games.
 
 Facts that they read of `Panel.known` are those of `sabm_mesa.analysis.matrix_behaviour`, and for
-strategies ``dilemma`` (shape (n,)): a scenario tells it, of whatever value, of games in which each
-player has two options, one for cooperation and one for defection (see `option_roles`); for patterns
-``two_by_two``, in the same way of games of two players with two options.
+strategies ``dilemma`` (shape (n,)). A scenario gives it, with any value, for games in which each
+player has two options, one for cooperation and one for defection (see `option_roles`). Patterns
+read ``two_by_two``, which it gives for games of two players with two options.
 
 Sources:
     Camerer and Ho 1999, "Experience-weighted Attraction Learning in Normal Form Games",
@@ -79,17 +79,19 @@ class ExperienceWeightedAttraction(ChoiceModel):
     ) -> None:
         self.name, self.title, self.source = name, title, source
         self.fixed = dict(fixed or {})
-        self.parameters = tuple(each for each in LEARNING if each.name not in self.fixed)
+        self.parameters = tuple(
+            parameter for parameter in LEARNING if parameter.name not in self.fixed
+        )
 
     def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
         """The logit of the attractions before each decision."""
         free = zip(self.parameters, parameters.tolist(), strict=True)
-        values = self.fixed | {each.name: value for each, value in free}
+        values = self.fixed | {parameter.name: value for parameter, value in free}
         weighted = values.pop("lambda") * attractions(panel, **values)
         weighted -= np.nanmax(weighted, axis=1, keepdims=True)
         weights = np.where(np.isnan(weighted), 0.0, np.exp(weighted))
-        found: Floats = weights / weights.sum(axis=1, keepdims=True)
-        return found
+        probabilities: Floats = weights / weights.sum(axis=1, keepdims=True)
+        return probabilities
 
 
 class Experience(NamedTuple):
@@ -117,19 +119,22 @@ def experience_of(panel: Panel) -> Experience:
         panel: the decisions.
     """
     distinct, index = panel.distinct(PAYOFFS)
-    own = np.array([_in_spreads(each[PAYOFFS][..., 0]) for each in distinct])
-    uniform = np.nanmean(own.reshape(*own.shape[:2], -1), axis=2)
+    scaled = np.array([_in_spreads(facts[PAYOFFS][..., 0]) for facts in distinct])
+    uniform = np.nanmean(scaled.reshape(*scaled.shape[:2], -1), axis=2)
     new = _follows_game(panel)
     games = (panel.before(new.astype(np.float64)) + new).astype(np.int64)
     learnt = np.flatnonzero(new)
     seen = tuple(panel.known[LAST][learnt].astype(np.int64).T)
     picked = panel.decisions.astype(np.int64)
     n_players, most = len(panel.players), int(games.max(initial=0)) + 1
-    payoffs = np.zeros((n_players, most, own.shape[1]))
+    payoffs = np.zeros((n_players, most, scaled.shape[1]))
     chosen = np.full((n_players, most), NO_CHOICE)
-    place = panel.player[learnt], games[learnt] - 1  # the game just learnt of is the last one
-    payoffs[place] = own[(index[learnt], slice(None), *seen)]
-    chosen[place] = picked[learnt - 1]
+    index_of_game = (
+        panel.player[learnt],
+        games[learnt] - 1,
+    )  # the game just learnt of is the last one
+    payoffs[index_of_game] = scaled[(index[learnt], slice(None), *seen)]
+    chosen[index_of_game] = picked[learnt - 1]
     return Experience(payoffs, chosen, uniform[index[panel.position == 0]], games)
 
 
@@ -160,8 +165,8 @@ def attractions(panel: Panel, *, phi: float, delta: float, kappa: float, n0: flo
     experience = n0 * rho**times + np.r_[0.0, np.cumsum(rho ** times[:-1])]
     total[1:] /= experience[1:, None, None]
     total[0] = start
-    found: Floats = total[games, panel.player]
-    return found
+    sums: Floats = total[games, panel.player]
+    return sums
 
 
 EWA = ExperienceWeightedAttraction(
@@ -239,9 +244,9 @@ class StrategyWithError(ChoiceModel):
         """The error is the probability of the other option."""
         roles = _roles(panel)
         plan = np.where(cooperates(panel, self.name), roles.cooperation[:, 0], roles.defection)
-        found = np.full((len(panel), 2), parameters[0])
-        found[np.arange(len(panel)), plan] = 1 - parameters[0]
-        return found
+        probabilities = np.full((len(panel), 2), parameters[0])
+        probabilities[np.arange(len(panel)), plan] = 1 - parameters[0]
+        return probabilities
 
 
 @once_a_panel
@@ -259,20 +264,20 @@ def cooperates(panel: Panel, strategy: str) -> Flags:
         return np.full(len(panel), strategy == "AC")
     new = _follows_game(panel)
     at = np.flatnonzero(new)
-    own = np.ones(len(panel), dtype=bool)  # in the last game; before it nobody has defected
-    others = own.copy()
+    cooperated = np.ones(len(panel), dtype=bool)  # in the last game; before it nobody has defected
+    others = cooperated.copy()
     cooperation = _roles(panel).cooperation
-    own[at] = panel.decisions[at - 1] == cooperation[at - 1, 0]
+    cooperated[at] = panel.decisions[at - 1] == cooperation[at - 1, 0]
     others[at] = (panel.known[LAST][at] == cooperation[at, 1:]).all(axis=1)
     if strategy == "Grim":
-        broken = (new & ~(own & others)).astype(np.float64)
+        broken = (new & ~(cooperated & others)).astype(np.float64)
         kept: Flags = panel.before(broken) + broken == 0
         return kept
     if strategy == "T2":
-        return _cooperates_after_punishment(panel, new, own & others)
+        return _cooperates_after_punishment(panel, new, cooperated & others)
     latest = np.maximum.accumulate(np.where(new, np.arange(len(panel)), -1))
     first = np.searchsorted(panel.player, panel.player)
-    plan = others if strategy == "TFT" else own == others
+    plan = others if strategy == "TFT" else cooperated == others
     return np.where(latest >= first, plan[np.maximum(latest, 0)], True)
 
 
@@ -386,10 +391,10 @@ def option_roles(payoffs: Floats) -> OptionRoles:
     Args:
         payoffs: the payoffs of one game, as in `sabm_mesa.analysis.matrix_behaviour`.
     """
-    total, own = payoffs.sum(axis=-1), payoffs[..., 0]
+    total, payoff = payoffs.sum(axis=-1), payoffs[..., 0]
     axes = range(total.ndim)
     best = [int(np.argmax(total.max(axis=tuple(a for a in axes if a != k)))) for k in axes]
-    safe = int(np.argmax(own.reshape(len(own), -1).min(axis=1)))
+    safe = int(np.argmax(payoff.reshape(len(payoff), -1).min(axis=1)))
     return OptionRoles(np.array(best, dtype=np.int64), safe)
 
 
@@ -407,22 +412,22 @@ def is_dilemma(payoffs: Floats) -> bool:
 def _roles(panel: Panel) -> OptionRoles:
     """The roles of options at each row."""
     distinct, index = panel.distinct(PAYOFFS)
-    each = [option_roles(game[PAYOFFS]) for game in distinct]
-    cooperation = np.array([roles.cooperation for roles in each])[index]
-    return OptionRoles(cooperation, np.array([roles.defection for roles in each])[index])
+    roles_of_games = [option_roles(game[PAYOFFS]) for game in distinct]
+    cooperation = np.array([roles.cooperation for roles in roles_of_games])[index]
+    return OptionRoles(cooperation, np.array([roles.defection for roles in roles_of_games])[index])
 
 
-def _in_spreads(own: Floats) -> Floats:
+def _in_spreads(payoffs: Floats) -> Floats:
     """Own payoffs, from 0 (the smallest) to 1 (the largest)."""
-    low, high = np.nanmin(own), np.nanmax(own)
-    found: Floats = (own - low) / (high - low or 1.0)
-    return found
+    low, high = np.nanmin(payoffs), np.nanmax(payoffs)
+    scaled: Floats = (payoffs - low) / (high - low or 1.0)
+    return scaled
 
 
 def _follows_game(panel: Panel) -> Flags:
     """Whether the game of the row before counted: then all choices in it are known."""
-    found: Flags = ~np.isnan(panel.known[LAST]).any(axis=1) & (panel.position > 0)
-    return found
+    follows: Flags = ~np.isnan(panel.known[LAST]).any(axis=1) & (panel.position > 0)
+    return follows
 
 
 def _cooperates_after_punishment(panel: Panel, new: Flags, both: Flags) -> Flags:
@@ -435,5 +440,5 @@ def _cooperates_after_punishment(panel: Panel, new: Flags, both: Flags) -> Flags
         after = np.where(starts, PUNISHMENT, np.maximum(left - 1, 0))
         left = np.where(news[:, game], after, left)
         plans[:, game] = left == 0
-    found: Flags = plans[panel.player, panel.position]
-    return found
+    planned: Flags = plans[panel.player, panel.position]
+    return planned

@@ -105,8 +105,8 @@ class InequityAversion(ChoiceModel):
             utility = utility - envy * known["behind"] - guilt * known["ahead"]
         weighted = parameters[0] * (utility - np.nanmax(utility, axis=1, keepdims=True))
         weights = np.where(np.isnan(weighted), 0.0, np.exp(weighted))
-        found: Floats = weights / weights.sum(axis=1, keepdims=True)
-        return found
+        probabilities: Floats = weights / weights.sum(axis=1, keepdims=True)
+        return probabilities
 
 
 def inequity_types() -> Mixture:
@@ -130,14 +130,14 @@ class CooperationByChance(Chance):
 
     def count(self, panel: Panel) -> Floats:
         """The number of amounts."""
-        found: Floats = panel.known["steps"] + 1
-        return found
+        n_amounts: Floats = panel.known["steps"] + 1
+        return n_amounts
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
         """Draw an amount."""
         del parameters
-        found: Floats = np.floor(rng.random(len(panel)) * self.count(panel))
-        return UNITS * found / panel.known["steps"]
+        amounts: Floats = np.floor(rng.random(len(panel)) * self.count(panel))
+        return UNITS * amounts / panel.known["steps"]
 
 
 class CooperationType(BehaviouralModel):
@@ -180,8 +180,8 @@ class ConditionalCooperator(CooperationType):
 
     def mean(self, parameters: Floats, others: Floats) -> Floats:
         """A line."""
-        found: Floats = parameters[0] + parameters[1] * others
-        return found
+        means: Floats = parameters[0] + parameters[1] * others
+        return means
 
 
 class AdaptiveCooperator(TypesModel):
@@ -209,8 +209,8 @@ class AdaptiveCooperator(TypesModel):
     def shares(self, parameters: Floats) -> Floats:
         """The weights of the first beliefs."""
         del parameters
-        found: Floats = self._weights
-        return found
+        weights: Floats = self._weights
+        return weights
 
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
         """The log-likelihoods given each first belief."""
@@ -232,16 +232,16 @@ class AdaptiveCooperator(TypesModel):
         for time in range(1, seen.shape[1]):
             last = belief[:, :, time - 1]
             belief[:, :, time] = last + update * (seen[:, time] - last)
-        found: Floats = intercept + slope * belief[:, panel.player, panel.position]
-        return found
+        means: Floats = intercept + slope * belief[:, panel.player, panel.position]
+        return means
 
 
 class HumpShapedCooperator(CooperationType):
     """A hump-shaped (triangle) cooperator: the less, the more the others cooperate beyond half.
 
     It follows the line of a conditional cooperator up to half of full cooperation, and then the
-    same line back. So in a mixture, where both have the same parameters, it is told from a
-    conditional cooperator by what it does beyond half, and by nothing else.
+    same line back. So in a mixture, where both have the same parameters, it differs
+    from a conditional cooperator only in what it does beyond half.
     """
 
     name, title = "hump_shaped", "hump-shaped cooperator"
@@ -249,8 +249,8 @@ class HumpShapedCooperator(CooperationType):
 
     def mean(self, parameters: Floats, others: Floats) -> Floats:
         """A line that turns back at one half."""
-        found: Floats = parameters[0] + parameters[1] * np.minimum(others, 1 - others)
-        return found
+        means: Floats = parameters[0] + parameters[1] * np.minimum(others, 1 - others)
+        return means
 
 
 class UnconditionalCooperator(CooperationType):
@@ -281,8 +281,8 @@ class FreeRider(BehaviouralModel):
         """Draw nothing, or any other amount."""
         steps, (slips, lots) = panel.known["steps"], rng.random((2, len(panel)))
         amount = np.floor(steps * lots) + 1
-        found: Floats = UNITS * np.where(slips < parameters[0], amount, 0.0) / steps
-        return found
+        amounts: Floats = UNITS * np.where(slips < parameters[0], amount, 0.0) / steps
+        return amounts
 
 
 def cooperation_types() -> tuple[BehaviouralModel, ...]:
@@ -310,7 +310,7 @@ def cooperation_mixture(*, hump: bool = False, adaptive: bool = False) -> Mixtur
 
     Args:
         hump: whether hump-shaped cooperators are a type of their own. Without it they count as
-            conditional, from which they cannot be told where the others cooperate less than half.
+            conditional: they are alike where the others cooperate less than half.
         adaptive: whether the conditional cooperators have adaptive beliefs.
     """
     conditional, free_rider, unconditional, hump_shaped = cooperation_types()
@@ -342,5 +342,5 @@ def _amounts(mean: Floats, sigma: float, panel: Panel, rng: np.random.Generator)
     """Draw amounts around a mean."""
     steps = panel.known["steps"]
     drawn = np.clip(mean + sigma * rng.standard_normal(len(panel)), 0, 1)
-    found: Floats = UNITS * np.rint(steps * drawn) / steps
-    return found
+    amounts: Floats = UNITS * np.rint(steps * drawn) / steps
+    return amounts

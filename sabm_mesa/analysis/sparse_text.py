@@ -59,11 +59,12 @@ class SparseText:
 
     def __init__(self, documents: Sequence[str], split: Split = terms) -> None:
         self._split = split
-        found = Counter(term for document in documents for term in set(split(document)))
-        self._place = {term: place for place, term in enumerate(sorted(found))}
+        documents_with = Counter(term for document in documents for term in set(split(document)))
+        self._place = {term: i for i, term in enumerate(sorted(documents_with))}
         n = len(documents)
         self._weight = np.array(
-            [math.log((1 + n) / (1 + found[term])) + 1 for term in self._place], dtype=np.float64
+            [math.log((1 + n) / (1 + documents_with[term])) + 1 for term in self._place],
+            dtype=np.float64,
         )
 
     def vectors(self, texts: Sequence[str]) -> Floats:
@@ -78,8 +79,8 @@ class SparseText:
         counts = np.zeros((len(texts), len(self._place)))
         for row, text in enumerate(texts):
             for term, n in Counter(self._split(text)).items():
-                if (place := self._place.get(term)) is not None:
-                    counts[row, place] = n
+                if (column := self._place.get(term)) is not None:
+                    counts[row, column] = n
         return _units(counts * self._weight)
 
 
@@ -96,13 +97,13 @@ def distances_from_centre(groups: Mapping[K, Sequence[str]]) -> dict[K, float]:
         Group → 1 − cosine between the vector of its texts together and the mean vector of all
         texts: 0 (all say the same) to 1; groups without words are left out.
     """
-    texts = [text for said in groups.values() for text in said]
+    texts = [text for texts_of in groups.values() for text in texts_of]
     space = SparseText(texts)
     centre = space.vectors(texts).mean(axis=0) if texts else np.zeros(0)
     length = float(np.linalg.norm(centre))
     if length == 0:
         return {}
-    together = space.vectors([" ".join(said) for said in groups.values()])
+    together = space.vectors([" ".join(texts_of) for texts_of in groups.values()])
     cosines = together @ centre / length
     return {
         group: float(np.clip(1 - cosine, 0, 1))

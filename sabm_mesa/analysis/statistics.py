@@ -74,7 +74,10 @@ def bootstrap_interval(
     """
     _check_resampling(confidence, n_resamples)
     generator = np.random.default_rng(rng)
-    drawn = [each[generator.integers(each.size, size=(n_resamples, each.size))] for each in samples]
+    drawn = [
+        sample[generator.integers(sample.size, size=(n_resamples, sample.size))]
+        for sample in samples
+    ]
     estimates = statistic(*drawn)
     defined = estimates[..., ~np.isnan(estimates).reshape(-1, n_resamples).any(axis=0)]
     if not defined.size:
@@ -207,31 +210,6 @@ def bootstrap_mean_by_round(
     return pd.DataFrame(rows, columns=["round", "mean", "low", "high", "n"])
 
 
-def cohen_kappa(first: Sequence[object], second: Sequence[object]) -> float:
-    """Cohen's kappa of two coders: (p_o − p_e) / (1 − p_e).
-
-    p_o is the share of units that both coded alike, p_e the share that they would code alike by
-    chance, given how often each of them codes. Source: Cohen 1960, "A coefficient of agreement
-    for nominal scales", Educational and Psychological Measurement 20(1), 37-46. scipy has
-    no kappa.
-
-    Args:
-        first: for each unit whether the first coder gave it the code; None or NaN where it is
-            not known.
-        second: the same of the second coder.
-
-    Returns:
-        1 for perfect agreement, 0 for that of chance, negative below it. NaN when it is not
-        defined: without a unit that both have coded, and when both gave one and the same code to
-        all units (p_e = 1), however well they agree. When only one of them always gives the same
-        code, or each a different one, kappa is 0.
-
-    Raises:
-        ValueError: when they have not coded the same number of units.
-    """
-    return float(_kappa(*_known_codes(first, second)))
-
-
 def agreement_by_code(
     first: pd.DataFrame,
     second: pd.DataFrame,
@@ -279,7 +257,7 @@ def agreement_by_code(
                 lambda drawn: _kappa(drawn > 1, drawn % 2 == 1), pairs,
                 rng=generator, confidence=confidence, n_resamples=n_resamples,
             ).tolist()  # fmt: skip
-        shares = [float(each.mean()) if n else math.nan for each in (one, other, one == other)]
+        shares = [float(values.mean()) if n else math.nan for values in (one, other, one == other)]
         rows.append((code, n, *shares, kappa, low, high))
     names = ["code", "n", "first", "second", "agreed", "kappa", "low", "high"]
     return pd.DataFrame(rows, columns=names)
@@ -328,10 +306,10 @@ def known_values(values: Iterable[float | None]) -> tuple[Floats, int]:
         ValueError: for an infinite number.
     """
     given = pd.Series(list(values), dtype=object).to_numpy(dtype=np.float64, na_value=math.nan)
-    found = given[~np.isnan(given)]
-    if np.isinf(found).any():
+    known = given[~np.isnan(given)]
+    if np.isinf(known).any():
         raise ValueError("every value has to be finite")
-    return found, given.size - found.size
+    return known, given.size - known.size
 
 
 def require_columns(data: pd.DataFrame, columns: list[str]) -> None:
@@ -371,16 +349,25 @@ def _known_codes(
         raise ValueError(
             f"the coders have coded {len(first)} and {len(second)} units: need the same ones"
         )
-    one, other = (pd.Series(list(each), dtype=object) for each in (first, second))
+    one, other = (pd.Series(list(codes), dtype=object) for codes in (first, second))
     known = one.notna() & other.notna()
     return one[known].to_numpy(dtype=bool), other[known].to_numpy(dtype=bool)
 
 
 def _kappa(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> Floats:
-    """Kappa over the last axis; NaN where it is not defined."""
+    """Cohen's kappa over the last axis: (p_o − p_e) / (1 − p_e).
+
+    p_o is the share of units that both coded alike, p_e the share that they would code alike by
+    chance, given how often each of them codes. Source: Cohen 1960, "A coefficient of agreement
+    for nominal scales", Educational and Psychological Measurement 20(1), 37-46. scipy has
+    no kappa.
+
+    Returns:
+        NaN without a unit, and when both gave one and the same code to all units (p_e = 1).
+    """
     n = first.shape[-1]
     # Counts are compared as integers, so that chance agreement of exactly 1 is found.
-    a, b, alike = (each.sum(axis=-1) for each in (first, second, first == second))
+    a, b, alike = (counts.sum(axis=-1) for counts in (first, second, first == second))
     by_chance = a * b + (n - a) * (n - b)
     with np.errstate(invalid="ignore", divide="ignore"):
         kappa: Floats = np.where(

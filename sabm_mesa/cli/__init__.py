@@ -70,10 +70,18 @@ def command_line(command: str = "") -> Typer:
 
     Args:
         command: the name of the command.
+
+    Raises:
+        UsageError: another package has the command, and it can't be loaded.
     """
-    wanted = [COMMANDS[command]] if command in COMMANDS else dict.fromkeys(COMMANDS.values())
-    for module in wanted:
+    if command in COMMANDS:
+        import_module(f"{__name__}.{COMMANDS[command]}")
+        return app
+    from sabm_mesa.cli.outside import add_outside
+
+    for module in dict.fromkeys(COMMANDS.values()):
         import_module(f"{__name__}.{module}")
+    add_outside(command, COMMANDS)
     return app
 
 
@@ -113,7 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         too_large = "That does not fit into memory: choose fewer agents, rounds or runs at once."
         status = _fail(too_large, 1, "--json" in arguments)
     except OSError as error:  # such as a name that is too long, or a full disk behind the output
-        what = f"{str(error.filename)[:200]}: " if error.filename else ""
+        name = str(error.filename or "")
+        what = f"{name if len(name) <= 80 else f'{name[:40]}…{name[-30:]}'}: " if name else ""
         status = _fail(f"Failed: {what}{error.strerror or error}.", 1, "--json" in arguments)
     finally:
         if alone:
@@ -156,7 +165,20 @@ def right_option(name: str, arguments: Sequence[str]) -> str:
         own = {"n_rounds": "--rounds", "rng": "--seed"}
         if parameter in known:
             right = own.get(parameter, f"--set {parameter}=VALUE")
-    return f"No such option: {name}. It is: {right}" if right else ""
+    if arguments[:1] == ["sweep"] and right.startswith("--set "):
+        right = f"--vary {right.split()[1].partition('=')[0]}=A,B"
+    if not right or right.split()[0] not in _options_of(arguments[0]):
+        return ""
+    return f"No such option: {name}. It is: {right}"
+
+
+def _options_of(command: str) -> set[str]:
+    """The options of a command, with their dashes."""
+    from typer.main import get_command
+
+    every = get_command(command_line(command))
+    known = getattr(every, "commands", {}).get(command, every)
+    return {word for parameter in known.params for word in parameter.opts}
 
 
 def _fail(message: str, status: int, as_json: bool, ways: Iterable[str] = ()) -> int:

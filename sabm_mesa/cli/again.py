@@ -75,6 +75,11 @@ def keep_command(folder: Path, **instead: Any) -> None:
     write_text_file(folder / COMMAND, text)
 
 
+def runs_files() -> bool:
+    """Whether the command may run a file that another file names: not while it is repeated."""
+    return not _REPEATING.get()
+
+
 def forget_command(folder: Path) -> None:
     """Remove the command of a folder in which another one has written now.
 
@@ -100,8 +105,8 @@ def kept_command(recording: Path) -> KeptCommand | None:
             folder = folder.parent
     path = folder / COMMAND
     try:
-        said = json.loads(path.read_text("utf-8"))
-        name, options = said["command"], dict(said["options"])
+        kept = json.loads(path.read_text("utf-8"))
+        name, options = kept["command"], dict(kept["options"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -151,10 +156,10 @@ def repeat(
             given[name] = isolation
         elif kind in {SettingOptions, FigureOptions}:
             of_block = get_type_hints(kind)
-            own = {
+            settings = {
                 key: _read(of_block[key], options.pop(key)) for key in of_block if key in options
             }
-            given[name] = kind(**own)
+            given[name] = kind(**settings)
         elif name in options:
             given[name] = _read(kind, options.pop(name))
         elif name in {"cost", "list_", "all_"}:
@@ -172,7 +177,7 @@ def repeat(
 
 
 class _Agreed(LLMOptions):
-    """The options for language models of a command that is repeated: their connection is made."""
+    """The options for language models of a repeated command, with a finished connection."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(prices=Path(connection.prices) if connection.prices else None)

@@ -54,28 +54,29 @@ def anchors(
     for path in recordings:
         if not path.exists():
             raise ParameterError(f"There is no recording {path}.")
-    found = sorted(
+    sessions = sorted(
         (session for path in dict.fromkeys(recordings) for session in studies.sessions(path)),
         key=lambda session: session.day,
     )
-    if not found:
+    if not sessions:
         raise ParameterError(
             f"{recordings[0]} holds no answers to anchors: name the language model (--minds)."
         )
-    compared = studies.compare(studies.first_and_later(found))
+    compared = studies.compare(studies.first_and_later(sessions))
     if as_json:
         say(
             readable_json(
                 [
                     {
-                        "mind": each.other.mind, "first": each.one.day, "later": each.other.day,
-                        "changed": each.changed, "p": each.p, "same": each.same,
-                        "within": each.within, "between": each.between,
+                        "mind": comparison.other.mind,
+                        "first": comparison.one.day, "later": comparison.other.day,
+                        "changed": comparison.changed, "p": comparison.p, "same": comparison.same,
+                        "within": comparison.within, "between": comparison.between,
                     }
-                    for each in compared
+                    for comparison in compared
                 ]
             )
         )  # fmt: skip
         return
-    lines = [f"{each.mind}: asked on {each.day} ({each.where})" for each in found]
+    lines = [f"{session.mind}: asked on {session.day} ({session.where})" for session in sessions]
     say("\n".join([*lines, *map(str, compared)]))

@@ -97,7 +97,7 @@ class _App(typer.Typer):
 
 
 class _InGroups(TyperGroup):
-    """The commands in the groups of the help; else they stand as they were imported."""
+    """The commands in the groups of the help; else they are in the order of their imports."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         """The names of the commands, in the order of the help."""
@@ -113,6 +113,14 @@ class _InGroups(TyperGroup):
             with formatter.section(title):
                 rows = [(name.ljust(width), line) for name, line in group.items() if name in known]
                 formatter.write_dl(rows)
+        grouped = {name for group in GROUPS.values() for name in group}
+        if others := [name for name in known if name not in grouped]:
+            with formatter.section("Other packages"):
+                formatter.write_dl([(name.ljust(width), self._line(ctx, name)) for name in others])
+
+    def _line(self, ctx: typer.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return "" if command is None else command.get_short_help_str(60)
 
 
 app = _App(

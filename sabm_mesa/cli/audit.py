@@ -14,7 +14,6 @@ from sabm_mesa.cli.options import (
     MOST_RUNS,
     AsJson,
     FileMindOptions,
-    FirstSeed,
     LLMOptions,
     isolation_of,
     with_options,
@@ -71,7 +70,14 @@ def audit(
             help="Runs per condition and combination (default: as the scale says).",
         ),
     ] = None,
-    seed: FirstSeed = 1,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Seed S of the first run; run i of a condition has the seed S + i, in each "
+            "combination.",
+        ),
+    ] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the audit (default: out/audit/NAME).")
     ] = None,
@@ -88,12 +94,13 @@ def audit(
     Runs the experiment in a balanced fraction of all combinations of the factors, with the same
     seeds in each. The same command again runs only what is missing.
     """
+    from sabm_mesa.cli.again import runs_files
     from sabm_mesa.recording import export
     from sabm_mesa.studies.audit.plan import audit_plan
     from sabm_mesa.studies.experiments.design import load_experiment
 
     isolation.apply()
-    experiment = load_experiment(name)
+    experiment = load_experiment(name, run_files=runs_files())
     planned = audit_plan(
         experiment, scale, minds=_minds(experiment, minds or []), given=_factors(factor or []),
         cells=cells, runs=runs, seed=seed, budget_usd=llm.budget_usd, max_asks=llm.max_asks,
@@ -113,27 +120,27 @@ def _minds(experiment: Experiment, given: Sequence[str]) -> Any:
     """The levels of the minds, or condition → minds."""
     if len(given) > 1 and not any(_names_condition(experiment, text) for text in given):
         return [parse_minds(text) for text in given]
-    found = minds_given(experiment, given)
-    places = {*experiment.slots, *(each.name for each in experiment.conditions)}
-    return found if isinstance(found, Mapping) and set(found) & places else [found]
+    minds = minds_given(experiment, given)
+    places = {*experiment.slots, *(condition.name for condition in experiment.conditions)}
+    return minds if isinstance(minds, Mapping) and set(minds) & places else [minds]
 
 
 def _names_condition(experiment: Experiment, text: str) -> bool:
-    names = [*experiment.slots, *(each.name for each in experiment.conditions)]
+    names = [*experiment.slots, *(condition.name for condition in experiment.conditions)]
     return text.partition("=")[0] in names
 
 
 def _factors(given: Sequence[str]) -> dict[str, list[Any] | None] | None:
     """Factor → its levels, None for those that it has by itself; None without any factor."""
-    found: dict[str, list[Any] | None] = {}
+    factors: dict[str, list[Any] | None] = {}
     for text in given:
         name, equals, values = (part.strip() for part in text.partition("="))
         if not name or (equals and not values):
             raise ParameterError(f"--factor takes NAME or NAME=A,B,…, not {text!r}.")
-        if name in found:
+        if name in factors:
             raise ParameterError(f"--factor {name} is given twice.")
-        found[name] = parse_list(values) if equals else None
-    return found or None
+        factors[name] = parse_list(values) if equals else None
+    return factors or None
 
 
 def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) -> Audited:
@@ -194,9 +201,9 @@ def _said(done: Audited, files: Sequence[Path]) -> str:
     kept = len(done.runs) - done.ran
     runs = f"{len(done.runs)} runs" + (f", {kept} of them from before" if kept else "")
     lines = [f"{done.plan.experiment.name}: {runs}. {headline(done)}"]
-    for claim, found in done.claims:
-        lines += [f"  {claim.text}", f"    {said_of(done, replace(found, why=''))}"]
-    lines += [f"  {each}" for each in warnings(done)]
+    for claim, judged in done.claims:
+        lines += [f"  {claim.text}", f"    {said_of(done, replace(judged, why=''))}"]
+    lines += [f"  {warning}" for warning in warnings(done)]
     report = next(path for path in files if path.name == "report.html")
     return "\n".join([*lines, f"  Report: {report}"])
 
@@ -207,8 +214,8 @@ def _say_costs(planned: AuditPlan, folder: Path, llm: LLMOptions, as_json: bool)
     from sabm_mesa.recording import export
     from sabm_mesa.studies.audit.plan import expected_cost_of_audit
 
-    found = expected_cost_of_audit(planned, folder, llm.prices, batch=bool(llm.batch))
+    costs = expected_cost_of_audit(planned, folder, llm.prices, batch=bool(llm.batch))
     if as_json:
-        say(export.readable_json(found.as_dict()))
+        say(export.readable_json(costs.as_dict()))
     else:
-        say("\n".join([_before(planned), "", in_words(found)]))
+        say("\n".join([_before(planned), "", in_words(costs)]))

@@ -9,10 +9,11 @@ from typing import Annotated, Any, get_args
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, FigureOptions, with_options
+from sabm_mesa.cli.options import AsJson, FigureOptions, ScenarioFile, with_options
 from sabm_mesa.core.parameters import check_choice
 from sabm_mesa.core.parsing import parse_list
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.models import registry
 
 SHOWN = 15
 """Comparisons that are printed at most."""
@@ -52,6 +53,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the files (default: compare, beside the runs).")
     ] = None,
+    scenario: ScenarioFile = None,
     drawing: FigureOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -61,8 +63,9 @@ def compare(
     from sabm_mesa.studies import compare as study
 
     drawing.apply()
+    registry.load_given(scenario)
     factors = [str(name) for name in parse_list(by)] if by else []
-    found = study.compare(
+    comparison = study.compare(
         sources,
         measure,
         factors,
@@ -71,38 +74,41 @@ def compare(
     )
     first = sources[0] if sources[0].is_dir() else sources[0].parent
     folder = out or first / "compare"
-    name = f"{measure}-by-{'-'.join(found.by)}".replace("/", "-")
-    tables = {f"{name}": found.table, f"{name}-settings": found.cells}
+    statistic = f"-{of}" if of else ""
+    name = f"{measure}{statistic}-by-{'-'.join(comparison.by)}".replace("/", "-")
+    tables = {f"{name}": comparison.table, f"{name}-settings": comparison.cells}
     files = export.write_frames(folder, tables, "csv")
-    figures = write_figures(folder, {name: study.picture(found)}, export.write_picture)
-    text = study.as_markdown(found, figures[0].name)
+    figures = write_figures(folder, {name: study.picture(comparison)}, export.write_picture)
+    text = study.as_markdown(comparison, figures[0].name)
     files += [*figures, export.write_text_file(folder / f"{name}.md", text)]
     if as_json:
-        said: dict[str, Any] = {
-            "measure": measure, "of": found.of, "by": list(found.by),
-            "settings": found.cells.to_dict("records"),
-            "comparisons": found.table.to_dict("records"), "notes": list(found.notes),
+        content: dict[str, Any] = {
+            "measure": measure, "of": comparison.of, "by": list(comparison.by),
+            "settings": comparison.cells.to_dict("records"),
+            "comparisons": comparison.table.to_dict("records"), "notes": list(comparison.notes),
             "files": [str(path) for path in files],
         }  # fmt: skip
-        say(export.readable_json(said))
+        say(export.readable_json(content))
         return
-    lines = [f"The {found.of} of {measure} by {', '.join(found.by)}; one number a run"]
-    lines += [
-        f"  {row.setting}: {row.estimate:.4g} [{row.low:.4g}, {row.high:.4g}], n {row.n}"
-        for row in found.cells.itertuples()
-    ]
-    n = len(found.table)
-    lines += [_line(row, n) for row in found.table.head(SHOWN).to_dict("records")]
-    if (more := len(found.table) - SHOWN) > 0:
+    lines = [f"The {comparison.of} of {measure} by {', '.join(comparison.by)}; one number a run"]
+    lines += [_setting(row) for row in comparison.cells.to_dict("records")]
+    n = len(comparison.table)
+    lines += [_line(row, n) for row in comparison.table.head(SHOWN).to_dict("records")]
+    if (more := len(comparison.table) - SHOWN) > 0:
         lines.append(f"  … ({more} more in {name}.csv)")
-    lines += [f"Note: {note}" for note in found.notes]
-    lines += [f"Note: {why}." for why in dict.fromkeys(found.table["why"]) if why]
+    lines += [f"Note: {note}" for note in comparison.notes]
+    lines += [f"Note: {why}." for why in dict.fromkeys(comparison.table["why"]) if why]
     lines.append(f"Written to {folder}: {', '.join(path.name for path in files)}")
     say("\n".join(lines))
 
 
+def _setting(row: dict[Any, Any]) -> str:
+    interval = _interval(row["low"], row["high"])
+    return f"  {row['setting']}: {row['estimate']:.4g}{interval}, n {row['n']}"
+
+
 def _line(row: dict[Any, Any], n: int) -> str:
-    interval = "" if math.isnan(row["low"]) else f" [{row['low']:.4g}, {row['high']:.4g}]"
+    interval = _interval(row["low"], row["high"])
     corrected = f"p {row['p_holm']:.2g}"
     if n > 1:
         corrected += f" by Holm for {n} comparisons (alone {row['p']:.2g})"
@@ -111,6 +117,10 @@ def _line(row: dict[Any, Any], n: int) -> str:
         f"{interval}, {corrected}, "
         f"{row['effect_name']} {row['effect']:.2g}: {row['verdict']}"
     )
+
+
+def _interval(low: float, high: float) -> str:
+    return " (no interval)" if math.isnan(low) else f" [{low:.4g}, {high:.4g}]"
 
 
 def _bounds(text: str | None) -> tuple[float, float] | None:

@@ -99,16 +99,16 @@ def in_words(estimated: Estimate) -> str:
     return "\n".join([head, _table(rows), *estimated.notes])
 
 
-def _cells(each: Cost, ends: Sequence[str] = ("low", "high")) -> tuple[str, ...]:
+def _cells(cost: Cost, ends: Sequence[str] = ("low", "high")) -> tuple[str, ...]:
     """The numbers of a row; one where all ends are the same."""
-    counts = (each.asks, each.requests, each.prompt_tokens, each.completion_tokens)
-    texts = [[_count(getattr(found, end)) for end in ends] for found in counts]
-    texts.append([_dollars(getattr(each.usd, end)) for end in ends])
-    return tuple("–".join(dict.fromkeys(each)) for each in texts)
+    counts = (cost.asks, cost.requests, cost.prompt_tokens, cost.completion_tokens)
+    texts = [[_count(getattr(count, end)) for end in ends] for count in counts]
+    texts.append([_dollars(getattr(cost.usd, end)) for end in ends])
+    return tuple("–".join(dict.fromkeys(text)) for text in texts)
 
 
 def _count(number: float) -> str:
-    """A number as it is; beyond 10,000 to three digits: nobody knows more of it."""
+    """A number as it is; beyond 10,000 to three digits, since it is an estimate."""
     if math.isnan(number):
         return "no bound"
     return f"{float(f'{number:.3g}') if number >= 10_000 else number:,.0f}"

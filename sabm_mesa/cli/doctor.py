@@ -82,15 +82,15 @@ def doctor(
         raise UsageError("--write and --endpoints belong to --minds: name the language models.")
     if recording is None and is_asked(base_url, model) and not as_json:
         say("The endpoint is asked one tiny question; a hosted model takes a fraction of a cent.")
-    found = []
+    done = []
     checks = check_recording(recording) if recording else check_all(base_url, model, timeout)
     for check in checks:
-        found.append(check)
+        done.append(check)
         if not as_json:
             _say(check)
-    fine = all(check.state is not State.PROBLEM for check in found)
+    fine = all(check.state is not State.PROBLEM for check in done)
     if as_json:
-        say(export.readable_json({"fine": fine, "checks": [asdict(check) for check in found]}))
+        say(export.readable_json({"fine": fine, "checks": [asdict(check) for check in done]}))
     else:
         needed = "All that is needed is there." if recording is None else "It can be used."
         say(needed if fine else "Mend what is called a problem above.")
@@ -121,9 +121,9 @@ def _doctor_minds(
             f"Each model is asked {QUESTIONS} small questions; {MOST_ASKS} answers are billed at "
             "most, if it turns out to think."
         )
-    found = []
+    findings = []
     for finding in probe_minds(specs, connection):
-        found.append(finding)
+        findings.append(finding)
         if as_json:
             continue
         say(f"\n{finding.spec} at {finding.endpoint.where}")
@@ -131,21 +131,25 @@ def _doctor_minds(
             _say(check)
         if finding.fine and not finding.is_local:
             say(f"\n{finding.entry()}")
-    fine = [finding for finding in found if finding.fine]
-    added = write_entries(write, [each for each in fine if not each.is_local]) if write else []
+    fine = [finding for finding in findings if finding.fine]
+    added = (
+        write_entries(write, [finding for finding in fine if not finding.is_local]) if write else []
+    )
     if as_json:
-        told = [
+        minds_as_json = [
             {
-                "mind": each.spec, "model": each.model, "endpoint": each.endpoint.where,
-                "checks": [asdict(check) for check in each.checks], **each.facts,
-                "entry": each.entry() if each.fine and not each.is_local else None,
+                "mind": finding.spec, "model": finding.model, "endpoint": finding.endpoint.where,
+                "checks": [asdict(check) for check in finding.checks], **finding.facts,
+                "entry": finding.entry() if finding.fine and not finding.is_local else None,
             }
-            for each in found
+            for finding in findings
         ]  # fmt: skip
-        say(export.readable_json({"fine": fine == found, "minds": told, "added": added}))
+        say(
+            export.readable_json({"fine": fine == findings, "minds": minds_as_json, "added": added})
+        )
     elif write:
         say(f"Added to {write}: {', '.join(added) or 'nothing, all are there'}.")
-    if fine != found:
+    if fine != findings:
         raise typer.Exit(1)
 
 
@@ -203,17 +207,20 @@ def _try_minds(
     forms: set[str] = set()
 
     def progress(row: Tried) -> None:
-        if row.form not in forms and not as_json:
+        if as_json:
+            return
+        if row.form not in forms:
             forms.add(row.form)
             say(f"Answers come in the form {row.form} ({len(forms)} of {len(FORMATS)}) …", err=True)
+        say(f"  {row.question}: {row.valid} valid, {row.answers} of {times} asked", err=True)
 
-    told = []
+    trials = []
     for spec in specs:
         forms.clear()
         if not as_json:
             say(f"{spec} is asked the questions of {scenario.scenario_name}, {times} of each kind.")
         trial = try_model(scenario, parameters, spec, connection, times=times, progress=progress)
-        told.append(
+        trials.append(
             {
                 **asdict(trial), "best": trial.best, "run_s": trial.run_s,
                 "recommendation": trial.recommendation,
@@ -222,8 +229,8 @@ def _try_minds(
         if not as_json:
             say(in_words(trial))
     if as_json:
-        say(export.readable_json({"trials": told}))
-    if not all(any(row["valid"] for row in each["tried"]) for each in told):
+        say(export.readable_json({"trials": trials}))
+    if not all(any(row["valid"] for row in trial["tried"]) for trial in trials):
         raise typer.Exit(1)
 
 
@@ -238,8 +245,8 @@ def in_words(trial: Trial) -> str:
     rows = [("question", "form", "valid", "tokens each", "seconds each")]
     for row in trial.tried:
         n = max(row.answers, 1)
-        share, each = f"{row.valid} of {row.answers}", f"{row.tokens / n:.0f}"
-        rows.append((row.question, row.form, share, each, f"{row.seconds / n:.1f}"))
+        share, tokens = f"{row.valid} of {row.answers}", f"{row.tokens / n:.0f}"
+        rows.append((row.question, row.form, share, tokens, f"{row.seconds / n:.1f}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -255,7 +262,7 @@ def in_words(trial: Trial) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words that people use.
+    """Seconds as a readable duration.
 
     Args:
         seconds: the seconds; NaN when they are not known.

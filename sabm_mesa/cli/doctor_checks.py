@@ -58,6 +58,7 @@ OPENAI_MODEL = "gpt-4o-mini"
 SMALL_DISK = 100 * 2**20
 """Bytes that should be free where recordings are written."""
 EXTRAS = {
+    "archive": ("rocrate", "the RO-Crate of sabm bundle"),
     "anthropic": ("anthropic", "endpoints with api = anthropic"),
     "google": ("google-genai", "endpoints with api = google"),
     "local": ("xllamacpp", "local models: --minds local, gguf:FILE"),
@@ -100,18 +101,18 @@ def check_recording(path: Path) -> Iterator[Check]:
         path: the recording.
     """
     try:
-        found = load_runs(path)
-        answers, lost = answers_in(path), lost_before(found, None)
+        runs = load_runs(path)
+        answers, lost = answers_in(path), lost_before(runs, None)
     except RecordingError as error:
         yield Check("recording", State.PROBLEM, str(error))
         return
-    left = sum(not run.finished for run in found)
-    said = f"{path} has {answers or 0:,} answers of {len(found):,} runs"
+    left = sum(not run.finished for run in runs)
+    text = f"{path} has {answers or 0:,} answers of {len(runs):,} runs"
     if left:
-        said += (
+        text += (
             f", {left:,} of them not finished; continue with: sabm resume {shlex.quote(str(path))}"
         )
-    yield Check("recording", State.WARNING if left else State.OK, said)
+    yield Check("recording", State.WARNING if left else State.OK, text)
     lines = missing(path, lost)
     for line in lines:
         yield Check("answers", State.WARNING, line)
@@ -121,36 +122,44 @@ def check_recording(path: Path) -> Iterator[Check]:
 
 def python() -> Check:
     """The Python that runs this."""
-    said = f"Python {platform.python_version()} at {sys.executable}"
+    text = f"Python {platform.python_version()} at {sys.executable}"
     mark = "Programming Language :: Python :: 3."
     minor = f"{mark}{sys.version_info.minor}"
     try:
-        tested = [each for each in metadata(PACKAGE).get_all("Classifier", []) if mark in each]
+        tested = [
+            classifier
+            for classifier in metadata(PACKAGE).get_all("Classifier", [])
+            if mark in classifier
+        ]
     except PackageNotFoundError:
         tested = []
     if tested and minor not in tested:
-        known = ", ".join(f"3.{each.removeprefix(mark)}" for each in tested)
-        return Check("python", State.WARNING, f"{said}; tested is {known}: use one of those.")
-    return Check("python", State.OK, said)
+        known = ", ".join(f"3.{classifier.removeprefix(mark)}" for classifier in tested)
+        return Check("python", State.WARNING, f"{text}; tested is {known}: use one of those.")
+    return Check("python", State.OK, text)
 
 
 def packages() -> Iterator[Check]:
     """The package and what it needs: one line when all is there, else one for each that is not."""
     try:
-        needed = [Requirement(each) for each in requires(PACKAGE) or []]
+        needed = [Requirement(requirement) for requirement in requires(PACKAGE) or []]
     except PackageNotFoundError:
         yield Check(
             "packages", State.WARNING,
             f"{PACKAGE} is not installed, so what it needs is not known: pip install {PACKAGE}",
         )  # fmt: skip
         return
-    needed = [each for each in needed if each.marker is None or each.marker.evaluate({"extra": ""})]
+    needed = [
+        requirement
+        for requirement in needed
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    ]
     wrong = [check for check in map(misfit, needed) if check is not None]
     yield from wrong
     if not wrong:
         named = ", ".join(f"{name} {version(name)}" for name in ("mesa", "numpy", "openai"))
-        said = f"{PACKAGE} {version(PACKAGE)} with {named}; all {len(needed)} needed are there"
-        yield Check("packages", State.OK, said)
+        text = f"{PACKAGE} {version(PACKAGE)} with {named}; all {len(needed)} needed are there"
+        yield Check("packages", State.OK, text)
 
 
 def misfit(needed: Requirement) -> Check | None:
@@ -161,13 +170,13 @@ def misfit(needed: Requirement) -> Check | None:
     """
     asked = f"pip install '{needed.name}{needed.specifier}'"
     try:
-        found = version(needed.name)
+        installed = version(needed.name)
     except PackageNotFoundError:
         return Check("packages", State.PROBLEM, f"{needed.name} is not installed: {asked}")
-    if needed.specifier.contains(found, prereleases=True):
+    if needed.specifier.contains(installed, prereleases=True):
         return None
-    said = f"{needed.name} is {found}, and has to be {needed.specifier}: {asked}"
-    return Check("packages", State.PROBLEM, said)
+    text = f"{needed.name} is {installed}, and has to be {needed.specifier}: {asked}"
+    return Check("packages", State.PROBLEM, text)
 
 
 def writable(folder: Path) -> Check:
@@ -181,20 +190,20 @@ def writable(folder: Path) -> Check:
     except OutputError as error:
         return Check("folder", State.PROBLEM, str(error))
     free = shutil.disk_usage(folder).free
-    said = f"{folder.absolute()} can be written, {free / 1e9:.1f} GB are free"
+    text = f"{folder.absolute()} can be written, {free / 1e9:.1f} GB are free"
     if free < SMALL_DISK:
-        return Check("folder", State.WARNING, f"{said}: recordings may not fit (--out elsewhere).")
-    return Check("folder", State.OK, said)
+        return Check("folder", State.WARNING, f"{text}: recordings may not fit (--out elsewhere).")
+    return Check("folder", State.OK, text)
 
 
 def browser() -> Check:
     """Whether there is a browser that ``sabm view`` can open."""
     try:
-        found = webbrowser.get()
+        opener = webbrowser.get()
     except webbrowser.Error:
-        said = "none to open here: open the address that sabm view prints in one yourself."
-        return Check("browser", State.WARNING, said)
-    return Check("browser", State.OK, getattr(found, "name", "") or "that of the system")
+        text = "none to open here: open the address that sabm view prints in one yourself."
+        return Check("browser", State.WARNING, text)
+    return Check("browser", State.OK, getattr(opener, "name", "") or "that of the system")
 
 
 def minds() -> Check:
@@ -204,22 +213,22 @@ def minds() -> Check:
         supervisor = SupervisorClient(isolation=wanted, seen=visible(), passed=passed)
     except MindSpecError as error:
         return Check("minds", State.WARNING, str(error))
-    found = supervisor.isolation
+    isolation = supervisor.isolation
     supervisor.close()
-    if found.bubblewrap:
-        return Check("minds", State.OK, str(found))
+    if isolation.bubblewrap:
+        return Check("minds", State.OK, str(isolation))
     why = bubblewrap_problem() or f"{DEMANDED} is 0"
-    return Check("minds", State.WARNING, f"{found} Why: {why}.")
+    return Check("minds", State.WARNING, f"{isolation} Why: {why}.")
 
 
 def api_key() -> Check:
     """Whether there is a key; it is never shown."""
     if not key():
-        said = f"{KEY_VARIABLE} is not set: language models at OpenAI need it, nothing else does."
-        return Check("key", State.WARNING, said)
+        text = f"{KEY_VARIABLE} is not set: language models at OpenAI need it, nothing else does."
+        return Check("key", State.WARNING, text)
     if not (key().isascii() and key().isprintable()):
-        said = f"{KEY_VARIABLE} has characters that no key has: copy it once more."
-        return Check("key", State.PROBLEM, said)
+        text = f"{KEY_VARIABLE} has characters that no key has: copy it once more."
+        return Check("key", State.PROBLEM, text)
     return Check("key", State.OK, f"{KEY_VARIABLE} is set (it is not shown)")
 
 
@@ -246,11 +255,11 @@ def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check
     try:
         client = OpenAIClient(endpoint_url(base_url), timeout_s)
         client.endpoint.check_key()
-        said = engine.run(_ask(client, model))
+        answered = engine.run(_ask(client, model))
     except (LLMError, UsageError) as error:
         return Check("endpoint", State.PROBLEM, str(error))
     where = endpoint_url(base_url)
-    return Check("endpoint", State.OK, f"{said} at {where}" if where else said)
+    return Check("endpoint", State.OK, f"{answered} at {where}" if where else answered)
 
 
 async def _ask(client: OpenAIClient, model: str | None) -> str:
@@ -291,7 +300,7 @@ def extras() -> Iterator[Check]:
     """The optional parts; none has to be there."""
     for extra, (distribution, purpose) in EXTRAS.items():
         try:
-            said = f"{distribution} {version(distribution)}, for {purpose}"
+            text = f"{distribution} {version(distribution)}, for {purpose}"
         except PackageNotFoundError:
-            said = f"not there, and only for {purpose}: pip install '{PACKAGE}[{extra}]'"
-        yield Check(extra, State.OK, said)
+            text = f"not there, and only for {purpose}: pip install '{PACKAGE}[{extra}]'"
+        yield Check(extra, State.OK, text)

@@ -53,8 +53,8 @@ def export(
         files = export.write_tables(folder, tables, to, raw=raw)
     if as_json:
         rows = {file.stem: n for file, n in files.items()}
-        said = {"recording": str(path), "files": [*map(str, files)], "rows": rows}
-        say(export.readable_json(said))
+        content = {"recording": str(path), "files": [*map(str, files)], "rows": rows}
+        say(export.readable_json(content))
         return
     listed = [f"{file.name} ({n:,} row{'' if n == 1 else 's'})" for file, n in files.items()]
     say(f"Written to {folder}: {', '.join(listed)}")

@@ -83,7 +83,7 @@ def fit(
     )  # fmt: skip
     folder = path.parent / "fit" if out is None else out
     study = fit_recording(path, options, lambda what: say(f"Fitting {what} …", err=True))
-    found = summary(study)
+    content = summary(study)
     frames = {"fit": table_of_fits(study)}
     types = table_of_types(study)
     if len(types):
@@ -91,21 +91,21 @@ def fit(
     files = export.write_frames(folder, frames, "csv")
     mine = export.readable_json(study.fingerprint.as_json())
     files += [
-        export.write_text_file(folder / "fit.json", export.readable_json(found)),
+        export.write_text_file(folder / "fit.json", export.readable_json(content)),
         export.write_text_file(folder / "fingerprint.json", mine),
         export.write_picture(folder / "fingerprint.png", to_png(draw_fingerprint(study))),
     ]
     if as_json:
-        say(export.readable_json({**found, "files": [str(file) for file in files]}))
+        say(export.readable_json({**content, "files": [str(file) for file in files]}))
         return
-    say("\n".join(_in_words(study, found)))
+    say("\n".join(_in_words(study, content)))
     say(f"Written to {folder}: {', '.join(file.name for file in files)}")
     minds = f"fitted:{folder / 'fingerprint.json'}"
     command = ["sabm", "run", scenario or study.scenario, "--minds", minds]
     say(f"Play it: {shlex.join(command)}")
 
 
-def _in_words(study: FitStudy, found: dict[str, Any]) -> list[str]:
+def _in_words(study: FitStudy, content: dict[str, Any]) -> list[str]:
     """The fits of all agents and of each mind, and how sure the selection is."""
     lines = []
     for group in study.groups:
@@ -116,7 +116,7 @@ def _in_words(study: FitStudy, found: dict[str, Any]) -> list[str]:
     if study.unfinished:
         runs = ", ".join(map(str, study.unfinished))
         lines.append(f"Not played to the end: run {runs}. The finished rounds count.")
-    if (table := found["confusion"]) is not None:
+    if (table := content["confusion"]) is not None:
         lines.append("Selected by BIC (columns) when a model (rows) is true, with data like these:")
         numbers = range(1, len(table["models"]) + 1)
         lines.append(f"     {'':<{MODEL_WIDTH}} " + " ".join(f"{n:>5}" for n in numbers))
@@ -131,10 +131,10 @@ def _in_words(study: FitStudy, found: dict[str, Any]) -> list[str]:
                 f"{found_again:.0%} of such data sets only."
             )
     model = study.pooled.selected.fit.model.name
-    for each in study.behaviour.people:
-        if each.model == model:
-            values = ", ".join(f"{name} {value:g}" for name, value in each.parameters.items())
-            lines.append(f"People: {values} ({each.who}; {each.source})")
+    for person in study.behaviour.people:
+        if person.model == model:
+            values = ", ".join(f"{name} {value:g}" for name, value in person.parameters.items())
+            lines.append(f"People: {values} ({person.who}; {person.source})")
     return lines
 
 
@@ -177,12 +177,13 @@ def _of_group(group: FitGroup) -> list[str]:
         f"{group.name}: {len(panel):,} decisions of {players}{invalid}",
         f"{head}{'by players':>10} {'held out':>9}",
     ]
-    for each in group.fitted:
-        held = "–" if math.isnan(each.held_out) else f"{each.held_out:.3f}"
-        gained = "–" if math.isnan(each.gained) else f"{each.gained:.0%}"
+    for fitted in group.fitted:
+        held = "–" if math.isnan(fitted.held_out) else f"{fitted.held_out:.3f}"
+        gained = "–" if math.isnan(fitted.gained) else f"{fitted.gained:.0%}"
         lines.append(
-            f"  {each.fit.model.name:<{MODEL_WIDTH}} {each.fit.log_likelihood:>10.1f} {gained:>7} "
-            f"{each.fit.bic:>10.1f} {each.fit.bic_of(len(panel.players)):>10.1f} {held:>9}"
+            f"  {fitted.fit.model.name:<{MODEL_WIDTH}} {fitted.fit.log_likelihood:>10.1f} "
+            f"{gained:>7} {fitted.fit.bic:>10.1f} {fitted.fit.bic_of(len(panel.players)):>10.1f} "
+            f"{held:>9}"
         )
     best = group.selected
     lines += _verdict(group)

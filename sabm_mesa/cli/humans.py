@@ -56,15 +56,16 @@ def humans(
     folder = path.parent / "humans" if out is None else out
     figure = study.picture(comparison)
     files = export.write_frames(folder, {"humans": comparison.frame()}, "csv")
-    found = study.said(comparison)
-    files.append(export.write_text_file(folder / "humans.json", export.readable_json(found)))
+    content, votes = study.said(comparison), study.votes_in_words(path)
+    content |= {"votes": votes} if votes else {}
+    files.append(export.write_text_file(folder / "humans.json", export.readable_json(content)))
     pictures = [] if figure is None else ["humans.png"]
     if figure is not None:
         files.append(export.write_picture(folder / pictures[0], to_png(figure)))
     text = study.as_markdown(comparison, pictures)
     files.append(export.write_text_file(folder / "humans.md", text))
     if as_json:
-        say(export.readable_json({**found, "files": [str(file) for file in files]}))
+        say(export.readable_json({**content, "files": [str(file) for file in files]}))
     else:
-        say("\n".join(study.lines_of(comparison)))
+        say("\n".join([*study.lines_of(comparison), *([votes] if votes else [])]))
         say(f"Written to {folder}: {', '.join(file.name for file in files)}")

@@ -29,9 +29,9 @@ def import_(
         list[str] | None,
         typer.Option(
             "--map", metavar="FIELD=COLUMN",
-            help="The column of run, round, player, decision, mind, or of another question. "
-            "A+B joins columns; A|B gives one player per column. Default: the column of the "
-            "same name. Repeatable.",
+            help="The column of run, round, player, decision, mind, condition, or of another "
+            "question. A+B joins columns; A|B gives one player per column. Default: the column of "
+            "the same name. Repeatable.",
         ),
     ] = None,
     value: Annotated[
@@ -62,7 +62,7 @@ def import_(
     file = expand_home(str(data))
     table = read_table(file, read_map(where or [], "--where", "COLUMN=TEXT, such as model=gpt-4"))
     path = out or file.with_name(file.name.split(".")[0] + ".sqlite")
-    found = import_table(
+    imported = import_table(
         table, registry.load(scenario), path, columns=read_map(map_ or []),
         values=read_map(value or [], "--value", "TEXT=VALUE, such as J=cooperate"),
         parameters=parameters_from(set_ or [], {}), source=f"{file.name}, SHA-256 {digest(file)}",
@@ -70,12 +70,12 @@ def import_(
     if as_json:
         say(
             export.readable_json(
-                {"recording": str(path), "runs": found.runs, "decisions": found.decisions,
-                 "problems": list(found.problems)}
+                {"recording": str(path), "runs": imported.runs, "decisions": imported.decisions,
+                 "problems": list(imported.problems)}
             )
         )  # fmt: skip
         return
-    for problem in found.problems:
+    for problem in imported.problems:
         say(problem)
-    runs = f"{found.runs:,} run{'' if found.runs == 1 else 's'}"
-    say(f"{found.decisions:,} decisions of {runs} are in {path}.")
+    runs = f"{imported.runs:,} run{'' if imported.runs == 1 else 's'}"
+    say(f"{imported.decisions:,} decisions of {runs} are in {path}.")

@@ -99,29 +99,29 @@ def judge(
         recorded = [folder / "judge.sqlite"]
     with reporting_lost(recorded, None if connection is None else connection.prices):
         coders, frames, more = _messages(messages, folder, connection, parameters)
-        said: dict[str, Any] = {"recording": str(path), "messages": len(messages), **more}
+        content: dict[str, Any] = {"recording": str(path), "messages": len(messages), **more}
         if len(thought):
-            said["reasoning"], of_texts = _reasoning(thought, folder, connection, parameters)
+            content["reasoning"], of_texts = _reasoning(thought, folder, connection, parameters)
             frames |= of_texts
     honesty = honesty_of(path)
     if len(honesty):
         frames["honesty"] = honesty
-        said["honesty"] = shares_of(honesty)
+        content["honesty"] = shares_of(honesty)
     files = [*recorded, *export.write_frames(folder, frames, "csv")]
     drawn = {name: frame for name, frame in coders.items() if _coded_any(frame)}
     if drawn:
         figure = codes_by_round(drawn, path.name)
         files.append(export.write_picture(folder / "codes.png", to_png(figure)))
-    said |= {
+    content |= {
         "shares": {name: _shares(frame) for name, frame in coders.items()},
         "agreement": frames["agreement"].to_dict("records") if "agreement" in frames else None,
         **(measured := message_measures(path, messages)),
         "files": [str(file) for file in files],
     }
     if as_json:
-        say(export.readable_json(said))
+        say(export.readable_json(content))
     else:
-        say("\n".join(_in_words(said, list(measured), folder, files)))
+        say("\n".join(_in_words(content, list(measured), folder, files)))
 
 
 def _messages(
@@ -150,18 +150,20 @@ def _reasoning(
     from sabm_mesa.analysis import reasoning
 
     coders = {"rules": reasoning.coded(texts)}
-    found: dict[str, Any] = {"texts": len(texts), "agreement": None}
+    content: dict[str, Any] = {"texts": len(texts), "agreement": None}
     agreed: dict[str, pd.DataFrame] = {}
     if connection is not None:
         recording = folder / "judge.sqlite"
         # A prompt file of the user is one of the judge of messages.
-        own = {k: v for k, v in parameters.items() if k not in ("prompts", "condition", "variant")}
-        coders["judge"], more = _ask(texts, recording, connection, own, reasoning=True)
-        found |= {"spent": more["spent"], "unusable": more["unusable"]}
+        settings = {
+            k: v for k, v in parameters.items() if k not in ("prompts", "condition", "variant")
+        }
+        coders["judge"], more = _ask(texts, recording, connection, settings, reasoning=True)
+        content |= {"spent": more["spent"], "unusable": more["unusable"]}
         agreement = _compare(coders, reasoning.CODES)
-        found["agreement"] = agreement.to_dict("records")
+        content["agreement"] = agreement.to_dict("records")
         agreed = {"reasoning_agreement": agreement}
-    table, found["steps"] = coders["rules"], {}
+    table, content["steps"] = coders["rules"], {}
     if "judge" in coders:
         table = table.join(coders["judge"][list(reasoning.CODES)].add_prefix("judge_"))
     for name, coded in coders.items():
@@ -169,7 +171,7 @@ def _reasoning(
         table["steps" if name == "rules" else "judge_steps"] = steps
         level = table["level"].clip(upper=3).where(table["level"] >= 0)  # 3: three or more
         both = steps.notna() & level.notna()
-        found["steps"][name] = {
+        content["steps"][name] = {
             "told": int(steps.notna().sum()),
             "beside_level": int(both.sum()),
             "alike": float((steps[both] == level[both]).mean()) if both.any() else None,
@@ -177,7 +179,7 @@ def _reasoning(
                 code: float(coded[code].astype("float64").mean()) for code in reasoning.CODES
             },
         }
-    return found, {"reasoning": table, **agreed}
+    return content, {"reasoning": table, **agreed}
 
 
 def _ask(
@@ -218,8 +220,8 @@ def _ask(
 def _compare(coders: dict[str, pd.DataFrame], codes: Sequence[str]) -> pd.DataFrame:
     from sabm_mesa.analysis.statistics import agreement_by_code
 
-    found = agreement_by_code(coders["rules"], coders["judge"], codes)
-    return found.rename(columns={"first": "rules", "second": "judge"})
+    agreement = agreement_by_code(coders["rules"], coders["judge"], codes)
+    return agreement.rename(columns={"first": "rules", "second": "judge"})
 
 
 def _coded_any(coded: pd.DataFrame) -> bool:
@@ -236,70 +238,70 @@ def _shares(coded: pd.DataFrame) -> dict[str, float]:
 
 
 def _in_words(
-    said: dict[str, Any], measured: Sequence[str], folder: Path, files: list[Path]
+    content: dict[str, Any], measured: Sequence[str], folder: Path, files: list[Path]
 ) -> list[str]:
     from sabm_mesa.studies.judging import measure_label
 
-    n = said["messages"]
-    both = said["agreement"][0]["n"] if said["agreement"] else 0
+    n = content["messages"]
+    both = content["agreement"][0]["n"] if content["agreement"] else 0
     of_these = f" of {both:,} that both have coded" if 0 < both < n else ""
     count = f"{n:,} message{'' if n == 1 else 's'}"
     lines = [f"{count}; the share of each code{of_these}:" if n else "Nothing was said."]
     if both:
         lines.append(f"{'':<14} {'rules':>6} {'judge':>6} {'alike':>6}  Cohen's kappa")
-        lines += [_row(row) for row in said["agreement"]]
+        lines += [_row(row) for row in content["agreement"]]
     elif n:
-        lines += [f"{code:<14} {share:>6.0%}" for code, share in said["shares"]["rules"].items()]
-    if "honesty" in said:
-        lines += _of_honesty(said["honesty"])
-    if said["agreement"]:
-        lines.append(f"The judge read {said['texts']:,} different texts: {said['spent']}")
-        if said["from_recording"]:
-            lines.append(f"Of that, {said['from_recording']:,} answers came from the recording")
-        if said["unusable"]:
+        lines += [f"{code:<14} {share:>6.0%}" for code, share in content["shares"]["rules"].items()]
+    if "honesty" in content:
+        lines += _of_honesty(content["honesty"])
+    if content["agreement"]:
+        lines.append(f"The judge read {content['texts']:,} different texts: {content['spent']}")
+        if content["from_recording"]:
+            lines.append(f"Of that, {content['from_recording']:,} answers came from the recording")
+        if content["unusable"]:
+            result = "their codes are missing" if both else "the judge gave no usable code"
             lines.append(
-                f"Warning: {said['unusable']:,} of {said['texts']:,} texts got no usable answer; "
-                f"{'their codes are missing' if both else 'the judge gave no usable code'}."
+                f"Warning: {content['unusable']:,} of {content['texts']:,} texts got no usable "
+                f"answer; {result}."
             )
-    if "reasoning" in said:
-        lines += _of_reasoning(said["reasoning"])
+    if "reasoning" in content:
+        lines += _of_reasoning(content["reasoning"])
     for name in measured:
-        values = [f"run {run}: {'none' if v is None else v}" for run, v in said[name].items()]
+        values = [f"run {run}: {'none' if v is None else v}" for run, v in content[name].items()]
         lines.append(f"{measure_label(name)}: {', '.join(values)}")
     lines.append(f"Written to {folder}: {', '.join(file.name for file in files)}")
     return lines
 
 
-def _of_reasoning(found: dict[str, Any]) -> list[str]:
+def _of_reasoning(content: dict[str, Any]) -> list[str]:
     """The codes of private reasoning, and the steps beside those of the decisions, in words."""
-    n = found["texts"]
+    n = content["texts"]
     lines = [
         f"{n:,} decision{'' if n == 1 else 's'} with private reasoning; the share of each code:"
     ]
-    if found["agreement"]:
-        lines += [_row(row) for row in found["agreement"]]
-        lines.append(f"The judge read their reasoning: {found['spent']}")
+    if content["agreement"]:
+        lines += [_row(row) for row in content["agreement"]]
+        lines.append(f"The judge read their reasoning: {content['spent']}")
     else:
-        shares = found["steps"]["rules"]["shares"]
+        shares = content["steps"]["rules"]["shares"]
         lines += [f"{code:<14} {share:>6.0%}" for code, share in shares.items()]
-    for name, steps in found["steps"].items():
-        line = f"Steps in the text, by {name}: told in {steps['told']:,} of {n:,}"
+    for name, steps in content["steps"].items():
+        line = f"Steps in the text, by {name}: stated in {steps['told']:,} of {n:,}"
         if steps["alike"] is not None:
             line += f"; in {steps['alike']:.0%} of {steps['beside_level']:,} the step of the pick"
         lines.append(line)
     return lines
 
 
-def _of_honesty(found: dict[str, Any]) -> list[str]:
+def _of_honesty(honesty: dict[str, Any]) -> list[str]:
     """The announcements and the share that was kept, in words."""
-    shares = ", ".join(f"{name} {found[name]:.0%}" for name in ("read", "unclear", "nothing"))
-    first = (
-        f"What each agent announced in a round in which it spoke ({found['speakers']:,}): {shares}"
-    )
-    if not found["judged"]:
+    shares = ", ".join(f"{name} {honesty[name]:.0%}" for name in ("read", "unclear", "nothing"))
+    speakers = f"{honesty['speakers']:,}"
+    first = f"What each agent announced in a round in which it spoke ({speakers}): {shares}"
+    if not honesty["judged"]:
         return [first]
-    of = "1 that has" if found["judged"] == 1 else f"{found['judged']:,} that have"
-    return [first, f"Kept: {found['honest']:.0%} of the {of} a decision beside them"]
+    of = "1 that has" if honesty["judged"] == 1 else f"{honesty['judged']:,} that have"
+    return [first, f"Kept: {honesty['honest']:.0%} of the {of} a decision beside them"]
 
 
 def _row(row: dict[str, Any]) -> str:

@@ -29,25 +29,26 @@ def list_models(context: typer.Context, as_json: AsJson = False) -> None:
     from sabm_mesa.llm.weights import IN_THE_BOX, NOTICES, available, folder
     from sabm_mesa.recording.export import readable_json
 
-    found = available()
+    known = available()
     if as_json:
-        told = [
+        rows = [
             {
                 **asdict(weights), "there": weights.is_there,
-                "memory": weights.memory if weights.is_there else None,
+                "memory": weights.memory,
             }
-            for weights in found
+            for weights in known
         ]  # fmt: skip
-        say(readable_json({"folder": str(folder()), "models": told, "notices": NOTICES}))
+        say(readable_json({"folder": str(folder()), "models": rows, "notices": NOTICES}))
         return
-    for weights in found:
+    for weights in known:
         spec = "local" if weights.name == IN_THE_BOX else f"local:{weights.name}"
         say(f"{weights.name}  (--minds {spec})")
         if weights.is_there:
             gigabytes = f"{weights.path.stat().st_size / 1e9:.2f} GB"
             say(f"  {weights.path} ({gigabytes}; needs {weights.memory / 1e9:.1f} GB of memory)")
         else:
-            say(f"  not there ({weights.size / 1e6:.0f} MB): sabm models get {weights.name}")
+            needs = f"{weights.size / 1e6:.0f} MB; needs {weights.memory / 1e9:.1f} GB of memory"
+            say(f"  not there ({needs}): sabm models get {weights.name}")
         say(f"  licence {weights.licence}; from {weights.source}")
     say("\nMore: sabm models get OWNER/REPOSITORY/FILE.gguf fetches a file from Hugging Face,")
     say("sabm models add FILE takes one that is there, and --minds gguf:FILE runs it where it is.")

@@ -79,7 +79,7 @@ def _files(path: str, ending: str) -> list[str]:
         there = sorted(expand_home(folder + slash or ".").iterdir())
     except OSError:
         return []
-    names = [f"{each.name}/" if each.is_dir() else each.name for each in there]
+    names = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in there]
     return [f"{folder}{slash}{name}" for name in names if name.endswith(("/", ending))]
 
 
@@ -186,8 +186,8 @@ class SettingOptions:
         Raises:
             UsageError: as by `parameters_from`.
         """
-        own = {"condition": self.condition, "n_rounds": self.rounds, "prompts": self.prompts}
-        return parameters_from(self.set_ or [], {**own, **others})
+        given = {"condition": self.condition, "n_rounds": self.rounds, "prompts": self.prompts}
+        return parameters_from(self.set_ or [], {**given, **others})
 
 
 @dataclass(frozen=True)
@@ -388,8 +388,8 @@ class FigureOptions:
         from sabm_mesa.analysis.plot_style import FORMATS, Look, look
 
         formats = tuple(dict.fromkeys(part.strip() for part in self.figures.split(",")))
-        for each in formats:
-            check_choice("format of figures", each, FORMATS)
+        for ending in formats:
+            check_choice("format of figures", ending, FORMATS)
         look.set(Look(formats, self.dpi, self.title))
 
 
@@ -434,15 +434,21 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
         CALLED.set((command.__name__, dict(given)))
         chosen = {
-            name: block(**{each.name: given.pop(each.name, each.default) for each in fields(block)})
+            name: block(
+                **{field.name: given.pop(field.name, field.default) for field in fields(block)}
+            )
             for name, block in blocks.items()
         }
         command(**given, **chosen)
 
-    keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    keyword_only = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters
+    ]
     # Functions have it by PEP 362, and no type of theirs says so.
     with_blocks.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
-    with_blocks.__annotations__ = {each.name: each.annotation for each in keyword_only}
+    with_blocks.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in keyword_only
+    }
     return with_blocks
 
 
@@ -456,8 +462,8 @@ def isolation_of(minds: Sequence[Any]) -> str:
     from sabm_mesa.minds.files.mind import path_and_name
     from sabm_mesa.minds.specs import files_of, is_file
 
-    found = [spec for each in minds for spec in files_of(each) if is_file(spec)]
-    paths = sorted(path_and_name(spec)[0] for spec in found)
+    specs = [spec for mind in minds for spec in files_of(mind) if is_file(spec)]
+    paths = sorted(path_and_name(spec)[0] for spec in specs)
     return str(client(paths[0]).isolation) if paths else ""
 
 

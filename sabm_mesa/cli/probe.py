@@ -63,7 +63,7 @@ def probe(
         )
     connection = llm.connection()
     if cost:
-        found = [
+        costs = [
             estimate(
                 studies.Probe,
                 {"minds": mind, "games": games, "rng": seed, "connection": connection},
@@ -73,9 +73,9 @@ def probe(
             for mind in minds
         ]
         if as_json:
-            say(readable_json([each.as_dict() for each in found]))
+            say(readable_json([cost.as_dict() for cost in costs]))
         else:
-            say("\n".join(map(cost_in_words, found)))
+            say("\n".join(map(cost_in_words, costs)))
         return
     isolation.apply()
     if line := isolation_of(minds):
@@ -90,9 +90,9 @@ def probe(
             raise stopped_early(error, "probe", [path], progress.asks) from error
     files = studies.write(findings, out)
     if as_json:
-        summary = [each.summary() for each in findings]
+        summary = [finding.summary() for finding in findings]
         say(readable_json({"minds": summary, "files": [str(file) for file in files]}))
         return
-    lines = [line for each in findings for line in studies.in_words(each)]
+    lines = [line for finding in findings for line in studies.in_words(finding)]
     report = next(file for file in files if file.suffix == ".md")
     say("\n".join([*lines, f"Report: {report}"]))

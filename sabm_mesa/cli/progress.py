@@ -17,6 +17,7 @@ from sabm_mesa.cli.app import say
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import (
     BudgetExceeded,
+    ContextTooSmall,
     MissingKey,
     OutputError,
     RecordingError,
@@ -121,6 +122,8 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
         said += "" if said.endswith((".", "!", "?")) else "."
         if not recording.exists():
             raise RunError(said) from error
+        if isinstance(error, ContextTooSmall):  # to go on would end in the same way
+            raise RunError(f"{said} {answers_are([recording])} in {recording}.") from error
         go_on = f"sabm resume {shlex.quote(str(recording))}{option_for(progress.name)}"
         raise RunError(
             f"{said} {answers_are([recording])} in {recording}; continue with: {go_on}"
@@ -150,6 +153,8 @@ def stopped_early(
         return RunError(said)
     more = f" with {wider}" if isinstance(error, BudgetExceeded) else ""
     where = " and ".join(map(str, there))
+    if isinstance(error, ContextTooSmall):
+        return RunError(f"{said} {answers_are(there)} in {where}.")
     return RunError(
         f"{said} {answers_are(there)} in {where}; the same command{more} continues from there."
     )

@@ -79,6 +79,14 @@ def register(
         list[str] | None,
         typer.Option(help="Another decision, in one sentence. Repeatable."),
     ] = None,
+    deposit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="Write down where the registration of this folder was deposited, such as its DOI; "
+            "register nothing.",
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Parent folder of the experiment's folder.")] = Path(
         "out/reproduce"
     ),
@@ -95,32 +103,39 @@ def register(
     from sabm_mesa.studies.experiments.design import load_experiment
     from sabm_mesa.studies.experiments.plan import plan
 
-    if sum(each is not None for each in (runs, pilot, effect)) > 1:
+    if sum(option is not None for option in (runs, pilot, effect)) > 1:
         raise ParameterError("Give one of --runs, --pilot and --effect.")
-    experiment = load_experiment(name)
+    experiment = load_experiment(name, run_files=True)
+    if deposit is not None:
+        deposited = studies.write_deposit(out / experiment.name, deposit)
+        known = {"sha256": deposited.digest, "deposit": dict(deposited.deposit)}
+        where = f"{deposited.path} was deposited as {deposit}. SHA-256: {deposited.digest}"
+        say(readable_json(known) if as_json else where)
+        return
     who = minds_given(experiment, minds or [])
     planned = plan(experiment, scale, minds=who, runs=runs, seed=seed)
     folder = out / experiment.name
     studies.check_new(folder)
-    said = ""
+    reason = ""
     if pilot is not None:
         needed = studies.runs_by_pilot(planned, claim, pilot, power)
         if needed.high is None:
             raise ParameterError(
                 f"For a power of {power:g} the runs in {pilot} leave open how many it takes: "
-                f"{needed}. Make the pilot larger, or give the number (--runs)."
+                f"{needed}. Make the pilot larger, or give the number (--runs; in study.toml: "
+                "runs)."
             )
-        found = needed.high
-        said = f"for a power of {power:g}: {needed}, judged from the runs in {pilot}"
+        n = needed.high
+        reason = f"for a power of {power:g}: {needed}, judged from the runs in {pilot}"
     elif effect is not None:
-        found = studies.runs_by_effect(planned, claim, effect, power)
-        said = f"for a power of {power:g} at an effect of {effect:g} standard deviations"
+        n = studies.runs_by_effect(planned, claim, effect, power)
+        reason = f"for a power of {power:g} at an effect of {effect:g} standard deviations"
     else:
-        found = planned.runs
-    planned = plan(experiment, scale, minds=who, runs=found, seed=seed)
+        n = planned.runs
+    planned = plan(experiment, scale, minds=who, runs=n, seed=seed)
     connection = llm.connection()
     registration = studies.register(
-        planned, connection, claim=claim, eligible=eligible or (), sample_size=said,
+        planned, connection, claim=claim, eligible=eligible or (), sample_size=reason,
         max_invalid=max_invalid, notes=note or (),
     )  # fmt: skip
     if anchors:

@@ -135,8 +135,8 @@ def advice(runs: Runs, recording: Path | None) -> list[str]:
         return []
     subject = runs.models[0].scenario_name if recording is None else str(recording)
     command = shlex.join(["sabm", "doctor", subject, "--minds", specs[0]])
-    said = f"{refused:,} of {_count(answers, 'answer')} were refused."
-    return [f"{said} This command tries which form of answers works best: {command}"]
+    text = f"{refused:,} of {_count(answers, 'answer')} were refused."
+    return [f"{text} This command tries which form of answers works best: {command}"]
 
 
 def older_files(folder: Path, written: Sequence[Path]) -> list[str]:
@@ -156,6 +156,18 @@ def older_files(folder: Path, written: Sequence[Path]) -> list[str]:
     return [several] if left else []
 
 
+def older_folders(folder: Path) -> list[str]:
+    """Return the line on what other commands made of fewer runs than a folder has now.
+
+    Args:
+        folder: the folder, after new runs.
+    """
+    left = [name for name in ("compare", "bundle") if (folder / name).is_dir()]
+    commands = " and ".join(f"sabm {name}" for name in left)
+    line = f"Made before these runs, in {folder}: {', '.join(left)}. Delete, and repeat {commands}."
+    return [line] if left else []
+
+
 def missing(recording: Path, lost: Usage) -> list[str]:
     """Return the lines on answers that a recording should hold and does not; none when it has all.
 
@@ -163,14 +175,14 @@ def missing(recording: Path, lost: Usage) -> list[str]:
         recording: the recording.
         lost: the possible cost of the lost answers.
     """
-    said = [f"{line}, and what is missing is asked for again." for line in _lost(lost)]
+    lines = [f"{line}, and what is missing is asked for again." for line in _lost(lost)]
     if log_is_cut(recording):
         then = f"the {_count(lost.asks, 'answer')} under way then, and " if lost.asks else ""
-        said.append(
+        lines.append(
             f"{recording}-wal ends in the middle: {then}all that was written later may be missing. "
             "Is there a longer copy of it?"
         )
-    return said
+    return lines
 
 
 @contextmanager
@@ -199,14 +211,14 @@ def reporting_lost(recordings: Iterable[Path], prices: str | Path | None = None)
 def _report_lost(recordings: Iterable[Path], prices: str | Path | None) -> None:
     lost = Usage()
     for path in recordings:
-        if found := load_runs(path, missing_ok=True):
-            lost.add(lost_before(found, prices))
+        if runs := load_runs(path, missing_ok=True):
+            lost.add(lost_before(runs, prices))
     for line in _lost(lost):
         say(f"{line}.", err=True)
 
 
 def _lost(lost: Usage) -> list[str]:
-    if not lost.asks:
+    if not lost.asks or lost.cost_usd == 0:  # such as answers of a model on this machine
         return []
     worth = "of unknown price" if math.isnan(lost.cost_usd) else f"at most ${lost.cost_usd:.4f}"
     were, their = ("was", "its answer") if lost.asks == 1 else ("were", "their answers")
@@ -224,16 +236,16 @@ def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
         total: the sums over all asks.
         reason: the most frequent reason of invalid decisions.
     """
-    said, notes = [], list[str]()
+    lines, notes = [], list[str]()
     if n := total.invalid:
         they, their = ("it is", "its") if n == 1 else ("they are", "their")
-        said.append(
+        lines.append(
             f"{n:,} of {_count(total.asks, 'question')} got no usable answer; {they} recorded as "
             f"invalid, and nothing was put in {their} place."
         )
     if reason is not None:
         answer = textwrap.shorten(repr(reason.answer or ""), SAMPLE, placeholder="…'")
-        said.append(
+        lines.append(
             f"most often ({reason.times:,}) the reason was: {reason.reason} Agent {reason.agent} "
             f"in round {reason.round} of run {reason.run} answered {reason.name!r} with {answer}."
         )
@@ -246,15 +258,15 @@ def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
     for n, what in kinds:
         if n:
             was, it = ("was", "it") if n == 1 else ("were", "they")
-            said.append(f"{n:,} of {answers} {was} {what.format(it=it)}.")
+            lines.append(f"{n:,} of {answers} {was} {what.format(it=it)}.")
     if n := total.broken_rules:
-        said.append(
+        lines.append(
             f"{_count(n, 'text')} had digits where none are allowed, or more than the limit "
             f"of words; {'it was' if n == 1 else 'they were'} used."
         )
     if n := total.retries:
         notes.append(f"{_count(n, 'request')} had to be sent again to get {answers}.")
-    return [f"Warning: {line}" for line in said] + [f"Note: {line}" for line in notes]
+    return [f"Warning: {line}" for line in lines] + [f"Note: {line}" for line in notes]
 
 
 def _measures(ends: Sequence[Mapping[str, Any]]) -> str:
@@ -264,8 +276,8 @@ def _measures(ends: Sequence[Mapping[str, Any]]) -> str:
 
 def _cautions(ends: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the cautions for reading the measures of the runs, each once."""
-    said = dict.fromkeys(end.get("caution", "") for end in ends)
-    return [f"Warning: {words}" for words in said if words]
+    cautions = dict.fromkeys(end.get("caution", "") for end in ends)
+    return [f"Warning: {words}" for words in cautions if words]
 
 
 def _mean(values: Sequence[Any]) -> str:

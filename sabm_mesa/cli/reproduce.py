@@ -103,7 +103,7 @@ def reproduce(
     from sabm_mesa.studies.registration import find, read
 
     if list_:
-        listed = [load_experiment(name) for name in names or experiment_names()]
+        listed = [load_experiment(name, run_files=True) for name in names or experiment_names()]
         say(_in_json(listed) if as_json else _list(listed))
         return
     isolation.apply()
@@ -118,49 +118,52 @@ def reproduce(
     registrations: list[Registration | None] = []
     for experiment in experiments:
         frozen = find(out / experiment.name) if registered is None else read(registered)
-        said = {} if frozen is None else {**frozen.content["frozen"], **frozen.content}
+        content = {} if frozen is None else {**frozen.content["frozen"], **frozen.content}
         planned = plan(
             experiment,
-            scale or said.get("scale", "quick"),
+            scale or content.get("scale", "quick"),
             minds=minds_given(experiment, minds or []),
-            runs=runs or said.get("runs"),
-            seed=said.get("seed", SEED) if seed is None else seed,
+            runs=runs or content.get("runs"),
+            seed=content.get("seed", SEED) if seed is None else seed,
         )
         plans.append(planned)
         registrations.append(frozen)
     if cost:
-        asked = [_anchored(*each, anchors) for each in zip(plans, registrations, strict=True)]
+        asked = [_anchored(*pair, anchors) for pair in zip(plans, registrations, strict=True)]
         _say_costs(plans, asked, out, llm, as_json)
         return
     connection = llm.connection()
     done: list[Results] = []
     try:
         sources = dict.fromkeys(chosen)
-        for number, (each, source, frozen) in enumerate(
+        for number, (to_run, source, frozen) in enumerate(
             zip(plans, sources, registrations, strict=True), 1
         ):
-            label = each.experiment.name + (f" ({number} of {len(plans)})" if plans[1:] else "")
-            done.append(_reproduced(each, source, out, connection, label, as_json, frozen, anchors))
+            label = to_run.experiment.name + (f" ({number} of {len(plans)})" if plans[1:] else "")
+            done.append(
+                _reproduced(to_run, source, out, connection, label, as_json, frozen, anchors)
+            )
     finally:
         index = _index(done, out) if len(done) > 1 else None
     if as_json:
-        say(export.readable_json([each.summary() for each in done]))
+        say(export.readable_json([analysed.summary() for analysed in done]))
     elif index is not None:
         say(f"All reports: {index}")
 
 
 def _read(names: Sequence[str]) -> list[Experiment]:
     """The experiments, each once, in the order in which they are named."""
+    from sabm_mesa.cli.again import runs_files
     from sabm_mesa.studies.experiments.design import load_experiment
 
-    found = {name: load_experiment(name) for name in names}
-    for name, each in found.items():
-        if sum(other.name == each.name for other in found.values()) > 1:
+    experiments = {name: load_experiment(name, run_files=runs_files()) for name in names}
+    for name, experiment in experiments.items():
+        if sum(other.name == experiment.name for other in experiments.values()) > 1:
             raise ParameterError(
-                f"Two experiments are called {each.name}, and would have the same folder: rename "
-                f"the file {name}."
+                f"Two experiments are called {experiment.name}, and would have the same folder: "
+                f"rename the file {name}."
             )
-    return list(found.values())
+    return list(experiments.values())
 
 
 def _reproduced(
@@ -197,8 +200,8 @@ def _reproduced(
             say(_before(planned))
         if ahead:
             several = "1 deviation" if len(ahead) == 1 else f"{len(ahead)} deviations"
-            said = f"  Warning: {several} from the registration: {'. '.join(ahead)}."
-            say(said, err=quiet)
+            warning = f"  Warning: {several} from the registration: {'. '.join(ahead)}."
+            say(warning, err=quiet)
 
     recordings = [folder / EARLIER / RECORDING, folder / RECORDING]
     with (
@@ -210,22 +213,22 @@ def _reproduced(
                 planned, folder, connection=connection, watch=progress.show, begin=begin,
                 anchored=_anchored(planned, registration, anchors),
             )  # fmt: skip
-            found = results.results(outcome)
-            lines = [str(each) for each in compare_anchors(registration, outcome.path)]
-            found = replace(found, anchors=lines)
+            analysed = results.results(outcome)
+            lines = [str(anchor) for anchor in compare_anchors(registration, outcome.path)]
+            analysed = replace(analysed, anchors=lines)
             if registration is not None:
-                found = replace(found, standing=judge(registration, outcome, connection))
-            files = report.write(found, folder)
+                analysed = replace(analysed, standing=judge(registration, outcome, connection))
+            files = report.write(analysed, folder)
         except (RunError, KeyboardInterrupt) as error:
             name = planned.experiment.name
             raise stopped_early(error, name, recordings, progress.asks) from error
     if not quiet:
-        say(_said(found, files))
-    return found
+        say(_said(analysed, files))
+    return analysed
 
 
 def _anchored(planned: Plan, registration: Registration | None, anchors: bool) -> Sequence[str]:
-    """The language models that are asked the anchors: if it is said here or in the registration."""
+    """The language models to ask the anchors, if an option or the registration demands it."""
     from sabm_mesa.studies.registration import language_models_of
 
     registered = registration is not None and registration.content["anchors"]
@@ -238,8 +241,8 @@ def populations(plans: Sequence[Plan]) -> list[Any]:
     Args:
         plans: the plans; their earlier runs count.
     """
-    every = [*plans, *(each.earlier for each in plans if each.earlier is not None)]
-    cells = [cell for each in every for cell in each.cells]
+    every = [*plans, *(plan.earlier for plan in plans if plan.earlier is not None)]
+    cells = [cell for planned in every for cell in planned.cells]
     given = [minds for cell in cells for part in (cell.parameters, cell.changes)
              if (minds := part.get("minds")) is not None]  # fmt: skip
     return list({repr(minds): minds for minds in given}.values())
@@ -251,38 +254,41 @@ def _index(done: Sequence[Results], out: Path) -> Path:
     return write_index(done, out)
 
 
-def _said(found: Results, files: Sequence[Path]) -> str:
+def _said(analysed: Results, files: Sequence[Path]) -> str:
     """A few lines: the verdict on each claim, and the report."""
+    from sabm_mesa.cli.report import older_folders
     from sabm_mesa.studies.experiments.report import headline, needed
 
-    plan, outcome = found.outcome.plan, found.outcome
+    plan, outcome = analysed.outcome.plan, analysed.outcome
     kept = len(outcome.runs) - outcome.ran
     runs = f"{len(outcome.runs)} runs" + (f", {kept} of them from before" if kept else "")
     lines = [
         f"{plan.experiment.name} ({plan.scale}): {plan.experiment.title}",
-        f"  {runs}. {headline(found)}".rstrip(),
+        f"  {runs}. {headline(analysed)}".rstrip(),
     ]
-    for each in found.verdicts:
-        more = needed(each)
-        tail = f" ({more if each.why else f'it takes {more}'})" if more else ""
-        lines.append(f"  {each.word + tail}: {each.claim.text}")
-    if found.standing is not None:
-        lines += [f"  {line}" for line in found.standing.lines()]
-    lines += [f"  {line}" for line in found.anchors]
+    for verdict in analysed.verdicts:
+        more = needed(verdict)
+        tail = f" ({more if verdict.why else f'it takes {more}'})" if more else ""
+        lines.append(f"  {verdict.word + tail}: {verdict.claim.text}")
+    if analysed.standing is not None:
+        lines += [f"  {line}" for line in analysed.standing.lines()]
+    lines += [f"  {line}" for line in analysed.anchors]
     if invalid := int(outcome.all_runs["invalid"].sum()):
         lines.append(f"  Warning: {invalid:,} questions got no usable answer; see the report.")
+    if outcome.ran:
+        lines += [f"  {line}" for line in older_folders(outcome.path.parent)]
     report = next(path for path in files if path.name == "report.html")
     return "\n".join([*lines, f"  Report: {report}"])
 
 
 def minds_given(experiment: Experiment, given: Sequence[str]) -> Any:
     """Return the minds that decide: one for all conditions, or condition → minds."""
-    names = [*experiment.slots, *(each.name for each in experiment.conditions)]
-    found: dict[str, Any] = {}
+    names = [*experiment.slots, *(condition.name for condition in experiment.conditions)]
+    minds: dict[str, Any] = {}
     for text in given:
         condition, equals, spec = text.partition("=")
         if equals and condition in names:
-            found[condition] = parse_minds(spec)
+            minds[condition] = parse_minds(spec)
         elif len(given) == 1 and (not equals or _is_count(text) or ":" in condition):
             return parse_minds(text)
         elif equals and ":" not in condition:
@@ -292,7 +298,7 @@ def minds_given(experiment: Experiment, given: Sequence[str]) -> Any:
                 f"Several --minds need a condition each: CONDITION=SPEC, with a condition of "
                 f"{experiment.name} ({', '.join(names)}), not {text!r}."
             )
-    return found or "classical"
+    return minds or "classical"
 
 
 def _is_count(text: str) -> bool:
@@ -301,8 +307,11 @@ def _is_count(text: str) -> bool:
 
 
 def _list(experiments: Sequence[Experiment]) -> str:
-    width = max(len(each.name) for each in experiments)
-    lines = [f"{each.name:{width}}  {each.cost:6}  {each.title}" for each in experiments]
+    width = max(len(experiment.name) for experiment in experiments)
+    lines = [
+        f"{experiment.name:{width}}  {experiment.cost:6}  {experiment.title}"
+        for experiment in experiments
+    ]
     costs = (
         "Cost at paper scale, in questions to language models: small up to 2,000, medium up to "
         "20,000, large more. Classical minds cost nothing."
@@ -319,12 +328,12 @@ def _in_json(experiments: Sequence[Experiment]) -> str:
     return export.readable_json(
         [
             {
-                "name": each.name, "title": each.title, "source": each.source,
-                "scenario": each.scenario, "cost": each.cost,
-                "conditions": [condition.name for condition in each.conditions],
-                "runs": {scale: size.runs for scale, size in each.scales.items()},
+                "name": experiment.name, "title": experiment.title, "source": experiment.source,
+                "scenario": experiment.scenario, "cost": experiment.cost,
+                "conditions": [condition.name for condition in experiment.conditions],
+                "runs": {scale: size.runs for scale, size in experiment.scales.items()},
             }
-            for each in experiments
+            for experiment in experiments
         ]
     )  # fmt: skip
 
@@ -371,12 +380,14 @@ def _say_costs(
     from sabm_mesa.recording import export
     from sabm_mesa.studies.experiments.expecting import expected_cost, too_few_runs
 
-    found = []
-    for each, minds in zip(plans, anchored, strict=True):
-        folder = out / each.experiment.name
-        found.append(expected_cost(each, folder, llm.prices, batch=bool(llm.batch), anchored=minds))
+    costs = []
+    for planned, minds in zip(plans, anchored, strict=True):
+        folder = out / planned.experiment.name
+        costs.append(
+            expected_cost(planned, folder, llm.prices, batch=bool(llm.batch), anchored=minds)
+        )
         if not as_json:
-            few = too_few_runs(each)
-            say("\n".join([in_words(found[-1]), *([few] if few else [])]))
+            few = too_few_runs(planned)
+            say("\n".join([in_words(costs[-1]), *([few] if few else [])]))
     if as_json:
-        say(export.readable_json([each.as_dict() for each in found]))
+        say(export.readable_json([cost.as_dict() for cost in costs]))

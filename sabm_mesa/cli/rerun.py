@@ -61,9 +61,9 @@ def replay(
 
     if scenario is not None:
         registry.load(scenario)
-    found = load_runs(recording, run)
+    runs = load_runs(recording, run)
     by_command: dict[tuple[str, str], list[RecordedRun]] = {}
-    for recorded in found:
+    for recorded in runs:
         by_command.setdefault((recorded.command, recorded.scenario), []).append(recorded)
     commands = list(by_command.values())
     if out is not None and len(commands) > 1:
@@ -71,27 +71,27 @@ def replay(
             f"The runs of {recording} are of {len(commands)} commands, and --out takes those of "
             "one: name them with --run."
         )
-    if out is not None and not all(recorded.rounds for recorded in found):
-        none = next(recorded for recorded in found if not recorded.rounds)
+    if out is not None and not all(recorded.rounds for recorded in runs):
+        none = next(recorded for recorded in runs if not recorded.rounds)
         raise ParameterError(
             f"{none.name} has no round that was played to its end, so it has no tables: "
             "leave out --out, or name other runs with --run."
         )
-    said, checked = [], {"replayed": 0, "answers": 0, "rounds": 0}
+    lines, checked = [], {"replayed": 0, "answers": 0, "rounds": 0}
     for command in commands:
         with Progress(command[0].scenario, len(command)) as progress:
             done = rerun.replay(
                 recording, [recorded.run for recorded in command], watch=progress.show
             )
         answers = done.answers_repeated()
-        said += [_verified(recorded, n) for recorded, n in zip(command, answers, strict=True)]
+        lines += [_verified(recorded, n) for recorded, n in zip(command, answers, strict=True)]
         checked["replayed"] += len(command)
         checked["answers"] += sum(answers)
         checked["rounds"] += sum(recorded.rounds for recorded in command)
     if out is not None:
-        deliver(done, out, None, as_json=as_json, first_lines=said, more={"verified": checked})
+        deliver(done, out, None, as_json=as_json, first_lines=lines, more={"verified": checked})
     else:
-        say(export.readable_json({"verified": checked}) if as_json else "\n".join(said))
+        say(export.readable_json({"verified": checked}) if as_json else "\n".join(lines))
 
 
 @app.command()
@@ -166,46 +166,46 @@ def resume(
     if kept is not None and not recording.exists():  # it was stopped before its first run
         repeat(kept, llm.connection({}), isolation, scenario, as_json=as_json)
         return
-    found = load_runs(recording, run) if run else rerun.to_resume(recording)
-    connection = _agreed(llm.connection(found[0].connection), found, as_json=as_json)
+    runs = load_runs(recording, run) if run else rerun.to_resume(recording)
+    connection = _agreed(llm.connection(runs[0].connection), runs, as_json=as_json)
     if kept is not None and not run:
         if out is not None:
             raise ParameterError(
                 f"{kept.folder} is the folder of sabm {kept.name}, which writes into it: leave "
                 "out --out."
             )
-        for line in missing(recording, rerun.lost_before(found, connection.prices)):
+        for line in missing(recording, rerun.lost_before(runs, connection.prices)):
             say(line, err=True)
         repeat(kept, connection, isolation, scenario, as_json=as_json)
         return
     isolation.apply()
     drawing.apply()
-    for line in missing(recording, rerun.lost_before(found, connection.prices)):
+    for line in missing(recording, rerun.lost_before(runs, connection.prices)):
         say(line, err=True)
-    if line := isolation_of(_minds_of([each for each in found if not each.finished])):
+    if line := isolation_of(_minds_of([past for past in runs if not past.finished])):
         say(line, err=True)
-    with Progress(found[0].scenario, len(found)) as progress:
+    with Progress(runs[0].scenario, len(runs)) as progress:
         done = guarded(
             lambda: rerun.resume(
                 recording,
-                [recorded.run for recorded in found],
+                [recorded.run for recorded in runs],
                 connection=connection,
                 watch=progress.show,
             ),
             progress,
             recording,
         )
-    cells = {label_of(each) for each in varied(
-        [after_forks(each.parameters, each.forks) for each in found], [each.tags for each in found]
+    cells = {label_of(setting) for setting in varied(
+        [after_forks(past.parameters, past.forks) for past in runs], [past.tags for past in runs]
     )}  # fmt: skip
     beside = out is None or out == recording.parent
     if len(cells) > 1 or (kept is not None and beside):
-        say(_finished(found, sorted(cells), kept))
+        say(_finished(runs, sorted(cells), kept))
         return
     deliver(
         done, out or recording.parent, recording if beside else None, as_json=as_json,
         first_lines=["All runs were finished: nothing was asked."]
-        if all(recorded.finished for recorded in found) else (),
+        if all(recorded.finished for recorded in runs) else (),
     )  # fmt: skip
 
 
@@ -252,17 +252,17 @@ def fork(
     )
     if scenario is not None:
         registry.load(scenario)
-    found = load_runs(recording, run) if run else rerun.latest(load_runs(recording))
-    connection = _agreed(llm.connection(found[0].connection), found, as_json=as_json)
+    runs = load_runs(recording, run) if run else rerun.latest(load_runs(recording))
+    connection = _agreed(llm.connection(runs[0].connection), runs, as_json=as_json)
     isolation.apply()
     drawing.apply()
-    if line := isolation_of([*_minds_of(found), new.get("minds", "classical")]):
+    if line := isolation_of([*_minds_of(runs), new.get("minds", "classical")]):
         say(line, err=True)
     into = out / "recording.sqlite"
-    with Progress(found[0].scenario, len(found)) as progress:
+    with Progress(runs[0].scenario, len(runs)) as progress:
         done = guarded(
             lambda: rerun.fork(
-                recording, at, new, into, [recorded.run for recorded in found],
+                recording, at, new, into, [recorded.run for recorded in runs],
                 connection=connection, watch=progress.show,
             ),
             progress,
@@ -271,13 +271,11 @@ def fork(
     deliver(done, out, into, as_json=as_json)
 
 
-def _finished(found: Sequence[RecordedRun], cells: Sequence[str], kept: KeptCommand | None) -> str:
+def _finished(runs: Sequence[RecordedRun], cells: Sequence[str], kept: KeptCommand | None) -> str:
     """Say that runs are finished that have no tables of their own."""
-    path = found[0].path
+    path = runs[0].path
     several = (
-        f"{len(found)} runs of {path} are finished."
-        if found[1:]
-        else f"{found[0].name} is finished."
+        f"{len(runs)} runs of {path} are finished." if runs[1:] else f"{runs[0].name} is finished."
     )
     if kept is not None:
         return f"{several} The tables of sabm {kept.name} are written by: sabm resume {path}"
@@ -288,35 +286,35 @@ def _finished(found: Sequence[RecordedRun], cells: Sequence[str], kept: KeptComm
     )
 
 
-def _minds_of(found: Sequence[RecordedRun]) -> list[Any]:
+def _minds_of(runs: Sequence[RecordedRun]) -> list[Any]:
     """The populations of recorded runs, and those that forks gave them."""
-    changes = [fork["set"] for run in found for fork in run.forks]
-    given = [*(run.parameters for run in found), *changes]
-    return [each["minds"] for each in given if "minds" in each]
+    changes = [fork["set"] for run in runs for fork in run.forks]
+    given = [*(run.parameters for run in runs), *changes]
+    return [parameters["minds"] for parameters in given if "minds" in parameters]
 
 
-def _agreed(connection: Connection, found: Sequence[RecordedRun], *, as_json: bool) -> Connection:
+def _agreed(connection: Connection, runs: Sequence[RecordedRun], *, as_json: bool) -> Connection:
     """The connection with what is answered to a question about the addresses of a recording.
 
     Where nobody can be asked the connection stays as it is, and what is not known is refused.
     """
     from sabm_mesa.runs.rerun import foreign_addresses
 
-    foreign = foreign_addresses(found, connection)
+    foreign = foreign_addresses(runs, connection)
     if not foreign or as_json or not sys.stdin.isatty():
         return connection
-    own = connection.recorded_url if connection.base_url is None else None
+    url = connection.recorded_url if connection.base_url is None else None
     say(f"The recording asks {', '.join(foreign)}, which is no address of this command.")
     say(
         f"Prompts are sent there, and {KEY_VARIABLE} if it is set."
-        if own in foreign
+        if url in foreign
         else "Prompts are sent there, and no key."
     )
     if not typer.confirm("Go on?"):
         raise typer.Exit(2)
     return replace(
         connection,
-        base_url=own if own in foreign else connection.base_url,
+        base_url=url if url in foreign else connection.base_url,
         agreed=frozenset(foreign),
     )
 

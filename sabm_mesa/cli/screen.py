@@ -90,18 +90,22 @@ def screen(
                 watch=progress.show,
             )  # fmt: skip
         except (RunError, KeyboardInterrupt) as error:
-            said = str(error) or "Stopped."
+            message = str(error) or "Stopped."
             if not progress.asks and isinstance(error, RunError):
                 raise
             raise RunError(
-                f"{said} {answers_are(paths)} in {out}; the same command continues from there."
+                f"{message} {answers_are(paths)} in {out}; the same command continues from there."
             ) from error
-    found = scores(screening)
-    files = report.write(screening, found, out)
-    say(in_json(_summary(screening, found, files)) if as_json else _table(screening, found, files))
+    results = scores(screening)
+    files = report.write(screening, results, out)
+    say(
+        in_json(_summary(screening, results, files))
+        if as_json
+        else _table(screening, results, files)
+    )
 
 
-def _table(screening: Screening, found: Sequence[ScreeningResult], files: Sequence[Path]) -> str:
+def _table(screening: Screening, results: Sequence[ScreeningResult], files: Sequence[Path]) -> str:
     """Mind by test, then the result of each test."""
     from sabm_mesa.studies.screening import dollars, passed
 
@@ -109,7 +113,7 @@ def _table(screening: Screening, found: Sequence[ScreeningResult], files: Sequen
     names = [test.name for test in battery.tests]
     rows = [["mind", *names, "questions", "invalid", "paid"]]
     for mind in screening.minds:
-        mine = [score for score in found if score.mind == mind]
+        mine = [score for score in results if score.mind == mind]
         asks, invalid, cost = (
             sum(score.measures[name] for score in mine) for name in ("asks", "invalid", "cost_usd")
         )
@@ -122,15 +126,15 @@ def _table(screening: Screening, found: Sequence[ScreeningResult], files: Sequen
     ]
     for test in battery.tests:
         lines += ["", f"{test.title} ({test.source})", *_wrapped(f"Passed when {test.rule}", "  ")]
-        for each in (score for score in found if score.test == test):
-            lines += _wrapped(f"{each.mind} {passed(each)}: {each.words}", "  ")
-    if told := [each for each in battery.published if not each.test]:
+        for result in (score for score in results if score.test == test):
+            lines += _wrapped(f"{result.mind} {passed(result)}: {result.words}", "  ")
+    if published := [score for score in battery.published if not score.test]:
         lines += ["", "Published"]
-        for known in told:
+        for known in published:
             lines += _wrapped(f"{known.mind}: {known.found} ({known.source})", "  ")
-    before = len(found) * len(screening.seeds) - screening.ran
+    before = len(results) * len(screening.seeds) - screening.ran
     if before:
-        lines += ["", f"{before} of {len(found) * len(screening.seeds)} runs are from before."]
+        lines += ["", f"{before} of {len(results) * len(screening.seeds)} runs are from before."]
     written = next(path for path in files if path.suffix == ".html")
     return "\n".join([*lines, "", f"Report: {written}"])
 
@@ -141,7 +145,7 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 def _summary(
-    screening: Screening, found: Sequence[ScreeningResult], files: Sequence[Path]
+    screening: Screening, results: Sequence[ScreeningResult], files: Sequence[Path]
 ) -> dict[str, Any]:
     return {
         "set": screening.battery.name,
@@ -149,12 +153,12 @@ def _summary(
         "seeds": screening.seeds,
         "tests": [
             {
-                "test": each.test.name, "mind": each.mind, "passes": each.passes,
-                "found": each.words, "rule": each.test.rule, "measures": each.measures,
+                "test": result.test.name, "mind": result.mind, "passes": result.passes,
+                "found": result.words, "rule": result.test.rule, "measures": result.measures,
             }
-            for each in found
+            for result in results
         ],
-        "published": [asdict(each) for each in screening.battery.published],
+        "published": [asdict(score) for score in screening.battery.published],
         "ran": screening.ran,
         "files": [str(path) for path in files],
     }  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from sabm_mesa.cli.report import reporting_lost
 from sabm_mesa.core.answers import InvalidAnswer, Text
 from sabm_mesa.errors import MindSpecError, RunError
 from sabm_mesa.minds.human import HUMAN, Input, Question, Seat, inputs_of, text_from
@@ -60,15 +62,17 @@ def play(
     seat.take(HOLDER)
     say(f"{model.title}. You play agent {seat.agent} of {len(game.model.population)}.")
     say("End the game with Ctrl-C.")
-    game.start()
-    try:
-        converse(game, seat, say, listen)
-    except (EOFError, KeyboardInterrupt):
-        game.stop()
-        game.join()
-        raise RunError(f"You left the game in round {game.model.round}.{_where(game)}") from None
-    if game.problem:
-        raise RunError(f"{game.problem}{_where(game)}")
+    with reporting_lost(_recording(game)):
+        game.start()
+        try:
+            converse(game, seat, say, listen)
+        except (EOFError, KeyboardInterrupt):
+            game.stop()
+            game.join()
+            left = f"You left the game in round {game.model.round}.{_where(game)}"
+            raise RunError(left) from None
+        if game.problem:
+            raise RunError(f"{game.problem}{_where(game)}")
     say("\n".join(["", "The game is over.", "", *_results(game, seat)]))
     return game
 
@@ -116,9 +120,15 @@ def serve(
         for agent, address in addresses.items():
             say(f"agent {agent}: {address}")
 
-    serve_seats(game, host, port, ready=ready)
+    with reporting_lost(_recording(game)):
+        serve_seats(game, host, port, ready=ready)
     say(f"The game is over.{_where(game)}")
     return game
+
+
+def _recording(game: Game) -> Iterator[Path]:
+    if (path := game.model.recording_path) is not None:
+        yield path
 
 
 def plain(text: str) -> str:
@@ -135,11 +145,11 @@ def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
         say: shows a text.
         listen: shows a prompt and returns the line that is typed.
     """
-    version, told, scenario, left = -1, 0, "", False
+    version, n_shown, scenario, left = -1, 0, "", False
     while True:
         version = seat.wait(version)
-        for turn in seat.turns[told:]:
-            told += 1
+        for turn in seat.turns[n_shown:]:
+            n_shown += 1
             if turn.answer is None:
                 say("Time is up: you abstained.")
         if (question := seat.question) is not None:
@@ -164,9 +174,9 @@ def _answer(seat: Seat, question: Question, say: Say, listen: Listen) -> None:
     while seat.question is question:
         reasoning = listen("Your reasoning (may stay empty): ") if spec.reasoning else ""
         given: dict[str, str] = {}
-        for each in inputs:
-            if each.is_asked(given):
-                given[each.path] = _value(seat, question, each, len(inputs) == 1, say, listen)
+        for input_ in inputs:
+            if input_.is_asked(given):
+                given[input_.path] = _value(seat, question, input_, len(inputs) == 1, say, listen)
         text = given[""] if len(inputs) == 1 and "" in given else text_from(inputs, given)
         refused = seat.answer(HOLDER, question.number, text, reasoning)
         if not refused:
@@ -175,25 +185,25 @@ def _answer(seat: Seat, question: Question, say: Say, listen: Listen) -> None:
 
 
 def _value(
-    seat: Seat, question: Question, each: Input, alone: bool, say: Say, listen: Listen
+    seat: Seat, question: Question, input_: Input, alone: bool, say: Say, listen: Listen
 ) -> str:
     """Ask for one value until it is legal; one that is the whole answer is checked at the seat."""
     while True:
-        typed = listen(f"{_prompt(each)}: ")
+        typed = listen(f"{_prompt(input_)}: ")
         if alone or seat.question is not question:
             return typed
         try:
-            return each.spec.as_text(each.spec.read(typed).value)
+            return input_.spec.as_text(input_.spec.read(typed).value)
         except InvalidAnswer as problem:
             say(plain(question.ask.book.reason(problem)))
 
 
-def _prompt(each: Input) -> str:
-    options = " / ".join(each.options)
+def _prompt(input_: Input) -> str:
+    options = " / ".join(input_.options)
     if not options:
-        most = f", at most {each.spec.max_words}" if isinstance(each.spec, Text) else ""
-        return f"{each.label}{most}"
-    return options if each.kind == "choice" and not each.path else f"{each.label}: {options}"
+        most = f", at most {input_.spec.max_words}" if isinstance(input_.spec, Text) else ""
+        return f"{input_.label}{most}"
+    return options if input_.kind == "choice" and not input_.path else f"{input_.label}: {options}"
 
 
 def _results(game: Game, seat: Seat) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import BaseURL, EndpointsFile
+from sabm_mesa.cli.options import BaseURL, EndpointsFile, Prices
 from sabm_mesa.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def run(
     ] = False,
     base_url: BaseURL = None,
     endpoints: EndpointsFile = None,
+    prices: Prices = None,
 ) -> None:
     """Run the remaining steps of a study: pilot, register, run, compare, bundle.
 
@@ -62,6 +63,7 @@ def run(
     steps, made = read_study(folder), made_with(folder)
     reach = ["--base-url", base_url] if base_url else []
     reach += ["--endpoints", str(endpoints)] if endpoints else []
+    reach += ["--prices", str(prices)] if prices else []
     for number, step in enumerate(steps, 1):
         state = f" ({step.state})" if step.state else ""
         say(f"Step {number} of {len(steps)}, {step.name}{state}: {command_of(step.arguments)}")

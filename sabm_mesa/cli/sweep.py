@@ -12,8 +12,10 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
+    FIGURE_PANEL,
     MOST_RUNS,
     AsJson,
+    FigureOptions,
     FileMindOptions,
     LLMOptions,
     RunsOn,
@@ -24,7 +26,7 @@ from sabm_mesa.cli.options import (
     with_options,
 )
 from sabm_mesa.core.parsing import parse_list, parse_minds
-from sabm_mesa.errors import ParameterError
+from sabm_mesa.errors import ParameterError, SabmError
 from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
@@ -71,6 +73,14 @@ def sweep(
     ] = None,
     llm: LLMOptions,
     isolation: FileMindOptions,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A measure to draw by setting, with its intervals. Repeatable.",
+            rich_help_panel=FIGURE_PANEL,
+        ),
+    ] = None,
+    drawing: FigureOptions,
     as_json: AsJson = False,
 ) -> None:
     """Run a grid of parameters, minds and seeds; write one row a run, and one a run and round.
@@ -84,6 +94,7 @@ def sweep(
     from sabm_mesa.runs.sweep import RECORDING
     from sabm_mesa.runs.sweep import sweep as run_sweep
 
+    drawing.apply()
     model = registry.load(name)
     varied, who = _varied(vary or [], minds or [])
     parameters = setting.parameters(minds=who)
@@ -106,7 +117,13 @@ def sweep(
             workers=workers, address=address, connection=connection, watch=progress.show,
         )  # fmt: skip
     keep_command(folder)
-    say(export.readable_json(_summary(done)) if as_json else _said(done))
+    figures, problems = _figures(folder, measure or [])
+    if as_json:
+        files = [*done.files, *figures]
+        said = {**_summary(done), "files": [str(path) for path in files], "problems": problems}
+        say(export.readable_json(said))
+    else:
+        say("\n".join([_said(done, figures), *problems]))
 
 
 def _varied(vary: Sequence[str], minds: Sequence[str]) -> tuple[dict[str, list[Any]], str | None]:
@@ -143,9 +160,27 @@ def _summary(done: Sweep) -> dict[str, Any]:
     }
 
 
-def _said(done: Sweep) -> str:
+def _figures(folder: Path, measures: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Draw measures by setting, as ``sabm compare`` does: the files, and why others are missing."""
+    from sabm_mesa.analysis.plot_style import write_figures
+    from sabm_mesa.recording import export
+    from sabm_mesa.studies import compare
+
+    files: list[Path] = []
+    problems = []
+    for measure in measures:
+        try:
+            drawn = compare.picture(compare.compare([folder], measure))
+        except SabmError as problem:
+            problems.append(f"No figure of {measure}: {problem}")
+        else:
+            files += write_figures(folder, {measure: drawn}, export.write_picture)
+    return files, problems
+
+
+def _said(done: Sweep, figures: Sequence[Path] = ()) -> str:
     """A few lines: the runs, the means of each combination, the tables."""
-    from sabm_mesa.cli.report import older_files
+    from sabm_mesa.cli.report import older_files, older_folders
 
     grid = done.grid
     varied = ", ".join(f"{name} ({len(values)})" for name, values in grid.varied.items())
@@ -161,13 +196,17 @@ def _said(done: Sweep) -> str:
         lines.append("The price of a model is not known: list it in a price file (--prices).")
     elif dollars:
         lines.append(f"Spent on these runs in all: ${dollars:.4f}")
-    files = [done.path.name, *(path.name for path in done.files)]
+    files = [done.path.name, *(path.name for path in (*done.files, *figures))]
     written = f"Written to {done.path.parent}: {', '.join(files)}"
-    return "\n".join([*lines, written, *older_files(done.path.parent, done.files)])
+    folder = done.path.parent
+    made_before = older_folders(folder) if done.ran else []
+    return "\n".join([*lines, written, *older_files(folder, [*done.files, *figures]), *made_before])
 
 
 def _means(done: Sweep) -> list[str]:
     """The first measures of each combination, as means over its runs."""
+    from sabm_mesa.recording.varied import word_of
+
     runs, n = done.runs, len(done.grid.seeds)
     measures = list(runs.columns)[list(runs.columns).index("cost_usd") + 1 :]
     lines = []
@@ -176,7 +215,7 @@ def _means(done: Sweep) -> list[str]:
         shown = {k: mean[k] for k in measures if isinstance(mean.get(k), Real)}
         known = [f"{k} {v:.4g}" for k, v in shown.items() if not math.isnan(v)][:MEASURES]
         values = done.grid.cells[start].values
-        combination = ", ".join(f"{name} {value}" for name, value in values.items())
+        combination = ", ".join(f"{name} {word_of(value)}" for name, value in values.items())
         lines.append(f"  {combination or 'all'}: {', '.join(known)}")
     if len(runs) > COMBINATIONS * n:
         lines.append(f"  … ({len(runs) // n - COMBINATIONS} more in runs.csv)")

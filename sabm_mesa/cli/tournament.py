@@ -88,7 +88,7 @@ def tournament(
     folder = out or Path("out", f"tournament-{model.scenario_name}")
     isolation.apply()
     minds = [*files, *(against or [])]
-    entered = [tournaments.spec_of(each) for each in minds]
+    entered = [tournaments.spec_of(mind) for mind in minds]
 
     def begin() -> str:
         keep_command(folder)

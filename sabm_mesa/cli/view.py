@@ -47,12 +47,12 @@ def view(
     from sabm_mesa.visualization.access import LOOPBACK
     from sabm_mesa.visualization.server import serve
 
-    # Solara tells those who write pages of hooks and cookies; a user of the pages can do nothing.
+    # Warnings of Solara on hooks and cookies are for authors of pages; users can do nothing.
     warnings.filterwarnings("ignore", category=UserWarning, module=r"solara\.")
     path = "/"
     if name is not None:
-        own = name in registry.SCENARIOS  # loaded with the pages
-        path = f"/scenario/{name if own else registry.load(name).scenario_name}"
+        is_built_in = name in registry.SCENARIOS  # loaded with the pages
+        path = f"/scenario/{name if is_built_in else registry.load(name).scenario_name}"
     isolation.apply()
     if base_url is not None:
         os.environ[URL_VARIABLE] = check_url(base_url)

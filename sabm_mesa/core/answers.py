@@ -23,8 +23,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -60,17 +59,19 @@ FORMATS: tuple[Format, ...] = ("labelled", "paper", "json")
 DEFAULT_FORMAT: Format = "labelled"
 """The form of answers where a run sets none; local models have another."""
 LABEL = "Answer: "
-"""Stands before the value in the format ``"labelled"``."""
+"""The text before the value in the format ``"labelled"``."""
 _LABELLED = re.compile(r"[\s*_#>-]*answer[\s*_]*:[\s*_]*(?=\S)", re.IGNORECASE)
 OptionOrder = Literal["given", "reversed"]
 """Orders in which options are shown."""
-Rung = Literal["exact", "unambiguous", "extract"]
+ParserStep = Literal["exact", "unambiguous", "extract"]
 """Settings of reading: the answer exactly, also by its structure, or by a further request too."""
 ReadAs = Literal["exact", "unambiguous", "extracted"] | Step
-"""How an answer was read; ``"unambiguous"`` stands in recordings of the first reader."""
+"""How an answer was read; recordings of the first reader have ``"unambiguous"``."""
 
 BY_FILTER, BY_LENGTH = "content_filter", "length"
 """Reasons to finish with which a server says that an answer was refused or is not complete."""
+CALLED = "tool_calls"
+"""The reason to finish of an answer that calls functions in the model's own form."""
 ABSTAINED = "abstained"
 """The reason to finish of a reply without an answer: the time was up."""
 FAILED = "failed"
@@ -85,17 +86,17 @@ _NUMBER_ALONE = re.compile(rf"{_NUMBER}\Z")
 _NUMBER_ANYWHERE = re.compile(_NUMBER)
 _CUT = " […]"
 _SAID = {"empty", "out_of_range", "too_small", "too_large", "not_an_integer", "has_numbers"}
-"""Reasons that say of a text that it is an answer, and not a legal one."""
+"""Reasons by which a text is an answer, but not a legal one."""
 _NOT_THERE = {"refused", "cut_off", "cut_off_thinking", "no_answer", "failed"}
 """Finish reasons of incomplete answers."""
-SHORT = 300
-"""Characters of a text at most whose reading is remembered."""
 CHARS_A_WORD = 8
 """Characters a word, its blank included, at most where a schema holds a text: English has 6."""
+FREE_WORDS = 100
+"""Words of free reasoning at most where a schema has to bound it: small models never end it."""
 TOKENS_A_WORD, TOKENS_AROUND = 4, 40
 """Tokens a word at most (English has 1.3), and those of the form around a text."""
 FARTHEST = 1e9
-"""Stands for an infinite end of a range when a number is drawn."""
+"""Replaces an infinite end of a range when a number is drawn."""
 _ENDS = {(True, True): "", (True, False): "_from", (False, True): "_to", (False, False): "_untold"}
 """The finite ends → the last part of the name of the entry that states them."""
 _REFUSED = {(True, True): "out_of_range", (True, False): "too_small", (False, True): "too_large"}
@@ -116,7 +117,7 @@ class InvalidAnswer(ValueError):
 
     @property
     def unread(self) -> bool:
-        """Whether a whole answer was given and no one value was found in it."""
+        """Whether the answer was complete but gave no single value."""
         inner = self.fields.get("reason")
         if isinstance(inner, InvalidAnswer):
             return inner.unread
@@ -299,7 +300,7 @@ class AnswerSpec(ABC):
         self,
         text: str,
         answer_format: Format = "paper",
-        reading: Rung = "unambiguous",
+        reading: ParserStep = "unambiguous",
         *,
         question: str = "",
     ) -> Reading:
@@ -314,15 +315,20 @@ class AnswerSpec(ABC):
         Raises:
             InvalidAnswer: when the text does not give exactly one value, or that is not legal.
         """
+        return self._read(text, answer_format, reading, question)
+
+    def _read(
+        self, text: str, answer_format: Format, reading: ParserStep, question: str
+    ) -> Reading:
         try:
             return self._read_exactly(text, answer_format)
         except InvalidAnswer as problem:
             if reading == "exact" or problem.code in _SAID:
                 raise
-            found = self._read_in_words(text, answer_format, question)
-            if found is None:
+            in_words = self._read_in_words(text, answer_format, question)
+            if in_words is None:
                 raise InvalidAnswer("refused") if is_refusal(text) else problem from None
-            return found
+            return in_words
 
     def mentions(self, text: str) -> Iterable[Mention]:
         """Find the values in a text; a spec without this is only read exactly.
@@ -342,7 +348,7 @@ class AnswerSpec(ABC):
         Raises:
             InvalidAnswer: when there are two, or when that value is not legal.
         """
-        objects = [found for *_, found in find_objects(text[-LONGEST:], "{")] if "{" in text else []
+        objects = [entry for *_, entry in find_objects(text[-LONGEST:], "{")] if "{" in text else []
         given = self._in_objects(objects[-1:] if self.reasoning == free else objects, question)
         if given or (answer_format == "json" and "{" in text):
             return given
@@ -350,7 +356,7 @@ class AnswerSpec(ABC):
 
     def _in_objects(self, objects: list[Any], question: str) -> Reading | None:
         """The value of the fields with the name of the answer, else the one legal value."""
-        fields = [field for found in objects for field in leaves(found)]
+        fields = [field for entry in objects for field in leaves(entry)]
         names = {"answer", "finalanswer", re.sub(r"[\W_]", "", self.label).casefold()}
         named = [value for name, value in fields if name in names]
         others = [value for name, value in fields if name != "reasoning"]
@@ -395,16 +401,16 @@ class AnswerSpec(ABC):
         limits = (self.low, self.high) if isinstance(self, Number) else ()
         labels = (self.label,) if self.label else ()
         try:
-            found = find_value(
+            labelled = find_value(
                 text, self.mentions, self._is_legal, question=question, labels=labels,
                 limits=limits, last_line=self.reasoning == free,
             )  # fmt: skip
         except TwoValuesError:
             raise InvalidAnswer("several_answers") from None
-        if found is None:
+        if labelled is None:
             return None
         reasoning = SPACE.sub(" ", " ".join(lines[:-1])) if self.reasoning else ""
-        return Reading(self.check(found.value), reasoning, found.step)
+        return Reading(self.check(labelled.value), reasoning, labelled.step)
 
     def _read_exactly(self, text: str, answer_format: Format) -> Reading:
         text = strip_code_fence(text)
@@ -421,7 +427,7 @@ class AnswerSpec(ABC):
 
     @property
     def has_label(self) -> bool:
-        """Whether its value stands after a label in the format ``"labelled"``."""
+        """Whether its value follows a label in the format ``"labelled"``."""
         return True
 
     def _read_lines(self, lines: list[str]) -> Reading:
@@ -436,18 +442,26 @@ class AnswerSpec(ABC):
         """Tokens that an answer may have at most; None leaves it to the settings of the mind."""
         return None
 
-    def answer_schema(self, *, reasoned: bool = True) -> dict[str, Any]:
+    def bounded_schema(self) -> dict[str, Any]:
+        """The JSON schema of the value for a server that enforces patterns.
+
+        A spec that refuses texts which `schema` allows may bound them here.
+        """
+        return self.schema()
+
+    def answer_schema(self, *, reasoned: bool = True, bounded: bool = False) -> dict[str, Any]:
         """The JSON schema of a whole answer in the ``"json"`` format.
 
         Args:
             reasoned: whether it has the reasoning that the spec asks for.
+            bounded: whether free reasoning is bounded too, and the value by `bounded_schema`.
         """
         properties: dict[str, Any] = {}
         if self.reasoning and reasoned:
-            most = self.reasoning.max_words
+            most = self.reasoning.max_words or (FREE_WORDS if bounded else None)
             limit = {} if most is None else {"maxLength": most * CHARS_A_WORD}
             properties["reasoning"] = {"type": "string", **limit}
-        properties["answer"] = self.schema()
+        properties["answer"] = self.bounded_schema() if bounded else self.schema()
         return {
             "type": "object",
             "properties": properties,
@@ -457,17 +471,17 @@ class AnswerSpec(ABC):
 
     def _read_json(self, text: str) -> Reading:
         try:
-            found = json.loads(text, object_pairs_hook=_no_field_twice)
+            parts = json.loads(text, object_pairs_hook=_no_field_twice)
         except (ValueError, RecursionError):
             raise InvalidAnswer("not_json") from None
-        if not isinstance(found, dict) or "answer" not in found:
+        if not isinstance(parts, dict) or "answer" not in parts:
             raise InvalidAnswer("not_json")
-        reasoning = found.get("reasoning", "")
+        reasoning = parts.get("reasoning", "")
         if not isinstance(reasoning, str):
             raise InvalidAnswer("not_json")
-        if not isinstance(found["answer"], self.json_type):
+        if not isinstance(parts["answer"], self.json_type):
             raise InvalidAnswer("not_json")
-        answer = found["answer"]
+        answer = parts["answer"]
         value = self.check(replace_surrogates(answer) if isinstance(answer, str) else answer)
         return Reading(value, SPACE.sub(" ", replace_surrogates(reasoning)).strip())
 
@@ -522,14 +536,14 @@ class Number(AnswerSpec):
 
     def mentions(self, text: str) -> Iterable[Mention]:
         """Find the numbers in a text, each with its unit where that follows."""
-        found = find_numbers(text)
+        numbers = find_numbers(text)
         if not self.unit:
-            return found
+            return numbers
         unit = re.compile(rf"\s*{re.escape(self.unit)}\b", re.IGNORECASE)
-        behind = [unit.match(text, number.end) for number in found]
+        behind = [unit.match(text, number.end) for number in numbers]
         return [
             number._replace(end=match.end()) if match else number
-            for number, match in zip(found, behind, strict=True)
+            for number, match in zip(numbers, behind, strict=True)
         ]
 
     def placeholders(self) -> dict[str, Any]:
@@ -583,12 +597,12 @@ class Number(AnswerSpec):
 
     def schema(self) -> dict[str, Any]:
         """A number with its finite ends."""
-        found: dict[str, Any] = {"type": "integer" if self.integer else "number"}
+        schema: dict[str, Any] = {"type": "integer" if self.integer else "number"}
         if math.isfinite(self.low):
-            found["minimum"] = math.ceil(self.low) if self.integer else self.low
+            schema["minimum"] = math.ceil(self.low) if self.integer else self.low
         if math.isfinite(self.high):
-            found["maximum"] = math.floor(self.high) if self.integer else self.high
-        return found
+            schema["maximum"] = math.floor(self.high) if self.integer else self.high
+        return schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -625,37 +639,14 @@ class Choice(AnswerSpec):
                 f"A choice needs different options of one line each (got {self.options})."
             )
 
-    def read(
-        self,
-        text: str,
-        answer_format: Format = "paper",
-        reading: Rung = "unambiguous",
-        *,
-        question: str = "",
-    ) -> Reading:
-        """Read a text; most are an option and nothing else.
-
-        Args:
-            text: the whole answer.
-            answer_format: ``"paper"`` or ``"json"``.
-            reading: see `AnswerSpec.read`.
-            question: see `AnswerSpec.read`.
-
-        Raises:
-            InvalidAnswer: when the text does not give exactly one option.
-        """
-        if answer_format == "paper" and self.reasoning is None and text in self.options:
-            return Reading(text)
-        return AnswerSpec.read(self, text, answer_format, reading, question=question)
-
     def check(self, value: Any) -> str:
-        """Return the option as it stands in `options`."""
+        """Return the option as it is written in `options`."""
         text = str(value)
         if text in self.options:
             return text
-        found = _bare(text)
+        plain = _bare(text)
         for option in self.options:
-            if _bare(option) == found:
+            if _bare(option) == plain:
                 return option
         raise InvalidAnswer("not_an_option", found=shorten(text))
 
@@ -795,53 +786,27 @@ class Text(AnswerSpec):
         """The new text."""
         return new(self, value)
 
-    def read(
-        self,
-        text: str,
-        answer_format: Format = "paper",
-        reading: Rung = "unambiguous",
-        *,
-        question: str = "",
+    def _read(
+        self, text: str, answer_format: Format, reading: ParserStep, question: str
     ) -> Reading:
-        """Read a text, without the words that a model put around it.
-
-        Args:
-            text: the whole answer.
-            answer_format: ``"paper"`` or ``"json"``.
-            reading: see `AnswerSpec.read`.
-            question: nothing is taken from it.
-
-        Raises:
-            InvalidAnswer: when there is no text, or the model declined to write it.
-        """
-        del question
-        if type(self) is Text and len(text) <= SHORT:
-            return _read_short(self, text, answer_format, reading)
-        return _read_as_text(self, text, answer_format, reading)
+        """Read a text, without the words that a model put around it."""
+        found = AnswerSpec._read(self, text, answer_format, reading, question)  # noqa: SLF001
+        if reading == "exact":
+            return found
+        plain = answer_format == "paper"
+        said = strip_code_fence(text).strip() if plain else found.value
+        if plain and self.reasoning:
+            said = said.splitlines()[-1]
+        if is_refusal(said):
+            raise InvalidAnswer("refused")
+        inner = unwrap(said, self.label)
+        if inner == said:
+            return found
+        return found._replace(value=self.check(inner), read_as="marked")
 
     def _given(self, text: str, question: str) -> Reading | None:
         del question
         return Reading(self.check(unwrap(text, self.label)), "", "marked") if text.strip() else None
-
-
-def _read_as_text(spec: Text, text: str, answer_format: Format, reading: Rung) -> Reading:
-    found = AnswerSpec.read(spec, text, answer_format, reading)
-    if reading == "exact":
-        return found
-    plain = answer_format == "paper"
-    said = strip_code_fence(text).strip() if plain else found.value
-    if plain and spec.reasoning:
-        said = said.splitlines()[-1]
-    if is_refusal(said):
-        raise InvalidAnswer("refused")
-    inner = unwrap(said, spec.label)
-    if inner == said:
-        return found
-    return found._replace(value=spec.check(inner), read_as="marked")
-
-
-_read_short = lru_cache(maxsize=4096)(_read_as_text)
-"""Classical minds say the same few things again and again."""
 
 
 class PastReading(NamedTuple):
@@ -877,8 +842,6 @@ class PastReading(NamedTuple):
 @dataclass
 class Reply:
     """Answer of a mind, with its cost.
-
-    Most answers of minds that are free have nothing but `answer`, and all else by the class.
 
     Attributes:
         answer: a text to be read strictly, or a value to be checked.
@@ -928,15 +891,6 @@ class Reply:
     note: int | None = None
     by: str = ""
 
-    if not TYPE_CHECKING:
-
-        def __init__(self, answer: object, **others: object) -> None:
-            self.answer = answer
-            if others:
-                if unknown := others.keys() - type(self).__dataclass_fields__:
-                    raise TypeError(f"Reply has no field {min(unknown)!r}")
-                vars(self).update(others)
-
     @property
     def limit(self) -> int:
         """Tokens that it may have had, its thoughts included: as sent, or as many as it has."""
@@ -965,7 +919,7 @@ class Reading(NamedTuple):
 
 
 NOTHING_READ = Reading(None)
-"""Stands for the content of an answer that could not be used."""
+"""The content of an unusable answer."""
 
 
 class Decision(NamedTuple):
@@ -1034,10 +988,10 @@ def replace_surrogates(text: str) -> str:
 
 
 def _no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ValueError("a field stands there twice")
-    return found
+    return fields
 
 
 def shorten(text: str, limit: int = 60) -> str:

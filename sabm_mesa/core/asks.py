@@ -27,15 +27,17 @@ from sabm_mesa.core.answers import (
     Format,
     InvalidAnswer,
     Number,
+    ParserStep,
     Reading,
     Reply,
-    Rung,
     Text,
     shorten,
 )
+from sabm_mesa.core.images import Picture, described
 from sabm_mesa.core.mentions import normalise
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
+from sabm_mesa.errors import PromptError
 
 T = TypeVar("T")
 Chat = tuple[tuple[str, str], ...]
@@ -44,7 +46,7 @@ Chat = tuple[tuple[str, str], ...]
 TRUNCATED = " […]"
 """Marks a text that the model did not finish, or of which only the beginning is repeated."""
 SCENARIO = "scenario"
-"""The prompt entry that stands before every question, unless agents have their own."""
+"""The prompt entry before every question, unless agents have their own."""
 SUMMARISE = "summarise"
 """The prompt entry by which a mind summarises a memory (`sabm_mesa.Summary`)."""
 QUOTED = 200
@@ -60,7 +62,8 @@ class Observation:
 
     The prompt is rendered from it, a classical mind reads it, a human's page shows it: every mind
     decides on the same information. Fields that are texts or numbers are the placeholders of the
-    prompt entries by their names; a subclass with lists overrides `placeholders`.
+    prompt entries by their names, and so are pictures (`sabm_mesa.core.images.Picture`); a subclass
+    with lists overrides `placeholders`.
 
     Attributes:
         persona: the name of the persona of the agent, ``"none"`` without one.
@@ -74,14 +77,16 @@ class Observation:
         """Placeholder → value for the prompt entries.
 
         Args:
-            book: the prompts of the run, for texts that a placeholder stands for.
+            book: the prompts of the run, for texts that a placeholder names.
         """
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         plain = {
             name: value for name, value in values.items() if isinstance(value, str | int | float)
         }
+        shown = {name: value.mark for name, value in values.items() if isinstance(value, Picture)}
         return {
             **plain,
+            **shown,
             "persona": book.persona(self.persona),
             "memory": book.recalled(self.memory),
         }
@@ -179,7 +184,7 @@ class SentNotes(Protocol):
     path: Path | None
 
     async def note_sent(
-        self, model: str, most: Sequence[Usage], place: InBatch | None = None
+        self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
     ) -> Sequence[int]:
         """Note the answers that a request asks for; return their notes when they are written."""
 
@@ -200,20 +205,21 @@ class Ask:
         name: the prompt entry that puts the question.
         observation: the information that the agent has.
         spec: the definition of a legal answer.
-        key: where in the run the question stands.
+        key: the place of the question in the run.
         book: the prompts of the run.
         answer_format: ``"labelled"``, ``"paper"`` or ``"json"``.
         agent: the agent whose random streams the mind may use.
         paid: whether the mind is paid, so that every attempt has a stream of its own.
         position: the turn of the phase in which it is asked, from 0, as if all were one by one.
         reading: how answers are read (see `AnswerSpec.read`).
-        scenario: the prompt entry that stands before every question to the agent.
+        scenario: the prompt entry before every question to the agent.
 
     Attributes:
         rejected: (answer, reason) of the attempts so far that could not be used.
         sent: where a request is noted before it leaves, or None.
         last: whether this is the last attempt, after others: it asks for JSON.
         extractions: numbers of the attempts that ask which value the answer before them gave.
+        enforced: whether the server enforces the JSON schema (`Mind.enforces_json`).
         history: earlier questions and answers, which are sent before the question.
     """
 
@@ -225,6 +231,7 @@ class Ask:
         "_streams",
         "answer_format",
         "book",
+        "enforced",
         "extractions",
         "history",
         "key",
@@ -250,10 +257,10 @@ class Ask:
         agent: HasStreams,
         paid: bool = False,
         position: int = 0,
-        reading: Rung = "unambiguous",
+        reading: ParserStep = "unambiguous",
         scenario: str = SCENARIO,
     ) -> None:
-        self.reading: Rung = reading
+        self.reading: ParserStep = reading
         self.scenario = scenario
         self.name, self.observation, self.spec = name, observation, spec
         self.position = position
@@ -262,6 +269,7 @@ class Ask:
         self.sent: SentNotes | None = None
         self.last = False
         self.extractions: tuple[int, ...] = ()
+        self.enforced = False
         self.history: Chat = ()
         self._agent, self._paid = agent, paid
         self._streams: dict[int, np.random.Generator] | None = None
@@ -296,9 +304,14 @@ class Ask:
         if self._question is None:
             values: Mapping[str, object] = {
                 **self.observation.placeholders(self.book),
-                "form": self.book.form(self.spec, self.answer_format),
+                "form": self._form(self.answer_format),
             }
             texts = self.book.render(self.scenario, values), self.book.render(self.name, values)
+            if any(picture.mark in texts[0] for picture in self.pictures):
+                raise PromptError(
+                    f"A picture stands in the prompt entry {self.scenario!r}, where no language "
+                    f"model sees it: put its placeholder into {self.name!r}."
+                )
             self._question = texts
         return self._question
 
@@ -318,24 +331,39 @@ class Ask:
         """Let go of the rendered texts and the request; each is made again when it is wanted."""
         self._question = self._made = None
 
-    def ask_in(self, answer_format: Format) -> None:
+    def ask_in(self, answer_format: Format, *, enforced: bool = False) -> None:
         """Ask from now on for another format of the answer.
 
         Args:
             answer_format: the format.
+            enforced: whether the server enforces the JSON schema.
         """
-        if answer_format != self.answer_format:
-            self.answer_format = answer_format
+        if (answer_format, enforced) != (self.answer_format, self.enforced):
+            self.answer_format, self.enforced = answer_format, enforced
             self.forget_question()
 
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The pictures in the observation."""
+        seen = self.observation
+        return tuple(
+            value for f in fields(seen) if isinstance(value := getattr(seen, f.name), Picture)
+        )
+
     def messages(self) -> list[dict[str, str]]:
-        """The chat messages of this attempt: the unchanging part first, rejected answers last."""
-        return [{"role": role, "content": content} for role, content in self.chat()]
+        """The chat messages of this attempt: the unchanging part first, rejected answers last.
+
+        Pictures stand in them as texts.
+        """
+        pictures = self.pictures
+        return [
+            {"role": role, "content": described(content, pictures)} for role, content in self.chat()
+        ]
 
     def chat(self) -> Chat:
-        """The same messages as pairs."""
+        """The same messages as pairs, with the marks of pictures, as they are recorded."""
         if self.extracting:
-            form = self.book.form(self.spec, "json", alone=True)
+            form = self._form("json", alone=True)
             quoted = {"answer": self._unread_answer, "form": form}
             return (("user", self.book.render("extract", quoted)),)
         system, question = self.question
@@ -347,8 +375,8 @@ class Ask:
         ]
         for number, (answer, reason) in enumerate(said_before, 1):
             form = self._form_of_attempt(last=self.last and number == len(said_before))
-            said = {"answer": shorten(answer, QUOTED), "reason": reason, "form": form}
-            again = self.book.render("again", said)
+            placeholders = {"answer": shorten(answer, QUOTED), "reason": reason, "form": form}
+            again = self.book.render("again", placeholders)
             if not answer.strip():  # servers refuse an empty message, and two of one role in a row
                 chat[-1] = ("user", f"{chat[-1][1]}\n\n{again}")
                 continue
@@ -358,9 +386,16 @@ class Ask:
 
     def _form_of_attempt(self, *, last: bool) -> str:
         if not self.book.asks_for_the_value:
-            return self.book.form(self.spec, self.answer_format)
+            return self._form(self.answer_format)
         as_json = last or self.answer_format == "json"
-        return self.book.form(self.spec, "json" if as_json else "paper", alone=True)
+        return self._form("json" if as_json else "paper", alone=True)
+
+    def _form(self, answer_format: Format, *, alone: bool = False) -> str:
+        """How the answer has to be written, in words."""
+        plain = isinstance(self.spec, Text) and (alone or not self.spec.reasoning)
+        if self.enforced and plain and answer_format == "json":
+            answer_format = "paper"  # small models write about the JSON that they are asked for
+        return self.book.form(self.spec, answer_format, alone=alone)
 
     @property
     def attempt_format(self) -> Format:
@@ -385,8 +420,8 @@ class Ask:
         if self.reading != "extract" or self.extracting or "extract" not in self.book.entries:
             return False
         if isinstance(self.spec, Number | Choice) and isinstance(reply.answer, str):
-            found = self.spec.mentions(normalise(reply.answer[-REPEATED:]))
-            if all(mention.value is None for mention in found):
+            mentions = self.spec.mentions(normalise(reply.answer[-REPEATED:]))
+            if all(mention.value is None for mention in mentions):
                 return False  # no value could be extracted
         try:
             self.read(reply)
@@ -408,10 +443,14 @@ class Ask:
             self.extractions += (len(self.rejected),)
         self.last = last and not extract and self.book.asks_for_the_value
 
-    def answer_schema(self) -> dict[str, Any]:
-        """The JSON schema of the answer, with options in the order in which they are shown."""
+    def answer_schema(self, *, bounded: bool = False) -> dict[str, Any]:
+        """The JSON schema of the answer, with options in the order in which they are shown.
+
+        Args:
+            bounded: whether everything is bounded (see `AnswerSpec.answer_schema`).
+        """
         alone = bool(self.rejected) and self.book.asks_for_the_value
-        schema = self.book.as_shown(self.spec).answer_schema(reasoned=not alone)
+        schema = self.book.as_shown(self.spec).answer_schema(reasoned=not alone, bounded=bounded)
         if self.extracting:  # an answer may give no value: the model has to be able to say so
             either = {"anyOf": [schema["properties"]["answer"], {"type": "null"}]}
             schema = {**schema, "properties": {"answer": either}}
@@ -437,7 +476,7 @@ class Ask:
     def read(self, reply: Reply) -> Reading:
         """Read a reply as `reading` says; numbers that the question states are set aside.
 
-        A value that a further request extracted has to stand in the answer that was quoted.
+        A value that a further request extracted has to occur in the answer that was quoted.
 
         Raises:
             InvalidAnswer: when it cannot be used.
@@ -466,7 +505,7 @@ class Ask:
         return reading._replace(value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)
 
     def _check_given(self, value: Any) -> None:
-        """Refuse a number or option that does not stand in the answer that was quoted."""
+        """Refuse a number or option that does not occur in the answer that was quoted."""
         answer = normalise(self._unread_answer)
         for _, spec, part in self.spec.leaves(value):
             if isinstance(spec, Number | Choice):
@@ -481,7 +520,7 @@ class Ask:
 
 @lru_cache(16)  # many agents are asked the same
 def _in_json(role: str, content: str) -> str:
-    """A message as `canonical_json` has it, which takes its time for anything but a text."""
+    """A message as `canonical_json` writes it, with a fast path for texts."""
     return f'{{"content":{canonical_json(content)},"role":{canonical_json(role)}}}'
 
 

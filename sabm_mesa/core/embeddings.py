@@ -38,7 +38,7 @@ class Texts(Observation):
 class TextsAsk(Ask):
     """A question that holds nothing but texts.
 
-    Asked again the same texts are sent: an embedding model cannot be told what was wrong.
+    A second attempt sends the same texts: an embedding model does not read what was wrong.
     """
 
     def chat(self) -> Chat:
@@ -67,17 +67,21 @@ class Vectors(AnswerSpec):
     def check(self, value: Any) -> tuple[str, ...]:
         """Return the vectors, each as one word."""
         words = tuple(value) if isinstance(value, Sequence) else ()
-        found = [_decoded(word) for word in words if isinstance(word, str)]
-        lengths = {self.length or found[0].size, *(each.size for each in found)} if found else {0}
-        whole = all(np.isfinite(each).all() and each.any() for each in found)
-        if not len(found) == len(words) == self.n or len(lengths) > 1 or not whole:
+        vectors = [_decoded(word) for word in words if isinstance(word, str)]
+        lengths = (
+            {self.length or vectors[0].size, *(vector.size for vector in vectors)}
+            if vectors
+            else {0}
+        )
+        whole = all(np.isfinite(vector).all() and vector.any() for vector in vectors)
+        if not len(vectors) == len(words) == self.n or len(lengths) > 1 or not whole:
             raise InvalidAnswer("not_vectors", n=self.n)
         return words
 
     def example(self, rng: np.random.Generator) -> tuple[str, ...]:
         """Return vectors in random directions."""
-        found = rng.normal(size=(self.n, self.length or 2)).astype("<f4")
-        return tuple(base64.b64encode(vector.tobytes()).decode() for vector in found)
+        drawn = rng.normal(size=(self.n, self.length or 2)).astype("<f4")
+        return tuple(base64.b64encode(vector.tobytes()).decode() for vector in drawn)
 
     def schema(self) -> dict[str, Any]:
         """A list of words."""

@@ -29,7 +29,7 @@ WIND_UP_S = 15.0
 MOST_FILES = 16_384
 """Open files that the system is asked for; a connection of the viewer takes four for a moment."""
 RESERVED_FILES = 24
-"""Open files that are left to others than the connections to servers."""
+"""Open files reserved for uses other than connections to servers."""
 LOOK_S = 1.0
 """Seconds after which the main thread checks for an interrupt that came just before its wait."""
 GARBAGE_AT = 50_000
@@ -68,7 +68,7 @@ def files_left() -> int | None:
 
 
 class _Job(Generic[T]):
-    """A coroutine on the engine's loop; its result is there once it has wound up."""
+    """A coroutine on the engine's loop; its result is available when it has ended."""
 
     def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
         self._over = threading.Lock()  # held until it has wound up: the cheapest thing to wait for

@@ -15,9 +15,9 @@ Plain text has one field a line, the fields of a part behind its name and a poin
 JSON has objects and lists. What is chosen of `OneOf` is an object with its name as the one key:
 OpenAI refuses alternatives whose objects begin with the same key (openai-python, issue 2193).
 
-In words, too, it reads a JSON object among words, the form of a tool call (``{"name": "buy",
-"arguments": {…}}``, ``buy(good="bread", amount=2)``), and lines with labels among words. A part is
-never taken from prose, never inferred, and where two different values are given for it, none is.
+An answer in words may hold a JSON object, the form of a tool call (``{"name": "buy",
+"arguments": {…}}``, ``buy(good="bread", amount=2)``), or lines with labels. A part is never taken
+from prose and never inferred. Where two different values are given for it, none is taken.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from sabm_mesa.core.answers import (
     Format,
     InvalidAnswer,
     Number,
+    ParserStep,
     Reading,
     Reasoning,
-    Rung,
     Text,
     free,
     replace_surrogates,
@@ -62,8 +62,8 @@ NONE = "none"
 MOST_CASES = 200
 """Cases of a list of choices at most."""
 Read = Callable[[AnswerSpec, Any, str], Any]
-"""Reads the value of one part: its spec, what stands there, and its name."""
-Told = Callable[[str, Mapping[str, object]], str]
+"""Reads the value of one part from its spec, the given value and its name."""
+Render = Callable[[str, Mapping[str, object]], str]
 """Renders an entry of ``[answers]``."""
 
 
@@ -84,7 +84,7 @@ class Values(dict[str, Any]):
 class Chosen(Values):
     """The value of `OneOf`: one entry, the name of what was chosen and its fields.
 
-    ``match said.value: case {"buy": {"amount": amount}}: …`` takes it apart; so do `name` and
+    ``match decision.value: case {"buy": {"amount": amount}}: …`` takes it apart; so do `name` and
     `fields`.
     """
 
@@ -98,8 +98,8 @@ class Chosen(Values):
     @property
     def fields(self) -> Values:
         """Its fields."""
-        found: Values = self[self.name]
-        return found
+        fields: Values = self[self.name]
+        return fields
 
 
 _TAKEN = {*dir(Chosen), "reasoning"}
@@ -133,7 +133,7 @@ class PartsSpec(AnswerSpec):
         """Take the value from labelled lines."""
 
     @abstractmethod
-    def from_json(self, found: Any, path: str) -> Any:
+    def from_json(self, given: Any, path: str) -> Any:
         """Take the value from JSON in like words.
 
         Raises:
@@ -141,11 +141,11 @@ class PartsSpec(AnswerSpec):
         """
 
     @abstractmethod
-    def outline(self, told: Told, path: str) -> str:
+    def outline(self, render: Render, path: str) -> str:
         """The lines of an answer, with what a legal value is in place of each."""
 
     @abstractmethod
-    def outline_json(self, told: Told) -> str:
+    def outline_json(self, render: Render) -> str:
         """The JSON of an answer, with what a legal value is in place of each."""
 
     def labels(self, path: str = "") -> Iterator[tuple[str, AnswerSpec]]:
@@ -159,16 +159,16 @@ class PartsSpec(AnswerSpec):
         """Read labelled lines that are the value and nothing else."""
         table = _Table(self)
         for line in filter(None, text.split("\n")):
-            found = _LINE.fullmatch(line) or _LINE.fullmatch(strip_decoration(line))
-            place = table.place(found["label"]) if found else None
-            value = found["value"] if found else ""
-            if place is None and not isinstance(self, Fields) and not table.found:
-                place, value = "", line  # the name of an option, or of a list without values
-            if place is None:
+            labelled = _LINE.fullmatch(line) or _LINE.fullmatch(strip_decoration(line))
+            path = table.place(labelled["label"]) if labelled else None
+            value = labelled["value"] if labelled else ""
+            if path is None and not isinstance(self, Fields) and not table.found:
+                path, value = "", line  # the name of an option, or of a list without values
+            if path is None:
                 raise InvalidAnswer("not_a_field", found=shorten(line))
-            if place in table.found:
-                raise InvalidAnswer("field_twice", field=place)
-            table.found[place] = value.strip()
+            if path in table.found:
+                raise InvalidAnswer("field_twice", field=path)
+            table.found[path] = value.strip()
         value = self.take(table, "", _read_exactly)
         table.check_nothing_left()
         return self.check(value)
@@ -181,7 +181,7 @@ class PartsSpec(AnswerSpec):
         self,
         text: str,
         answer_format: Format = "paper",
-        reading: Rung = "unambiguous",
+        reading: ParserStep = "unambiguous",
         *,
         question: str = "",
     ) -> Reading:
@@ -230,17 +230,19 @@ class PartsSpec(AnswerSpec):
 
     def leaves(self, value: Any = None) -> list[tuple[str, AnswerSpec, Any]]:
         """The parts of an answer that have no parts themselves."""
-        found = []
+        leaves = []
         for name, spec in self.parts():
             if value is None or name in value:
                 inner = spec.leaves(None if value is None else value[name])
-                found += [(_join(name, path), leaf, each) for path, leaf, each in inner]
-        return found
+                leaves += [
+                    (_join(name, path), leaf, leaf_value) for path, leaf, leaf_value in inner
+                ]
+        return leaves
 
     def replace_texts(self, value: Any, new: Callable[[Text, str], str]) -> Any:
         """A legal value with other texts in it."""
         parts = dict(self.parts())
-        return type(value)({n: parts[n].replace_texts(each, new) for n, each in value.items()})
+        return type(value)({n: parts[n].replace_texts(part, new) for n, part in value.items()})
 
 
 def _init(spec: PartsSpec, reasoning: Any, parts: Mapping[str, Any], kind: str) -> None:
@@ -325,7 +327,7 @@ class Fields(PartsSpec):
         parts = {name: spec.cases(rng) for name, spec in self.fields}
         most = max(map(len, parts.values()), default=1)
         return [
-            Values({name: found[i % len(found)] for name, found in parts.items()})
+            Values({name: cases[i % len(cases)] for name, cases in parts.items()})
             for i in range(most)
         ]
 
@@ -340,11 +342,11 @@ class Fields(PartsSpec):
             {name: _take(spec, table, _join(path, name), read) for name, spec in self.fields}
         )
 
-    def from_json(self, found: Any, path: str) -> Values:
+    def from_json(self, value: Any, path: str) -> Values:
         """Take all fields from an object; others are passed over."""
-        if not isinstance(found, Mapping):
-            raise _in_field(path, InvalidAnswer("not_fields", found=shorten(json.dumps(found))))
-        given = _by_plain_name(found, path)
+        if not isinstance(value, Mapping):
+            raise _in_field(path, InvalidAnswer("not_fields", found=shorten(json.dumps(value))))
+        given = _by_plain_name(value, path)
         values = Values()
         for name, spec in self.fields:
             if _plain(name) not in given:
@@ -352,13 +354,13 @@ class Fields(PartsSpec):
             values[name] = _from_json(spec, given[_plain(name)], _join(path, name))
         return values
 
-    def outline(self, told: Told, path: str) -> str:
+    def outline(self, render: Render, path: str) -> str:
         """A line for each field."""
-        return "\n".join(_outline(spec, told, _join(path, name)) for name, spec in self.fields)
+        return "\n".join(_outline(spec, render, _join(path, name)) for name, spec in self.fields)
 
-    def outline_json(self, told: Told) -> str:
+    def outline_json(self, render: Render) -> str:
         """An object."""
-        inner = (f'"{name}": {_outline_json(spec, told)}' for name, spec in self.fields)
+        inner = (f'"{name}": {_outline_json(spec, render)}' for name, spec in self.fields)
         return "{" + ", ".join(inner) + "}"
 
 
@@ -406,7 +408,7 @@ class OneOf(PartsSpec):
         if isinstance(value, str):
             value = {self.names.check(value): {}}
         if not isinstance(value, Mapping) or len(value) != 1:
-            raise InvalidAnswer("not_one", options=self._told, found=shorten(str(value)))
+            raise InvalidAnswer("not_one", options=self._names_listed, found=shorten(str(value)))
         ((given, fields),) = value.items()
         name = self.names.check(given)
         return Chosen({name: _checked(dict(self.options)[name], fields, name)})
@@ -422,7 +424,7 @@ class OneOf(PartsSpec):
 
     def placeholders(self) -> dict[str, Any]:
         """The names, comma-separated."""
-        return {"options": self._told}
+        return {"options": self._names_listed}
 
     def example(self, rng: np.random.Generator) -> Chosen:
         """Return an example of one of them, each equally likely."""
@@ -431,9 +433,11 @@ class OneOf(PartsSpec):
 
     def cases(self, rng: np.random.Generator) -> list[Any]:
         """Return the cases of each, in turn."""
-        found = [[Chosen({name: each}) for each in spec.cases(rng)] for name, spec in self.options]
-        most = max(map(len, found))
-        return [each[i] for i in range(most) for each in found if i < len(each)]
+        by_option = [
+            [Chosen({name: case}) for case in spec.cases(rng)] for name, spec in self.options
+        ]
+        most = max(map(len, by_option))
+        return [cases[i] for i in range(most) for cases in by_option if i < len(cases)]
 
     def lines(self, value: Any, path: str) -> Iterator[str]:
         """The name, and the lines of its fields."""
@@ -450,22 +454,23 @@ class OneOf(PartsSpec):
     def take(self, table: _Table, path: str, read: Read) -> Any:
         """Take the name and its fields from labelled lines."""
         if path not in table.found:
-            raise _in_field(path, InvalidAnswer("no_option", options=self._told))
+            raise _in_field(path, InvalidAnswer("no_option", options=self._names_listed))
         name = read(self.names, table.pop(path), path)
         return Chosen({name: dict(self.options)[name].take(table, path, read)})
 
-    def from_json(self, found: Any, path: str) -> Chosen:
+    def from_json(self, value: Any, path: str) -> Chosen:
         """Take it from its own form, or from that of a tool call."""
-        if isinstance(found, str):
-            found = {found: {}}
-        if not isinstance(found, Mapping):
-            raise _in_field(path, InvalidAnswer("no_option", options=self._told))
-        given = _by_plain_name(found, path)
+        if isinstance(value, str):
+            value = {value: {}}
+        if not isinstance(value, Mapping):
+            raise _in_field(path, InvalidAnswer("no_option", options=self._names_listed))
+        given = _by_plain_name(value, path)
         plain = {_plain(name): name for name, _ in self.options}
         keys = [key for key in given if key in plain and given[key] not in (None, False)]
         if len(keys) > 1:
-            raise _in_field(path, InvalidAnswer("several_options", options=self._told))
-        if keys and not any(_plain(n) == keys[0] for _, s in self.options for n, _ in s.fields):
+            raise _in_field(path, InvalidAnswer("several_options", options=self._names_listed))
+        fields = {_plain(n) for _, s in self.options for n, _ in s.fields}
+        if keys and (isinstance(given[keys[0]], Mapping) or keys[0] not in fields):
             name = plain[keys[0]]
             inner = given[keys[0]] if isinstance(given[keys[0]], Mapping) else {}
         else:
@@ -476,27 +481,27 @@ class OneOf(PartsSpec):
             }
             if len(named) != 1:
                 code = "several_options" if named else "no_option"
-                raise _in_field(path, InvalidAnswer(code, options=self._told))
+                raise _in_field(path, InvalidAnswer(code, options=self._names_listed))
             (name,) = named
-            inner = next((_loaded(given[k]) for k in _NAMES_OF_ARGUMENTS if k in given), found)
+            inner = next((_loaded(given[k]) for k in _NAMES_OF_ARGUMENTS if k in given), value)
         return Chosen({name: dict(self.options)[name].from_json(inner or {}, path)})
 
-    def outline(self, told: Told, path: str) -> str:
+    def outline(self, render: Render, path: str) -> str:
         """The lines of each."""
         head = f"{path}: " if path else ""
-        each = (
-            "\n".join(filter(None, [head + name, spec.outline(told, path)]))
+        lines = (
+            "\n".join(filter(None, [head + name, spec.outline(render, path)]))
             for name, spec in self.options
         )
-        return f"\n{told('alternative', {})}\n".join(each)
+        return f"\n{render('alternative', {})}\n".join(lines)
 
-    def outline_json(self, told: Told) -> str:
+    def outline_json(self, render: Render) -> str:
         """The object of each."""
-        each = (f'{{"{name}": {spec.outline_json(told)}}}' for name, spec in self.options)
-        return " | ".join(each)
+        objects = (f'{{"{name}": {spec.outline_json(render)}}}' for name, spec in self.options)
+        return " | ".join(objects)
 
     @property
-    def _told(self) -> str:
+    def _names_listed(self) -> str:
         return ", ".join(name for name, _ in self.options)
 
 
@@ -505,8 +510,8 @@ class Several(PartsSpec):
     """A list of values: ``Several(Choice(names), at_most=3)``.
 
     The value is a tuple, in the order of the answer. Of a choice no option counts twice. Numbers
-    and options stand on one line with commas, other values on numbered lines; ``none`` is a list
-    without any.
+    and options are on one line, with commas; other values are on numbered lines. ``none`` is an
+    empty list.
 
     Attributes:
         of: the spec of each value.
@@ -558,7 +563,7 @@ class Several(PartsSpec):
 
     @property
     def in_one_line(self) -> bool:  # type: ignore[override]  # of the class in the other specs
-        """Whether it stands on one line."""
+        """Whether it is written on one line."""
         return isinstance(self.of, Number | Choice)
 
     def parts(self) -> Iterable[tuple[str, AnswerSpec]]:
@@ -568,19 +573,19 @@ class Several(PartsSpec):
     def check(self, value: Any) -> tuple[Any, ...]:
         """Return the legal values, from a list, a tuple, or a set of options."""
         if isinstance(value, str):
-            value = [] if _plain(value) == NONE else [each.strip() for each in value.split(",")]
+            value = [] if _plain(value) == NONE else [part.strip() for part in value.split(",")]
         if isinstance(value, set | frozenset) and isinstance(self.of, Choice):
             value = [option for option in self.of.options if option in value]
         if isinstance(value, str | Mapping) or not isinstance(value, Sequence | np.ndarray):
             raise InvalidAnswer("not_a_list", found=shorten(str(value)))
-        found = tuple(_checked(self.of, each, "") for each in value)
+        values = tuple(_checked(self.of, item, "") for item in value)
         if isinstance(self.of, Choice):
-            found = tuple(dict.fromkeys(found))
-        if not self.at_least <= len(found) <= self.most:
+            values = tuple(dict.fromkeys(values))
+        if not self.at_least <= len(values) <= self.most:
             raise InvalidAnswer(
-                "wrong_number", found=len(found), at_least=self.at_least, at_most=self.most
+                "wrong_number", found=len(values), at_least=self.at_least, at_most=self.most
             )
-        return found
+        return values
 
     def with_options_reversed(self) -> Several:
         """The list with the options of its values in the opposite order."""
@@ -593,39 +598,42 @@ class Several(PartsSpec):
 
     def placeholders(self) -> dict[str, Any]:
         """The limits, the entry on no value where that is legal, and the options of a choice."""
-        found: dict[str, Any] = {**self._limits, "or_none": "" if self.at_least else "or_none"}
-        return found | (self.of.placeholders() if isinstance(self.of, Choice) else {})
+        placeholders: dict[str, Any] = {
+            **self._limits,
+            "or_none": "" if self.at_least else "or_none",
+        }
+        return placeholders | (self.of.placeholders() if isinstance(self.of, Choice) else {})
 
     def example(self, rng: np.random.Generator) -> tuple[Any, ...]:
         """Return a list of any legal length."""
         n = int(rng.integers(self.at_least, self.most + 1))
         if isinstance(self.of, Choice):
             places = rng.permutation(len(self.of.options))[:n].tolist()
-            return tuple(self.of.options[place] for place in places)
+            return tuple(self.of.options[i] for i in places)
         return tuple(self.of.example(rng) for _ in range(n))
 
     def cases(self, rng: np.random.Generator) -> list[Any]:
         """Return the shortest and the longest list, and lists with each case of a value."""
-        each = self.of.cases(rng)[:MOST_CASES]
+        cases = self.of.cases(rng)[:MOST_CASES]
         n = max(1, self.at_least)
-        lists = [tuple((each * n)[i : i + n]) for i in range(len(each))]
-        longest = tuple((each * self.most)[: self.most])
+        lists = [tuple((cases * n)[i : i + n]) for i in range(len(cases))]
+        longest = tuple((cases * self.most)[: self.most])
         return [*([()] if self.at_least == 0 else []), *lists, longest]
 
     def leaves(self, value: Any = None) -> list[tuple[str, AnswerSpec, Any]]:
-        """The list where it stands on one line; else the parts of its values."""
+        """The list where it is written on one line; else the parts of its values."""
         if self.in_one_line:
             return [("", self, value)]
         values = [("#", None)] if value is None else [(str(i), v) for i, v in enumerate(value, 1)]
         return [
-            (_join(name, path), leaf, found)
-            for name, each in values
-            for path, leaf, found in self.of.leaves(each)
+            (_join(name, path), leaf, leaf_value)
+            for name, item in values
+            for path, leaf, leaf_value in self.of.leaves(item)
         ]
 
     def replace_texts(self, value: Any, new: Callable[[Text, str], str]) -> Any:
         """A legal list with other texts in it."""
-        return tuple(self.of.replace_texts(each, new) for each in value)
+        return tuple(self.of.replace_texts(item, new) for item in value)
 
     def read_text(self, text: str) -> Any:
         """Read a list on one line, or numbered lines."""
@@ -636,13 +644,13 @@ class Several(PartsSpec):
         text = strip_decoration(text)
         if _plain(text) == NONE:
             return self.check(())
-        return self.check([self.of.read_text(each.strip()) for each in text.split(",")])
+        return self.check([self.of.read_text(part.strip()) for part in text.split(",")])
 
     def as_text(self, value: Any) -> str:
         """Return the list on one line, or numbered lines."""
         if not self.in_one_line:
             return PartsSpec.as_text(self, value)
-        return ", ".join(self.of.as_text(each) for each in value) or NONE
+        return ", ".join(self.of.as_text(item) for item in value) or NONE
 
     def mentions(self, text: str) -> list[Mention]:
         """Find the lists in a text."""
@@ -650,37 +658,39 @@ class Several(PartsSpec):
             return []
         options = self.of.options if isinstance(self.of, Choice) else ()
         if options and _is_ticked(text, options):
-            return [each._replace(value=None) for each in self.of.mentions(text)]
+            return [mention._replace(value=None) for mention in self.of.mentions(text)]
         bare = _without_reasons(text, options)
         inner = [*self.of.mentions(bare)]
-        inner += [Mention(each.start(), each.end(), NONE) for each in _NONE_APPLIES.finditer(bare)]
-        found: list[list[Mention]] = []
+        inner += [
+            Mention(match.start(), match.end(), NONE) for match in _NONE_APPLIES.finditer(bare)
+        ]
+        runs: list[list[Mention]] = []
         by_line = False
-        for mention in sorted(inner, key=lambda each: each.start):
-            between = bare[found[-1][-1].end : mention.start].replace(_REASON, "") if found else ""
+        for mention in sorted(inner, key=lambda part: part.start):
+            between = bare[runs[-1][-1].end : mention.start].replace(_REASON, "") if runs else ""
             new_line = bool(options) and "\n" in between and not between.strip(" \n⦃⦄")
-            if found and (
-                (new_line and (by_line or len(found[-1]) == 1))
+            if runs and (
+                (new_line and (by_line or len(runs[-1]) == 1))
                 or (not by_line and _BETWEEN.fullmatch(between))
             ):
-                found[-1].append(mention)
+                runs[-1].append(mention)
                 by_line = new_line
             else:
-                found.append([mention])
+                runs.append([mention])
                 by_line = False
-        lists = [Mention(_start(text, m[0]), _end(bare, m[-1]), self._listed(m)) for m in found]
-        first = [each for each in lists if not text[: each.start].rpartition("\n")[2].strip()]
+        lists = [Mention(_start(text, m[0]), _end(bare, m[-1]), self._listed(m)) for m in runs]
+        first = [whole for whole in lists if not text[: whole.start].rpartition("\n")[2].strip()]
         beside = any(
             not re.search(r"[.!?;\n]", text[one.end : other.start]) and one.value != other.value
             for one, other in pairwise(lists)
         )
-        if options and (beside or len({each.value for each in first}) > 1):
-            return [each._replace(value=None) for each in lists]
+        if options and (beside or len({whole.value for whole in first}) > 1):
+            return [whole._replace(value=None) for whole in lists]
         return lists
 
     def _listed(self, mentions: list[Mention]) -> tuple[Any, ...] | None:
         """The values of a list; None where one is in doubt, or it says "none" beside another."""
-        values = [each.value for each in mentions]
+        values = [mention.value for mention in mentions]
         if values == [NONE]:
             return ()
         return None if None in values or NONE in values else tuple(values)
@@ -689,8 +699,8 @@ class Several(PartsSpec):
         """The lines of all values, numbered from 1."""
         if not value:
             yield f"{path}: {NONE}" if path else NONE
-        for i, each in enumerate(value, 1):
-            yield from _lines(self.of, each, _join(path, str(i)))
+        for i, item in enumerate(value, 1):
+            yield from _lines(self.of, item, _join(path, str(i)))
 
     def labels(self, path: str = "") -> Iterator[tuple[str, AnswerSpec]]:
         """The label of the whole list, and those of its values."""
@@ -702,8 +712,8 @@ class Several(PartsSpec):
         """Take the values from numbered lines."""
         if path in table.found:
             if _plain(strip_decoration(table.found[path])) != NONE:
-                found = shorten(table.found[path])
-                raise _in_field(path, InvalidAnswer("not_a_list", found=found))
+                text = shorten(table.found[path])
+                raise _in_field(path, InvalidAnswer("not_a_list", found=text))
             table.pop(path)
             return ()
         values: list[Any] = []
@@ -713,28 +723,45 @@ class Several(PartsSpec):
             raise InvalidAnswer("missing_field", field=path or "1")
         return tuple(values)
 
-    def from_json(self, found: Any, path: str) -> Any:
+    def from_json(self, given: Any, path: str) -> Any:
         """Take the values from a list, or from a text with a list on one line."""
-        if isinstance(found, str) and self.in_one_line:
-            return _in(path, lambda: self.read(found).value)
-        if not isinstance(found, list):
-            raise _in_field(path, InvalidAnswer("not_a_list", found=shorten(str(found))))
-        return tuple(_from_json(self.of, each, path) for each in found)
+        if isinstance(given, str) and self.in_one_line:
+            return _in(path, lambda: self.read(given).value)
+        if not isinstance(given, list):
+            raise _in_field(path, InvalidAnswer("not_a_list", found=shorten(str(given))))
+        return tuple(_from_json(self.of, item, path) for item in given)
 
-    def outline(self, told: Told, path: str) -> str:
+    def outline(self, render: Render, path: str) -> str:
         """The lines of the first value, and how many there may be."""
-        lines = _outline(self.of, told, _join(path, "1"))
+        lines = _outline(self.of, render, _join(path, "1"))
         none = f"{path}: {NONE}" if path else NONE
-        return told("list_lines", {"lines": lines, "none": none, **self._limits})
+        return render("list_lines", {"lines": lines, "none": none, **self._limits})
 
-    def outline_json(self, told: Told) -> str:
+    def outline_json(self, render: Render) -> str:
         """A list."""
-        value = _outline_json(self.of, told)
-        return told("list_json_value", {"value": value, **self._limits})
+        value = _outline_json(self.of, render)
+        return render("list_json_value", {"value": value, **self._limits})
 
     @property
     def _limits(self) -> dict[str, int]:
         return {"at_least": self.at_least, "at_most": self.most}
+
+
+@dataclass(frozen=True, slots=True)
+class Talk(Several):
+    """All messages of one agent in a talk in which everybody speaks at the same time.
+
+    It is a list of ``Fields(second=Number(…), text=Text(…))``. People see the messages of one
+    another as they come, and the seat notes the second of each; whoever else answers gives all
+    messages at once.
+    """
+
+    @property
+    def text(self) -> Text:
+        """The spec of the words of one message."""
+        text = dict(self.of.parts())["text"]  # type: ignore[attr-defined]  # of Fields
+        assert isinstance(text, Text)
+        return text
 
 
 def _start(text: str, first: Mention) -> int:
@@ -828,37 +855,37 @@ def _read_in_words(spec: AnswerSpec, text: str, path: str) -> Any:
     return _in(path, lambda: spec.read(text).value)
 
 
-def _from_json(spec: AnswerSpec, found: Any, path: str) -> Any:
+def _from_json(spec: AnswerSpec, given: Any, path: str) -> Any:
     if isinstance(spec, PartsSpec):
-        return spec.from_json(_loaded(found), path)
-    if isinstance(found, list) and len(found) == 1:
-        (found,) = found
-    if isinstance(found, str) and not isinstance(spec, Text):
-        return _in(path, lambda: spec.read(found).value)
-    return _checked(spec, found, path)
+        return spec.from_json(_loaded(given), path)
+    if isinstance(given, list) and len(given) == 1:
+        (given,) = given
+    if isinstance(given, str) and not isinstance(spec, Text):
+        return _in(path, lambda: spec.read(given).value)
+    return _checked(spec, given, path)
 
 
-def _outline(spec: AnswerSpec, told: Told, path: str) -> str:
+def _outline(spec: AnswerSpec, render: Render, path: str) -> str:
     if isinstance(spec, PartsSpec) and not spec.in_one_line:
-        return spec.outline(told, path)
-    return f"{path}: {value_form(spec, told)}"
+        return spec.outline(render, path)
+    return f"{path}: {value_form(spec, render)}"
 
 
-def _outline_json(spec: AnswerSpec, told: Told) -> str:
+def _outline_json(spec: AnswerSpec, render: Render) -> str:
     if isinstance(spec, PartsSpec):
-        return spec.outline_json(told)
-    return f"<{value_form(spec, told)}>"
+        return spec.outline_json(render)
+    return f"<{value_form(spec, render)}>"
 
 
-def value_form(spec: AnswerSpec, told: Told) -> str:
+def value_form(spec: AnswerSpec, render: Render) -> str:
     """A legal value of a spec in a few words."""
     values = spec.placeholders()
     for name in ("number", "or_none"):
         if values.get(name):
-            values[name] = told(values[name], values)
+            values[name] = render(values[name], values)
     if isinstance(spec, Several) and not isinstance(spec.of, Choice):
-        values["value"] = value_form(spec.of, told)
-    return told(f"{spec.kind}_value", values)
+        values["value"] = value_form(spec.of, render)
+    return render(f"{spec.kind}_value", values)
 
 
 # In other words.
@@ -898,7 +925,9 @@ def _without_reasons(text: str, options: Sequence[str]) -> str:
     return re.sub(
         rf"({_any_of(options)})(\s*\([^()\n]*\)|\s*[:–—-]\s+\S+(?: +\S+)+(?=\n|\Z)"
         r"|,\s+(?:because|since|as)\s[^;\n]+(?=;|\n|\Z))",
-        lambda each: each[0] if _DENIES.search(each[2]) else each[1] + _REASON * len(each[2]),
+        lambda reason: (
+            reason[0] if _DENIES.search(reason[2]) else reason[1] + _REASON * len(reason[2])
+        ),
         text,
         flags=re.IGNORECASE,
     )
@@ -923,7 +952,7 @@ _WRAPPERS = (
     "answer", "finalanswer", "response", "result", "output", "decision", "action", "choice",
     "toolcall", "toolcalls", "functioncall", "function", "call", "tooluse", *_NAMES_OF_ARGUMENTS,
 )  # fmt: skip
-"""Keys of an object in which the answer may stand."""
+"""Keys of an object that may hold the answer."""
 _SAID_BEFORE = r"[\s>*+•#|\-–—_`\"'(\[{]*(?:\d+[.)]\s+)?"
 _POLITE = re.compile(
     rf"{_SAID_BEFORE}(?:(?:my|the|our|your|final|chosen|selected|proposed|and|own|<\w+>)[\s*_]*)*\Z",
@@ -956,19 +985,19 @@ _CUT = "\n\0\n"
 """Stands in a text for what was taken out of it."""
 
 
-def _loaded(found: Any) -> Any:
+def _loaded(value: Any) -> Any:
     """JSON in a text, as some models write the arguments of a tool."""
-    if isinstance(found, str) and found.lstrip()[:1] in {"{", "["}:
+    if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         try:
-            return json.loads(found, object_pairs_hook=no_field_twice)
+            return json.loads(value, object_pairs_hook=no_field_twice)
         except (ValueError, RecursionError):
-            return found
-    return found
+            return value
+    return value
 
 
-def _by_plain_name(found: Mapping[Any, Any], path: str) -> dict[str, Any]:
+def _by_plain_name(fields: Mapping[Any, Any], path: str) -> dict[str, Any]:
     given: dict[str, Any] = {}
-    for key, value in found.items():
+    for key, value in fields.items():
         plain = _plain(str(key))
         if plain in given and given[plain] != value:
             raise InvalidAnswer("field_twice", field=_join(path, str(key)))
@@ -980,7 +1009,7 @@ class _Table:
     """Labelled lines of one answer.
 
     Attributes:
-        found: label → what stands behind it, for those not taken yet.
+        found: label → the text after it, for those not taken yet.
     """
 
     def __init__(self, spec: PartsSpec) -> None:
@@ -992,29 +1021,31 @@ class _Table:
         self._plain = {_plain(label): label for label in self.specs if label}
 
     def place(self, label: str) -> str | None:
-        """The label as it stands in the spec, with its numbers; None for any other word."""
+        """The label as the spec writes it, with its numbers; None for any other word."""
         plain = _plain(re.sub(r"\s*\.\s*", ".", label))
         numbers = iter(re.findall(r"(?<![^.])\d+(?![^.])", plain))
         known = self._plain.get(re.sub(r"(?<![^.])\d+(?![^.])", "#", plain))
         return None if known is None else re.sub("#", lambda _: next(numbers), known)
 
-    def of(self, place: str) -> list[AnswerSpec]:
+    def of(self, path: str) -> list[AnswerSpec]:
         """The specs that a place may have."""
-        return self.specs.get(re.sub(r"(?<![^.])\d+(?![^.])", "#", place), [])
+        return self.specs.get(re.sub(r"(?<![^.])\d+(?![^.])", "#", path), [])
 
     def has(self, path: str) -> bool:
-        """Whether a value stands at a place or below it."""
-        return any(each == path or each.startswith(f"{path}.") for each in self.found)
+        """Whether there is a value at a path or below it."""
+        return any(
+            known_path == path or known_path.startswith(f"{path}.") for known_path in self.found
+        )
 
     def pop(self, path: str) -> str:
-        """Take what stands behind a label."""
+        """Take the text after a label."""
         self.taken[path] = self.found[path]
         return self.found.pop(path)
 
     def check_nothing_left(self) -> None:
         """Refuse fields that do not belong to what was chosen."""
-        for place in self.found:
-            raise InvalidAnswer("unknown_field", field=place)
+        for path in self.found:
+            raise InvalidAnswer("unknown_field", field=path)
 
 
 class _Words:
@@ -1047,15 +1078,15 @@ class _Words:
         calls = [(m.start(), m.end(), m.groups()) for m in _CALL.finditer(rest)]
         rest = self._without(calls, rest, self._take_call)
         lines = self._take_lines(rest)
-        found: list[Any] = []
-        for each in self.found:
-            if each not in found:
-                found.append(each)
-        if len(found) > 1:
+        values: list[Any] = []
+        for candidate in self.found:
+            if candidate not in values:
+                values.append(candidate)
+        if len(values) > 1:
             raise InvalidAnswer("several_answers")
-        if not found:
+        if not values:
             raise self.problem or problem
-        (value,) = found
+        (value,) = values
         lines.check(value)
         reasoning = SPACE.sub(" ", self.reason).strip() if self.spec.reasoning else ""
         return Reading(value, replace_surrogates(reasoning), "labelled")
@@ -1063,13 +1094,13 @@ class _Words:
     def _without(
         self, places: list[tuple[int, int, Any]], text: str, take: Callable[[Any], bool | None]
     ) -> str:
-        """Read what stands at places of a text; return the text without them.
+        """Read the values at places of a text; return the text without them.
 
         `take` returns whether it is the answer, and None for what stays in the text.
         """
         parts, at = [], 0
-        for start, stop, found in places[-1:] if self.spec.reasoning == free else places:
-            taken = take(found)
+        for start, stop, candidate in places[-1:] if self.spec.reasoning == free else places:
+            taken = take(candidate)
             if taken is not None:
                 if taken and is_set_apart(text[:start]):
                     raise InvalidAnswer("several_answers")
@@ -1077,12 +1108,12 @@ class _Words:
                 at = stop
         return "".join([*parts, text[at:]])
 
-    def _take_object(self, found: Any) -> bool:
+    def _take_object(self, given: Any) -> bool:
         """Whether an object is about the answer; its value is kept."""
         relevant, values = False, []
-        for each in _inner(found):
+        for entry in _inner(given):
             try:
-                value = self.spec.check(self.spec.from_json(each, ""))
+                value = self.spec.check(self.spec.from_json(entry, ""))
                 if value not in values:
                     values.append(value)
                 relevant = True
@@ -1091,12 +1122,12 @@ class _Words:
                     relevant = True
                 if relevant or self.problem is None:
                     self.problem = problem
-                relevant = relevant or self._names_parts(each)
-        if isinstance(found, Mapping):
+                relevant = relevant or self._names_parts(entry)
+        if isinstance(given, Mapping):
             self.reason = next(
                 (
                     v
-                    for k, v in found.items()
+                    for k, v in given.items()
                     if _plain(str(k)) == "reasoning" and isinstance(v, str)
                 ),
                 self.reason,
@@ -1106,9 +1137,9 @@ class _Words:
         self.found += values
         return relevant
 
-    def _names_parts(self, found: Any) -> bool:
+    def _names_parts(self, entry: Any) -> bool:
         names = {_plain(path.rpartition(".")[2]) for path, _ in self.spec.labels()} - {"", "#"}
-        return isinstance(found, Mapping) and any(_plain(str(key)) in names for key in found)
+        return isinstance(entry, Mapping) and any(_plain(str(key)) in names for key in entry)
 
     def _take_lines(self, rest: str) -> _Lines:
         lines = _Lines(self.spec, rest, last=self.spec.reasoning == free)
@@ -1132,7 +1163,7 @@ class _Words:
             chosen, fields = options[name]
         if not isinstance(fields, Fields):
             return None
-        given = _arguments(call[1], [each for each, _ in fields.fields])
+        given = _arguments(call[1], [option for option, _ in fields.fields])
         if given is None or (fields is self.spec and not given):
             return None
         value: Any = fields.from_json(given, "")
@@ -1142,24 +1173,24 @@ class _Words:
         return True
 
 
-def _inner(found: Any, depth: int = 0) -> Iterator[Any]:
+def _inner(entry: Any, depth: int = 0) -> Iterator[Any]:
     """An object, and those in it behind a word for the answer."""
-    if isinstance(found, list):
-        yield found
-        inner = [each for each in found if isinstance(each, Mapping)]
-    elif isinstance(found, Mapping):
-        plain = {_plain(str(key)): _loaded(value) for key, value in found.items()}
+    if isinstance(entry, list):
+        yield entry
+        inner = [item for item in entry if isinstance(item, Mapping)]
+    elif isinstance(entry, Mapping):
+        plain = {_plain(str(key)): _loaded(value) for key, value in entry.items()}
         if isinstance(plain.get("answer"), dict | list):
             plain = {"answer": plain["answer"]}
         else:
-            yield found
+            yield entry
         inner = [plain[key] for key in _WRAPPERS if key in plain]
         if isinstance(plain.get("answer"), str):
             yield plain["answer"]
     else:
         return
-    for each in inner if depth < _DEPTH else ():
-        yield from _inner(each, depth + 1)
+    for item in inner if depth < _DEPTH else ():
+        yield from _inner(item, depth + 1)
 
 
 def _arguments(text: str, names: Sequence[str]) -> dict[str, Any] | None:
@@ -1173,14 +1204,14 @@ def _arguments(text: str, names: Sequence[str]) -> dict[str, Any] | None:
     if call.args and (call.keywords or len(call.args) != len(names)):
         return None
     pairs = [(name, node) for name, node in zip(names, call.args, strict=False)]
-    pairs += [(each.arg or "", each.value) for each in call.keywords]
-    found: dict[str, Any] = {}
+    pairs += [(keyword.arg or "", keyword.value) for keyword in call.keywords]
+    arguments: dict[str, Any] = {}
     for name, node in pairs:
         value = _constant(node)
-        if value is None or name in found:
+        if value is None or name in arguments:
             return None
-        found[name] = value
-    return found
+        arguments[name] = value
+    return arguments
 
 
 def _constant(node: ast.expr) -> Any:
@@ -1225,9 +1256,9 @@ class _Lines:
         if self.before and is_set_apart("\n".join(self.before)):
             raise InvalidAnswer("several_answers")
         value = self.spec.take(self.table, "", _read_in_words)
-        for place, text in [*self.table.found.items()]:
+        for path, text in [*self.table.found.items()]:
             if _plain(strip_decoration(text)) in _NOT_GIVEN:
-                del self.table.found[place]
+                del self.table.found[path]
         self.table.check_nothing_left()
         texts = any(isinstance(s, Text) for _, s, _ in self.spec.leaves())
         if texts and any(line.strip() for line in self.after):
@@ -1238,18 +1269,18 @@ class _Lines:
         """Refuse a value that the lines contradict or take back."""
         if self._twice is not None:
             raise InvalidAnswer("field_twice", field=self._twice)
-        leaves = {path: each for path, _, each in self.spec.leaves(value)}
+        leaves = {path: leaf_value for path, _, leaf_value in self.spec.leaves(value)}
         if isinstance(self.spec, OneOf) and self.spec.names.options:
-            leaves = {path.partition(".")[2]: each for path, each in leaves.items()}
+            leaves = {path.partition(".")[2]: leaf_value for path, leaf_value in leaves.items()}
             leaves[""] = value.name
-        for place, text in self.table.found.items():
-            for spec in self.table.of(place):
+        for label, text in self.table.found.items():
+            for spec in self.table.of(label):
                 try:
-                    said = _read_in_words(spec, text, place)
+                    read_value = _read_in_words(spec, text, label)
                 except InvalidAnswer:
                     continue
-                if place in leaves and leaves[place] != said:
-                    raise InvalidAnswer("field_twice", field=place or "answer")
+                if label in leaves and leaves[label] != read_value:
+                    raise InvalidAnswer("field_twice", field=label or "answer")
         after = "\n".join(self.after)
         if is_taken_back(after):
             raise InvalidAnswer("several_answers")
@@ -1257,12 +1288,12 @@ class _Lines:
     def _pattern(self) -> re.Pattern[str]:
         """The labels of the spec: each path, and its last name where no other ends so."""
         names: dict[str, list[str]] = {}
-        for place in self.table.specs:
-            if place:
-                names.setdefault(place, []).append(place)
+        for path in self.table.specs:
+            if path:
+                names.setdefault(path, []).append(path)
         last: dict[str, list[str]] = {}
-        for place in names:
-            last.setdefault(place.rpartition(".")[2], []).append(place)
+        for path in names:
+            last.setdefault(path.rpartition(".")[2], []).append(path)
         self._short = {
             _plain(name): places[0]
             for name, places in last.items()
@@ -1274,7 +1305,9 @@ class _Lines:
         }
         if isinstance(self.spec, OneOf):
             known |= {name for name in _NAMES_OF_NAMES if name not in self._short}
-        forms = sorted((_label_form(each) for each in known if each != "#"), key=len, reverse=True)
+        forms = sorted(
+            (_label_form(label) for label in known if label != "#"), key=len, reverse=True
+        )
         joined = "|".join(forms) or "(?!)"
         return re.compile(
             rf"(?:(?<![\w.])|(?<=\b_))(?P<label>{joined})[\s\"'*_`)]*(?::|=(?!=)|->|→)[*_`]*",
@@ -1282,10 +1315,10 @@ class _Lines:
         )
 
     def _place(self, label: str) -> str:
-        found = self.table.place(label)
-        if found is None:
-            found = self._short.get(_plain(label))
-        return "" if found is None else found
+        path = self.table.place(label)
+        if path is None:
+            path = self._short.get(_plain(label))
+        return "" if path is None else path
 
     def _scan(self, lines: list[str]) -> None:
         waits: str | None = None
@@ -1294,8 +1327,8 @@ class _Lines:
             if line == _CUT.strip():
                 taken = True
                 continue
-            found = self._found(line)
-            if not found:
+            marks = self._found(line)
+            if not marks:
                 if waits is not None:
                     self._add(waits, line)
                     waits = None
@@ -1303,19 +1336,19 @@ class _Lines:
                 self._loose.append(line)
                 (self.after if self.table.found or taken else self.before).append(line)
                 continue
-            head = line[: found[0][0]]
+            head = line[: marks[0][0]]
             if not _POLITE.match(head) and not self._names(head):
                 (self.after if self.table.found or taken else self.before).append(head)
                 self._loose.append(head)
             waits = None
-            for (_, start, place), (stop, *_) in zip(
-                found, [*found[1:], (len(line), 0, "")], strict=True
+            for (_, start, path), (stop, *_) in zip(
+                marks, [*marks[1:], (len(line), 0, "")], strict=True
             ):
                 value = line[start:stop]
                 if value.strip(" *_`"):
-                    self._add(place, value)
+                    self._add(path, value)
                 else:
-                    waits = place
+                    waits = path
 
     def _without_frame(self, line: str) -> str:
         """A row of a table with a label and a value as a line with both."""
@@ -1325,13 +1358,13 @@ class _Lines:
 
     def _found(self, line: str) -> list[tuple[int, int, str]]:
         """The labels in a line: their beginnings, ends and places."""
-        found: list[tuple[int, int, str]] = []
-        for each in self._label.finditer(line):
-            place = self._place(each["label"])
-            if found and any(isinstance(s, Text) for s in self.table.of(found[-1][2])):
+        marks: list[tuple[int, int, str]] = []
+        for match in self._label.finditer(line):
+            path = self._place(match["label"])
+            if marks and any(isinstance(s, Text) for s in self.table.of(marks[-1][2])):
                 break
-            found.append((each.start(), each.end(), place))
-        return found
+            marks.append((match.start(), match.end(), path))
+        return marks
 
     def _names(self, head: str) -> bool:
         """Whether the words before a label are the name of an option; it is kept."""
@@ -1349,14 +1382,14 @@ class _Lines:
         for line in self._loose:
             if self._names(line) and line in self.before:
                 self.before.remove(line)
-        said = None
+        chosen = None
         if loose.strip():
             try:
-                said = spec.names.read(loose).value
+                chosen = spec.names.read(loose).value
             except InvalidAnswer:
-                said = None
-        if said is not None:
-            self._add("", said)
+                chosen = None
+        if chosen is not None:
+            self._add("", chosen)
         if "" in self.table.found and len(self.table.found) == 1:
             try:
                 name = _read_in_words(spec.names, self.table.found[""], "")
@@ -1366,21 +1399,21 @@ class _Lines:
             self.any = True
         self.any = self.any or bool(self.table.found)
 
-    def _add(self, place: str, text: str) -> None:
-        specs = self.table.of(place)
+    def _add(self, path: str, text: str) -> None:
+        specs = self.table.of(path)
         text = text.strip()
-        if not any(isinstance(each, Text) for each in specs):
+        if not any(isinstance(spec, Text) for spec in specs):
             text = re.sub(r"[\s,;|]+\Z", "", text)
             if text.count(")") > text.count("("):
                 text = text.rstrip(")]} ")
             text = strip_decoration(re.sub(r"\A[|\s]+", "", text))
         elif text.count("**") % 2:
             text = text.strip("*").strip()
-        if place in self.table.found:
-            if self._same(specs, self.table.found[place], text):
+        if path in self.table.found:
+            if self._same(specs, self.table.found[path], text):
                 return
-            self._twice = place or "answer"
-        self.table.found[place] = text
+            self._twice = path or "answer"
+        self.table.found[path] = text
 
     def _same(self, specs: list[AnswerSpec], one: str, other: str) -> bool:
         if one == other:
@@ -1393,11 +1426,11 @@ class _Lines:
         return False
 
     def _tail(self, lines: list[str]) -> list[str]:
-        """The last lines: labels that stand together at the end, each of them once."""
+        """The last lines: labels together at the end, each of them once."""
         n, seen = len(lines), set[str]()
         while n and "" not in seen:
             line = lines[n - 1]
-            places = {place for *_, place in self._found(line)}
+            places = {path for *_, path in self._found(line)}
             places |= {""} if self._is_name(line) else set()
             if line.strip() and (not places or places & seen):
                 break

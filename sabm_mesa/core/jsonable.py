@@ -1,4 +1,4 @@
-"""Values as JSON, as they stand in a recording."""
+"""Values as JSON, as a recording has them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rows_to_json(rows: Sequence[Any]) -> str:
 
 
 def json_roundtrip(value: Any) -> Any:
-    """A value as it comes out of its JSON."""
+    """A value after a round trip through JSON."""
     return value if type(value) in {int, str, bool} else json.loads(_dumped(value))
 
 
@@ -44,8 +44,8 @@ def _legal(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {_key(name): _legal(each) for name, each in value.items()}
-    return [_legal(each) for each in value] if isinstance(value, list | tuple) else value
+        return {_key(name): _legal(entry) for name, entry in value.items()}
+    return [_legal(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _key(name: Any) -> Any:

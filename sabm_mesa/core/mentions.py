@@ -1,8 +1,8 @@
 """Values in a text: numbers in any writing, options, and the one form of marks and signs.
 
-A `Mention` is where a value stands. A number that is known from elsewhere ("of the 20", "your 7")
-is no mention; one that is no plain number ("about 40", "20-30", "half of 40", "40 %", "40 or less")
-is a mention without a value, since it may be what a sentence decides for.
+A `Mention` is the place of a value in a text. A number that is known from elsewhere ("of the 20",
+"your 7") is no mention; one that is no plain number ("about 40", "20-30", "half of 40", "40 %",
+"40 or less") is a mention without a value, since it may be what a sentence decides for.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self._to_all: list[Message] = []
-        self._told: tuple[Message, ...] = ()
+        self._same_for_all: tuple[Message, ...] = ()
         self._private: defaultdict[int, list[Message]] = defaultdict(list)
         self._on_the_way: list[Message] = []  # private ones that are not in them yet
         self._all: list[Message] = []
@@ -71,9 +71,9 @@ class Conversation:
         """
         if self._newest != message.round:
             self._newest, self._begins = message.round, len(self._to_all)
-        place = _order(message)
-        self._in_order = self._in_order and self._latest <= place
-        self._latest = place
+        position = _order(message)
+        self._in_order = self._in_order and self._latest <= position
+        self._latest = position
         self._all.append(message)
         (self._to_all if message.to is None else self._on_the_way).append(message)
 
@@ -83,8 +83,8 @@ class Conversation:
         Args:
             first: the round.
         """
-        found = _from(self._all, first)
-        return found if self._in_order else sorted(found, key=_order)
+        messages = _from(self._all, first)
+        return messages if self._in_order else sorted(messages, key=_order)
 
     def of(self, agent: int, first: int, joined: int = 0) -> Sequence[Message]:
         """The messages from a round on that an agent said or heard.
@@ -97,20 +97,20 @@ class Conversation:
         if self._on_the_way:
             self._deliver()
         if first <= 0 and not joined and self._in_order and agent not in self._private:
-            if len(self._told) != len(self._to_all):  # one copy for all that hear the same
-                self._told = tuple(self._to_all)
-            return self._told
+            if len(self._same_for_all) != len(self._to_all):  # one copy for all that hear the same
+                self._same_for_all = tuple(self._to_all)
+            return self._same_for_all
         if first < self._newest:
-            found = _from(self._to_all, first, joined)
+            public = _from(self._to_all, first, joined)
         else:
             begins = self._begins if first == self._newest else len(self._to_all)
-            found = self._to_all[max(begins, joined) :]
+            public = self._to_all[max(begins, joined) :]
         if agent in self._private:
             private = _from(self._private[agent], first)
-            if found and private:
-                return sorted(found + private, key=_order)
-            found = found or private
-        return found if self._in_order else sorted(found, key=_order)
+            if public and private:
+                return sorted(public + private, key=_order)
+            public = public or private
+        return public if self._in_order else sorted(public, key=_order)
 
     def _deliver(self) -> None:
         """Put private messages where agents find theirs; in many runs no agent asks."""

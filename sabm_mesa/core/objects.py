@@ -21,16 +21,16 @@ def find_objects(text: str, opening: str = "{[") -> list[tuple[int, int, Any]]:
     Returns:
         Where each begins and ends, and its value.
     """
-    found, at = [], 0
+    objects, at = [], 0
     start = _next(text, opening, at)
     while start >= 0:
         end = _end_of_object(text, start, opening)
         value = _literal(text[start:end]) if end else None
         if isinstance(value, dict | list):
-            found.append((start, end, value))
+            objects.append((start, end, value))
         at = end if end and value is not None else start + 1 if opening != "{" else end or start + 1
         start = _next(text, opening, at)
-    return found
+    return objects
 
 
 def _next(text: str, signs: str, at: int) -> int:
@@ -58,7 +58,7 @@ def _end_of_object(text: str, start: int, opening: str = "{") -> int:
 
 
 class _TwiceError(ValueError):
-    """A field stands in an object twice, with different values."""
+    """A field is in an object twice, with different values."""
 
 
 def _literal(text: str) -> Any:
@@ -89,7 +89,7 @@ def _literal(text: str) -> Any:
 
 
 def no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object of JSON, in which no field may stand twice with different values.
+    """Build an object of JSON, in which no field may be twice with different values.
 
     Args:
         pairs: its fields, in their order.
@@ -97,12 +97,12 @@ def no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     Raises:
         ValueError: when one does.
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found and found[name] != value:
+        if name in fields and fields[name] != value:
             raise _TwiceError
-        found[name] = value
-    return found
+        fields[name] = value
+    return fields
 
 
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -110,7 +110,7 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
     Args:
         value: the object.
-        name: the name under which it stands.
+        name: its name.
 
     Yields:
         The name of the field in small letters without blanks and signs, and the value.

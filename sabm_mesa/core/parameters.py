@@ -40,6 +40,13 @@ MOST = 1_000_000_000
 _NOUNS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 
+class DefaultLimit(int):
+    """A limit that is the default of a scenario; a given one is a plain number, also an equal one.
+
+    Local models ask which of the two it is.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The legal values of a parameter.
@@ -74,14 +81,14 @@ class Limits:
         """The legal values in words; nothing when they are not known here."""
         if self.kind == "choice":
             *others, last = map(str, self.choices)
-            said = f"{', '.join(others)} or {last}" if others else last
+            text = f"{', '.join(others)} or {last}" if others else last
         else:
-            said = f"{_NOUNS.get(self.kind, '')}{self._range()}"
+            text = f"{_NOUNS.get(self.kind, '')}{self._range()}"
         if self.is_number and self.low is self.high is None:
-            said += " without fixed limits"
-        if said and self.partly:
-            said += ", or in another form"
-        return f"{said}, or none" if said and self.optional else said
+            text += " without fixed limits"
+        if text and self.partly:
+            text += ", or in another form"
+        return f"{text}, or none" if text and self.optional else text
 
     def check(self, name: str, value: Any) -> Any:
         """Return a legal value: a whole number as int, a number as float.
@@ -204,10 +211,10 @@ class Parameter:
         Raises:
             UsageError: when it is illegal.
         """
-        found, limits = self.limits.check(self.name, value), self.limits
+        checked, limits = self.limits.check(self.name, value), self.limits
         if limits.kind == "int" and not limits.partly and limits.high is None:
-            replace(limits, high=MOST).check(self.name, found)
-        return found
+            replace(limits, high=MOST).check(self.name, checked)
+        return checked
 
 
 def parameters_of(model: type) -> dict[str, Parameter]:
@@ -271,15 +278,17 @@ def whole_signature(constructor: Callable[..., None], cls: type) -> inspect.Sign
         constructor: the constructor of the class.
         cls: the class, which may not have it yet.
     """
-    own = list(inspect.signature(inspect.unwrap(constructor)).parameters.values())
-    if own[-1].kind is not inspect.Parameter.VAR_KEYWORD:
-        return inspect.Signature(own)
-    names = {each.name for each in own}
+    parameters = list(inspect.signature(inspect.unwrap(constructor)).parameters.values())
+    if parameters[-1].kind is not inspect.Parameter.VAR_KEYWORD:
+        return inspect.Signature(parameters)
+    names = {parameter.name for parameter in parameters}
     base = inspect.signature(getattr(cls.__mro__[1], "__init__")).parameters.values()  # noqa: B009 - for mypy
     more = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in base if each.name not in names
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in base
+        if parameter.name not in names
     ]
-    return inspect.Signature([*own[:-1], *more])
+    return inspect.Signature([*parameters[:-1], *more])
 
 
 def check_values(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -309,8 +318,8 @@ def check_at_most(model: type, name: str, value: V, high: float) -> V:
         ParameterError: for an illegal value.
     """
     declared = parameters_of(model)[name].limits
-    found: V = declared.narrowed(Limits(declared.kind, high=high)).check(name, value)
-    return found
+    checked: V = declared.narrowed(Limits(declared.kind, high=high)).check(name, value)
+    return checked
 
 
 def check_fields(instance: Any) -> None:
@@ -341,15 +350,15 @@ def limits_of(annotation: Any) -> Limits:
     if origin is Literal:
         return Limits("choice", choices=parts)
     if origin in {Union, UnionType}:
-        members = [limits_of(each) for each in parts if each is not NoneType]
-        known = [each for each in members if each.kind]
-        if {each.kind for each in known} == {"int", "float"}:
-            known = [each for each in known if each.kind == "float"]
+        members = [limits_of(part) for part in parts if part is not NoneType]
+        known = [member for member in members if member.kind]
+        if {limits.kind for limits in known} == {"int", "float"}:
+            known = [limits for limits in known if limits.kind == "float"]
         single = known[0] if len(known) == 1 else Limits()
         return replace(
             single,
             optional=single.optional or NoneType in parts,
-            partly=single.partly or not all(each.kind for each in members),
+            partly=single.partly or not all(member.kind for member in members),
         )
     plain: dict[Any, Limits] = {int: Limits("int"), float: Limits("float"), bool: Limits("bool")}
     return plain.get(annotation, Limits()) if isinstance(annotation, type) else Limits()
@@ -386,8 +395,8 @@ def check_int(name: str, value: Any, low: int, high: int | None = None) -> int:
     Raises:
         ParameterError: when it is something else.
     """
-    found: int = Limits("int", low, high).check(name, value)
-    return found
+    checked: int = Limits("int", low, high).check(name, value)
+    return checked
 
 
 def check_float(name: str, value: Any, low: float, high: float | None = None) -> float:
@@ -402,8 +411,8 @@ def check_float(name: str, value: Any, low: float, high: float | None = None) ->
     Raises:
         ParameterError: when it is something else.
     """
-    found: float = Limits("float", low, high).check(name, value)
-    return found
+    checked: float = Limits("float", low, high).check(name, value)
+    return checked
 
 
 def check_choice(name: str, value: Any, known: Iterable[S]) -> S:
@@ -417,8 +426,8 @@ def check_choice(name: str, value: Any, known: Iterable[S]) -> S:
     Raises:
         UnknownName: when it is none of them.
     """
-    found: S = Limits("choice", choices=tuple(known)).check(name, value)
-    return found
+    checked: S = Limits("choice", choices=tuple(known)).check(name, value)
+    return checked
 
 
 def parse_list(name: str, given: Any) -> list[str]:
@@ -435,25 +444,27 @@ def parse_list(name: str, given: Any) -> list[str]:
         given = given.split(",")
     if not isinstance(given, Sequence):
         raise _illegal(name, f"a list, or a text with commas, not {given!r}.")
-    return [str(each).strip() for each in given]
+    return [str(entry).strip() for entry in given]
 
 
 @cache
 def _parameters_of(model: type) -> Mapping[str, Parameter]:
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     for cls in model.__mro__:
         if "__init__" not in vars(cls):
             continue
         constructor = inspect.unwrap(vars(cls)["__init__"])
-        for name, each in _declared(constructor).items():
-            if name in found:
-                limits = found[name].limits.narrowed(each.limits)
-                found[name] = replace(found[name], limits=limits)
+        for name, parameter in _declared(constructor).items():
+            if name in parameters:
+                limits = parameters[name].limits.narrowed(parameter.limits)
+                parameters[name] = replace(parameters[name], limits=limits)
             else:
-                found[name] = each
-        if all(each.kind is not each.VAR_KEYWORD for each in _signature(constructor)):
+                parameters[name] = parameter
+        if all(
+            parameter.kind is not parameter.VAR_KEYWORD for parameter in _signature(constructor)
+        ):
             break
-    return found
+    return parameters
 
 
 def _signature(constructor: Callable[..., None]) -> Iterable[inspect.Parameter]:
@@ -464,18 +475,22 @@ def _signature(constructor: Callable[..., None]) -> Iterable[inspect.Parameter]:
 @cache
 def _declared(constructor: Callable[..., None]) -> dict[str, Parameter]:
     """The parameters in the signature of one constructor."""
-    found = {}
-    for each in _signature(constructor):
-        if each.kind not in {each.VAR_KEYWORD, each.VAR_POSITIONAL}:
-            annotation = _evaluated(each, constructor)
+    parameters = {}
+    for parameter in _signature(constructor):
+        if parameter.kind not in {parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL}:
+            annotation = _evaluated(parameter, constructor)
             try:
                 limits = limits_of(annotation)
             except ParameterError as error:
-                raise ParameterError(f"{each.name}: {error}", parameter=each.name) from None
-            if each.default is None:
+                raise ParameterError(
+                    f"{parameter.name}: {error}", parameter=parameter.name
+                ) from None
+            if parameter.default is None:
                 limits = replace(limits, optional=True)
-            found[each.name] = Parameter(each.name, annotation, each.default, limits)
-    return found
+            parameters[parameter.name] = Parameter(
+                parameter.name, annotation, parameter.default, limits
+            )
+    return parameters
 
 
 def _evaluated(parameter: inspect.Parameter, constructor: Callable[..., None]) -> Any:
@@ -498,8 +513,8 @@ def _evaluated(parameter: inspect.Parameter, constructor: Callable[..., None]) -
 def _limited(limits: Limits, metadata: Iterable[Any]) -> Limits:
     """Limits with those in the metadata of an annotation."""
     parts: list[Any] = []
-    for each in metadata:
-        parts += each if isinstance(each, Interval) else [each]
+    for constraint in metadata:
+        parts += constraint if isinstance(constraint, Interval) else [constraint]
     for part in parts:
         if not isinstance(part, BaseMetadata):
             continue  # a note for somebody else

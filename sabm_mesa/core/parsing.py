@@ -32,9 +32,23 @@ def parse_list(text: str) -> list[Any]:
         text: the values.
     """
     if text.startswith("["):
-        found: list[Any] = parse_value(text)
-        return found
+        values: list[Any] = parse_value(text)
+        return values
     return [parse_value(part.strip()) for part in text.split(",")]
+
+
+def check_not_empty(spec: str) -> None:
+    """Check that a spec of minds says something.
+
+    Raises:
+        MindSpecError: when it does not.
+    """
+    if not spec.strip():
+        raise MindSpecError(
+            "minds: the spec is empty, as of a shell variable that is not set: name a mind, such "
+            "as classical or llm:MODEL.",
+            parameter="minds",
+        )
 
 
 def parse_minds(text: str) -> str | Mapping[str, Any]:
@@ -46,20 +60,15 @@ def parse_minds(text: str) -> str | Mapping[str, Any]:
         MindSpecError: when there is none, one of several specs has no count, or a class is named
             twice.
     """
-    if not text.strip():
-        raise MindSpecError(
-            "minds: the spec is empty, as of a shell variable that is not set: name a mind, such "
-            "as classical or llm:MODEL.",
-            parameter="minds",
-        )
+    check_not_empty(text)
     if text.lstrip().startswith("{"):
-        found: dict[str, Any] = parse_value(text.strip())
-        return found
+        minds: dict[str, Any] = parse_value(text.strip())
+        return minds
     parts = [part.strip() for part in text.split(";")]
     by_class: dict[str, Any] = {}
     for part in parts:
-        name, slash, own = part.partition("/")
-        if not (slash and name.isidentifier() and own):
+        name, slash, population = part.partition("/")
+        if not (slash and name.isidentifier() and population):
             if not by_class and len(parts) == 1:
                 return _parse_population(text)
             raise MindSpecError(
@@ -69,16 +78,30 @@ def parse_minds(text: str) -> str | Mapping[str, Any]:
             )
         if name in by_class:
             raise MindSpecError(f"minds: {name} is named twice.", parameter="minds")
-        by_class[name] = _parse_population(own)
+        by_class[name] = _parse_population(population)
     return by_class
 
 
 _ENDS_WITH_OPTION = re.compile(r"\s*(local|gguf:).*[?&]\w+=\w*\s*\Z")
 """The end of the spec of a local model with options, and no count."""
+_JSON_VALUE = re.compile(r"\s*fixed:\s*([{\[].*[}\]])\s*\Z", re.DOTALL)
+"""A fixed answer of several parts, which has commas of its own."""
+_DIGITS = 18
+"""Digits of a count at most."""
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _parse_population(text: str) -> str | Mapping[str, int]:
     if "," not in text and ("=" not in text or _ENDS_WITH_OPTION.match(text)):
+        return text
+    if (fixed := _JSON_VALUE.match(text)) and _is_json(fixed[1]):
         return text
     minds: dict[str, int] = {}
     for part in text.split(","):
@@ -86,6 +109,11 @@ def _parse_population(text: str) -> str | Mapping[str, int]:
         if not spec or not count.isdecimal() or _ENDS_WITH_OPTION.match(part):
             raise MindSpecError(
                 f"minds: {part.strip()!r} needs the form SPEC=COUNT, as in 'llm:a=5,fixed:0=1'.",
+                parameter="minds",
+            )
+        if len(count) > _DIGITS:
+            raise MindSpecError(
+                f"minds: the count of {spec} has {len(count)} digits: give a smaller one.",
                 parameter="minds",
             )
         minds[spec] = minds.get(spec, 0) + int(count)

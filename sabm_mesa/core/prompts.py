@@ -16,7 +16,7 @@ Quoting: a text on one line can still try to be more than a message: the line of
 ``[INST]``), or a part of the prompt's form (a code fence, a heading, a list). The signs that make
 it look so are replaced by similar ones: the colon of a label becomes a dash, the brackets of a mark
 become round ones. Any other text stays exactly as it is. Labels are what the lines of the prompt
-entries write before a colon, whatever stands in their placeholders. They are found without regard
+entries write before a colon, whatever their placeholders hold. They are found without regard
 to case, blanks, ``#``, emphasis, accents, invisible signs, and letters and colons of other scripts
 that look alike.
 """
@@ -26,6 +26,7 @@ from __future__ import annotations
 import hashlib
 import re
 import string
+import sys
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +41,7 @@ from typing import Any, Literal
 from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, OptionOrder
 from sabm_mesa.core.fields import PartsSpec, Several, value_form
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.toml_io import read_toml
+from sabm_mesa.core.toml_io import read_file, read_toml
 from sabm_mesa.errors import PromptError, UnknownName, about, one_line
 
 NO_PERSONA = "none"
@@ -81,7 +82,7 @@ _BEFORE = r"(?:[\s#]+|(?=\d))"
 _PLACE = r"[^\s:]+(?:\s[^\s:]+){0,2}"
 """Pattern of the value of a placeholder: up to three words."""
 _COLON = r"[\s\"'*_`~)\]}>\u2019\u201d\u00bb]*?(?P<colon>\s*:[:\s]*)"
-"""The colon of a label, and what may stand before it."""
+"""The colon of a label, and what may come before it."""
 _MARK = "|".join((*ROLES, "inst", "sys", "tools", "available_tools", "tool_calls", "tool_results"))
 _TAG = r"[/|!?]*\s*[a-z][\w|:.\-]*(?:\s+[\w\-]+\s*=[^<>]*)?\s*[/|?]*\s*"
 _MARKS = (
@@ -147,14 +148,16 @@ class PromptBook:
         book = merge(load_builtin("answers"), load_builtin("personas"), load(source))
         if overrides is not None:
             with about("prompts"):
-                own = load(overrides)
-                check_overrides(book, own, str(overrides))
+                changed = load(overrides)
+                check_overrides(book, changed, str(overrides))
             # A persona with another text has the other formats only where the file gives them.
             kept = {
-                name: {each: text for each, text in texts.items() if each not in own["personas"]}
+                name: {
+                    label: text for label, text in texts.items() if label not in changed["personas"]
+                }
                 for name, texts in book["persona_formats"].items()
             }
-            book = merge({**book, "persona_formats": kept}, own)
+            book = merge({**book, "persona_formats": kept}, changed)
         self.conditions = ("baseline", *(c for c in book["conditions"] if c != "baseline"))
         self.variants = ("default", *(v for v in book["variants"] if v != "default"))
         if condition not in self.conditions:
@@ -268,7 +271,7 @@ class PromptBook:
 
     @cached_property
     def _latest(self) -> dict[str, tuple[list[str], str]]:
-        """Entry → the parts and the text of its latest rendering: many agents are told the same."""
+        """Entry → the parts and the text of its latest rendering, which many agents share."""
         return {}
 
     def quote(self, text: str, names: Sequence[str] = ()) -> str:
@@ -279,7 +282,7 @@ class PromptBook:
 
         Args:
             text: the text that was said.
-            names: names of speakers that stand in no entry.
+            names: names of speakers that no entry has.
         """
         return quoted(text, self._labels, tuple(names))
 
@@ -295,8 +298,8 @@ class PromptBook:
         spoken = list(messages)
         if self.speaker_order == "spoken":
             return spoken
-        by_round = [list(said) for _, said in groupby(spoken, attrgetter("round"))]
-        return [message for said in by_round for message in reversed(said)]
+        by_round = [list(of_round) for _, of_round in groupby(spoken, attrgetter("round"))]
+        return [message for of_round in by_round for message in reversed(of_round)]
 
     @property
     def states_limits(self) -> bool:
@@ -324,10 +327,12 @@ class PromptBook:
                 scenario, all others are quoted.
         """
         lines = []
-        for each in memory:
-            text = each if isinstance(each, str) else each.text
-            own = getattr(each, "own", False)
-            lines.append(self.render("recalled_line", {"text": text if own else self.quote(text)}))
+        for entry in memory:
+            text = entry if isinstance(entry, str) else entry.text
+            is_own = getattr(entry, "own", False)
+            lines.append(
+                self.render("recalled_line", {"text": text if is_own else self.quote(text)})
+            )
         return "\n".join(lines) or self.entries["recalled_nothing"]
 
     @cached_property
@@ -390,7 +395,8 @@ class PromptBook:
             if values.get(name):
                 values[name] = self.render(values[name], values)
         if isinstance(spec, PartsSpec) and answer_format == "json":
-            kind, values["outline"] = "parts", spec.outline_json(self.render)
+            values["outline"] = spec.outline_json(self.render)
+            kind = "tools" if kind == "tools" else "parts"
         elif isinstance(spec, PartsSpec) and not spec.in_one_line:
             form, values["outline"] = "lines", spec.outline(self.render, "")
         elif isinstance(spec, Several):
@@ -440,6 +446,23 @@ class PromptBook:
 # Prompt files
 
 
+def beside(path: str | Path, owner: type) -> str | Path:
+    """The path of a file that a class names: relative ones are beside the module of the class.
+
+    Args:
+        path: the path.
+        owner: the class.
+
+    Returns:
+        The path of the file in that folder; `path` itself when there is no such file.
+    """
+    module = getattr(sys.modules.get(owner.__module__), "__file__", None)
+    if module is None or Path(path).is_absolute():
+        return path
+    there = Path(module).resolve().parent / path
+    return there if there.is_file() else path
+
+
 def book_of_run(
     source: str | Path,
     condition: str,
@@ -457,8 +480,8 @@ def book_of_run(
     """
     paths = [source] if overrides is None else [source, overrides]
     try:
-        texts = tuple(Path(path).read_text("utf-8") for path in paths)
-    except (OSError, TypeError, ValueError):  # the book says what is wrong
+        texts = tuple(read_file(path, "prompt file", PromptError) for path in paths)
+    except (PromptError, TypeError):  # the book says what is wrong
         texts = ()
     given = source, condition, variant, overrides
     shown = persona_format, option_order, speaker_order
@@ -469,7 +492,7 @@ def book_of_run(
 
 @lru_cache(maxsize=64)
 def _shared_book(
-    _texts: tuple[str, ...],
+    _texts: tuple[bytes, ...],
     given: tuple[Any, ...],
     persona_format: PersonaFormat,
     option_order: OptionOrder,
@@ -506,7 +529,7 @@ def _tables(raw: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 def merge(*books: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay tables over one another; of two entries with one name the later one holds."""
+    """Merge tables; of two entries with one name, the later one wins."""
     merged: dict[str, Any] = {}
     for book in books:
         for name, value in book.items():
@@ -515,7 +538,7 @@ def merge(*books: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def check_overrides(book: Mapping[str, Any], own: Mapping[str, Any], source: str) -> None:
+def check_overrides(book: Mapping[str, Any], overrides: Mapping[str, Any], source: str) -> None:
     """Check a user's file against the built-in entries.
 
     ``[prompts]`` and ``[answers]`` must use exactly the placeholders of the entry they replace;
@@ -526,16 +549,18 @@ def check_overrides(book: Mapping[str, Any], own: Mapping[str, Any], source: str
     """
     known: dict[str, str] = book["prompts"]
     reasons, where = book["answers"]["reasons"], f"{source} [answers.reasons]"
-    _check_table(book["answers"], own["answers"], f"{source} [answers]", exact=True)
-    _check_table(reasons, mapping(own["answers"].get("reasons", {}), where), where, exact=True)
-    _check_table(known, own["prompts"], f"{source} [prompts]", exact=True)
+    _check_table(book["answers"], overrides["answers"], f"{source} [answers]", exact=True)
+    _check_table(
+        reasons, mapping(overrides["answers"].get("reasons", {}), where), where, exact=True
+    )
+    _check_table(known, overrides["prompts"], f"{source} [prompts]", exact=True)
     for table in ("conditions", "variants"):
-        for name, entries in own[table].items():
+        for name, entries in overrides[table].items():
             where = f"{source} [{table}.{name}]"
             usable = {**known, **book[table].get(name, {})}
             _check_table(usable, mapping(entries, where), where, exact=False)
-    _check_text(own["personas"], f"{source} [personas]")
-    for name, texts in own["persona_formats"].items():
+    _check_text(overrides["personas"], f"{source} [personas]")
+    for name, texts in overrides["persona_formats"].items():
         if name not in PERSONA_FORMATS[1:]:
             raise UnknownName("format of personas", name, PERSONA_FORMATS[1:])
         where = f"{source} [persona_formats.{name}]"
@@ -564,9 +589,11 @@ def _check_text(entries: Mapping[str, Any], where: str) -> None:
 
 
 def _check_table(
-    known: Mapping[str, Any], own: Mapping[str, Any], where: str, *, exact: bool
+    known: Mapping[str, Any], overrides: Mapping[str, Any], where: str, *, exact: bool
 ) -> None:
-    texts = {name: text for name, text in own.items() if not isinstance(known.get(name), Mapping)}
+    texts = {
+        name: text for name, text in overrides.items() if not isinstance(known.get(name), Mapping)
+    }
     _check_text(texts, where)
     for name, text in texts.items():
         if name not in known:
@@ -607,9 +634,11 @@ def parse(text: str) -> tuple[tuple[str, str | None], ...]:
         raise PromptError(f"A prompt has unbalanced braces ({error}): {text[:60]!r}.") from None
     for _, name, form, conversion in pieces:
         if name is not None and (form or conversion or not name.isidentifier()):
-            found = name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+            placeholder = (
+                name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+            )
             raise PromptError(
-                f"A placeholder has to be a name in braces, not {{{found}}}: {text[:60]!r}."
+                f"A placeholder has to be a name in braces, not {{{placeholder}}}: {text[:60]!r}."
             )
     return tuple((literal, name) for literal, name, _, _ in pieces)
 
@@ -656,9 +685,9 @@ def quoted(text: str, labels: str, names: tuple[str, ...] = ()) -> str:
         labels: the result of `labels_of`.
         names: names of speakers, each of them a label too.
     """
-    own = _pattern(labels, names)
+    pattern = _pattern(labels, names)
     text = one_line(text)
-    while (changed := _replaced(text, own)) != text:
+    while (changed := _replaced(text, pattern)) != text:
         text = changed  # the removed text may have separated the parts of a label
     return text
 
@@ -667,9 +696,9 @@ def _replaced(text: str, labels: re.Pattern[str]) -> str:
     seen, places = _folded(text)
     for pattern in (labels, *_MARKS):
         all_found = list(pattern.finditer(seen))
-        for found in reversed(all_found):
-            for name in sorted(found.groupdict(), key=found.start, reverse=True):
-                start, end = found.span(name)
+        for match in reversed(all_found):
+            for name in sorted(match.groupdict(), key=match.start, reverse=True):
+                start, end = match.span(name)
                 after = places[end - 1] + 1
                 text = text[: places[start]] + _INSTEAD[name] + text[after:]
         if all_found:
@@ -685,7 +714,7 @@ def _pattern(labels: str, names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _labels(template: str) -> Iterable[str]:
-    """The labels of an entry: what stands before the first colon of each of its lines."""
+    """The labels of an entry: the text before the first colon of each of its lines."""
     for line in template.splitlines():
         label, colon, after = line.partition(":")
         if not colon or (after and not after[0].isspace()):
@@ -713,9 +742,9 @@ def _folded(text: str) -> tuple[str, range | list[int]]:
     if text.isascii():
         return text.lower(), range(len(text))
     signs, places = [], []
-    for place, sign in enumerate(text):
+    for i, sign in enumerate(text):
         for part in unicodedata.normalize("NFKD", sign).casefold():
             if part not in _INVISIBLE and not unicodedata.category(part).startswith("M"):
                 signs.append(_LOOK_ALIKE.get(part, part))
-                places.append(place)
+                places.append(i)
     return "".join(signs), places

@@ -7,10 +7,10 @@ is read by its structure, in these steps; `read_as` names the one that found the
 ``exact``    The text is the value and nothing else (`sabm_mesa.core.answers`).
 ``marked``   One value is marked: by brackets, a box or a tag; else by bold letters or as code.
 ``labelled`` A sentence begins with "Answer:" or with the label that the spec declares; else a line
-             is the value alone, or stands behind a short label. Also a field of a JSON object.
-``only``     One legal value stands in the text, and a sentence decides for it; numbers that the
+             is the value alone, or follows a short label. Also a field of a JSON object.
+``only``     One legal value is in the text, and a sentence decides for it; numbers that the
              question states are set aside where one other is left.
-``decided``  One value stands where sentences decide: "I will …", "my choice is …", "you could …".
+``decided``  One value is where sentences decide: "I will …", "my choice is …", "you could …".
 ============ =====================================================================================
 
 Nothing is guessed: two different values at one step end the reading, and the model is asked again.
@@ -35,7 +35,7 @@ question states 100, and for the options Push and Pull:
 ======================================================== =========== ===========================
 
 All words are function words, verbs of decision and denials (`WORDS`). Any word may follow a number
-as its unit. The nouns of a scenario stand in its specs: `label`, `unit`, options, names of fields.
+as its unit. The nouns of a scenario are in its specs: `label`, `unit`, options, names of fields.
 
 How it works: the spec finds the values in a text (`sabm_mesa.core.mentions`), each is replaced by a
 key (``⟦0⟧``, equal values by the same one, ``⟦x⟧`` for what is no plain value), and the patterns
@@ -142,7 +142,7 @@ def find_value(
         find: finds the values in a text in its one form, from left to right, without overlaps.
         legal: whether a value is legal.
         question: the question, whose numbers are set aside where one other is left.
-        labels: words behind which the value may stand, beside "answer".
+        labels: words that the value may follow, beside "answer".
         limits: the smallest and the largest legal value; stated by the question, they are set
             aside within a sentence too ("I divide $100: you get $40").
         last_line: whether only the last line is the answer, and all before it is reasoning.
@@ -275,18 +275,20 @@ class _Decisions:
     def __init__(self, text: str, labels: tuple[str, ...], limit: set[int]) -> None:
         self.lines = [line for line in text.split("\n") if line.strip()]
         every = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
-        self.sentences = [each for each in every if not each.rstrip(" \"')").endswith("?")]
+        self.sentences = [
+            sentence for sentence in every if not sentence.rstrip(" \"')").endswith("?")
+        ]
         self.own: set[int] = set()
         self.advised: set[int] = set()
         self.said: set[int] = set()
         self.live = set().union(*map(_candidates, every)) if every else set()
         self.in_doubt = False
-        own, advised, said, praised = _patterns(labels)
+        decided, advised, stated, praised = _patterns(labels)
         for number, sentence in enumerate(self.sentences):
-            mine = self._decided(own, sentence, limit)
+            mine = self._decided(decided, sentence, limit)
             self.in_doubt = self.in_doubt or None in mine
             self.advised |= self._decided(advised, sentence, limit) - {None}
-            self.said |= self._decided(said, sentence, limit) - {None}
+            self.said |= self._decided(stated, sentence, limit) - {None}
             if not mine and (key := _alone(sentence)) is not None:
                 whole = _FRAGMENT.fullmatch(sentence)
                 (self.own if whole or not number else self.advised).add(key)
@@ -354,7 +356,7 @@ def _alone(sentence: str) -> int | None:
 
 @lru_cache
 def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """The patterns of one's own decision, of advice, of a statement, and of praise of a value.
+    """The patterns of the speaker's decision, advice, a statement, and praise of a value.
 
     A label is a noun, and its beginning also a verb: "harvest", "contribution" → "contributing".
     """
@@ -362,7 +364,7 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     decide, be = f"(?:{'|'.join(stems)})", "(?:is|are|would be|will be)"
     will, may = _words("will", end=r"\b"), _words("may", "will", end=r"\b")
     noun = rf"{_FILL}{{0,3}}? {decide}{_FILL}{{0,4}}?" if labels else rf"{_FILL}{{1,6}}?"
-    own = (
+    decided = (
         rf"\b(?:i|we)(?:'ll|'d)\b|\b(?:i|we)(?:'m|'ve)?{_FILL}{{0,2}}? (?:{will}|{decide})"
         r"|\b(?:i|we)(?:'m| am| are| \w+)(?: \w+)? to\b"
         rf"|\b(?:my|our){_FILL}{{0,2}}? {decide}{_FILL}{{0,8}}? {be}\b"
@@ -374,12 +376,14 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
         rf"|\bis to\b|\bbest\b[^⟦]* (?:be|to)\b|\A{_SIGNS}(?:{decide}|(?!\w*thing)[a-z]+ing\b)"
         r"|\b(?:i'm|i am|we're|we are) \w+ing\b"
     )
-    said = rf"\b(?:my|our){noun} {be}\b|\blet(?:'s| us)\b"
+    stated = rf"\b(?:my|our){noun} {be}\b|\blet(?:'s| us)\b"
     praised = (
         rf"{_SIGNS}{_SO}{{0,3}}(?:i \w+ )?{_KEY} (?:is|are|seems?|would be|will be)\b[^⟦.,]*"
         rf"(?:\bmy\b|\bme\b|{decide})"
     )
-    return tuple(re.compile(each, re.IGNORECASE) for each in (own, advised, said, praised))
+    return tuple(
+        re.compile(pattern, re.IGNORECASE) for pattern in (decided, advised, stated, praised)
+    )
 
 
 def is_taken_back(text: str) -> bool:
@@ -389,7 +393,10 @@ def is_taken_back(text: str) -> bool:
         text: the words.
     """
     sentences = _SENTENCE.split(text.replace("\u2019", "'"))
-    return any(_BACK.match(each) or _IF.search(each) or _OR.search(each) for each in sentences)
+    return any(
+        _BACK.match(sentence) or _IF.search(sentence) or _OR.search(sentence)
+        for sentence in sentences
+    )
 
 
 def is_set_apart(text: str) -> bool:
@@ -411,7 +418,7 @@ _LEADS = re.compile(
     rf"\bhere\b|\b(?:my|our|your|answer)\b|\b(?:i|we)(?:'ll|'d| (?:{_words('will', 'decide')}))",
     re.IGNORECASE,
 )
-"""Words that lead to one's own answer."""
+"""Words that lead to the speaker's own answer."""
 
 
 # Texts.
@@ -459,7 +466,7 @@ def unwrap(text: str, label: str = "") -> str:
         label: the word that the spec declares for the text, such as "message".
 
     Returns:
-        What stands below a line that ends with a colon, behind "Here is …:", "Answer:" or the
+        What follows a line that ends with a colon, behind "Here is …:", "Answer:" or the
         label, between tags, or in quotes, without a count of words and an offer of help; the
         answer as it is without any.
     """

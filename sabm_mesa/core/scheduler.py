@@ -31,13 +31,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import suppress
-from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count
 from operator import attrgetter
 from types import CoroutineType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -50,6 +48,7 @@ When = Callable[[Any], bool]
 Reach = Callable[[Any, Any], Iterable[Any]]
 Until = Callable[[Any, Any], bool]
 _Reached = Mapping[Any, Collection[Any]]
+T = TypeVar("T")
 
 
 class Deciding(Protocol):
@@ -91,10 +90,6 @@ class Phased(Protocol):
 
 _INSTANT = attrgetter("instant")
 SIMULTANEOUS, SHUFFLED, FIXED = "simultaneous", "shuffled", "fixed"
-PORTION, MOST_PORTIONS = 8, 25
-"""Parts of agents that start in one turn of the event loop; more where there are many agents."""
-all_started: ContextVar[asyncio.Future[None] | None] = ContextVar("all_started", default=None)
-"""Within an agent's part: done when the parts of all agents have started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +301,7 @@ def taking_part(model: Phased, phase: Phase) -> list[Deciding]:
     who, name = phase.who, phase.name
     if who is None:  # plain agents of Mesa have no mind, and no method `begin`
         kinds = set(map(type, agents))
-        fit = {each for each in kinds if hasattr(each, name) and hasattr(each, "begin")}
+        fit = {kind for kind in kinds if hasattr(kind, name) and hasattr(kind, "begin")}
         agents = agents if fit == kinds else [agent for agent in agents if type(agent) in fit]
     elif isinstance(who, type):
         agents = [agent for agent in agents if isinstance(agent, who)]
@@ -375,7 +370,7 @@ async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
         if all(map(_INSTANT, acting)):
             decided = [await _begun(agent, name) for agent in acting]
         else:
-            decided = await await_all((_begun(agent, name) for agent in acting), len(acting))
+            decided = await await_all(_begun(agent, name) for agent in acting)
         for place, agent, decision in zip(places, acting, decided, strict=True):
             if part.has(agent):
                 part.apply(agent, decision, before + place)
@@ -412,7 +407,7 @@ async def _within_reach(model: Phased, phase: Phase, turns: list[Deciding], part
         done[position].set()
 
     befores = waits_for(turns, reached)
-    await await_all(map(turn, count(), turns, befores), len(turns))
+    await await_all(map(turn, count(), turns, befores))
     return max(chains, default=0)
 
 
@@ -440,84 +435,34 @@ def _either_in_reach(turns: list[Deciding], reached: _Reached) -> Iterator[set[i
             reaching.setdefault(other, set()).add(position)
 
 
-class _Together:
-    """Tasks that are awaited together, with a fraction of the memory of `asyncio.gather`.
-
-    They start in portions, one in each turn of the loop: the requests of the first ones leave, and
-    the server works, before the last questions are made.
-
-    Args:
-        parts: the awaited parts, on the running loop; each is made when it starts.
-        n: their number.
-    """
-
-    def __init__(self, parts: Iterator[Coroutine[Any, Any, Any]], n: int) -> None:
-        self._loop = asyncio.get_running_loop()
-        self.tasks: list[asyncio.Task[Any]] = []
-        self.over, self.ended, self._started = (self._loop.create_future() for _ in range(3))
-        self._parts, self._n, self._left = parts, n, n
-        self._portion = max(PORTION, n // MOST_PORTIONS)
-        self._context = copy_context()  # else each task would keep its own
-        self._context.run(all_started.set, self._started)
-        self._context.run(self._start)
-
-    def _start(self) -> None:
-        """Start the next portion, and have the one after it started."""
-        if self._started.done():  # it was stopped
-            return
-        ended = self._ended  # else each task would keep its own, too
-        try:
-            for part in islice(self._parts, self._portion):
-                # One name for all: else each would have its own text.
-                task = self._loop.create_task(part, name="an agent's part")
-                task.add_done_callback(ended, context=self._context)
-                self.tasks.append(task)
-        except BaseException as error:  # noqa: BLE001 - who awaits them gets it
-            if not self.over.done():
-                self.over.set_exception(error)
-        else:
-            if len(self.tasks) < self._n:
-                self._loop.call_soon(self._start)
-            else:
-                self._started.set_result(None)
-
-    def stop(self) -> None:
-        """Cancel the tasks, and start no more."""
-        if not self._started.done():
-            self._started.set_result(None)
-            self._left -= self._n - len(self.tasks)
-            if not self._left:  # all that have started had ended before
-                self.ended.set_result(None)
-        for task in self.tasks:
-            task.cancel()
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._left -= 1
-        if not self._left:
-            self.ended.set_result(None)
-        problem = asyncio.CancelledError() if task.cancelled() else task.exception()
-        if self.over.done():
-            return
-        if problem is not None:
-            self.over.set_exception(problem)
-        elif not self._left:
-            self.over.set_result(None)
-
-
-async def await_all(parts: Iterator[Coroutine[Any, Any, Any]], n: int) -> list[Any]:
+async def await_all(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Await all parts together; when one fails or the round is stopped, stop the others first.
 
     A part that waits for an answer which is being paid for ends when that answer is recorded, and
     all are awaited, however often the round is stopped.
+
+    Args:
+        parts: the awaited parts.
+
+    Returns:
+        Their results in their order.
     """
-    together = _Together(parts, n)
+    tasks: list[asyncio.Task[T]] = []
+    others = iter(tasks)
+
+    def stop_others(task: asyncio.Task[T]) -> None:
+        """Stop the others of a part that was cancelled alone, which a task group lets run on."""
+        if task.cancelled():
+            for other in others:  # once, however many are cancelled
+                if not other.cancelling():
+                    other.cancel()
+
     try:
-        if n:
-            await together.over
-    except BaseException:
-        together.stop()
-        while not together.ended.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait({together.ended})
-        raise
-    return [task.result() for task in together.tasks]
+        async with asyncio.TaskGroup() as together:
+            for part in parts:
+                # One name for all: else each would have its own text.
+                tasks.append(together.create_task(part, name="an agent's part"))
+                tasks[-1].add_done_callback(stop_others)
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -85,5 +85,5 @@ def attempt_rng(seed: Entropy, key: Key, attempt: int) -> np.random.Generator:
         key: the place of the question in the run.
         attempt: the number of the attempt, from 0.
     """
-    place = (key.round, zlib.crc32(key.phase.encode()), key.agent, key.call, attempt)
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=place))
+    position = (key.round, zlib.crc32(key.phase.encode()), key.agent, key.call, attempt)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=position))

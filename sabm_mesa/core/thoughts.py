@@ -9,7 +9,7 @@ again, a thought that was spoken cannot be taken back.
 
 Where a template begins the thought and the answer is cut off before its end, there is no mark at
 all, and the text alone does not distinguish a thought from an answer. `sabm_mesa.llm.thinking`
-tells it by the earlier answers of that model; of its very first answer nothing can be known.
+decides by the earlier answers of that model; for its very first answer nothing is known.
 """
 
 from __future__ import annotations

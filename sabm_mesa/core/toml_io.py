@@ -5,12 +5,15 @@ from __future__ import annotations
 import tomllib
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 from sabm_mesa.errors import UsageError
 
 LARGEST = 4_000_000
 """The most bytes of a file, so that none is read without end."""
+DEEPEST = 100
+"""The most tables and lists in one another, so that no later step fails with a deep one."""
 
 
 def expand_home(path: str) -> Path:
@@ -24,6 +27,34 @@ def expand_home(path: str) -> Path:
     return Path(path)
 
 
+def read_file(path: str | Path, what: str, error: type[UsageError]) -> bytes:
+    """Read a file that is not expected to be large.
+
+    Args:
+        path: the file.
+        what: the kind of file, for the error: ``"prompt file"``.
+        error: the error to raise.
+
+    Raises:
+        UsageError: of the type `error`, when it cannot be read, is a device or a pipe, or has more
+            than `LARGEST` bytes.
+    """
+    try:
+        mode = Path(path).stat().st_mode
+        content = b""
+        if is_file := S_ISREG(mode) or S_ISDIR(mode):  # opening a folder says that it is one
+            with Path(path).open("rb") as file:
+                content = file.read(LARGEST + 1)
+    except (OSError, ValueError) as problem:  # or a sign that no path has
+        reason = getattr(problem, "strerror", None) or problem
+        raise error(f"Cannot read the {what} {path}: {reason}.") from None
+    if not is_file:
+        raise error(f"The {what} {path} is not a regular file: name one.")
+    if len(content) > LARGEST:
+        raise error(f"The {what} {path} has more than {LARGEST // 10**6} MB: name a smaller file.")
+    return content
+
+
 def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str, Any]:
     """Read a TOML file.
 
@@ -33,18 +64,26 @@ def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str,
         error: the error to raise.
 
     Raises:
-        UsageError: of the type `error`, when it cannot be read, has more than `LARGEST` bytes or is
-            not valid TOML.
+        UsageError: of the type `error`, as `read_file`, or when it is not valid TOML.
     """
+    content = read_file(path, what, error)
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(LARGEST + 1)
-        if len(content) <= LARGEST:
-            return tomllib.loads(content.decode("utf-8"))
-    except OSError as problem:
-        raise error(f"Cannot read the {what} {path}: {problem.strerror or problem}.") from None
+        table = tomllib.loads(content.decode("utf-8-sig"))
+        if not _is_deep(table):
+            return table
     except RecursionError:
-        raise error(f"The {what} {path} has too many brackets in brackets.") from None
-    except ValueError as problem:  # no TOML, no UTF-8, or a number that is too long
+        pass
+    except UnicodeDecodeError:
+        raise error(f"The {what} {path} is not valid TOML: it is no text in UTF-8.") from None
+    except ValueError as problem:  # or a number that is too long
         raise error(f"The {what} {path} is not valid TOML: {problem}.") from None
-    raise error(f"The {what} {path} has more than {LARGEST // 10**6} MB: name a smaller file.")
+    raise error(f"The {what} {path} has too many brackets in brackets, or tables in tables.")
+
+
+def _is_deep(table: dict[str, Any]) -> bool:
+    """Whether tables and lists are in one another more than `DEEPEST` times."""
+    level: list[Any] = [table]
+    for _ in range(DEEPEST):
+        inside = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [value for values in inside for value in values if isinstance(value, dict | list)]
+    return bool(level)

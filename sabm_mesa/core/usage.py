@@ -27,7 +27,7 @@ class Failures(NamedTuple):
 
 
 NO_FAILURES = Failures()
-"""Stands for all agents with whose asks nothing went wrong."""
+"""The failures of an agent whose asks all went well."""
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class Usage:
         return ((name, getattr(self, name)) for name in _SUMMED)
 
 
-_SUMMED = [each.name for each in fields(Usage) if each.name != "by_agent"]
+_SUMMED = [counter.name for counter in fields(Usage) if counter.name != "by_agent"]
 
 
 def _sum(a: float, b: float) -> float:

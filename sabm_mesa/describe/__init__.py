@@ -93,15 +93,15 @@ def describe_recording(path: str | Path, runs: Sequence[int] | None = None) -> d
 
 def _described(subject: Subject) -> dict[str, Any]:
     model, book = subject.scenario, subject.model.book
-    own = load(model.prompt_file)
-    entries = set(own["prompts"])
+    prompt_file = load(model.prompt_file)
+    entries = set(prompt_file["prompts"])
     if not subject.runs and subject.parameters.get("prompts") is not None:
-        own = merge(own, load(subject.parameters["prompts"]))
-    changes = {} if subject.runs else own
+        prompt_file = merge(prompt_file, load(subject.parameters["prompts"]))
+    changes = {} if subject.runs else prompt_file
     in_use = {agent.persona for agent in subject.model.population} if subject.runs else None
     hashes, odd = book.hashes(), odd_of(subject)
     of_classes = map(subject.model.classical_of, subject.model.agent_classes())
-    classical = dict.fromkeys(name for each in of_classes for name in each)
+    classical = dict.fromkeys(name for classical_minds in of_classes for name in classical_minds)
     return {
         "name": model.scenario_name,
         "title": model.title,

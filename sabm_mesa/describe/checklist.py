@@ -26,7 +26,7 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.recording.statistics import Alike, alike
 
 KNOWN, PARTLY, OPEN, NONE = "known", "partly", "not known", "does not apply"
-"""The answer is whole, the author adds to it, or gives it; or no language model is used."""
+"""The answer is complete, needs an addition, is missing, or does not apply."""
 _SETTINGS = (
     "temperature", "top_p", "max_tokens", "max_thought_tokens", "reasoning_effort", "extra_body",
     "answer_format", "reading", "max_attempts",
@@ -76,12 +76,12 @@ def checklist_of_recording(path: str | Path, runs: Sequence[int] | None = None) 
     """
     from sabm_mesa.recording import load_runs
 
-    found = load_runs(path, runs)
+    recorded = load_runs(path, runs)
     if runs is None:
-        found = [run for run in found if run.command == found[-1].command]
-    asks = alike(path, [run.run for run in found])
-    connection = found[0].connection
-    return _filled(_Facts(of_recording(path, runs), asks, connection, len(found)))
+        recorded = [run for run in recorded if run.command == recorded[-1].command]
+    asks = alike(path, [run.run for run in recorded])
+    connection = recorded[0].connection
+    return _filled(_Facts(of_recording(path, runs), asks, connection, len(recorded)))
 
 
 def checklist_as_text(filled: Mapping[str, Any]) -> str:
@@ -116,8 +116,8 @@ def _head(filled: Mapping[str, Any]) -> str:
     counts = dict.fromkeys((KNOWN, PARTLY, OPEN, NONE), 0)
     for item in filled["items"]:
         counts[item["status"]] += 1
-    said = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
-    return f"{filled['name']}, for {filled['of']}: {said}."
+    states = ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+    return f"{filled['name']}, for {filled['of']}: {states}."
 
 
 class _Facts:
@@ -132,7 +132,7 @@ class _Facts:
     ) -> None:
         self.subject, self.asks, self.n_runs = subject, asks, n_runs
         self.connection = connection or {}
-        self.specs = list(dict.fromkeys(spec for each in subject.minds for spec in each))
+        self.specs = list(dict.fromkeys(spec for mind in subject.minds for spec in mind))
         self.models = [s for s in self.specs if language_model(s)]
         self.people = HUMAN in self.specs
         self.parameters = subject.parameters
@@ -140,7 +140,7 @@ class _Facts:
     @property
     def of_models(self) -> list[Alike]:
         """The attempts of language models; none for a scenario that was not run."""
-        return [each for each in self.asks if language_model(each.mind)]
+        return [ask for ask in self.asks if language_model(ask.mind)]
 
 
 def _filled(facts: _Facts) -> dict[str, Any]:
@@ -179,7 +179,7 @@ _OF_ALL = ("A.1", "D.1", "E.2", "F.1", "G.1", "O.3", "O.6", "O.7", "O.8")
 
 def _use(facts: _Facts) -> str:
     title = facts.subject.scenario.title
-    agents = [f"{n} of {spec}" for each in facts.subject.minds for spec, n in each.items()]
+    agents = [f"{n} of {spec}" for mind in facts.subject.minds for spec, n in mind.items()]
     runs = f" in {facts.n_runs} run{'s' if facts.n_runs != 1 else ''}" if facts.n_runs else ""
     if not facts.models:
         return f"No language model decides; agents of {title}{runs}: {', '.join(agents)}."
@@ -200,17 +200,19 @@ def _automation(facts: _Facts) -> str:
 
 
 def _models(facts: _Facts) -> str:
-    said = [f"asked for: {', '.join(facts.models)}"]
+    sentences = [f"asked for: {', '.join(facts.models)}"]
     rows = facts.of_models
-    if served := sorted({each.served_model for each in rows} - {""}):
-        said.append(f"as the servers named them: {', '.join(served)}")
-    found = [json.loads(each.provenance) for each in rows if each.provenance]
+    if served := sorted({row.served_model for row in rows} - {""}):
+        sentences.append(f"as the servers named them: {', '.join(served)}")
+    provenances = [json.loads(row.provenance) for row in rows if row.provenance]
     for name, title in (("provider", "provider"), ("system_fingerprint", "system fingerprint")):
-        values = sorted({str(each[name]) for each in found if each.get(name)})
-        said += [f"{title}: {', '.join(values)}"] if values else []
+        values = sorted(
+            {str(provenance[name]) for provenance in provenances if provenance.get(name)}
+        )
+        sentences += [f"{title}: {', '.join(values)}"] if values else []
     if days := facts.subject.runs.get("begun on"):
-        said.append(f"runs begun on {days}")
-    return "; ".join(said) + "."
+        sentences.append(f"runs begun on {days}")
+    return "; ".join(sentences) + "."
 
 
 def _access(facts: _Facts) -> str:
@@ -218,21 +220,24 @@ def _access(facts: _Facts) -> str:
     way = "On this machine, from a file" if local else "Over an OpenAI-compatible or native API"
     at = [spec.partition("@")[2] for spec in facts.models if "@" in spec]
     base = facts.connection.get("base_url")
-    places = [str(each) for each in (*at, base) if each]
+    places = [str(address) for address in (*at, base) if address]
     where = f" ({', '.join(dict.fromkeys(places))})" if places and not local else ""
     return f"{way}{where}; separate calls: each question is a request of its own."
 
 
 def _settings(facts: _Facts) -> str:
     given = {name: facts.parameters.get(name) for name in _SETTINGS}
-    said = [f"{name} {value}" for name, value in given.items() if value is not None]
+    settings = [f"{name} {value}" for name, value in given.items() if value is not None]
     for spec, mended in facts.subject.mended.items():
-        said.append(f"{spec} was sent {json.dumps(mended['sent'], ensure_ascii=False)}")
+        settings.append(f"{spec} was sent {json.dumps(mended['sent'], ensure_ascii=False)}")
     runs = [
         f"{name}: {text}" for name, text in facts.subject.runs.items() if name.startswith("run")
     ]
     varied = facts.subject.varied
-    return "; ".join([*said, *(f"{name} differs between the runs" for name in varied), *runs]) + "."
+    return (
+        "; ".join([*settings, *(f"{name} differs between the runs" for name in varied), *runs])
+        + "."
+    )
 
 
 def _customization(facts: _Facts) -> str:
@@ -328,15 +333,15 @@ def _resources(facts: _Facts) -> str:
     asks = facts.asks
     if not asks:
         return ""
-    cost = math.fsum(each.cost_usd for each in asks)
-    said = [
-        f"{sum(each.answers for each in asks)} answers",
-        f"{sum(each.prompt_tokens for each in asks):,} prompt tokens",
-        f"{sum(each.completion_tokens for each in asks):,} answer tokens",
+    cost = math.fsum(ask.cost_usd for ask in asks)
+    amounts = [
+        f"{sum(ask.answers for ask in asks)} answers",
+        f"{sum(ask.prompt_tokens for ask in asks):,} prompt tokens",
+        f"{sum(ask.completion_tokens for ask in asks):,} answer tokens",
         "cost not known" if math.isnan(cost) else f"{cost:.4g} dollars",
-        f"{math.fsum(each.latency_s for each in asks):.3g} s of waiting for answers, added up",
+        f"{math.fsum(ask.latency_s for ask in asks):.3g} s of waiting for answers, added up",
     ]
-    return ", ".join(said) + "."
+    return ", ".join(amounts) + "."
 
 
 _ANSWERS: Mapping[str, Callable[[_Facts], str]] = {

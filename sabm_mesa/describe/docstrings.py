@@ -28,9 +28,9 @@ def paragraphs(text: str) -> str:
     Args:
         text: a text with line breaks within its paragraphs.
     """
-    found = re.split(r"\n\s*\n", inspect.cleandoc(text))
-    joined = (" ".join(line.strip() for line in each.splitlines()) for each in found)
-    return _LITERAL.sub(r"`\1`", "\n\n".join(each for each in joined if each))
+    blocks = re.split(r"\n\s*\n", inspect.cleandoc(text))
+    joined = (" ".join(line.strip() for line in block.splitlines()) for block in blocks)
+    return _LITERAL.sub(r"`\1`", "\n\n".join(paragraph for paragraph in joined if paragraph))
 
 
 def description(of: Any) -> str:
@@ -87,15 +87,15 @@ def sheet_sections(sheet: str) -> Mapping[str, str]:
     Args:
         sheet: the spec sheet: headings at the margin, and their texts indented below them.
     """
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     heading = ""
     lines = sheet.splitlines()
     for line, after in zip_longest(lines, lines[1:], fillvalue=""):
         if line and not line.startswith(" "):
             heading = line.strip() if after.startswith("    ") else ""
         elif heading:
-            found.setdefault(heading, []).append(line)
-    return {name: paragraphs("\n".join(text)) for name, text in found.items()}
+            sections.setdefault(heading, []).append(line)
+    return {name: paragraphs("\n".join(text)) for name, text in sections.items()}
 
 
 @cache
@@ -110,15 +110,15 @@ def _parsed(docstring: str | None) -> Docstring:
 
 def _meanings(key: str, classes: Iterable[type]) -> dict[str, str]:
     """Name → meaning; the first class that has the name counts."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for cls in classes:
-        for each in _parsed(cls.__doc__).params:
-            if each.args[0] != key:
+        for param in _parsed(cls.__doc__).params:
+            if param.args[0] != key:
                 continue
-            meaning = paragraphs(each.description or "")
-            for name in each.arg_name.split(", "):
-                if name not in found:
-                    found[name] = meaning
-                elif _BASE.match(found[name]):
-                    found[name] = f"{meaning} {_BASE.sub('', found[name], count=1)}".strip()
-    return found
+            meaning = paragraphs(param.description or "")
+            for name in param.arg_name.split(", "):
+                if name not in meanings:
+                    meanings[name] = meaning
+                elif _BASE.match(meanings[name]):
+                    meanings[name] = f"{meaning} {_BASE.sub('', meanings[name], count=1)}".strip()
+    return meanings

@@ -15,7 +15,7 @@ import inspect
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import partial
@@ -41,7 +41,8 @@ from sabm_mesa.describe.subject import NOT_GIVEN, Subject
 from sabm_mesa.describe.texts import CONCEPTS, filled, in_figures, read_texts
 from sabm_mesa.minds.base import Mind, assumptions_of, rule_of
 from sabm_mesa.minds.specs import by_spec, is_local
-from sabm_mesa.models.base import COLUMNS_OF_ASKS, SmartModel
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.collector import COLUMNS_OF_ASKS
 from sabm_mesa.recording.statistics import in_words
 from sabm_mesa.studies.experiments.design import experiments_of
 
@@ -172,7 +173,7 @@ def typed_parameters(subject: Subject) -> dict[str, dict[str, Any]]:
             "type": _type(parameter.annotation),
             "default": parameter.default,
             "value": subject.parameters.get(name, parameter.default),
-            "legal": str(parameter.limits),
+            "legal": str(parameter.limits) or _in_words(parameter.annotation),
             "range": _range(parameter.limits),
             "choices": list(parameter.limits.choices) or None,
             "meaning": meanings.get(name, ""),
@@ -190,7 +191,6 @@ class _Writing:
         found = read_texts(subject.scenario)
         self.values: Mapping[str, str] = found.get("values", {})
         self.submodels: Mapping[str, str] = found.get("submodels", {})
-        self.columns: Mapping[str, str] = found.get("columns", {})
         self.texts = {k: v for k, v in found.items() if isinstance(v, str)}
         self.sheet = sheet_sections(spec_sheet(subject.scenario))
         self.agents = self.model.agent_classes()
@@ -280,12 +280,12 @@ class _Writing:
         """The participants of a phase, where these are not all agents."""
         if phase.who is not None and not isinstance(phase.who, type):
             return _rule(phase.who)
-        kinds = [each for each in self.agents if hasattr(each, phase.name)]
+        kinds = [agent for agent in self.agents if hasattr(agent, phase.name)]
         if isinstance(phase.who, type):
-            kinds = [each for each in self.agents if issubclass(each, phase.who)]
+            kinds = [agent for agent in self.agents if issubclass(agent, phase.who)]
         if len(kinds) == len(self.agents):
             return ""
-        return f"the agents of {' and '.join(f'`{each.__name__}`' for each in kinds)}."
+        return f"the agents of {' and '.join(f'`{kind.__name__}`' for kind in kinds)}."
 
     def _concepts(self) -> Iterator[Section]:
         own = self._of_sheet("Design concepts")
@@ -294,7 +294,7 @@ class _Writing:
             "sensing": self._observations,
             "stochasticity": lambda: [_CHANCE],
             "observation": lambda: [
-                *_columns(self.model, self.columns),
+                *_columns(self.model),
                 *self._of_sheet("Measures"),
             ],
         }
@@ -322,7 +322,7 @@ class _Writing:
                 unused = {"memory"} if agent.memory is None else set()
                 known = {n: text for n, text in shared.items() if n not in unused} | known
                 yield f"`{cls.__name__}`"
-                others = (each.name for each in fields(cls) if each.name not in unused)
+                others = (field.name for field in fields(cls) if field.name not in unused)
                 yield known | {name: "" for name in others if name not in known}
         informed = dict(_informed(self.model))
         if informed:
@@ -378,7 +378,7 @@ def _continued(sentence: str) -> str:
 def _observations_of(agent: type[SmartAgent]) -> list[type[Observation]]:
     """The observations in the modules of an agent class, without the bases of others."""
     modules = (cls.__module__ for cls in agent.__mro__ if issubclass(cls, SmartAgent))
-    named = (each for module in modules for each in vars(sys.modules[module]).values())
+    named = (var for module in modules for var in vars(sys.modules[module]).values())
     found = dict.fromkeys(
         each
         for each in named
@@ -387,23 +387,26 @@ def _observations_of(agent: type[SmartAgent]) -> list[type[Observation]]:
     return [o for o in found if not any(o is not each and issubclass(each, o) for each in found)]
 
 
-def _columns(model: SmartModel, told: Mapping[str, str]) -> Iterator[Block]:
-    """The data columns of a run with their meanings, those of the model and of the agents.
+def column_meanings(model: SmartModel) -> tuple[dict[str, str], dict[str, str]]:
+    """The meanings of the data columns of a scenario: of the model data, and of the agent data.
 
     Args:
         model: the model, before its first round.
-        told: column → meaning, where docstrings do not say it; ``*`` stands for any characters.
-    """
 
-    def table(
+    Returns:
+        Column → meaning, in the order of the columns; ``""`` where nobody has written one down.
+    """
+    told: Mapping[str, str] = read_texts(type(model)).get("columns", {})
+
+    def meanings(
         names: Iterable[str], sources: Mapping[str, str], documented: Mapping[str, str]
-    ) -> list[list[str]]:
+    ) -> dict[str, str]:
         def meaning(name: str) -> str:
             written = (text for pattern, text in told.items() if fnmatchcase(name, pattern))
             own = documented.get(sources.get(name, name), "")
             return _COLUMNS.get(name) or own or next(written, "")
 
-        return [["column", "meaning"], *([name, meaning(name)] for name in names)]
+        return {name: meaning(name) for name in names}
 
     asks = attributes(Usage)
     of_agents: dict[str, str] = {}
@@ -411,12 +414,21 @@ def _columns(model: SmartModel, told: Mapping[str, str]) -> Iterator[Block]:
     for cls in model.agent_classes():
         of_agents |= attributes(cls)
         of_classes |= model.columns_of(cls)
+    of_model = {**dict(model.columns()), **{name: name for name in COLUMNS_OF_ASKS}}
+    of_agent = {**of_classes, **{name: name for name in ("mind", *Failures._fields)}}
+    return (
+        meanings(model.model_frame().columns, of_model, attributes(type(model)) | asks),
+        meanings(model.agent_frame().columns, of_agent, asks | of_agents),
+    )
+
+
+def _columns(model: SmartModel) -> Iterator[Block]:
+    """The data columns of a run with their meanings, those of the model and of the agents."""
+    of_model, of_agents = column_meanings(model)
     yield "Columns of the model data, one row a round and run:"
-    own = {**dict(model.columns()), **{name: name for name in COLUMNS_OF_ASKS}}
-    yield table(model.model_frame().columns, own, attributes(type(model)) | asks)
+    yield [["column", "meaning"], *map(list, of_model.items())]
     yield "Columns of the agent data, one row an agent, round and run:"
-    own = {**of_classes, **{name: name for name in ("mind", *Failures._fields)}}
-    yield table(model.agent_frame().columns, own, asks | of_agents)
+    yield [["column", "meaning"], *map(list, of_agents.items())]
 
 
 def _initial_state(subject: Subject) -> Iterator[Block]:
@@ -494,7 +506,8 @@ def _sampled(text: str, subject: Subject, default: Format) -> str:
 def _classical_minds(model: SmartModel) -> dict[str, str]:
     """Spec → rule, for each class of agents where these have different ones."""
     by_class = {
-        each.__name__: dict(_rules(model.classical_of(each))) for each in model.agent_classes()
+        agent_class.__name__: dict(_rules(model.classical_of(agent_class)))
+        for agent_class in model.agent_classes()
     }
     found: dict[str, str] = {}
     for spec in dict.fromkeys(spec for rules in by_class.values() for spec in rules):
@@ -558,6 +571,33 @@ def _counts(several: Mapping[str, int]) -> str:
 def _range(limits: Limits) -> list[float | None] | None:
     """The smallest and the largest legal number; None without any limit."""
     return None if limits.low is limits.high is None else [limits.low, limits.high]
+
+
+def _in_words(annotation: Any, *, several: bool = False) -> str:
+    """An annotation as a person would say it; ``""`` for one that has no such words."""
+    if get_origin(annotation) is Annotated:
+        return _in_words(get_args(annotation)[0], several=several)
+    one, many = _KINDS.get(annotation, ("", ""))
+    if get_origin(annotation) in {Union, UnionType}:
+        parts = [_in_words(each) for each in get_args(annotation)]
+        one = many = " or ".join(parts) if all(parts) else ""
+    elif isinstance(kind := get_origin(annotation) or annotation, type):
+        if issubclass(kind, Mapping):
+            one, many = "a table of names and values", "tables of names and values"
+        elif issubclass(kind, Sequence) and kind is not str:
+            of = next((_in_words(each, several=True) for each in get_args(annotation)), "")
+            one, many = (f"{word} of {of}" if of else word for word in ("a list", "lists"))
+    return many if several else one
+
+
+_KINDS: Mapping[Any, tuple[str, str]] = {
+    NoneType: ("none", "none"),
+    str: ("a text", "texts"),
+    bool: ("true or false", "true or false"),
+    int: ("a whole number", "whole numbers"),
+    float: ("a number", "numbers"),
+}
+"""Type → its name in words, of one value and of several."""
 
 
 def _type(annotation: Any) -> str:

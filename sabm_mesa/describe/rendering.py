@@ -24,7 +24,8 @@ def as_text(
         rewordings: whether the texts of the variants are shown, too.
     """
     elements = [
-        (_heading(each), "\n\n".join(map(plain, each["blocks"]))) for each in description["odd"]
+        (_heading(element), "\n\n".join(map(plain, element["blocks"])))
+        for element in description["odd"]
     ]
     notes = [(title, plain(block)) for title, block in _notes(description)]
     shown = [
@@ -51,10 +52,12 @@ def _choices(description: Mapping[str, Any]) -> str:
     }
     lines = [f"{option}: {', '.join(names)}" for option, names in lists.items() if names]
     named = {"condition", "personas", "variant", "minds", "prompts"}
-    for name, each in description["parameters"].items():
+    for name, parameter in description["parameters"].items():
         if name not in named:
-            default = "none" if each["default"] is None else each["default"]
-            lines.append(f"--set {name}=: {each['legal'] or each['type']}; {default} by default")
+            default = "none" if parameter["default"] is None else parameter["default"]
+            lines.append(
+                f"--set {name}=: {parameter['legal'] or parameter['type']}; {default} by default"
+            )
     return "\n".join(fill(line, 100, subsequent_indent="    ") for line in lines)
 
 
@@ -69,9 +72,9 @@ def as_markdown(
         rewordings: whether the texts of the variants are shown, too.
     """
     parts = [f"# {description['title']} (`{description['name']}`)", _about(description)]
-    for each in description["odd"]:
-        level = "###" if "." in each["number"] else "##"
-        parts += [f"{level} {_heading(each)}", *map(markdown, each["blocks"])]
+    for element in description["odd"]:
+        level = "###" if "." in element["number"] else "##"
+        parts += [f"{level} {_heading(element)}", *map(markdown, element["blocks"])]
     for title, block in _notes(description):
         parts += [f"## {title}", markdown(block)]
     for title, texts in _prompts(description, rewordings=rewordings) if prompts else []:
@@ -89,7 +92,7 @@ def plain(block: Any) -> str:
         block: see `sabm_mesa.describe.odd.Block`.
     """
     if isinstance(block, str):
-        return "\n\n".join(_filled(each) for each in block.split("\n\n"))
+        return "\n\n".join(_filled(part) for part in block.split("\n\n"))
     if isinstance(block, Mapping):
         return "\n".join(_hanging(_line((name, text))) for name, text in block.items())
     if block and isinstance(block[0], str):
@@ -139,8 +142,8 @@ def code(text: str) -> str:
 
 def _line(row: Iterable[str]) -> str:
     name, *cells = row
-    said = [_one(cell) for cell in cells if cell]
-    return f"{name}: {' · '.join(said)}" if said else name
+    filled = [_one(cell) for cell in cells if cell]
+    return f"{name}: {' · '.join(filled)}" if filled else name
 
 
 def _hanging(text: str) -> str:
@@ -167,23 +170,23 @@ def _about(description: Mapping[str, Any]) -> str:
     """Name the subject, how the runs differ, and the elements that nobody has written down."""
     recording = description["recording"]
     subject = f"the runs of {recording}" if recording else "the scenario"
-    said = [f"Description of {subject} by the ODD protocol (Grimm et al. 2020)."]
-    said.append(f"Source of the scenario: {description['source']}.")
+    sentences = [f"Description of {subject} by the ODD protocol (Grimm et al. 2020)."]
+    sentences.append(f"Source of the scenario: {description['source']}.")
     if description["varied"]:
-        said.append(
+        sentences.append(
             f"The runs differ in {', '.join(description['varied'])} (see Parameters); figures in "
             "the texts, personas and prompts are those of the first run."
         )
     now = versions()["sabm-mesa"]
     if recording and description["versions"].get("sabm-mesa") != now:
-        said.append(f"Described by version {now}; run with another (see Software).")
+        sentences.append(f"Described by version {now}; run with another (see Software).")
     if missing := description["odd_missing"]:
-        said.append(
+        sentences.append(
             f"Not written down: {'; '.join(missing)}. Write them into {description['odd_file']} "
             "beside the prompt file, or below their headings into the docstring of the model's "
             "module (see `sabm_mesa.describe.texts`)."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _notes(description: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -211,8 +214,8 @@ def _prompts(
     """Titles of the appendices, each with name → text."""
     forms = description["answer_forms"]
     prompts = {
-        f"[{entry}] {each['sha256']}": each["text"].strip() or "(no text)"
-        for entry, each in description["prompts"].items()
+        f"[{entry}] {text['sha256']}": text["text"].strip() or "(no text)"
+        for entry, text in description["prompts"].items()
         if entry not in forms
     }
     personas = {name: text.strip() or "(no text)" for name, text in description["personas"].items()}

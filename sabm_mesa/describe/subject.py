@@ -92,10 +92,12 @@ def _without_classical(model: type[SmartModel], parameters: Mapping[str, Any]) -
         return None
     trial = model(**{**parameters, "minds": _Named(NOT_GIVEN), "recording": False})
     known = trial.agent_classes()
-    lacking = [each for each in known if "default" not in trial.classical_of(each)]
+    lacking = [
+        agent_class for agent_class in known if "default" not in trial.classical_of(agent_class)
+    ]
     if len(lacking) == len(known):
         return _Named(NOT_GIVEN)
-    return {each.__name__: _Named(NOT_GIVEN) for each in lacking}
+    return {agent_class.__name__: _Named(NOT_GIVEN) for agent_class in lacking}
 
 
 def of_recording(path: Any, runs: Sequence[int] | None = None) -> Subject:
@@ -116,58 +118,60 @@ def of_recording(path: Any, runs: Sequence[int] | None = None) -> Subject:
     from sabm_mesa.recording.replaying import ReplayRecorder
     from sabm_mesa.runs.rerun import class_of, rebuild
 
-    found = load_runs(path, runs)
+    recorded = load_runs(path, runs)
     if runs is None:
-        found = [run for run in found if run.command == found[-1].command]
-    first = found[0]
-    if other := next((run for run in found if run.scenario != first.scenario), None):
+        recorded = [run for run in recorded if run.command == recorded[-1].command]
+    first = recorded[0]
+    if other := next((run for run in recorded if run.scenario != first.scenario), None):
         raise ParameterError(
             f"{path}: run {first.run} is of {first.scenario} and run {other.run} of "
             f"{other.scenario}: name the runs of one scenario with --run."
         )
     varied = {
-        name: [run.parameters.get(name) for run in found]
+        name: [run.parameters.get(name) for run in recorded]
         for name in first.parameters
-        if any(run.parameters.get(name) != first.parameters[name] for run in found)
+        if any(run.parameters.get(name) != first.parameters[name] for run in recorded)
     }
-    minds = [run.minds for run in found]
-    table = Recorded(path).runs().set_index("run").loc[[run.run for run in found]]
+    minds = [run.minds for run in recorded]
+    table = Recorded(path).runs().set_index("run").loc[[run.run for run in recorded]]
     return Subject(
         rebuild(class_of(first), ReplayRecorder(first)),
         dict(first.parameters),
         first.versions,
-        [each for n, each in enumerate(minds) if each not in minds[:n]],
+        [mind for n, mind in enumerate(minds) if mind not in minds[:n]],
         str(path),
-        _course(found, table["rounds"], varied) | _totals(first, table),
+        _course(recorded, table["rounds"], varied) | _totals(first, table),
         first.forks,
         varied,
-        mended_requests(path, [run.run for run in found]),
+        mended_requests(path, [run.run for run in recorded]),
     )
 
 
 def _course(
-    found: Sequence[RecordedRun], rounds: Iterable[int], varied: Iterable[str]
+    runs: Sequence[RecordedRun], rounds: Iterable[int], varied: Iterable[str]
 ) -> dict[str, str]:
     """Runs → seeds, rounds and end; runs with consecutive seeds and the same rest are one entry."""
     rows: list[tuple[RecordedRun, RecordedRun, str]] = []
-    for run, played in zip(found, rounds, strict=True):
-        own = "".join(f"; {name} = {in_figures(run.parameters.get(name))}" for name in varied)
-        said = f"{played} rounds, {run.status}{own}"
-        if rows and rows[-1][2] == said and _follows(run, rows[-1][1]):
-            rows[-1] = rows[-1][0], run, said
+    for run, played in zip(runs, rounds, strict=True):
+        varied_values = "".join(
+            f"; {name} = {in_figures(run.parameters.get(name))}" for name in varied
+        )
+        line = f"{played} rounds, {run.status}{varied_values}"
+        if rows and rows[-1][2] == line and _follows(run, rows[-1][1]):
+            rows[-1] = rows[-1][0], run, line
         else:
-            rows.append((run, run, said))
+            rows.append((run, run, line))
     return {
         _span("run", str(first.run), str(last.run)): (
-            f"{_span('seed', _seed(first), _seed(last))}; {said}"
+            f"{_span('seed', _seed(first), _seed(last))}; {line}"
         )
-        for first, last, said in rows
+        for first, last, line in rows
     }
 
 
 def _totals(first: RecordedRun, table: pd.DataFrame) -> dict[str, str]:
     """Questions, cost and first days of all runs, and the models that answered in the first."""
-    served = sorted({each.served_model for each in alike(first.path, [first.run])} - {""})
+    served = sorted({group.served_model for group in alike(first.path, [first.run])} - {""})
     cost = table["cost_usd"].sum(skipna=False)
     days = sorted({started[:10] for started in table["started"]})
     return {

@@ -77,11 +77,11 @@ def read_texts(model: type[SmartModel]) -> Mapping[str, Any]:
     path = odd_file(model.prompt_file)
     if not path.is_file():
         return {}
-    found = read_toml(path, "ODD file", ParameterError)
-    about = found.pop("scenarios", [model.scenario_name])
+    content = read_toml(path, "ODD file", ParameterError)
+    about = content.pop("scenarios", [model.scenario_name])
     if not isinstance(about, list):
         raise ParameterError(f"{path}: 'scenarios' has to be a list of names.")
-    for name, value in found.items():
+    for name, value in content.items():
         if name not in {*ENTRIES, *TABLES}:
             known = ", ".join((*ENTRIES, *(f"[{table}]" for table in TABLES)))
             raise ParameterError(f"{path}: unknown entry {name!r}; known: {known}.")
@@ -90,7 +90,7 @@ def read_texts(model: type[SmartModel]) -> Mapping[str, Any]:
         texts = list(value.values()) if name in TABLES else [value]
         if not all(isinstance(text, str) for text in texts):
             raise ParameterError(f"{path}: {name!r} has to be text.")
-    return found if model.scenario_name in about else {}
+    return content if model.scenario_name in about else {}
 
 
 def filled(
@@ -105,7 +105,7 @@ def filled(
         parameters: its parameters as they are shown.
 
     Raises:
-        ParameterError: for a name that stands for nothing.
+        ParameterError: for an unknown name.
     """
     try:
         pieces = parse(text)
@@ -137,7 +137,7 @@ def in_figures(value: Any) -> str:
     if isinstance(value, tuple | list):
         return ", ".join(map(in_figures, value))
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {in_figures(each)}" for key, each in value.items())
+        return ", ".join(f"{key}: {in_figures(item)}" for key, item in value.items())
     return str(value)
 
 
@@ -159,16 +159,16 @@ def references(text: str) -> list[str]:
 def _value(
     name: str, values: Mapping[str, str], model: SmartModel, parameters: Mapping[str, Any]
 ) -> Any:
-    place = values.get(name)
+    address = values.get(name)
     try:
-        if place is None:
+        if address is None:
             return parameters[name]
-        module, is_constant, path = place.partition(":")
+        module, is_constant, path = address.partition(":")
         if is_constant:
             return attrgetter(path)(import_module(module))
-        return attrgetter(place.removeprefix("model."))(model)
+        return attrgetter(address.removeprefix("model."))(model)
     except (KeyError, AttributeError, ImportError, ValueError):
         raise ParameterError(
             f"ODD text of {model.scenario_name}: {{{name}}} is neither a parameter nor found at "
-            f"{place!r}; name its place under [values]."
+            f"{address!r}; name its place under [values]."
         ) from None

@@ -17,6 +17,7 @@ A local model is asked through the same chain, with `LocalClient` at its end, wh
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import math
 import os
@@ -69,6 +70,7 @@ __all__ = [
     "connect",
     "connect_local",
     "read_endpoints",
+    "release_local",
 ]
 
 TIMEOUT_S = 120.0
@@ -99,6 +101,8 @@ class Connection:
             come from no recording, and may name any.
         needed: parameters of language models that a study depends on: it fails when a model does
             not take one of them.
+        context: tokens that the longest question to a local model and its answer need: at least,
+            and likely; zeros when that is not known.
         limits: the file that remembers how many requests at once endpoints bear, or None. It is
             read for the first run of this process that asks an endpoint.
         limiters: identity of an endpoint → its limiter, for a process whose requests count among
@@ -122,6 +126,7 @@ class Connection:
     recorded_url: str | None = None
     agreed: frozenset[str] | None = None
     needed: frozenset[str] = frozenset()
+    context: tuple[int, int] = field(default=(0, 0), repr=False, compare=False)
     limits: Path | None = field(default=None, repr=False, compare=False)
     limiters: Callable[[str], Limiter] | None = field(default=None, repr=False, compare=False)
 
@@ -185,7 +190,9 @@ class Connection:
             url: the address.
         """
         known = {endpoint_url(self.base_url), endpoint_url(None)}
-        known |= {each.url for each in self.endpoints.values()} | (self.agreed or frozenset())
+        known |= {endpoint.url for endpoint in self.endpoints.values()} | (
+            self.agreed or frozenset()
+        )
         return self.agreed is None or url in known or is_openai(url) or is_loopback(url)
 
     @about("base_url")
@@ -216,7 +223,7 @@ class Connection:
         url = check_url(named)
         if url in {own, endpoint_url(None)} or is_openai(url):
             return Endpoint(url, key_env=KEY_VARIABLE)
-        listed = [each for each in self.endpoints.values() if each.url == url]
+        listed = [endpoint for endpoint in self.endpoints.values() if endpoint.url == url]
         if listed[1:]:
             raise ParameterError(
                 f"The endpoints {', '.join(each.name for each in listed)} have the address {url}: "
@@ -251,7 +258,8 @@ class Connection:
 
 _lock = threading.Lock()
 _clients: dict[tuple[str, float], OpenAIClient] = {}
-_models: dict[tuple[Path, str], LocalModel] = {}
+_models: dict[Path, LocalModel] = {}
+_replaced: list[LocalModel] = []
 _interfaces: dict[tuple[str, float], BatchInterface] = {}
 _limiters: dict[str, Limiter] = {}
 _limits: dict[str, Path] = {}
@@ -351,8 +359,12 @@ def connect_local(
     before: Sequence[str] = (),
     *,
     thought: bool = False,
+    note: str = "",
+    spec: str = "",
 ) -> tuple[Client, str]:
     """The chain of clients for a GGUF file, which has one server for all runs of a process.
+
+    A server with other options is ended first, unless a run uses it.
 
     Args:
         path: the file.
@@ -360,34 +372,63 @@ def connect_local(
         connection: how it is asked; what it says of addresses does not hold.
         before: the provenances of answers of a recorded run that continues, as JSON.
         thought: whether answers of that run have thoughts.
+        note: a sentence for the line that says that the server is started.
+        spec: the spec of the mind, for errors; that of the file by default.
 
     Returns:
         The client; name, size and SHA-256 of the file.
 
     Raises:
         ParameterError: when there is no such file, it cannot be loaded, or there is too little
-            memory.
+            memory; when a run uses its server with other options.
         MindSpecError: for options that do not exist.
     """
-    from sabm_mesa.llm.local import LocalClient, LocalModel, LocalOptions, LocalServer
+    from sabm_mesa.llm.local import CONTEXT, LocalClient, LocalModel, LocalOptions, LocalServer
 
     how = connection or Connection()
     path = Path(os.path.realpath(path))  # also of links that lead in a circle
     given = LocalOptions.parse(options)
     with _lock:
-        if (path, options) not in _models:
-            _models[path, options] = LocalModel(LocalServer(path, given))
-        model = _models[path, options]
+        if path in _models and _models[path].server.options != given:
+            if _models[path].in_use:
+                gc.collect()  # a run that nobody has any more uses nothing
+            if _models[path].in_use:
+                raise ParameterError(
+                    f"{path.name} runs already with other options: a file has one server, so name "
+                    "the same options behind the ? wherever it is named, or end the runs that use "
+                    "it first (model.close()).",
+                    parameter="minds",
+                )
+            _replaced.append(_models.pop(path))
+            _replaced[-1].server.stop()
+            _limiters.pop(str(path), None)
+        if path not in _models:
+            server = LocalServer(path, given, note, how.context[1] or CONTEXT, spec)
+            _models[path] = LocalModel(server)
+        model = _models[path]
         server = model.server
-        limiter = _limiters.setdefault(f"{path}?{options}", Limiter(server.slots))
-        room = _rooms.setdefault((str(path), options), ThoughtRoom(path.name, path.name))
+        server.check(*how.context)
+        limiter = _limiters.setdefault(str(path), Limiter(server.slots))
+        room = _rooms.setdefault((str(path), ""), ThoughtRoom(path.name, path.name))
     room.known = room.known or not server.header.may_think
     room.adopt(before, thought=thought)
     ceiling = min(how.max_concurrency or CEILING, server.slots)
     sender = LocalClient(model, how.timeout_s)
     prices = PriceTable(how.prices)
-    client = _within_limits(sender, how, prices, path.name, limiter, ceiling, room)
+    # Nothing is paid for here, so a stop waits for no answer.
+    client = _within_limits(sender, how, prices, path.name, limiter, ceiling, room, grace_s=0)
+    model.users.add(client)
     return client, server.file
+
+
+def release_local(client: Client) -> None:
+    """Note that a client of `connect_local` asks no more: another run may have other options.
+
+    Args:
+        client: the client.
+    """
+    for model in list(_models.values()):
+        model.users.discard(client)
 
 
 def _within_limits(
@@ -398,9 +439,10 @@ def _within_limits(
     limiter: Limiter,
     ceiling: int,
     room: ThoughtRoom,
+    grace_s: float | None = None,
 ) -> Client:
     """A client with notes, prices, budget, limit, retries and room for thoughts around it."""
-    client: Client = NoteSentClient(FinishInFlightClient(sender), prices)
+    client: Client = NoteSentClient(FinishInFlightClient(sender, grace_s), prices)
     client = PriceClient(client, prices)
     if how.budget is not None:
         client = BudgetClient(client, how.budget, prices, where)
@@ -411,7 +453,7 @@ def _within_limits(
 def close_all() -> None:
     """Close all connections, end the servers of local models; the next `connect` opens new ones."""
     with _lock:
-        models = list(_models.values())
+        models = [*_models.values(), *_replaced]
         clients: list[OpenAIClient | LocalModel] = [
             *(client for client in _clients.values() if client.is_open),
             *(interface for interface in _interfaces.values() if interface.is_open),
@@ -422,6 +464,7 @@ def close_all() -> None:
         _clients.clear()
         _interfaces.clear()
         _models.clear()
+        _replaced.clear()
         _limiters.clear()
         _limits.clear()
         _supports_n.clear()
@@ -443,10 +486,11 @@ def _leave_to_parent() -> None:
     """Begin anew in a forked process: its parent's connections are not its own to use or close."""
     global _lock  # noqa: PLW0603 - the parent may have forked while it was held
     _lock = threading.Lock()
-    _of_parents.extend([*_clients.values(), *_interfaces.values(), *_models.values()])
+    _of_parents.extend([*_clients.values(), *_interfaces.values(), *_models.values(), *_replaced])
     _clients.clear()
     _interfaces.clear()
     _models.clear()
+    _replaced.clear()
     _limiters.clear()
     _limits.clear()
     _supports_n.clear()

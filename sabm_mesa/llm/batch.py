@@ -400,7 +400,7 @@ class Batches:
 
     def status(self) -> str:
         """How far batches are, in one line; ``""`` when none is under way."""
-        under_way = [each for each in self._batches.values() if not each.over.done()]
+        under_way = [batch for batch in self._batches.values() if not batch.over.done()]
         if not under_way:
             return ""
         n, done = (sum(getattr(each, name) for each in under_way) for name in ("n", "done"))
@@ -439,8 +439,8 @@ class Batches:
             submitted=time.time(),
         )
         batch = self._batches[noted.token] = _Batch(noted, interface, len(questions))
-        for each in questions:
-            each.batch.set_result(batch)
+        for question in questions:
+            question.batch.set_result(batch)
         batch.over.add_done_callback(lambda _: self._batches.pop(noted.token, None))
         sending = self._send(batch, questions, content)
         batch.task = asyncio.create_task(self._run(batch, sending))
@@ -462,7 +462,7 @@ class Batches:
         """Note, upload and create a batch."""
         recorder, interface = questions[0].recorder, batch.interface
         await recorder.note_batch(batch.noted)
-        await asyncio.gather(*(self._note(each, batch.noted) for each in questions))
+        await asyncio.gather(*(self._note(question, batch.noted) for question in questions))
         try:
             name = f"sabm-{batch.noted.token}.jsonl"
             file = await with_retries(lambda: interface.upload(name, content))
@@ -695,16 +695,16 @@ def _files(questions: Sequence[_Question]) -> Iterator[tuple[list[_Question], by
     """Questions with the content of their file, in as many files as it takes."""
     some: list[_Question] = []
     content = bytearray()
-    for each in questions:
+    for question in questions:
         try:
-            line = each.line()
+            line = question.line()
         except LLMError as error:
-            each.batch.set_exception(error)
+            question.batch.set_exception(error)
             continue
         if some and (len(some) == MOST_REQUESTS or len(content) + len(line) > MOST_BYTES):
             yield some, bytes(content)
             some, content = [], bytearray()
-        some.append(each)
+        some.append(question)
         content += line
     if some:
         yield some, bytes(content)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from sabm_mesa.core.images import Picture
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import BudgetExceeded, LLMError, ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
@@ -259,9 +260,9 @@ class BudgetClient:
         return done
 
     def _most(self, request: Request) -> Usage:
-        contents = [content for _, content in request.messages]
         limit = longest_answer(request)
-        return most_of(contents, limit, self._prices.of(request.model), request.n)
+        price = self._prices.of(request.model)
+        return most_of(request.texts, limit, price, request.n, request.pictures or ())
 
 
 def longest_answer(request: Request) -> int:
@@ -276,17 +277,22 @@ def longest_answer(request: Request) -> int:
 
 
 def most_of(
-    contents: Iterable[str], max_tokens: int | None, price: Price | None, n: int = 1
+    contents: Iterable[str],
+    max_tokens: int | None,
+    price: Price | None,
+    n: int = 1,
+    pictures: Iterable[Picture] = (),
 ) -> Usage:
     """Return the highest possible cost of a request.
 
     Args:
-        contents: its messages.
+        contents: all that the model reads (`Request.texts`).
         max_tokens: tokens of an answer at most, or None.
         price: the price of the model, or None when it is not known.
         n: how many answers it asks for.
+        pictures: the pictures that the model sees.
     """
-    prompt = sum(_most_tokens(content) for content in contents)
+    prompt = sum(map(_most_tokens, contents)) + sum(map(_most_tokens_seen, pictures))
     answer = n * (ANSWER_TOKENS if max_tokens is None else max_tokens)
     return Usage(
         asks=n,
@@ -321,6 +327,17 @@ def _most_tokens(text: str) -> int:
     token a byte of UTF-8.
     """
     return len(text.encode(errors="replace")) - len(text) // 2 + TOKENS_PER_MESSAGE
+
+
+def _most_tokens_seen(picture: Picture) -> int:
+    """A cautious count of the tokens of a picture: those of gpt-4o-mini, which takes the most.
+
+    It takes 2,833, and 5,667 more for each tile of 512 pixels of the picture, which is scaled to
+    at most 768 by 2,048 pixels: 8 tiles (platform.openai.com/docs/guides/images-vision).
+    """
+    width, height = picture.size
+    tiles = -(-width // 512) * -(-height // 512)
+    return 2833 + 5667 * min(8, tiles)
 
 
 def _spent(done: Completion, most: Usage, price: Price | None) -> Usage:

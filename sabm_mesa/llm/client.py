@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from sabm_mesa.core.asks import SentNotes, canonical_json
+from sabm_mesa.core.images import Picture
 
 _SENDING = {"n", "place", "question", "needed", "sent", "room"}
 """Fields of a request that say how it is sent, and nothing of its content."""
-_OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body")
+_OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body", "tools", "pictures")
 """Fields that a digest has only where they are set."""
 
 
@@ -43,6 +44,10 @@ class Request:
         extra_body: name → value of more fields of the request.
         room: tokens of thoughts, on top of those of the answer, for a model that thinks
             where `max_thought_tokens` says nothing.
+        pictures: the pictures whose marks stand in the messages; None without any. A model that
+            takes none is sent their texts.
+        tools: functions of which the model calls one, as chat completions have them; None for an
+            answer in words. A model that takes none answers in words, as the prompt says.
     """
 
     model: str
@@ -61,6 +66,8 @@ class Request:
     max_thought_tokens: int | None = None
     extra_body: Mapping[str, Any] | None = None
     room: int = 0
+    tools: list[dict[str, Any]] | None = field(default=None, hash=False)
+    pictures: tuple[Picture, ...] | None = None
 
     @property
     def limit(self) -> int | None:
@@ -69,6 +76,12 @@ class Request:
             return None
         return self.max_tokens + (self.max_thought_tokens or self.room)
 
+    @property
+    def texts(self) -> list[str]:
+        """All that the model reads: the content of each message, and the functions."""
+        functions = [] if self.tools is None else [canonical_json(self.tools)]
+        return [content for _, content in self.messages] + functions
+
     def digest(self) -> str:
         """SHA-256 of the exact request for one answer, hexadecimal.
 
@@ -76,6 +89,8 @@ class Request:
         recording does not depend on that.
         """
         parts = {name: getattr(self, name) for name in _CONTENT}
+        if self.pictures is not None:
+            parts["pictures"] = [picture.sha256 for picture in self.pictures]
         for name in _OPTIONAL:
             if parts[name] is None:
                 del parts[name]
@@ -110,7 +125,9 @@ class Completion(NamedTuple):
             thoughts from answers leaves them in it, for `sabm_mesa.core.thoughts` to split off.
         thoughts: the thoughts that the server keeps apart from the text.
         model: the model the server says it used.
-        finish_reason: why it stopped: ``"stop"``, ``"length"``, ``"content_filter"``, …
+        finish_reason: why it stopped: ``"stop"``, ``"length"``, ``"content_filter"``,
+            ``"tool_calls"`` (the text is JSON of the calls, see
+            `sabm_mesa.core.tools.call_as_text`), …
         prompt_tokens: tokens sent.
         completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.

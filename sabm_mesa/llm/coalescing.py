@@ -27,7 +27,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from sabm_mesa.core.scheduler import all_started
 from sabm_mesa.errors import BadRequest, BudgetExceeded
 from sabm_mesa.llm.client import Client, Completion, Request
 
@@ -98,17 +97,13 @@ class CoalescingClient:
         """The group of a request and its number there; no group when it is alone."""
         loop = asyncio.get_running_loop()
         if not self._waiting:  # the last agents ask in the turn of the loop that follows
-            started = all_started.get()
-            if started is None:
-                loop.call_soon(self._send)
-            else:
-                started.add_done_callback(self._send)
+            loop.call_soon(self._send)
         round_, phase, position = place
         waiting = _Waiting(position, request, loop.create_future())
         self._waiting.setdefault((round_, phase, request.digest()), []).append(waiting)
         return waiting.group
 
-    def _send(self, _started: object = None) -> None:
+    def _send(self) -> None:
         found, self._waiting = self._waiting, {}
         for put in found.values():
             still = [each for each in put if not each.group.cancelled()]

@@ -19,6 +19,7 @@ from typing import Any
 from sabm_mesa.llm.decimals import LIMITS, with_patterns, without_limits
 
 _FORM = "response_format"
+_TOOLS, _MUST_CALL, _PICTURES = "tools", "tool_choice", "pictures"
 OTHER_NAME = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
@@ -26,7 +27,16 @@ OTHER_NAME = {
 }
 """Names that a parameter has elsewhere: OpenAI's newer models, and Mistral's ``random_seed``."""
 _SAMPLING = ("temperature", "top_p")
-TAKEN_AS_NAMED = {*_SAMPLING, *OTHER_NAME, _FORM, "n", "reasoning_effort"}
+TAKEN_AS_NAMED = {
+    *_SAMPLING,
+    *OTHER_NAME,
+    _FORM,
+    _TOOLS,
+    _MUST_CALL,
+    _PICTURES,
+    "n",
+    "reasoning_effort",
+}
 """Parameters that are renamed or left out; a user's own ``extra_body`` is not."""
 _EFFORT_VALUE = re.compile(
     r"(?:supported|valid|allowed) (?:values|levels)|one of|should be|invalid value", re.IGNORECASE
@@ -36,10 +46,18 @@ _OTHER_WORDS = {
     _FORM: (
         "response_format", "json_schema", "json schema", "json_object", "structured output",
         "grammar",
-    )
+    ),
+    _TOOLS: (
+        "tools", "tool use", "tool calling", "tool calls", "tool choice", "function calling",
+        "functions", "auto-tool-choice",
+    ),
+    _PICTURES: (
+        "image_url", "image", "images", "image input", "inlineData", "vision", "multimodal",
+        "mmproj",
+    ),
 }  # fmt: skip
 _REFUSING = {400, 404, 415, 422, 500, 501}
-"""Statuses with which servers refuse a parameter; llama-cpp-python sends 500 for its form."""
+"""Statuses with which servers refuse a parameter; llama.cpp sends 500 for forms and functions."""
 _NO_DIALECT = re.compile(
     r"too (?:large|big|high|long|small|low)|exceed|maximum|context|at least|at most (?!1\b)"
     r"|must be (?!at most 1\b|1\b|unset|omitted|none|null|\S*text)"
@@ -48,6 +66,19 @@ _NO_DIALECT = re.compile(
     re.IGNORECASE,
 )
 """Words of a refusal that is about a value: it is for the user to change."""
+_LACKS = re.compile(
+    r"n[o']t (?:\w+ )?(?:support|allow|permit|enabl|available|fully supported)|unsupported param"
+    r"|only (?:supported|allowed)|no endpoints found|not a multimodal|requires?\b|unrecognized"
+    r"|unknown (?:variant|name|field)|extra inputs",
+    re.IGNORECASE,
+)
+"""Words with which a server says that it has no functions, or does not see."""
+_OF_VALUE = re.compile(
+    r"(?:unsupported|invalid|corrupt\w*|damaged) image|(?:process|download\w*|decode|read|fetch)"
+    r"\w* (?:the |your )?image|does not exist|invalid schema",
+    re.IGNORECASE,
+)
+"""Words of a refusal that is about one picture, function or name of a model."""
 _LIMIT = re.compile(rf"\b(?:{'|'.join(LIMITS)}|grammar|regex)\b")
 """Limits of a schema, which a server may name when it does not take them."""
 _BOTH = re.compile(r"\bboth\b|only one|together|at the same time|mutually exclusive", re.IGNORECASE)
@@ -81,6 +112,8 @@ class Dialect:
         """
         sent: dict[str, Any] = {}
         for name, value in asked.items():
+            if not self._applies(name, asked):
+                continue
             if name == _FORM:
                 value = _FORMS[self.form](value)  # noqa: PLW2901
                 if value is None:
@@ -105,14 +138,18 @@ class Dialect:
         if status not in _REFUSING:
             return ""
         said = _said(body)
-        named = [name for name in asked if self._is_named(name, said, body)]
+        named = [
+            name
+            for name in asked
+            if self._applies(name, asked) and self._is_named(name, said, body)
+        ]
         if set(_SAMPLING) <= {*named} and _BOTH.search(said):
             return self._change("top_p", None)
         refuses_limits = _FORM in named and self.form == 0 and bool(_LIMIT.search(said))
         if _NO_DIALECT.search(said) and not refuses_limits:
             return ""
         # An older form of the schema is tried before anything else is left out.
-        for name in sorted(named, key=lambda each: each != _FORM):
+        for name in sorted(named, key=lambda each: (each != _FORM, each != _MUST_CALL)):
             if name == _FORM:
                 if self.form + 1 < len(_FORMS):
                     return self._loosen(1 if refuses_limits else max(2, self.form + 1))
@@ -123,7 +160,7 @@ class Dialect:
             other = OTHER_NAME.get(name)
             if other and sent == name and (name != "seed" or other in said):
                 return self._change(name, other)
-            if sent is not None and status != 500:
+            if sent is not None and (status != 500 or name in {_TOOLS, _PICTURES}):
                 return self._change(name, None)
         return ""
 
@@ -134,16 +171,26 @@ class Dialect:
             asked: parameters as they were asked for.
             sent: the same as they were sent.
         """
+        called = _TOOLS in sent
         for name in set(asked) & TAKEN_AS_NAMED:
+            if name in {_FORM, _MUST_CALL} and _TOOLS in asked and called == (name == _FORM):
+                continue  # left out because of the functions, and taken elsewhere
             if name == _FORM:
                 self.form = max(self.form, _KINDS.index(str(sent.get(_FORM, "none"))))
             elif name not in sent and name not in self.changes:
                 other = OTHER_NAME.get(name)
                 self.changes[name] = other if other in sent else None
 
+    def _applies(self, name: str, asked: Mapping[str, Any]) -> bool:
+        """A call has the form of its function, and without functions none can be called."""
+        calls = _TOOLS in asked and self.changes.get(_TOOLS, _TOOLS) is not None
+        return {_FORM: not calls, _MUST_CALL: calls}.get(name, True)
+
     def _is_named(self, name: str, said: str, body: Any) -> bool:
         sent = self.changes.get(name, name)
         if sent is None or (name == _FORM and self.form == len(_FORMS) - 1):
+            return False
+        if name in {_TOOLS, _PICTURES} and (_OF_VALUE.search(said) or not _LACKS.search(said)):
             return False
         if _param(body) == sent:
             return True
@@ -220,8 +267,12 @@ _KINDS = (
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as they are recorded: the form of a schema in a word."""
+    """Parameters as they are recorded: schemas in a word, functions by name, pictures by hash."""
     plain = dict(parameters)
+    if _TOOLS in plain:
+        plain[_TOOLS] = [tool["function"]["name"] for tool in plain[_TOOLS]]
+    if _PICTURES in plain:
+        plain[_PICTURES] = [picture.sha256 for picture in plain[_PICTURES]]
     if _FORM in plain:
         form = plain[_FORM]
         kind = form.get("type") if isinstance(form, dict) else None
@@ -264,4 +315,4 @@ def _param(body: Any) -> str:
 
 def _camel(name: str) -> str:
     first, *others = name.split("_")
-    return first + "".join(each.capitalize() for each in others)
+    return first + "".join(other.capitalize() for other in others)

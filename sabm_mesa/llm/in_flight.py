@@ -30,12 +30,12 @@ class FinishInFlightClient:
 
     Args:
         client: the client that sends.
-        grace_s: seconds an answer is awaited at most after the run was stopped.
+        grace_s: seconds an answer is awaited at most after the run was stopped; None: `GRACE_S`.
     """
 
-    def __init__(self, client: Client, grace_s: float = GRACE_S) -> None:
+    def __init__(self, client: Client, grace_s: float | None = None) -> None:
         self._client = client
-        self._grace_s = grace_s
+        self._grace_s = GRACE_S if grace_s is None else grace_s
 
     async def complete(self, request: Request) -> Completion:
         """Complete a chat.
@@ -62,6 +62,8 @@ class FinishInFlightClient:
             sending.cancel()
 
     async def _wait_for(self, sending: asyncio.Future[Completion]) -> None:
+        if not self._grace_s:
+            return
         loop = asyncio.get_running_loop()
         until = loop.time() + self._grace_s
         if not _awaited:
@@ -125,10 +127,11 @@ def most_of_each(request: Request, prices: PriceTable) -> list[Usage]:
         request: the request.
         prices: the price table.
     """
-    contents = [content for _, content in request.messages]
+    contents = request.texts
     price = prices.of(request.model)
     limit = longest_answer(request)
-    found = [most_of(some, limit, price) for some in [contents, *([[]] * (request.n - 1))]]
+    first = most_of(contents, limit, price, pictures=request.pictures or ())
+    found = [first, *(most_of([], limit, price) for _ in range(request.n - 1))]
     if price is None:
         for each in found:
             each.cost_usd = math.nan

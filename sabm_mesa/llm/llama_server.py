@@ -35,6 +35,9 @@ def main() -> None:
     # cut.
     params.fit_params = params.ctx_shift = False
     params.ui = params.endpoint_slots = False
+    # A request goes to the slot that was idle longest, which takes the longest beginning that any
+    # slot has read. By default it goes to the slot with the most similar prompt, and waits for it.
+    params.slot_prompt_similarity = 0.0
     server = xllamacpp.Server(params)
     answers.write(json.dumps(server.listening_address) + "\n")
     answers.flush()

@@ -24,15 +24,23 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
+from weakref import WeakSet
 
 from sabm_mesa.core.parameters import check_int
-from sabm_mesa.errors import BadRequest, LLMError, MindSpecError, ParameterError, ServerUnavailable
-from sabm_mesa.llm.client import Completion, Request
+from sabm_mesa.errors import (
+    BadRequest,
+    ContextTooSmall,
+    LLMError,
+    MindSpecError,
+    ParameterError,
+    ServerUnavailable,
+)
+from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.gguf import read_header, sha256_of
 from sabm_mesa.llm.openai_client import OpenAIClient
@@ -48,6 +56,10 @@ CONTEXT = 2048
 LARGEST_CONTEXT = 131_072
 """Tokens at most, whatever a model was trained for: llama.cpp reserves the memory at once."""
 _SHARE_OF_MEMORY = 0.8
+_BEGINNING = 200
+"""Characters in which requests that begin alike agree."""
+_MOST_READ = 1000
+"""Beginnings of requests that are remembered."""
 _LOOK_S = 0.2
 """Seconds for which the processor is looked at."""
 _MESSAGE_TOKENS, _TEMPLATE_TOKENS = 16, 256
@@ -101,7 +113,7 @@ class LocalOptions:
             ParameterError: for a number that is too small or too large.
         """
         found: dict[str, int] = {}
-        known = [each.name for each in fields(cls)]
+        known = [field.name for field in fields(cls)]
         for part in filter(None, text.split("&")):
             name, _, value = part.partition("=")
             if name not in known or name in found or not value.isdecimal():
@@ -129,9 +141,13 @@ class LocalServer:
     Args:
         path: the file.
         options: how it is started.
+        note: a sentence for the line that says so.
+        context: tokens of a slot that it begins with, where model and options allow it.
+        spec: the spec of the mind that names it, for errors; ``gguf:FILE`` by default.
 
     Attributes:
         name: the name of the file.
+        options: how it is started.
         file: name, size and SHA-256 of the file, as the recording of each answer has them.
         header: the facts that the file states.
         slots: requests under way at once.
@@ -145,8 +161,16 @@ class LocalServer:
 
     endpoint: Endpoint
 
-    def __init__(self, path: Path, options: LocalOptions) -> None:
-        self._path, self._options = path, options
+    def __init__(
+        self,
+        path: Path,
+        options: LocalOptions,
+        note: str = "",
+        context: int = CONTEXT,
+        spec: str = "",
+    ) -> None:
+        self._path, self.options = path, options
+        self._name = split_options(spec or f"gguf:{path}")[0]
         self.name = path.name
         self.header = read_header(path)
         self._runtime = runtime()
@@ -157,12 +181,12 @@ class LocalServer:
         self._process: subprocess.Popen[str] | None = None
         self._errors: IO[str] | None = None
         self._lock = threading.Lock()
-        self._start(min(self._most, CONTEXT))
+        self._start(min(self._most, options.context or context))
         _log.warning(
             "%s runs on this machine with %d thread%s. It answers up to %d questions at once, of "
-            "%s tokens each. It is asked for JSON; --set answer_format=labelled changes that.",
+            "%s tokens each.%s",
             path.name, self._threads, "" if self._threads == 1 else "s", self.slots,
-            f"{self.context:,}",
+            f"{self.context:,}", note and f" {note}",
         )  # fmt: skip
 
     @property
@@ -180,15 +204,11 @@ class LocalServer:
             needed: tokens of prompt and answer together.
 
         Raises:
-            BadRequest: when model, options or memory allow no such context.
+            ContextTooSmall: when model or options allow no such context.
+            BadRequest: when memory does not.
         """
         if needed > self._most:
-            why = "context is set to that" if self._options.context else "the model takes no more"
-            raise BadRequest(
-                f"A question to {self.name} and its answer need a context of {needed:,} tokens, "
-                f"and there are {self._most:,} ({why}): choose another model, a smaller "
-                "max_tokens, or a setting with shorter prompts (--set). Nothing was sent."
-            )
+            raise ContextTooSmall(f"{self._too_small(needed)} It was not sent.")
         context = before = self.context
         while context < needed:
             context *= 2
@@ -198,6 +218,39 @@ class LocalServer:
         except ParameterError as error:
             self._start(before)
             raise BadRequest(f"{error} A question needs {needed:,} tokens of context.") from None
+
+    def check(self, least: int, likely: int) -> None:
+        """Check before a run that its questions can fit.
+
+        Args:
+            least: tokens of the longest known question and its answer, at least.
+            likely: tokens that those of the run are likely to need.
+
+        Raises:
+            ParameterError: when it is longer than the longest context that there can be.
+        """
+        if least > self._most:
+            raise ParameterError(self._too_small(least, likely), parameter="minds")
+
+    def _too_small(self, needed: int, likely: int = 0) -> str:
+        options, enough = self.options, max(likely, -(-needed // 256) * 512)
+        trained = min(self.header.context or LARGEST_CONTEXT, LARGEST_CONTEXT)
+        why = "context is set to that" if options.context else "the model takes no more"
+        way = (
+            "choose another model, a smaller max_tokens, or a setting with shorter prompts (--set)"
+        )
+        if options.context and enough <= trained:
+            way = f"begin anew with a longer one (--minds '{self._with(context=enough)}')"
+        return (
+            f"A question to {self.name} and its answer need a context of {needed:,} tokens, and "
+            f"there are {self._most:,} ({why}): {way}."
+        )
+
+    def _with(self, **changed: int) -> str:
+        """The spec of this model with changed options."""
+        options = vars(replace(self.options, **changed)).items()
+        given = "&".join(f"{name}={value}" for name, value in options if value is not None)
+        return f"{self._name}?{given}"
 
     def stop(self) -> None:
         """End the server and its computation."""
@@ -220,15 +273,15 @@ class LocalServer:
         weights, cache = self._path.stat().st_size, self.header.cache_bytes * context
         memory = available_memory()
         free = _SHARE_OF_MEMORY * memory - weights
-        slots = self._options.slots or SLOTS
-        while slots > 1 and self._options.slots is None and slots * cache > free:
+        slots = self.options.slots or SLOTS
+        while slots > 1 and self.options.slots is None and slots * cache > free:
             slots //= 2
         if slots * cache > free:
             raise ParameterError(
                 f"There is too little memory for {self.name}: it needs "
                 f"{(weights + slots * cache) / 1e9:.1f} GB with {slots} × {context:,} tokens of "
                 f"context, and {memory / 1e9:.1f} GB are free. Close other programs, choose a "
-                f"smaller model, or a smaller context (gguf:FILE?context=1024&slots=1)."
+                f"smaller model, or a smaller context ({self._with(context=1024, slots=1)})."
             )
         return slots
 
@@ -238,7 +291,7 @@ class LocalServer:
         given = {
             "path": str(self._path), "alias": self.file, "key": key, "slots": self.slots,
             "context": context, "threads": self._threads, "verbosity": 1,
-            "gpu_layers": self._options.gpu_layers,
+            "gpu_layers": self.options.gpu_layers,
         }  # fmt: skip
         script = Path(__file__).with_name("llama_server.py")
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see stop
@@ -293,14 +346,23 @@ class LocalModel:
 
     Attributes:
         server: the server.
+        users: the clients of runs that may ask it.
     """
 
     def __init__(self, server: LocalServer) -> None:
         self.server = server
+        self.users = WeakSet[Client]()
         self._clients: dict[float, OpenAIClient] = {}
         self._change = asyncio.Condition()
         self._under_way = 0
         self._enlarging = False
+        self._read: set[str] = set()
+        self._first: dict[str, asyncio.Lock] = {}
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a run may ask it, or a request is under way."""
+        return bool(self.users) or self._under_way > 0
 
     async def complete(self, request: Request, timeout_s: float) -> Completion:
         """Complete a chat.
@@ -318,7 +380,7 @@ class LocalModel:
             try:
                 needed = await self._tokens(client, request)
                 if needed <= self.server.context:
-                    return await self._answer(client, request)
+                    return await self._after_first(client, request)
             finally:
                 await asyncio.shield(self._leave())
             await self._enlarge(needed)
@@ -355,10 +417,33 @@ class LocalModel:
             try:
                 await self._change.wait_for(lambda: not self._under_way)
                 await self._disconnect()
+                self._forget()
                 await asyncio.to_thread(self.server.enlarge, needed)
             finally:
                 self._enlarging = False
                 self._change.notify_all()
+
+    async def _after_first(self, client: OpenAIClient, request: Request) -> Completion:
+        """Answer; of requests that begin alike, the first one goes alone.
+
+        The others then take what it has read from the cache of the server, and do not read it once
+        a slot.
+        """
+        beginning = "".join(text for _, text in request.messages)[:_BEGINNING]
+        if beginning not in self._read:
+            async with self._first.setdefault(beginning, asyncio.Lock()):
+                if beginning not in self._read:
+                    done = await self._answer(client, request)
+                    if len(self._read) >= _MOST_READ:
+                        self._forget()
+                    self._read.add(beginning)
+                    return done
+        return await self._answer(client, request)
+
+    def _forget(self) -> None:
+        """Forget which beginnings the server has read; nobody waits for one that was."""
+        self._first = {key: lock for key, lock in self._first.items() if lock.locked()}
+        self._read.clear()
 
     async def _answer(self, client: OpenAIClient, request: Request) -> Completion:
         try:

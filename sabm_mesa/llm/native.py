@@ -23,13 +23,14 @@ from typing import Any
 import httpx2
 import openai
 
-from sabm_mesa.core.answers import BY_FILTER
+from sabm_mesa.core.answers import BY_FILTER, CALLED
+from sabm_mesa.core.images import Picture, described
 from sabm_mesa.errors import BadRequest, ParameterError
 from sabm_mesa.llm.budget import longest_answer
 from sabm_mesa.llm.client import EmbeddingRequest, Request
 from sabm_mesa.llm.dialect import Dialect
 from sabm_mesa.llm.endpoints import Endpoint
-from sabm_mesa.llm.openai_client import CONNECT_S, OpenAIClient
+from sabm_mesa.llm.openai_client import CONNECT_S, OpenAIClient, contents
 from sabm_mesa.llm.reading import read_count, read_fields
 from sabm_mesa.llm.transport import BoundedHTTPClient, ResponseTooLarge
 
@@ -39,6 +40,7 @@ _UNKNOWN = ("n", "seed")
 """Parameters that Anthropic does not have; Google's models mostly refuse several answers."""
 _STOPPED = {
     "end_turn": "stop",
+    "tool_use": CALLED,
     "stop_sequence": "stop",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -167,7 +169,11 @@ class AnthropicClient(_NativeClient):
     def _native_body(self, request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
         names = ("max_tokens", "temperature", "top_p")
         body: dict[str, Any] = {
-            "messages": [{"role": r, "content": c} for r, c in request.messages if r != "system"],
+            "messages": [
+                {"role": role, "content": content}
+                for role, content in contents(request, parameters, _anthropic_image)
+                if role != "system"
+            ],
             **{name: parameters[name] for name in names if name in parameters},
         }
         if system := _system(request):
@@ -183,6 +189,14 @@ class AnthropicClient(_NativeClient):
             body["thinking"] = {"type": "adaptive", "display": "summarized"}
         if effort and effort != "none":
             config["effort"] = effort
+        if tools := _functions(parameters):
+            body["tools"] = [
+                {"input_schema": tool.pop("parameters"), **tool} for tool in map(dict, tools)
+            ]
+            # A model that thinks first may be asked for a call, and not made to call.
+            thinks = body.get("thinking", {}).get("type", "disabled") != "disabled"
+            must = "tool_choice" in parameters and not thinks
+            body["tool_choice"] = {"type": "any" if must else "auto"}
         if schema := _schema(request, parameters):
             from anthropic import transform_schema
 
@@ -261,12 +275,20 @@ class GoogleClient(_NativeClient):
         roles = {"assistant": "model"}
         body: dict[str, Any] = {
             "contents": [
-                {"role": roles.get(role, role), "parts": [{"text": content}]}
-                for role, content in request.messages
+                {"role": roles.get(role, role), "parts": _google_parts(content)}
+                for role, content in contents(request, parameters, _google_image)
                 if role != "system"
             ],
             "generationConfig": config,
         }
+        if tools := _functions(parameters):
+            declared = [
+                {"parametersJsonSchema": tool.pop("parameters"), **tool}
+                for tool in map(dict, tools)
+            ]
+            body["tools"] = [{"functionDeclarations": declared}]
+            if "tool_choice" in parameters:
+                body["toolConfig"] = {"functionCallingConfig": {"mode": "ANY"}}
         if system := _system(request):
             body["systemInstruction"] = {"parts": [{"text": system}]}
         return body
@@ -332,13 +354,34 @@ class GoogleClient(_NativeClient):
 
 
 def _system(request: Request) -> str:
-    return "\n\n".join(content for role, content in request.messages if role == "system")
+    texts = (content for role, content in request.messages if role == "system")
+    return described("\n\n".join(texts), request.pictures or ())
 
 
 def _schema(request: Request, parameters: Mapping[str, Any]) -> Any:
     """The schema of an answer; None for a model that turned out to take none."""
     form = parameters.get("response_format") or {}
     return request.schema if "json_schema" in form else None
+
+
+def _anthropic_image(picture: Picture) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": "image/png", "data": picture.base64}
+    return {"type": "image", "source": source}
+
+
+def _google_image(picture: Picture) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": "image/png", "data": picture.base64}}
+
+
+def _google_parts(content: Any) -> list[dict[str, Any]]:
+    """The parts of a message: texts without a type, and pictures."""
+    parts = [{"text": content}] if isinstance(content, str) else content
+    return [{name: value for name, value in part.items() if name != "type"} for part in parts]
+
+
+def _functions(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The functions that a model may call; none for a model that turned out to call none."""
+    return [tool["function"] for tool in parameters.get("tools") or ()]
 
 
 def _merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -368,7 +411,10 @@ def _from_anthropic(body: Any) -> Any:
         "model": body.get("model"),
         "choices": [
             {
-                "message": {"content": body["content"]},
+                "message": {
+                    "content": body["content"],
+                    "tool_calls": _calls(body["content"]),
+                },
                 "finish_reason": _STOPPED.get(str(reason), reason),
             }
         ],
@@ -430,11 +476,23 @@ def _embeddings_from_google(body: Any) -> Any:
     }
 
 
+def _calls(parts: Any) -> list[Any]:
+    """The calls of functions among the parts of a message, as chat completions have them."""
+    found = []
+    for part in map(read_fields, parts if isinstance(parts, list) else ()):
+        if part.get("type") == "tool_use":  # Anthropic
+            found.append({"name": part.get("name"), "arguments": part.get("input")})
+        elif call := read_fields(part.get("functionCall")):  # Google
+            found.append({"name": call.get("name"), "arguments": call.get("args")})
+    return [{"function": call} for call in found]
+
+
 def _choice(candidate: Any) -> dict[str, Any]:
     candidate = read_fields(candidate)
     reason = candidate.get("finishReason")
+    parts = read_fields(candidate.get("content")).get("parts")
     return {
-        "message": {"content": read_fields(candidate.get("content")).get("parts")},
+        "message": {"content": parts, "tool_calls": _calls(parts)},
         "finish_reason": _FINISHED.get(str(reason), reason),
     }
 
@@ -473,7 +531,9 @@ def _refusal(response: httpx2.Response) -> openai.APIStatusError:
     body = read_fields(body).get("error", body)
     details = read_fields(body).get("details")
     reported = (
-        [each for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+        [detail for detail in details if isinstance(detail, dict)]
+        if isinstance(details, list)
+        else []
     )
     for each in reported:
         delay = _DELAY.match(str(each.get("retryDelay", "")))

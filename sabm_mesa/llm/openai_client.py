@@ -18,6 +18,7 @@ from openai._models import FinalRequestOptions
 from sabm_mesa import errors
 from sabm_mesa.core.answers import BY_FILTER
 from sabm_mesa.core.deadline import Deadline
+from sabm_mesa.core.images import Picture, described, split
 from sabm_mesa.core.objects import no_field_twice
 from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
 from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
@@ -351,13 +352,20 @@ class OpenAIClient:
             "n": request.n if request.n > 1 else None,
             "seed": request.seed,
             "response_format": request.schema,
+            "pictures": request.pictures,
+            "tools": request.tools,
+            "tool_choice": "required" if request.tools else None,
         }
         return {name: value for name, value in optional.items() if value is not None}
 
     def _body(self, request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        messages = [{"role": role, "content": content} for role, content in request.messages]
+        messages = [
+            {"role": role, "content": content}
+            for role, content in contents(request, parameters, _image)
+        ]
+        fields = {name: value for name, value in parameters.items() if name != "pictures"}
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
-        return {"model": request.model, "messages": messages, **parameters, **extra}
+        return {"model": request.model, "messages": messages, **fields, **extra}
 
     def _origin(
         self, request: Request, asked: Mapping[str, Any], parameters: Mapping[str, Any]
@@ -370,6 +378,38 @@ class OpenAIClient:
         if request.max_thought_tokens is not None:
             reported["max_thought_tokens"] = request.max_thought_tokens
         return Origin(self.endpoint.where, recorded(reported | extra, {**parameters, **extra}))
+
+
+def contents(
+    request: Request, parameters: Mapping[str, Any], image: Callable[[Picture], dict[str, Any]]
+) -> list[tuple[str, Any]]:
+    """The role and content of each message: a text, or parts where there are pictures in it.
+
+    Args:
+        request: the request.
+        parameters: those that are sent; without ``pictures`` the texts of pictures are.
+        image: makes the part of a picture.
+    """
+    pictures = request.pictures or ()
+    if "pictures" not in parameters:
+        return [(role, described(text, pictures)) for role, text in request.messages]
+    found: list[tuple[str, Any]] = []
+    for role, text in request.messages:
+        parts = split(text, pictures)
+        if any(isinstance(part, Picture) for part in parts):
+            found.append((role, [_part(part, image) for part in parts]))
+        else:
+            found.append((role, text))
+    return found
+
+
+def _part(part: str | Picture, image: Callable[[Picture], dict[str, Any]]) -> dict[str, Any]:
+    return image(part) if isinstance(part, Picture) else {"type": "text", "text": part}
+
+
+def _image(picture: Picture) -> dict[str, Any]:
+    url = f"data:image/png;base64,{picture.base64}"
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 async def _first(client: AsyncOpenAI, path: str) -> httpx2.Request:

@@ -231,7 +231,9 @@ class _BuiltIn:
 
     def named_at(self, url: str) -> str:
         """The name of the provider at an address, or ``""``."""
-        return next((each.name for each in self._providers.values() if each.url.match(url)), "")
+        return next(
+            (provider.name for provider in self._providers.values() if provider.url.match(url)), ""
+        )
 
     def at(self, url: str | None) -> list[_Provider]:
         """The providers whose prices hold at an address, its own first."""

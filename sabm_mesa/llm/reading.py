@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from sabm_mesa.core.answers import BY_FILTER, replace_surrogates
+from sabm_mesa.core.answers import BY_FILTER, BY_LENGTH, CALLED, replace_surrogates
+from sabm_mesa.core.objects import no_field_twice
 from sabm_mesa.core.thoughts import join_thoughts
 from sabm_mesa.llm.client import Completion, Request
 
@@ -153,7 +156,27 @@ def _answer(choice: dict[str, Any]) -> _Answer:
     thoughts = join_thoughts(*map(_thoughts, reported))
     reason = replace_surrogates(str(choice.get("finish_reason") or ""))
     refused = (message.get("refusal") and not text) or reason.casefold() in _BY_FILTER
+    calls = _calls(message.get("tool_calls"))
+    if calls and not refused and reason != BY_LENGTH:
+        made = json.dumps({"calls": calls, "text": text}, ensure_ascii=False)
+        return _Answer(replace_surrogates(made), thoughts, CALLED)
+    reason = "stop" if reason == CALLED else reason
     return _Answer(text, thoughts, BY_FILTER if refused else reason)
+
+
+def _calls(value: Any) -> list[dict[str, Any]]:
+    """The calls of functions in a message; arguments that are no JSON stay a text."""
+    found = []
+    for call in value if isinstance(value, list) else ():
+        function = read_fields(read_fields(call).get("function"))
+        arguments = function.get("arguments")
+        if isinstance(arguments, str):
+            with suppress(ValueError, RecursionError):
+                arguments = json.loads(arguments or "{}", object_pairs_hook=no_field_twice)
+        if arguments is None:
+            arguments = {}
+        found.append({"name": function.get("name"), "arguments": arguments})
+    return found
 
 
 def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:
@@ -233,7 +256,7 @@ def _parts(whole: Completion, answers: Sequence[_Answer]) -> tuple[Completion, .
     characters of the answers and their thoughts, each with one more for its end.
     """
     n = len(answers)
-    ends = list(accumulate(len(each.text) + len(each.thoughts) + 1 for each in answers))
+    ends = list(accumulate(len(answer.text) + len(answer.thoughts) + 1 for answer in answers))
     received, thought = (
         [0, *(tokens * end // ends[-1] for end in ends)]
         for tokens in (whole.completion_tokens, whole.thought_tokens)

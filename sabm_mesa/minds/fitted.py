@@ -13,9 +13,8 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.analysis.behaviour import (
     Behaviour,
     BehaviouralModel,
@@ -26,9 +25,12 @@ from sabm_mesa.analysis.behaviour import (
     load_behaviour,
 )
 from sabm_mesa.core.asks import Ask, Key
-from sabm_mesa.core.toml_io import expand_home
+from sabm_mesa.core.toml_io import expand_home, read_file
 from sabm_mesa.errors import MindError, MindSpecError, RecordingError, SabmError
 from sabm_mesa.minds.base import ClassicalMind
+
+if TYPE_CHECKING:
+    from sabm_mesa.agents.base import SmartAgent
 
 FORM = 1
 """The version of the form of a fingerprint."""
@@ -74,12 +76,7 @@ def read_fingerprint(path: str) -> tuple[Fingerprint, str]:
         MindSpecError: when it cannot be read, or is no fingerprint.
     """
     file = expand_home(path)
-    try:
-        source = file.read_bytes()
-    except OSError as error:
-        raise MindSpecError(
-            f"Cannot read the fingerprint {file}: {error.strerror or error}."
-        ) from None
+    source = read_file(file, "fingerprint", MindSpecError)
     try:
         given = json.loads(source)
     except (ValueError, RecursionError):

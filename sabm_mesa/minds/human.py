@@ -32,8 +32,11 @@ from sabm_mesa.core.answers import (
     Text,
     replace_surrogates,
 )
-from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.fields import NONE, Fields, OneOf, PartsSpec, Several
+from sabm_mesa.core.asks import Ask, Key
+from sabm_mesa.core.fields import NONE, Fields, OneOf, PartsSpec, Several, Talk
+from sabm_mesa.core.images import described
+from sabm_mesa.core.languages import ENGLISH, Phrase, texts_of
+from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import Mind
 
 HUMAN = "human"
@@ -76,7 +79,8 @@ class HumanMind(Mind):
         if stand_in is None or (asked and seat.taken):
             ask.ask_in("paper")
             return await seat.ask(ask)
-        ask.ask_in(stand_in.answer_format or self.default_format)
+        form = stand_in.answer_format or self.default_format
+        ask.ask_in(form, enforced=stand_in.enforces_json)
         answer = await stand_in.answer(ask)
         reply = answer if isinstance(answer, Reply) else Reply(answer)
         reply.by = stand_in.spec
@@ -130,6 +134,9 @@ class Seat:
         self._last_holder, self._begin = "", 0
         self._waiting: _OpenQuestion | None = None
         self._turns: list[Turn] = []
+        self._talk: tuple[Key | None, list[tuple[float, str]]] = None, []
+        self._said_before: set[str] = set()
+        self._last_answer = ""
 
     @property
     def taken(self) -> bool:
@@ -200,7 +207,9 @@ class Seat:
             self._holder = None
             self._notify()
 
-    def answer(self, holder: str, number: int, answer: str, reasoning: str = "") -> str:
+    def answer(
+        self, holder: str, number: int, answer: str | None, reasoning: str = "", message: str = ""
+    ) -> str:
         """Answer the question that waits, from any thread.
 
         The answer is read as strictly as that of a language model, but before it counts: an
@@ -209,22 +218,27 @@ class Seat:
         Args:
             holder: the secret with which the seat was taken.
             number: the number of the question.
-            answer: the answer.
+            answer: the answer; None: all that the person has said in a talk.
             reasoning: private reasoning, where the question asks for it.
+            message: its id, by which the last one is known that is sent again; ``""`` for none.
 
         Returns:
-            Why the answer was not taken; ``""`` when it was.
+            Why the answer was not taken; ``""`` when it was, now or when it was sent first.
         """
-        if len(answer) + len(reasoning) > LONGEST:
-            return f"It is too long: {LONGEST} characters are taken at most."
+        if len(answer or "") + len(reasoning) > LONGEST:
+            return Phrase("seat.too_long", most=LONGEST)
         if not self.held_by(holder):
-            return "This seat is not yours any more."
+            return Phrase("seat.not_yours")
+        if message and message == self._last_answer:
+            return ""
         if self.paused:
-            return "The host has stopped the clock: send it when the game continues."
+            return Phrase("seat.paused")
         with self._changed:
             question, waiting = self.question, self._waiting
             if question is None or waiting is None or question.number != number:
-                return "This question is over: no answer is taken any more."
+                return Phrase("seat.question_over")
+            if answer is None:
+                answer = _as_answer(question.ask, self.said(question.ask))
             in_lines = isinstance(question.ask.spec, PartsSpec)
             lines = [reasoning, *(answer.splitlines() if in_lines else [answer])]
             lines = [SPACE.sub(" ", replace_surrogates(line)).strip() for line in lines]
@@ -232,11 +246,61 @@ class Seat:
             try:
                 question.ask.read(Reply(text))
             except InvalidAnswer as problem:
-                return question.ask.book.reason(problem)
-            waiting.answer = text
+                return _reason(question.ask.book, problem)
+            waiting.answer, self._last_answer = text, message
             waiting.stir()
             self._notify()
         return ""
+
+    def say(self, holder: str, number: int, text: str, message: str = "") -> str:
+        """Say something in a talk in which everybody speaks at the same time, from any thread.
+
+        The messages are the answer when the person is done or the time is up.
+
+        Args:
+            holder: the secret with which the seat was taken.
+            number: the number of the question.
+            text: the message.
+            message: its id, by which one that is sent again is said once; ``""`` for none.
+
+        Returns:
+            Why it was not said; ``""`` when it was.
+        """
+        if not self.held_by(holder):
+            return Phrase("seat.not_yours")
+        if self.paused:
+            return Phrase("seat.paused")
+        with self._changed:
+            if message and message in self._said_before:
+                return ""
+            question = self.question
+            spec = None if question is None else question.ask.spec
+            if question is None or question.number != number or not isinstance(spec, Talk):
+                return Phrase("seat.talk_over")
+            said = self._talk[1]
+            if len(said) >= spec.most:
+                return Phrase("seat.said_all", most=spec.most)
+            try:
+                words = spec.text.check(replace_surrogates(text[:LONGEST]))
+            except InvalidAnswer as problem:
+                return _reason(question.ask.book, problem)
+            if sum(len(each) for _, each in said) + len(words) > LONGEST // 2:
+                return Phrase("seat.said_too_much")
+            said.append((round(min(question.open_s, 3600.0), 1), words))
+            self._said_before.add(message)
+            self._notify()
+        return ""
+
+    def said(self, ask: Ask) -> list[tuple[float, str]]:
+        """The messages of the person in a talk: the second of each, and its words.
+
+        Args:
+            ask: the question of any agent in that talk.
+        """
+        with self._changed:
+            key, said = self._talk
+            now = key is not None and _same_talk(key, ask.key)
+            return list(said) if now else []
 
     def skip(self) -> None:
         """Give the question that waits up, as if its time had run out."""
@@ -293,6 +357,7 @@ class Seat:
         with self._changed:
             question.hold(held=self.paused)
             self._waiting = waiting
+            self._talk = ask.key, []
             self._notify()
         stopped = False
         try:
@@ -303,7 +368,10 @@ class Seat:
                         await waiting.stirred.wait()
         except asyncio.CancelledError:
             stopped = True
-        self._close(waiting, stopped=stopped)
+        with self._changed:  # so that no message is taken that the answer lacks
+            if waiting.answer is None and not stopped and (said := self.said(ask)):
+                waiting.answer = _as_answer(ask, said)
+            self._close(waiting, stopped=stopped)
         if stopped and waiting.answer is None:
             raise asyncio.CancelledError  # what a person has answered is recorded before it stops
         shown = hashlib.sha256("\n".join(ask.question).encode()).hexdigest()
@@ -480,10 +548,35 @@ def text_of(ask: Ask) -> tuple[str, str]:
     Args:
         ask: the question.
     """
-    system, question = ask.question
+    system, question = (described(text, ask.pictures) for text in ask.question)
     form = re.escape(ask.book.form(ask.spec, ask.answer_format))
     # What stands behind it on its line is about the form too.
     return system, re.sub(f"{form}.*", "", question).strip()
+
+
+def _reason(book: PromptBook, problem: InvalidAnswer) -> str:
+    """Why an answer was not taken; as the prompts say it, where they have words of their own."""
+    said, phrase = book.reason(problem), _phrase_of(problem)
+    return phrase if phrase is not None and phrase == said else said
+
+
+def _phrase_of(problem: InvalidAnswer) -> Phrase | None:
+    if (key := f"reasons.{problem.code}") not in texts_of(ENGLISH):
+        return None
+    values = {
+        name: _phrase_of(value) if isinstance(value, InvalidAnswer) else value
+        for name, value in problem.fields.items()
+    }
+    return Phrase(key, **values)
+
+
+def _same_talk(one: Key, other: Key) -> bool:
+    return (one.round, one.phase) == (other.round, other.phase)
+
+
+def _as_answer(ask: Ask, said: Sequence[tuple[float, str]]) -> str:
+    messages = [{"second": second, "text": text} for second, text in said]
+    return ask.spec.as_text(ask.spec.check(messages))
 
 
 def new_word() -> str:
@@ -565,18 +658,18 @@ def text_from(inputs: Sequence[Input], given: Mapping[str, str]) -> str:
         given: path → value; of several options with commas between them.
     """
     lines = []
-    for each in inputs:
-        if not each.is_asked(given):
+    for input_ in inputs:
+        if not input_.is_asked(given):
             continue
-        value = SPACE.sub(" ", given.get(each.path, "")).strip()
-        if each.kind == "number" and _SCIENTIFIC.fullmatch(value):
+        value = SPACE.sub(" ", given.get(input_.path, "")).strip()
+        if input_.kind == "number" and _SCIENTIFIC.fullmatch(value):
             value = format(Decimal(value), "f")
-        path = each.path
-        if each.kind == "count":
+        path = input_.path
+        if input_.kind == "count":
             if value != "0":
                 continue
             path, value = path.removesuffix(_COUNT).removesuffix("."), NONE
-        if each.kind == "several":
+        if input_.kind == "several":
             value = value or NONE
         lines.append(f"{path}: {value}" if path else value)
     return "\n".join(lines)
@@ -595,12 +688,12 @@ def _inputs(
         for name, part in spec.fields:
             yield from _inputs(part, below + name, when)
     elif isinstance(spec, OneOf):
-        yield Input(path, "choice", _label(path, ""), spec.names, spec.names.options, when)
+        yield Input(path, "choice", _label(path, None), spec.names, spec.names.options, when)
         for name, fields in spec.options:
             yield from _inputs(fields, path, (*when, (path, (name,))))
     elif isinstance(spec, Several) and not spec.in_one_line:
         counts = tuple(str(n) for n in range(spec.at_least, spec.most + 1))
-        count, label = Choice(counts), _label(path, "how many")
+        count, label = Choice(counts), _label(path, Phrase("form.how_many"))
         yield Input(below + _COUNT, "count", label, count, counts, when)
         for i in range(1, spec.most + 1):
             enough = tuple(n for n in counts if int(n) >= i)
@@ -611,31 +704,41 @@ def _inputs(
 
 def _leaf(spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], ...]) -> Input:
     if isinstance(spec, Number):
-        wording = "integer" if spec.integer else "number"
-        if math.isfinite(spec.low):
-            wording += f" from {spec.low:.15g}"
-        if math.isfinite(spec.high):
-            wording += f" to {spec.high:.15g}"
-        return Input(path, "number", _label(path, wording), spec, (), when)
+        key = "form.integer" if spec.integer else "form.number"
+        ends = {"low": f"{spec.low:.15g}", "high": f"{spec.high:.15g}"}
+        key += "_from" if math.isfinite(spec.low) else ""
+        key += "_to" if math.isfinite(spec.high) else ""
+        return Input(path, "number", _label(path, Phrase(key, **ends)), spec, (), when)
     if isinstance(spec, Choice):
-        return Input(path, "choice", _label(path, ""), spec, spec.options, when)
+        return Input(path, "choice", _label(path, None), spec, spec.options, when)
     if isinstance(spec, Several):
-        least = f"{spec.at_least} to " if spec.at_least else "at most "
+        key = "form.some" if spec.at_least else "form.at_most"
+        ends = {"least": str(spec.at_least), "most": str(spec.most)}
         if isinstance(spec.of, Choice):
-            wording = f"{least}{spec.most}"
-            return Input(path, "several", _label(path, wording), spec, spec.of.options, when)
-        return Input(path, "text", _label(path, f"{least}{spec.most} numbers"), spec, (), when)
-    wording = "words" if not isinstance(spec, Text) or spec.numbers else "words, without digits"
-    return Input(path, "text", _label(path, wording), spec, (), when)
+            label = _label(path, Phrase(key, **ends))
+            return Input(path, "several", label, spec, spec.of.options, when)
+        label = _label(path, Phrase(f"{key}_numbers", **ends))
+        return Input(path, "text", label, spec, (), when)
+    digits = not isinstance(spec, Text) or spec.numbers
+    key = "words" if digits else "words_without_digits"
+    if not _name(path):
+        return Input(path, "text", Phrase(f"form.your_{key}"), spec, (), when)
+    return Input(
+        path, "text", _label(path, None if digits else Phrase(f"form.{key}")), spec, (), when
+    )
 
 
-def _label(path: str, wording: str) -> str:
+def _label(path: str, wording: Phrase | None) -> str:
     """A label: the name of a field, and what it takes."""
-    name = path.removesuffix(_COUNT).strip(".").replace("_", " ").replace(".", ": ").capitalize()
+    name = _name(path)
     if not name:
-        of_person = wording.startswith("words") or not wording
-        return f"Your {wording or 'choice'}" if of_person else wording.capitalize()
-    return f"{name} ({wording})" if wording.removeprefix("words") else name
+        return Phrase("form.your_choice") if wording is None else wording.capitalize()
+    return name if wording is None else Phrase("form.named", name=name, takes=wording)
+
+
+def _name(path: str) -> str:
+    """The name of a field; ``""`` of an answer that is one value."""
+    return path.removesuffix(_COUNT).strip(".").replace("_", " ").replace(".", ": ").capitalize()
 
 
 def same(secret: str, given: str) -> bool:

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
-from sabm_mesa.core.answers import Reply
+from sabm_mesa.core.answers import CALLED, Reply
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import check_fields
+from sabm_mesa.core.thoughts import join_thoughts
+from sabm_mesa.core.tools import Tools, call_as_text
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.endpoints import check_extra_body
@@ -76,7 +78,7 @@ def varied_sampling(parameters: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     Args:
         parameters: the parameters of each run.
     """
-    values = [[str(each.get(name)) for name in SAMPLING] for each in parameters]
+    values = [[str(parameter.get(name)) for name in SAMPLING] for parameter in parameters]
     columns = zip(SAMPLING, zip(*values, strict=True), strict=False)
     return frozenset(name for name, column in columns if len(set(column)) > 1)
 
@@ -129,6 +131,9 @@ class LLMMind(Mind):
         """
         return ask.once(self._request).digest()
 
+    def _schema(self, ask: Ask) -> dict[str, Any]:
+        return ask.answer_schema()
+
     def _request(self, ask: Ask) -> Request:
         key = ask.key
         # The time of a later question or attempt depends on when an answer came.
@@ -145,12 +150,21 @@ class LLMMind(Mind):
             reasoning_effort=self.settings.reasoning_effort,
             max_thought_tokens=self.settings.max_thought_tokens,
             extra_body=self.settings.extra_body,
-            schema=ask.answer_schema() if ask.attempt_format == "json" else None,
+            schema=self._schema(ask) if ask.attempt_format == "json" else None,
+            tools=self._tools(ask),
+            pictures=ask.pictures or None,
             place=(key.round, key.phase, ask.position) if at_once else None,
             question=(*key, len(ask.rejected)) if together else None,
             needed=self._needed,
             sent=ask.sent,
         )
+
+    def _tools(self, ask: Ask) -> list[dict[str, Any]] | None:
+        """The functions that the model may call; not where it extracts an answer that it gave."""
+        if not isinstance(ask.spec, Tools) or ask.extracting:
+            return None
+        spec = ask.book.as_shown(ask.spec)
+        return spec.definitions() if isinstance(spec, Tools) else None
 
 
 def as_reply(completion: Completion, ask: Ask) -> Reply:
@@ -160,14 +174,16 @@ def as_reply(completion: Completion, ask: Ask) -> Reply:
         completion: the completion.
         ask: the question.
     """
+    called = completion.finish_reason == CALLED
+    text, beside = call_as_text(completion.text, ask.spec) if called else (completion.text, "")
     return Reply(
-        completion.text,
-        answer_format=ask.attempt_format,
+        text,
+        answer_format="json" if called else ask.attempt_format,
         prompt_tokens=completion.prompt_tokens,
         completion_tokens=completion.completion_tokens,
         cached_tokens=completion.cached_tokens,
         thought_tokens=completion.thought_tokens,
-        thoughts=completion.thoughts,
+        thoughts=join_thoughts(completion.thoughts, beside),
         cost_usd=completion.cost_usd,
         latency_s=completion.latency_s,
         model=completion.model,

@@ -7,16 +7,19 @@ question do not all give the same answer.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from sabm_mesa.core.answers import TOKENS_AROUND, Format
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.images import described
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import ParameterError, RecordingError
-from sabm_mesa.llm import Client, Connection, ScriptedClient, connect_local
+from sabm_mesa.llm import Client, Connection, ScriptedClient, connect_local, release_local
 from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.local import ANSWER_TOKENS, split_options
 from sabm_mesa.llm.weights import CATALOGUE, IN_THE_BOX, weights_of
@@ -26,31 +29,100 @@ from sabm_mesa.recording.replaying import ReplayRecorder
 
 _SEEDS = 2**32 - 1
 """llama.cpp takes the one above all others for no seed."""
+LEAST_TOKENS = 160
+"""Tokens of an answer in JSON that a default allows at least: its grammar allows blank lines."""
+_ASKED_FOR_JSON = "It is asked for JSON; --set answer_format=labelled changes that."
+_NUMBER_CHARS = 40
+"""Characters of a number at most, in llama.cpp's grammar of JSON."""
 
 
 class LocalMind(LLMMind):
     """A local model.
 
     Its `version` is None where the file is not needed, since nobody is asked.
+
+    Args:
+        model: the name of the model.
+        client: the client that asks it.
+        settings: how it is asked.
+        spec: how the mind is named in the data.
+        default_limit: whether the `max_tokens` of the settings are the default of the scenario.
+            They were chosen for other models, and never cut off what a JSON schema allows.
     """
+
+    enforces_json = True
+
+    def __init__(
+        self,
+        model: str,
+        client: Client,
+        settings: LLMSettings | None = None,
+        spec: str = "",
+        *,
+        default_limit: bool = False,
+    ) -> None:
+        super().__init__(model, client, settings, spec)
+        self._default_limit = default_limit
+
+    def close(self) -> None:
+        """Leave the server to runs with other options."""
+        release_local(self.client)
+
+    def _schema(self, ask: Ask) -> dict[str, Any]:
+        return ask.answer_schema(bounded=True)
 
     def _request(self, ask: Ask) -> Request:
         place = ask.rng.bit_generator.seed_seq
         seed = int(place.generate_state(1)[0]) % _SEEDS
         request = super()._request(ask)
-        return replace(request, seed=seed, max_tokens=self._limit(ask, request.schema))
+        limit = self._limit(ask, request.schema)
+        # The grammar of a local model already forces the form of a call, and it does not see.
+        messages = tuple((role, described(text, ask.pictures)) for role, text in request.messages)
+        return replace(
+            request, messages=messages, seed=seed, max_tokens=limit, tools=None, pictures=None
+        )
 
-    def _limit(self, ask: Ask, schema: Mapping[str, Any] | None) -> int | None:
-        """Tokens at most: in JSON, one for each character that the grammar of a text allows.
+    def _limit(self, ask: Ask, schema: Mapping[str, Any] | None) -> int:
+        limit = self.settings.max_tokens
+        return token_limit(ask.most_tokens, schema, limit, default=self._default_limit)
 
-        Small models write texts of digits and signs, and what is cut off is no JSON.
-        """
-        most, of_run = ask.most_tokens, self.settings.max_tokens
-        if most is not None and schema is not None:
-            texts = schema["properties"].values()
-            longest = sum(text.get("maxLength", 0) for text in texts) + TOKENS_AROUND
-            most = max(most, longest)
-        return min((limit for limit in (most, of_run) if limit is not None), default=None)
+
+def token_limit(
+    most: int | None, schema: Mapping[str, Any] | None, limit: int | None, *, default: bool
+) -> int:
+    """Tokens of an answer of a local model at most.
+
+    In JSON, they are one for each character that the schema allows: small models write texts of
+    digits and signs, and what is cut off is no JSON.
+
+    Args:
+        most: tokens that the question allows at most, or None.
+        schema: the JSON schema of the answer; None in other forms.
+        limit: the `max_tokens` of the run, or None.
+        default: whether that is the default of the scenario.
+    """
+    if schema is not None:
+        parts = [_longest(part) for part in schema["properties"].values()]
+        longest = sum(parts) + TOKENS_AROUND
+        if default or limit is None:
+            return max(most or 0, int(longest), LEAST_TOKENS) if longest < inf else ANSWER_TOKENS
+        return limit if most is None else min(limit, max(most, int(longest)))
+    least = ANSWER_TOKENS if default or limit is None else limit
+    return min(each for each in (most, limit, least) if each is not None)
+
+
+def _longest(schema: Mapping[str, Any]) -> float:
+    """Characters of a value at most; infinite without a bound."""
+    if "anyOf" in schema:
+        return max(_longest(option) for option in schema["anyOf"])
+    if "enum" in schema:
+        return max(len(json.dumps(option)) for option in schema["enum"])
+    kind = schema.get("type")
+    if kind == "object":
+        return sum(len(name) + 8 + _longest(part) for name, part in schema["properties"].items())
+    if kind == "array":
+        return 4 + float(schema.get("maxItems", inf)) * (_longest(schema["items"]) + 4)
+    return float(schema.get("maxLength", inf)) if kind == "string" else _NUMBER_CHARS
 
 
 def model_name(spec: str) -> str:
@@ -72,6 +144,7 @@ def local_mind(
     *,
     thought: bool = False,
     answer_format: Format | None = None,
+    default_limit: bool = False,
 ) -> LocalMind:
     """The mind of a spec; its server is started, unless nobody is asked, as in a replay.
 
@@ -84,24 +157,28 @@ def local_mind(
         before: the provenances of its answers of this mind, as JSON.
         thought: whether its answers of this mind have thoughts.
         answer_format: the form of answers that was chosen; None for JSON.
+        default_limit: whether the `max_tokens` of the settings are the default of the scenario.
 
     Raises:
         ParameterError: when there is no such file, it cannot be loaded, or there is too little
             memory.
         RecordingError: when the recorded answers of this mind are from another file.
     """
-    settings = replace(settings, max_tokens=settings.max_tokens or ANSWER_TOKENS)
     name, options = split_options(spec)
     if replaying is not None and not replaying.may_ask:
-        mind = LocalMind(model_name(spec), ScriptedClient(()), settings, spec)
+        nobody = ScriptedClient(())
+        mind = LocalMind(model_name(spec), nobody, settings, spec, default_limit=default_limit)
     else:
         path = _path(name)
-        client, file = connect_local(path, options, connection, before, thought=thought)
+        note = "" if answer_format else _ASKED_FOR_JSON
+        client, file = connect_local(
+            path, options, connection, before, thought=thought, note=note, spec=spec
+        )
         digest = file.rpartition(" ")[2]
         _check_sum(name, digest)
         if replaying is not None:
             _check_file(replaying.recorded, spec, file)
-        mind = LocalMind(model_name(spec), client, settings, spec)
+        mind = LocalMind(model_name(spec), client, settings, spec, default_limit=default_limit)
         mind.version = digest
     mind.answer_format = answer_format or "json"
     return mind
@@ -118,7 +195,7 @@ def local_client(spec: str, connection: Connection) -> Client:
         ParameterError: as `local_mind`.
     """
     name, options = split_options(spec)
-    return connect_local(_path(name), options, connection)[0]
+    return connect_local(_path(name), options, connection, spec=spec)[0]
 
 
 def _path(name: str) -> Path:

@@ -185,10 +185,10 @@ async def _probe(client: Client, finding: ProbedModel) -> None:
         _equal(equal, finding.facts),
     ]
     finding.facts |= {
-        "requests": sum(1 + each.retries for each in answers),
-        "prompt_tokens": sum(each.prompt_tokens for each in answers),
-        "completion_tokens": sum(each.completion_tokens for each in answers),
-        "latency_s": statistics.median(each.latency_s for each in answers),
+        "requests": sum(1 + answer.retries for answer in answers),
+        "prompt_tokens": sum(answer.prompt_tokens for answer in answers),
+        "completion_tokens": sum(answer.completion_tokens for answer in answers),
+        "latency_s": statistics.median(answer.latency_s for answer in answers),
         "served_model": first.model,
     }
 
@@ -202,9 +202,9 @@ def _question(
 def _dialect(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
     """The parameters that are renamed or left out."""
     changes: dict[str, str | None] = {}
-    for each in answers:
-        told = json.loads(each.parameters)
-        asked, sent = told.get("asked", {}), told["sent"]
+    for answer in answers:
+        parameters = json.loads(answer.parameters)
+        asked, sent = parameters.get("asked", {}), parameters["sent"]
         for name, value in asked.items():
             if name not in sent:
                 changes[name] = other if (other := OTHER_NAME.get(name)) in sent else None
@@ -220,13 +220,15 @@ def _dialect(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
 
 def _thoughts(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
     """Whether it thinks, and in which form it says so."""
-    tokens = sum(each.thought_tokens for each in answers)
+    tokens = sum(answer.thought_tokens for answer in answers)
     forms = {
-        "in fields of their own": any(each.thoughts for each in answers),
-        "in the text, begun by the template": any(ends_thought(each.text) for each in answers),
-        "in the text, between marks": any(split_thoughts(each.text).thoughts for each in answers),
+        "in fields of their own": any(answer.thoughts for answer in answers),
+        "in the text, begun by the template": any(ends_thought(answer.text) for answer in answers),
+        "in the text, between marks": any(
+            split_thoughts(answer.text).thoughts for answer in answers
+        ),
         "not shown, and counted": bool(tokens),
-        "neither shown nor counted": any(_has_room(each) for each in answers),
+        "neither shown nor counted": any(_has_room(answer) for answer in answers),
     }
     form = next((name for name, holds in forms.items() if holds), None)
     facts["thoughts"] = form
@@ -266,7 +268,7 @@ def _schema(done: Completion | LLMError, facts: dict[str, Any]) -> Check:
 
 def _equal(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
     """Whether equal questions get equal answers."""
-    facts["different_answers"] = n = len({split_thoughts(each.text).answer for each in answers})
+    facts["different_answers"] = n = len({split_thoughts(answer.text).answer for answer in answers})
     if n == 1:
         return Check("repeats", State.OK, f"{EQUAL} equal questions got equal answers")
     said = f"{EQUAL} equal questions at temperature 0 and seed 1 got {n} different answers"
@@ -313,14 +315,16 @@ def write_entries(path: Path, findings: Sequence[ProbedModel]) -> list[str]:
     """
     known = dict(read_endpoints(path)) if path.exists() else {}
     new: dict[str, ProbedModel] = {}
-    for each in findings:
-        there = known.get(each.name) or (new[each.name].endpoint if each.name in new else None)
+    for finding in findings:
+        there = known.get(finding.name) or (
+            new[finding.name].endpoint if finding.name in new else None
+        )
         if there is None:
-            new[each.name] = each
-        elif (there.url or OPENAI_URL) != (each.endpoint.url or OPENAI_URL):
+            new[finding.name] = finding
+        elif (there.url or OPENAI_URL) != (finding.endpoint.url or OPENAI_URL):
             raise OutputError(
-                f"{path} has another endpoint {each.name!r} already: rename it there, or write to "
-                "another file."
+                f"{path} has another endpoint {finding.name!r} already: rename it there, or write "
+                "to another file."
             )
     before = path.read_text("utf-8").rstrip("\n") + "\n\n" if known else ""
     if new:

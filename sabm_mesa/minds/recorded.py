@@ -30,7 +30,7 @@ class RecordedMind(Mind):
         self._recorded, self._mind, self._live = recorded, mind, live
         if mind is not None:
             self.instant, self.informed = mind.instant, mind.informed
-            self.answer_format = mind.answer_format
+            self.answer_format, self.enforces_json = mind.answer_format, mind.enforces_json
         elif spec == HUMAN:
             self.answer_format = HumanMind.answer_format
 
@@ -90,7 +90,8 @@ class RecordedMind(Mind):
 
 def _ask_as_then(ask: Ask, request: str | None) -> None:
     """Ask in the format of the mind that answered; the first one where no request matches."""
-    for answer_format in ("paper", *FORMATS, "paper"):
-        ask.ask_in(answer_format)
+    forms = [(answer_format, False) for answer_format in ("paper", *FORMATS)]
+    for answer_format, enforced in (*forms, ("json", True), ("paper", False)):
+        ask.ask_in(answer_format, enforced=enforced)
         if request is None or ask.digest() == request:
             return

@@ -33,11 +33,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Format, InvalidAnswer, Reply, Text
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import MindSpecError, UnknownName, about
@@ -50,10 +49,13 @@ from sabm_mesa.minds.recorded import RecordedMind
 from sabm_mesa.minds.scripted import FixedMind, ScriptedMind
 from sabm_mesa.recording.replaying import ReplayRecorder
 
+if TYPE_CHECKING:
+    from sabm_mesa.agents.base import SmartAgent
+
 MindSpec = str | Mind
 Population = MindSpec | Mapping[MindSpec, int] | Sequence[MindSpec]
 Minds = Population | Mapping[str, Population]
-MindMaker = Callable[[SmartAgent], Mind]
+MindMaker = Callable[["SmartAgent"], Mind]
 """Gives an agent its mind."""
 
 CLASSICAL = "classical"
@@ -128,9 +130,9 @@ def problem_in(rest: str) -> str:
     model, at, named = rest.rpartition("@")
     if any(map(str.isspace, rest)):
         return "a name holds no blank"
-    if at and not model and "://" in named:
-        return "it names no model"
     is_endpoint = "://" in named or NAME.match(named)
+    if at and not model and is_endpoint:
+        return "it names no model"
     if at and not is_endpoint and (not named or (model and not _VERSION.match(named))):
         return f"{named!r} after the @ is neither an address (http://…) nor the name of an endpoint"
     return ""
@@ -199,6 +201,15 @@ def is_file(spec: str) -> bool:
         spec: the spec of a mind.
     """
     return spec.startswith(FILE)
+
+
+def is_language_model(spec: str) -> bool:
+    """Whether a spec is that of a language model, here or at a provider.
+
+    Args:
+        spec: the spec of a mind.
+    """
+    return is_local(spec) or spec.startswith("llm:")
 
 
 def is_local(spec: str) -> bool:
@@ -389,6 +400,7 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
     Raises:
         MindSpecError: when the counts are not whole numbers that add up to `n`.
     """
+    each_of: Iterable[tuple[Any, int]]
     if isinstance(given, Mapping):
         for each, count in given.items():
             if not isinstance(count, int) or isinstance(count, bool) or count < 0:
@@ -397,17 +409,17 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
                     f"not {count!r}.",
                     parameter=what,
                 )
-        spread = [each for each, count in given.items() for _ in range(count)]
+        total, each_of = sum(given.values()), given.items()
     elif isinstance(given, Sequence) and not isinstance(given, str):
-        spread = list(given)
+        total, each_of = len(given), [(each, 1) for each in given]
     else:
-        spread = [given] * n
-    if len(spread) != n:
+        return [given] * n
+    if total != n:  # before as many are made
         raise MindSpecError(
-            f"{what}: {len(spread)} are given for {n} agents; the counts have to add up to {n}.",
+            f"{what}: {total} are given for {n} agents; the counts have to add up to {n}.",
             parameter=what,
         )
-    return spread
+    return [each for each, count in each_of for _ in range(count)]
 
 
 def by_spec(minds: Minds) -> Any:
@@ -494,6 +506,7 @@ class MindContext:
         behaviour: the module with the behavioural models of the scenario, or ``""``.
         settings: how language models are asked.
         answer_format: the form of answers that was chosen; None for the default of each mind.
+        default_limit: whether the `max_tokens` of the settings are the default of the scenario.
         connection: how the endpoints of language models are reached; the defaults when None.
         together: the phases in which all agents are asked at once.
         replaying: the recorded run that is repeated, or None.
@@ -506,6 +519,7 @@ class MindContext:
     behaviour: str = ""
     settings: LLMSettings = field(default_factory=LLMSettings)
     answer_format: Format | None = None
+    default_limit: bool = False
     connection: Connection | None = None
     together: Collection[str] = ()
     replaying: ReplayRecorder | None = None
@@ -554,8 +568,11 @@ def _live_maker(spec: MindSpec, context: MindContext) -> MindMaker:
 
         before, thought = _known_before(spec, context)
         given = context.settings, context.connection, context.replaying, before
-        chosen = context.answer_format
-        return _shared(local_mind(spec, *given, thought=thought, answer_format=chosen))
+        mind = local_mind(
+            spec, *given, thought=thought,
+            answer_format=context.answer_format, default_limit=context.default_limit,
+        )  # fmt: skip
+        return _shared(mind)
     if kind == "py":
         from sabm_mesa.minds.files.mind import file_mind_maker
 

@@ -1,7 +1,8 @@
-"""Declarations of a scenario: measures of messages, earlier runs, screening tests, its page.
+"""Declarations of a scenario: its score, measures of messages, earlier runs, screening, its page.
 
-A scenario names these in class attributes (see `sabm_mesa.models.base.SmartModel`), so that
-experiments, the judge, the screening and the viewer need to know no scenario.
+A scenario names these in class attributes (see `Declarations`, a base of
+`sabm_mesa.models.base.SmartModel`), so that experiments, the judge, the screening and the viewer
+need to know no scenario.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from sabm_mesa.analysis.announcements import Find
+from sabm_mesa.core.languages import Phrase
 from sabm_mesa.core.messages import Message
 from sabm_mesa.errors import UsageError, format_user_error
 
@@ -22,13 +25,69 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sabm_mesa.analysis.charts import Chart
-    from sabm_mesa.analysis.pictures import Scene
+    from sabm_mesa.analysis.pictures import ModelPicture, Scene
 
 D = TypeVar("D")
 ENOUGH = 0.9
 """The share of right answers with which a mind passes a screening test (our choice)."""
+NO_SOURCE = "none given"
+"""The source of a scenario that names none."""
 Frames = Mapping[str, "pd.DataFrame"]
 """Name → frame of a recording (see `Recorded.frames`)."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of one agent in one run, from the agent data.
+
+    Attributes:
+        label: its name with its unit, as on the axis of a plot.
+        size: the parameter that is the number of agents.
+        column: the agent column that it is computed from.
+        over: ``"run"``: the sum of the column over the rounds of the run; ``"round"``: its mean
+            over the rounds, for runs of different lengths.
+        until: a value of the column: then the score is the number of rounds until the column has
+            it, that one included; one more than the run has when it never does.
+        pairs: whether agents meet in pairs; else all play in one population.
+        lower_is_better: whether a lower score is the better one.
+        of: the class of agents whose minds are ranked, where there are several; the others decide
+            with their classical minds.
+    """
+
+    label: str
+    size: str
+    column: str = "payoff"
+    over: Literal["run", "round"] = "run"
+    pairs: bool = False
+    lower_is_better: bool = False
+    until: str = ""
+    of: str = ""
+
+    def of_agents(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The score of each agent in each run.
+
+        Args:
+            data: the agent data: one row an agent, run and round.
+
+        Returns:
+            ``run``, ``agent``, ``mind`` and ``score``; a round without a value counts as 0.
+        """
+        if self.of:
+            data = data[data["class"] == self.of]
+        column = data[self.column]
+        if self.until:
+            values = (column != self.until).astype(float)
+        else:
+            values = column.astype(float).fillna(0.0)
+        table = data[["run", "round", "agent", "mind"]].assign(score=values)
+        scores = table.groupby(["run", "agent"], as_index=False, sort=True).agg(
+            mind=("mind", "first"), score=("score", "sum")
+        )
+        if self.until:
+            scores["score"] += 1.0
+        elif self.over == "round":
+            scores["score"] /= scores["run"].map(table.groupby("run")["round"].nunique())
+        return scores
 
 
 @dataclass(frozen=True)
@@ -76,7 +135,8 @@ class BuildsOn:
         read: reads an earlier run once, for several runs, from what the parameter may be; the
             parameter also takes what it returns.
         recorded: the part of it that is recorded as the value of the parameter.
-        pending: stands for an earlier run before it is played, made from its model and its name.
+        pending: a stand-in for an earlier run that is not played yet, made from its model and
+            its name.
     """
 
     parameter: str
@@ -84,6 +144,58 @@ class BuildsOn:
     read: Callable[[Any], Any]
     recorded: Callable[[Any], Any]
     pending: Callable[[Any, str], Any]
+
+
+class Declarations:
+    """The declarations of a scenario to studies and to the viewer; none of them affects a run.
+
+    Class attributes:
+        title: the name in words; `scenario_name` by default.
+        source: the publications that it follows; `NO_SOURCE` by default.
+        given_rounds: the number of first rounds whose state is given and not decided. Their rows
+            are in the data, and in no measure.
+        column_bounds: column of the model or agent data → the least and the greatest value that
+            it can have, where the rules set them: tests of a mean need them.
+        plots: the module with its plots, or ``""``.
+        pictures: its pictures as it is now, in space or on a network, for the viewer and the end
+            of each run.
+        page: the module with its `ScenarioPage` as ``PAGE``, or ``""``.
+        class_game: the module with its `ClassGame` as ``GAME``, or ``""``.
+        score: the score by which a tournament ranks minds, or None.
+        theory_marks: name → predictions of theory for plots of experiments: label → model column,
+            or a number.
+        message_words: the path of the words that its subject adds to the coder of messages (see
+            `sabm_mesa.analysis.messages.read_words`), or ``""``.
+        message_measures: name → measure of the messages of a run, beside their codes.
+        level_column: the agent column with the step of a decision (level-k), or ``""``.
+        announcement: what its agents announce, beside what they then do; or None.
+        builds_on: how a run builds on an earlier run of another scenario, or None.
+        draw_game: draws the table of a new game, from ``CLASS:SEED``; None for no such games.
+        screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
+        behaviour: the module with its `Behaviour` as ``BEHAVIOUR``: the behavioural models that
+            apply to its decisions; or ``""``.
+        dry_run_with: parameters with which only the minds of the population are paid for.
+    """
+
+    title: ClassVar[str]
+    source: ClassVar[str] = NO_SOURCE
+    given_rounds: ClassVar[int] = 0
+    column_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    plots: ClassVar[str] = ""
+    pictures: ClassVar[Sequence[ModelPicture]] = ()
+    page: ClassVar[str] = ""
+    class_game: ClassVar[str] = ""
+    score: ClassVar[Score | None] = None
+    theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {}
+    message_words: ClassVar[str | Path] = ""
+    message_measures: ClassVar[Mapping[str, MessageMeasure]] = {}
+    level_column: ClassVar[str] = ""
+    announcement: ClassVar[Announcement | None] = None
+    builds_on: ClassVar[BuildsOn | None] = None
+    draw_game: ClassVar[staticmethod[[str], dict[str, Any]] | None] = None
+    screener: ClassVar[str] = ""
+    behaviour: ClassVar[str] = ""
+    dry_run_with: ClassVar[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -95,7 +207,7 @@ class ScenarioPage:
 
     Attributes:
         titles: column → title, where the title does not follow from the name. In ``price_{}`` →
-            ``Price of {}`` the braces stand for whatever the column ends in, or for the name of the
+            ``Price of {}`` the braces match whatever the column ends in, or for the name of the
             agent with that number.
         round_name: the word for a round, and the number that people read for the first one (which
             has the number 0 in the data).
@@ -114,7 +226,9 @@ class ScenarioPage:
         public_columns: the model columns that players may see during a game, from the model,
             for every mind decides on its observation alone. None: all of them.
         table: a table beside the charts with its caption, from the model and the model data (one
-            row a round or more), or None. None: there is no table.
+            row a round; empty before the first one), or None. None: there is no table.
+        heading: the heading of the page, from the model, whose table stands above the numbers of
+            the round then. None: the title of the scenario.
     """
 
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -128,6 +242,7 @@ class ScenarioPage:
     hearers: Callable[[Any, Message], str] | None = None
     public_columns: Callable[[Any], Sequence[str]] | None = None
     table: Callable[[Any, pd.DataFrame], tuple[str, pd.DataFrame] | None] | None = None
+    heading: Callable[[Any], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +257,8 @@ class Debrief:
         theory: value in words → value, from the model.
         people: names of published distributions of people's choices (``people.toml``), from the
             model.
+        course: says what happened in one sentence, from the model, and the means of the first and
+            the last round; None: a sentence with both.
     """
 
     column: str
@@ -150,11 +267,12 @@ class Debrief:
     high: Callable[[Any], float]
     theory: Callable[[Any], Mapping[str, float]] = lambda _: {}
     people: Callable[[Any], Sequence[str]] = lambda _: ()
+    course: Callable[[Any, float, float], str] | None = None
 
 
 @dataclass(frozen=True)
 class ToldRound:
-    """A round of a class game that is over, as one of its people is told of it.
+    """A finished round of a class game, for what one of its people reads about it.
 
     Attributes:
         model: the model.
@@ -182,7 +300,8 @@ class ClassGame:
     """A scenario as a game for a class.
 
     The module that a scenario names as its `class_game` holds one as ``GAME``. Every part is
-    optional; models are those of the scenario.
+    optional; models are those of the scenario. Texts in the files of languages are given by their
+    keys (``Phrase`` in ``sabm_mesa/core/languages``), others in plain English.
 
     Attributes:
         rule: the rules in one sentence for people. ``""``: the first sentence of the spec sheet.
@@ -190,18 +309,19 @@ class ClassGame:
         minutes: how long a game takes, roughly.
         parameters: parameter → its value in a new game, where it is another than the scenario's.
         choices: parameter → its values, which a host chooses from.
-        people_answer: the names of the questions that people answer where a mind stands in, which
-            answers the others. None: people answer all of them.
+        people_answer: the names of the questions that people answer where a mind answers the
+            others. None: people answer all of them.
         board: what a person decides on beside the inputs of the form, as plain data, from the ask:
             a mapping whose ``kind`` is ``"line"`` (``low``, ``high``, ``step``, and ``marks`` with
             a ``label`` and ``at``), ``"prices"`` (as a line, and ``tags`` with a ``name`` and
             ``at``), ``"lake"`` (``stock``, ``capacity``, ``unit``), ``"pot"`` (``endowment``,
             ``multiplier``, ``unit``), ``"matrix"`` (``rows``: the own options, ``columns``, and
-            ``cells`` of own and other payoff) or ``"map"`` (``width``, ``height``, ``me``,
-            ``target``, and lists of cells: ``exits``, ``walls``, ``people``, and ``options`` with
-            an ``option`` and ``at``). A ``text`` stands for that of the question, which is folded
-            below then. None, or None from it: a line where the answer is a number between two
-            others.
+            ``cells`` of own and other payoff), ``"talk"`` (a talk of all at the same time) or
+            ``"map"`` (``width``, ``height``, ``me``, ``target``, and lists of cells: ``exits``,
+            ``walls``, ``people``, and ``options`` with an ``option`` and ``at``; ``whole``: all
+            of it is shown, also on a phone, and the options are named on it). A ``text`` stands
+            for that of the question, which is folded below then. None, or None from it: a line
+            where the answer is a number between two others.
         told: the sentences that a person reads after a round, where players see results; None:
             tables alone.
         never: the word for a score that waits for something (`Score.until`) while it has not come,
@@ -217,7 +337,7 @@ class ClassGame:
     people_answer: Collection[str] | None = None
     board: Callable[[Any], Mapping[str, Any] | None] | None = None
     told: Callable[[ToldRound], Sequence[str]] | None = None
-    never: tuple[str, str] = ("not yet", "never")
+    never: tuple[str, str] = (Phrase("seat.not_yet"), Phrase("seat.never"))
     debrief: Debrief | None = None
 
 
@@ -275,17 +395,17 @@ def _load(what: str, name: str, variable: str, kind: type[D]) -> D:
     if not name:
         return kind()
     try:
-        found = getattr(import_module(name), variable, None)
+        declared = getattr(import_module(name), variable, None)
     except Exception as error:
         raise UsageError(
             f"The {what} {name} cannot be imported: {format_user_error(error)}"
         ) from error
-    if not isinstance(found, kind):
+    if not isinstance(declared, kind):
         raise UsageError(
             f"The {what} {name} needs {variable} = {kind.__name__}(…), of "
             "sabm_mesa.models.declarations."
         )
-    return found
+    return declared
 
 
 @dataclass(frozen=True)
@@ -311,7 +431,7 @@ class ScreeningFigure:
         name: its file name without ending.
         title: a description of its content.
         figure: the figure of matplotlib.
-        test: the name of the test under which it stands; ``""`` for all tests.
+        test: the name of its test; ``""`` for all tests.
     """
 
     name: str
@@ -382,3 +502,13 @@ def number(value: float) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def rounded(value: float) -> float:
+    """A number with three digits, or all before its point.
+
+    Args:
+        value: the number.
+    """
+    whole = not math.isfinite(value) or abs(value) >= 1000
+    return float(value) if whole else float(f"{value:.3g}")

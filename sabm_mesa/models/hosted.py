@@ -8,6 +8,7 @@ model. So recordings, caps, replay, resume and sweeps work as for every scenario
 
 from __future__ import annotations
 
+import copyreg
 import inspect
 import math
 import re
@@ -18,8 +19,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, get_args
 
 import mesa
 import numpy as np
@@ -29,20 +31,21 @@ from sabm_mesa.core import engine
 from sabm_mesa.core.answers import AnswerSpec, Decision
 from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.parameters import MOST, parameters_of
-from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
+from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.scheduler import await_all
 from sabm_mesa.core.streams import entropy
 from sabm_mesa.core.usage import NO_FAILURES, Failures, Usage
 from sabm_mesa.errors import RunError, SabmError, UsageError, error_message, format_user_error
 from sabm_mesa.minds.base import ClassicalMind, Mind
-from sabm_mesa.minds.specs import CLASSICAL
-from sabm_mesa.models.base import RoundCollector, SmartModel
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.collector import RoundCollector
+from sabm_mesa.models.entries import round_rows
 
 STEP = "step"
 """The phase of all questions of a plain model, in recordings."""
 UNENDING = MOST
 """The rounds of a run that a script steps."""
-NOT_PASSED = frozenset({"self", "minds", "record", "rng", "seed"})
+NOT_PASSED = frozenset({"self", "minds", "record", "rng", "seed", "simulator"})
 """Arguments of a plain model's constructor that are no parameters of its own."""
 
 
@@ -142,11 +145,26 @@ class _OfTheRun:
         )
 
 
-class HostedModel(SmartModel):
+class _HostedType(type):
+    """The type of the classes that `hosted` makes, for `pickle`: it finds none by its name."""
+
+
+def _made_anew(cls: Any) -> Any:
+    """How another process makes such a class: of the class of the plain model."""
+    if "hosts" not in vars(cls):
+        return cls.__qualname__
+    return partial(hosted, joined=cls.joined), (cls.hosts,)
+
+
+copyreg.pickle(_HostedType, _made_anew)
+
+
+class HostedModel(SmartModel, metaclass=_HostedType):
     """A run of a plain Mesa model, whose agents ask through `Minds`.
 
     Class attributes:
         hosts: the class of the plain model.
+        joined: as of `hosted`.
 
     Attributes:
         plain: the plain model.
@@ -154,6 +172,7 @@ class HostedModel(SmartModel):
     """
 
     hosts: ClassVar[type[mesa.Model]]
+    joined: ClassVar[bool] = False
     prompt_file = _OfTheRun()
     door: Any = None
     phases = ()
@@ -198,6 +217,11 @@ class HostedModel(SmartModel):
             passed["scenario"] = scenario(rng=word, **fields)
         elif seed_name is not None:
             passed[seed_name] = word
+        elif "scenario" in known:
+            raise UsageError(
+                f"The class of the scenario that {self.hosts.__name__}.__init__ takes is not "
+                "clear: annotate it, as in scenario: MyScenario | None = None."
+            )
         else:
             raise UsageError(
                 f"{self.hosts.__name__}.__init__ takes no rng, so that its runs cannot be "
@@ -205,7 +229,7 @@ class HostedModel(SmartModel):
             )
         if "minds" in known and minds is not None:
             passed["minds"] = minds
-        if passed.get("simulator", self) is None:
+        if "simulator" in known:
             from mesa.experimental.devs import ABMSimulator
 
             passed["simulator"] = ABMSimulator()
@@ -231,10 +255,10 @@ class HostedModel(SmartModel):
         Raises:
             RunError: when it exists no more.
         """
-        found = self._of_plain()
-        if found is None:
+        wrapped = self._of_plain()
+        if wrapped is None:
             raise RunError("The model of these minds exists no more.")
-        return found
+        return wrapped
 
     def classical_of(
         self,
@@ -244,9 +268,8 @@ class HostedModel(SmartModel):
         return {"default": lambda _: RuleMind(self.door.rules)} if self.door.rules else {}
 
     def columns(self) -> Mapping[str, str]:
-        """The columns of the plain model's data collector."""
-        collector = None if self.door is None else getattr(self.plain, "datacollector", None)
-        return {name: name for name in getattr(collector, "model_vars", ())}
+        """The columns of the plain model's data collector, once it is there."""
+        return {name: name for name in vars(self)["_mirror"].own} if "_mirror" in vars(self) else {}
 
     def begin(self) -> None:
         """Give the agents that the plain model has their minds, and enter the run."""
@@ -256,17 +279,14 @@ class HostedModel(SmartModel):
 
     def _make_proxies(self) -> None:
         """Give the agents their minds and personas, by class and in the order of their ids."""
-        self._mirror = MirrorCollector(self.plain, max(0, step_of(self.plain)))
+        self._mirror = MirrorCollector(self.plain)
         self.datacollector = self._mirror
         here = [agent for agent in self.plain.agents if isinstance(agent, self.door.agents)]
         by_class: dict[type[ProxyAgent], list[mesa.Agent]] = {}
         for agent in sorted(here, key=attrgetter("unique_id")):
             by_class.setdefault(_proxy_class(type(agent)), []).append(agent)
         numbers: dict[type[SmartAgent], int] = {kind: len(own) for kind, own in by_class.items()}
-        for kind in numbers:
-            self._declare(kind)
-        minds = self._spread("minds", self._minds, numbers, CLASSICAL)
-        personas = self._spread("personas", self._personas, numbers, NO_PERSONA)
+        minds, personas = self.population.spread(numbers)
         agents = [agent for own in by_class.values() for agent in own]
         for agent, mind, persona in zip(agents, minds, personas, strict=True):
             self._proxy(agent, mind, persona)
@@ -275,7 +295,7 @@ class HostedModel(SmartModel):
         kind = _proxy_class(type(agent))
         proxy = kind(self, agent)
         proxy.given_mind, proxy.persona = mind, persona
-        proxy.mind = self._maker(kind, mind)(proxy)
+        proxy.mind = self.population.maker(kind, mind)(proxy)
         insort(self.population, proxy, key=attrgetter("unique_id"))
         self._proxies_by_id[agent.unique_id] = proxy
         return proxy
@@ -289,9 +309,9 @@ class HostedModel(SmartModel):
         if (proxy := self._proxies_by_id.get(agent.unique_id)) is not None:
             return proxy
         kind = _proxy_class(type(agent))
-        self._declare(kind)
+        self.population.declare(kind)
         proxy = kind(self, agent)
-        mind, persona = self._of_newborn(proxy, None)
+        mind, persona = self.population.of_newborn(proxy, None)
         proxy.remove()
         return self._proxy(agent, mind, persona)
 
@@ -303,6 +323,7 @@ class HostedModel(SmartModel):
         """
         if not self.running:
             return
+        check_simulator(self.plain)
         self.begin()
         try:
             with engine.relaxed_gc(len(self.population)):
@@ -344,11 +365,11 @@ class HostedModel(SmartModel):
             last: the last of them; those after the one under way had no questions.
         """
         first, collector = self.round, self._mirror
-        rows = collector.rows(last + 1 - first)
+        rows = collector.rows(first, last)
         for round_, own in zip(range(first, last + 1), rows, strict=True):
             self._end_round()
             collector.add(self, own)
-            self.recorder.collect(round_, self._rows)
+            self.recorder.collect(round_, partial(round_rows, self))
             if round_ < last:
                 self.start_round(round_ + 1)
         if (plain := self._of_plain()) is not None:
@@ -385,9 +406,7 @@ class HostedModel(SmartModel):
             proxy.begin(STEP, turn)
             seen = Facts(facts=known, persona=proxy.persona)
             parts.append((proxy, proxy.ask(question.name, question.spec, seen)))
-        decisions: list[Decision] = engine.run(
-            await_all((part for _, part in parts), len(parts)), self._scope
-        )
+        decisions = engine.run(await_all(part for _, part in parts), self._scope)
         self.critical_path_asks += max((proxy.attempts for proxy, _ in parts), default=0)
         return decisions
 
@@ -420,22 +439,26 @@ class MirrorCollector(RoundCollector):
 
     Args:
         plain: the plain model; it may have no data collector.
-        steps: the steps that it has played.
 
     Attributes:
         own: the columns of the plain model.
     """
 
-    def __init__(self, plain: Any, steps: int) -> None:
+    def __init__(self, plain: Any) -> None:
         super().__init__({}, {})
         self._source: Any = getattr(plain, "datacollector", None)
-        own = list(getattr(self._source, "model_vars", ()))
+        names = list(getattr(self._source, "model_vars", ()))
         of_agents = list(getattr(self._source, "agent_reporters", ()))
-        self.own, self._of_agents = own, of_agents
-        self.model_reporters = dict.fromkeys([*own, *self.model_reporters])
+        self.own, self._of_agents = names, of_agents
+        self.model_reporters = dict.fromkeys([*names, *self.model_reporters])
         self.model_vars = {name: [] for name in self.model_reporters}
         self.agent_reporters = dict.fromkeys(["mind", *of_agents, *self.agent_reporters])
-        self._collected = max(0, len(self._steps()) - steps)  # before the first step
+        # How many there were before the first step, and whether a step begins with one. That
+        # matters only where Mesa keeps no times.
+        now, step = len(self._steps()), step_of(plain)
+        more = now - max(0, step)
+        self._collected = now if step < 0 else min(max(0, more), _collects_at_first(type(plain)))
+        self._ahead = step >= 0 and more > self._collected
 
     def add_class(self, agent_class: type[SmartAgent]) -> None:
         """Add nothing: the columns are those of the plain collector."""
@@ -449,17 +472,32 @@ class MirrorCollector(RoundCollector):
             return list(range(len(self._source.model_vars[self.own[0]])))
         return list(getattr(self._source, "_agent_records", ()))
 
-    def rows(self, n: int) -> list[int | None]:
-        """The collections that belong to the last steps.
+    def _times(self) -> list[int] | None:
+        """The step of each collection, from 0; None where Mesa keeps no times."""
+        times = getattr(self._source, "_collection_steps", ())  # since Mesa 3.5
+        times = times or list(getattr(self._source, "_agent_records", ()))
+        if len(times) != len(self._steps()):
+            return None
+        return [math.ceil(time) - 1 for time in times]
+
+    def rows(self, first: int, last: int) -> list[int | None]:
+        """The collections that belong to steps.
 
         Args:
-            n: the number of steps.
+            first: the first of the steps.
+            last: the last of them.
 
         Returns:
             For each step the number of its collection; None where nothing was collected.
         """
-        now = len(self._steps())
-        new, self._collected = list(range(self._collected, now)), now
+        if (times := self._times()) is not None:
+            by_step = {step: place for place, step in enumerate(times)}
+            return [by_step.get(step) for step in range(first, last + 1)]
+        n = last + 1 - first
+        new = list(range(self._collected, len(self._steps())))
+        if self._ahead and len(new) == n + 1:  # the last one is of a step that has just begun
+            new.pop()
+        self._collected += len(new)
         if len(new) >= n:
             return list(new[-n:])
         return [*[None] * (n - len(new)), *new] if len(new) < 2 else [*[None] * (n - 1), new[-1]]
@@ -472,17 +510,17 @@ class MirrorCollector(RoundCollector):
             collection: the number of its collection, or None.
         """
         for name in self.own:
-            found = None if collection is None else self._source.model_vars[name][collection]
-            self.model_vars[name].append(_plain_value(deepcopy(found)))
+            value = None if collection is None else self._source.model_vars[name][collection]
+            self.model_vars[name].append(_plain_value(deepcopy(value)))
         usage = model.usage
         for name, values in self.model_vars.items():
             if name not in self.own:
                 values.append(getattr(usage, name))
-        records = {}
-        if collection is not None and self._of_agents:
-            collected = list(self._source._agent_records.values())  # noqa: SLF001 - Mesa offers no other way without pandas
-            if collection < len(collected):
-                records = {record[1]: record[2:] for record in collected[collection]}
+        # Mesa offers no other way without pandas; the keys are times, or numbers of steps from 1.
+        by_time: dict[float, Any] = getattr(self._source, "_agent_records", {})
+        last = next((t for t in reversed(by_time) if math.ceil(t) - 1 <= model.round), None)
+        collected = by_time[last] if last is not None and math.ceil(last) > model.round else ()
+        records = {record[1]: record[2:] for record in collected}
         self._agent_records[model.round] = list(self._agent_rows(model, records))
 
     def _agent_rows(
@@ -491,10 +529,10 @@ class MirrorCollector(RoundCollector):
         proxies = {proxy.unique_id: proxy for proxy in model.agents_here()}
         nothing = [None] * len(self._of_agents)
         for agent in sorted(proxies.keys() | records.keys()):
-            own = [_plain_value(value) for value in records.get(agent, nothing)]
+            values = [_plain_value(value) for value in records.get(agent, nothing)]
             mind = proxies[agent].decider if agent in proxies else None
             failures = model.usage.by_agent.get(agent, NO_FAILURES)
-            yield (model.round + 1, agent, mind, *own, *failures)
+            yield (model.round + 1, agent, mind, *values, *failures)
 
 
 @contextmanager
@@ -517,6 +555,23 @@ def host_being_made() -> HostedModel | None:
     return _host.get()
 
 
+def _collects_at_first(model: type) -> bool:
+    """Whether the constructor of a plain model collects data, by the names in its code."""
+    names, known = ["__init__"], {"step"}
+    own = model.__mro__[: model.__mro__.index(mesa.Model)]
+    while names:
+        if (name := names.pop()) in known:
+            continue
+        known.add(name)
+        for base in own:
+            code = getattr(vars(base).get(name), "__code__", None)
+            used = () if code is None else code.co_names
+            if "collect" in used:
+                return True
+            names += used
+    return False
+
+
 _hosted: dict[tuple[Any, bool], type[HostedModel]] = {}
 _proxies: dict[Any, type[ProxyAgent]] = {}
 _host: ContextVar[HostedModel | None] = ContextVar("host", default=None)
@@ -536,23 +591,27 @@ def hosted(model: type[mesa.Model], *, joined: bool = False) -> type[HostedModel
     """
     if (model, joined) in _hosted:
         return _hosted[model, joined]
-    own = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, each in inspect.signature(model.__init__).parameters.items()
+    parameters = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(model.__init__).parameters.items()
         if not joined
         and name not in NOT_PASSED
-        and each.kind not in {each.VAR_KEYWORD, each.VAR_POSITIONAL}
+        and parameter.kind not in {parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL}
     ]
     if not joined and (scenario := _scenario_class(model)) is not None:
-        own = [
-            *(each for each in own if each.name != "scenario"),
+        parameters = [
+            *(parameter for parameter in parameters if parameter.name != "scenario"),
             *(
                 inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
                 for name, default in _fields_of(scenario).items()
             ),
         ]
     common = parameters_of(SmartModel)
-    taken = [each.name for each in own if each.name in common and each.name != "n_rounds"]
+    taken = [
+        parameter.name
+        for parameter in parameters
+        if parameter.name in common and parameter.name != "n_rounds"
+    ]
     if taken:
         raise UsageError(
             f"{model.__name__} has a parameter {taken[0]!r}, which all runs have: choose another "
@@ -562,21 +621,22 @@ def hosted(model: type[mesa.Model], *, joined: bool = False) -> type[HostedModel
         "n_rounds", inspect.Parameter.KEYWORD_ONLY, default=100, annotation=int
     )
     minds = inspect.Parameter("minds", inspect.Parameter.KEYWORD_ONLY, default=None)
-    own = [each for each in own if each.name != "n_rounds"]
+    parameters = [parameter for parameter in parameters if parameter.name != "n_rounds"]
     rest = inspect.Parameter("settings", inspect.Parameter.VAR_KEYWORD)
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
     def made(self: HostedModel, **given: Any) -> None:
         HostedModel.__init__(self, **given)
 
-    signature = inspect.Signature([first, *own, rounds, minds, rest])
+    signature = inspect.Signature([first, *parameters, rounds, minds, rest])
     setattr(made, "__signature__", signature)  # noqa: B010 - for mypy
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", model.__name__).lower()
     fields = {
         "__init__": made, "__module__": model.__module__, "__doc__": model.__doc__,
-        "hosts": model, "scenario_name": name, "title": model.__name__,
+        "hosts": model, "joined": joined, "scenario_name": name, "title": model.__name__,
     }  # fmt: skip
-    _hosted[model, joined] = type(model.__name__, (HostedModel,), fields)
+    made_class: Any = _HostedType(model.__name__, (HostedModel,), fields)
+    _hosted[model, joined] = made_class
     return _hosted[model, joined]
 
 
@@ -589,20 +649,50 @@ def _proxy_class(agent_class: type) -> type[ProxyAgent]:
 
 
 def _scenario_class(model: type[mesa.Model]) -> type[Any] | None:
-    """The class of Mesa's scenarios that a plain model takes, since Mesa 3.5; or None."""
+    """The class of Mesa's scenarios that a plain model takes, since Mesa 3.5; or None.
+
+    It is the annotation or the default of the parameter ``scenario``; else the only such class
+    that the module of the model has.
+    """
     taken = inspect.signature(model.__init__).parameters.get("scenario")
-    for given in (taken.annotation, taken.default) if taken is not None else ():
-        named = isinstance(given, str)
-        found = vars(sys.modules[model.__module__]).get(given) if named else given
-        if isinstance(found, type) and hasattr(found, "_scenario_defaults"):
-            return found
-    return None
+    if taken is None:
+        return None
+    here = vars(sys.modules[model.__module__])
+    words = re.findall(r"\w+", taken.annotation) if isinstance(taken.annotation, str) else ()
+    named = [here.get(word) for word in words] or [*get_args(taken.annotation), taken.annotation]
+    for found in (*named, taken.default):
+        if _is_scenario(found):
+            return found  # type: ignore[no-any-return]
+    in_module = {id(each): each for each in here.values() if _is_scenario(each)}
+    return next(iter(in_module.values())) if len(in_module) == 1 else None
+
+
+def _is_scenario(found: Any) -> bool:
+    """Whether something is a class of scenarios with parameters of its own."""
+    return isinstance(found, type) and bool(getattr(found, "_scenario_defaults", None))
 
 
 def _fields_of(scenario: type[Any]) -> dict[str, Any]:
     """The parameters of a class of scenarios: name → default."""
     defaults: dict[str, Any] = scenario._scenario_defaults  # noqa: SLF001 - Mesa has no other
     return {name: default for name, default in defaults.items() if name != "rng"}
+
+
+def check_simulator(model: Any) -> None:
+    """Check that Mesa keeps the time of a plain model that a simulator runs.
+
+    Args:
+        model: the plain model.
+
+    Raises:
+        RunError: for a `DEVSimulator` of Mesa before 3.5, whose models have neither steps nor time.
+    """
+    unit = getattr(getattr(model, "simulator", None), "time_unit", None)
+    if unit is float and not hasattr(model, "time"):
+        raise RunError(
+            f"{type(model).__name__} is run by a DEVSimulator, in which Mesa {mesa.__version__} "
+            "counts no steps: use an ABMSimulator, or model.schedule_event of Mesa 3.5."
+        )
 
 
 def step_of(model: Any) -> int:

@@ -150,35 +150,52 @@ def load(name: str) -> type[SmartModel]:
 
     path = expand_home(named["path"])
     module = _imported(path)
-    found = _models_in(module, SmartModel)
+    models = _models_in(module, SmartModel)
     if plain := _plain_model(module, named["cls"] or ""):
         _loaded[plain.scenario_name] = plain, name
         return plain
-    bases = {base for each in found.values() for base in each.__mro__[1:]}
+    bases = {base for model in models.values() for base in model.__mro__[1:]}
     chosen = (
-        [named["cls"]] if named["cls"] else [n for n, each in found.items() if each not in bases]
+        [named["cls"]] if named["cls"] else [n for n, model in models.items() if model not in bases]
     )
     if chosen[1:]:
         raise UsageError(f"{path} has several scenarios: name one, as in {path}:{chosen[0]}.")
-    model = found.get(chosen[0]) if chosen else None
+    model = models.get(chosen[0]) if chosen else None
     if model is None:
         raise UsageError(
             f"{path} has no {'scenario' if not chosen else f'scenario {chosen[0]!r}'}: it needs a "
             "class derived from sabm_mesa.SmartModel."
         )
-    own = getattr(model, "scenario_name", None)
-    if not (isinstance(own, str) and _NAME.fullmatch(own)):
+    scenario_name = getattr(model, "scenario_name", None)
+    if not (isinstance(scenario_name, str) and _NAME.fullmatch(scenario_name)):
         raise UsageError(
             f"{path}: the class attribute scenario_name of {model.__name__} has to be a text of "
             "letters, digits, - and _."
         )
-    if own in {*SCENARIOS, *UNLISTED}:
+    if scenario_name in {*SCENARIOS, *UNLISTED}:
         raise UsageError(
-            f"{path}: the scenario_name {own!r} of {model.__name__} is that of a scenario of this "
-            "package: choose another."
+            f"{path}: the scenario_name {scenario_name!r} of {model.__name__} is that of a "
+            "scenario of this package: choose another."
         )
-    _loaded[own] = model, name
+    _loaded[scenario_name] = model, name
     return model
+
+
+def loaded_from(name: str) -> str | None:
+    """The name of a scenario whose file was loaded already; None: it was not.
+
+    Args:
+        name: ``FILE.py`` or ``FILE.py:Class``.
+    """
+    wanted = _place_of(name)
+    return next(
+        (known for known, (_, given) in _loaded.items() if _place_of(given) == wanted), None
+    )
+
+
+def _place_of(name: str) -> tuple[Path, str | None] | None:
+    named = _FILE.fullmatch(name)
+    return None if named is None else (expand_home(named["path"]).resolve(), named["cls"])
 
 
 def load_given(name: str | None) -> None:
@@ -197,10 +214,10 @@ def load_given(name: str | None) -> None:
 def _models_in(module: ModuleType, base: type) -> dict[str, type[Any]]:
     """Name → class derived from a base that a module defines."""
     return {
-        each.__name__: each
-        for each in vars(module).values()
-        if isinstance(each, type) and issubclass(each, base)
-        and each.__module__ == module.__name__
+        var.__name__: var
+        for var in vars(module).values()
+        if isinstance(var, type) and issubclass(var, base)
+        and var.__module__ == module.__name__
     }  # fmt: skip
 
 
@@ -213,12 +230,12 @@ def _plain_model(module: ModuleType, name: str) -> type[SmartModel] | None:
     models = _models_in(module, mesa.Model)
     if not name and len(models) == 1:
         (name,) = models
-    found = models.get(name)
-    if found is None or issubclass(found, SmartModel):
+    model = models.get(name)
+    if model is None or issubclass(model, SmartModel):
         return None
     from sabm_mesa.models.hosted import hosted
 
-    return hosted(found)
+    return hosted(model)
 
 
 def option_for(name: str) -> str:
@@ -268,22 +285,24 @@ def find_titles() -> tuple[dict[str, str], list[str]]:
     The titles of this package's own scenarios are read from their source: importing them, and with
     them Mesa, takes more than a second.
     """
-    own = {name: _title_in_source(*place.split(":")) for name, place in SCENARIOS.items()}
+    titles_of_package = {
+        name: _title_in_source(*address.split(":")) for name, address in SCENARIOS.items()
+    }
     titles, problems = {}, list(_left_out().values())
     for name in names()[len(SCENARIOS) :]:
         try:
             titles[name] = scenario(name).title
         except UsageError as error:
             problems.append(str(error))
-    return own | titles, problems
+    return titles_of_package | titles, problems
 
 
 def _title_in_source(module: str, cls: str) -> str:
     path = Path(__file__).parents[1].joinpath(*module.split(".")[1:]).with_suffix(".py")
     (body,) = (
-        each.body
-        for each in ast.parse(path.read_bytes()).body
-        if isinstance(each, ast.ClassDef) and each.name == cls
+        definition.body
+        for definition in ast.parse(path.read_bytes()).body
+        if isinstance(definition, ast.ClassDef) and definition.name == cls
     )
     for statement in body:
         match statement:
@@ -292,11 +311,11 @@ def _title_in_source(module: str, cls: str) -> str:
     raise UsageError(f"{module}:{cls} has no title.")
 
 
-def model_at(place: str) -> type[SmartModel] | None:
+def model_at(address: str) -> type[SmartModel] | None:
     """The model class that a recording names, when it is a registered one.
 
     Args:
-        place: ``module:Class``, as it is recorded.
+        address: ``module:Class``, as it is recorded.
 
     Returns:
         The class, also of a file that `load` was given. None when neither a scenario nor an
@@ -306,41 +325,44 @@ def model_at(place: str) -> type[SmartModel] | None:
     Raises:
         UsageError: when the scenario of another package that is there cannot be used.
     """
-    if place in {*SCENARIOS.values(), *UNLISTED.values()}:
-        return _at(place)
+    if address in {*SCENARIOS.values(), *UNLISTED.values()}:
+        return _at(address)
     for model, _ in _loaded.values():
-        if f"{model.__module__}:{model.__name__}" == place:
+        if f"{model.__module__}:{model.__name__}" == address:
             return model
-    own = [each for each in outside().values() if _root(each.place) == _root(place)]
-    for each in own:
-        if each.place == place:
-            return _load_external(each)
-    for each in own:
+    candidates = [
+        external for external in outside().values() if _root(external.place) == _root(address)
+    ]
+    for external in candidates:
+        if external.place == address:
+            return _load_external(external)
+    for external in candidates:
         with suppress(UsageError):
-            found = _load_external(each)
-            if f"{found.__module__}:{found.__name__}" == place:
-                return found
+            candidate = _load_external(external)
+            if f"{candidate.__module__}:{candidate.__name__}" == address:
+                return candidate
     return None
 
 
 def outside() -> dict[str, ExternalScenario]:
     """Name → scenario of another package, in alphabetical order."""
-    found: dict[str, ExternalScenario] = {}
-    for each in _installed():
-        if each.name not in {*SCENARIOS, *UNLISTED}:
-            found.setdefault(each.name, each)
-    return found
+    known: dict[str, ExternalScenario] = {}
+    for external in _installed():
+        if external.name not in {*SCENARIOS, *UNLISTED}:
+            known.setdefault(external.name, external)
+    return known
 
 
 def _left_out() -> dict[str, str]:
     """Name → a warning, where the name of a scenario of another package is taken."""
-    own = dict.fromkeys((*SCENARIOS, *UNLISTED), "this package")
-    taken = own | {each.name: each.package for each in outside().values()}
+    built_in = dict.fromkeys((*SCENARIOS, *UNLISTED), "this package")
+    taken = built_in | {external.name: external.package for external in outside().values()}
     return {
-        each.name: f"The scenario {each.name!r} of {each.package} is left out, since "
-        f"{taken[each.name]} has one of that name, which is used: rename or uninstall one of them."
-        for each in _installed()
-        if outside().get(each.name) != each
+        external.name: f"The scenario {external.name!r} of {external.package} is left out, since "
+        f"{taken[external.name]} has one of that name, which is used: rename or uninstall one "
+        "of them."
+        for external in _installed()
+        if outside().get(external.name) != external
     }
 
 
@@ -369,23 +391,25 @@ def _outside(point: EntryPoint) -> ExternalScenario:
     return ExternalScenario(one_line(point.name), one_line(package), one_line(point.value))
 
 
-def _load_external(each: ExternalScenario) -> type[SmartModel]:
+def _load_external(external: ExternalScenario) -> type[SmartModel]:
     from sabm_mesa.models.base import SmartModel
 
-    where = f"The scenario {each.name!r} of {each.package} ({each.place}) cannot be used"
+    where = (
+        f"The scenario {external.name!r} of {external.package} ({external.place}) cannot be used"
+    )
     mend = "mend that package, or uninstall it"
-    if not _NAME.fullmatch(each.name):
+    if not _NAME.fullmatch(external.name):
         raise UsageError(f"{where}: its name has to be letters, digits, - and _; {mend}.")
     try:
-        found: Any = _at(each.place)
+        model: Any = _at(external.place)
     except (Exception, SystemExit) as error:
-        told = f"{type(error).__name__}: {error_message(error)}"
-        raise UsageError(f"{where}: {told}; {mend}.") from error
-    if not (isinstance(found, type) and issubclass(found, SmartModel)):
+        reason = f"{type(error).__name__}: {error_message(error)}"
+        raise UsageError(f"{where}: {reason}; {mend}.") from error
+    if not (isinstance(model, type) and issubclass(model, SmartModel)):
         raise UsageError(f"{where}: it is no subclass of SmartModel; {mend}.")
-    if getattr(found, "scenario_name", None) != each.name:
-        raise UsageError(f"{where}: its scenario_name has to be {each.name!r}; {mend}.")
-    return found
+    if getattr(model, "scenario_name", None) != external.name:
+        raise UsageError(f"{where}: its scenario_name has to be {external.name!r}; {mend}.")
+    return model
 
 
 def _how_to_install(name: str) -> str:
@@ -397,11 +421,11 @@ def _how_to_install(name: str) -> str:
     return ""
 
 
-def _root(place: str) -> str:
-    return place.partition(":")[0].partition(".")[0]
+def _root(address: str) -> str:
+    return address.partition(":")[0].partition(".")[0]
 
 
-def _at(place: str) -> type[SmartModel]:
-    module, _, cls = place.partition(":")
-    found: type[SmartModel] = getattr(import_module(module), cls)
-    return found
+def _at(address: str) -> type[SmartModel]:
+    module, _, cls = address.partition(":")
+    model: type[SmartModel] = getattr(import_module(module), cls)
+    return model

@@ -26,6 +26,13 @@ _EVERY = 100_000
 """Instructions between two looks for an interrupt, and at the limit."""
 _COMMENT_OR_BLANK = re.compile(r"--[^\n]*|\s+")
 
+_OF_SQLITE = {
+    "CREATE TABLE sqlite_sequence(name,seq)",
+    "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+    "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+}
+"""Tables that SQLite itself makes, as for ANALYZE."""
+
 _Name = Annotated[str, Field(max_length=10_000)]
 _Number = Annotated[StrictInt, Field(ge=0, lt=2**53)]
 _Names = Annotated[dict[_Name, _Name], Field(max_length=100_000)]
@@ -178,7 +185,7 @@ _TABLES: Mapping[str, type[_Row]] = {
 
 
 def limit_reading(connection: sqlite3.Connection, size: int) -> Callable[[], bool]:
-    """Trust nothing in a file, and let no question to it be without end.
+    """Let nothing in a file run code, and limit the work of each query.
 
     A question can be interrupted; without this SQLite answers it to its end.
 
@@ -212,13 +219,13 @@ def check_schema(connection: sqlite3.Connection) -> None:
     Raises:
         ValueError: for a table that is missing, another one, a view, a trigger or an index.
     """
-    found, known = _schema(connection), _known_schema()
-    for name in sorted(found.keys() - known.keys()):
+    stored, known = _schema(connection), _known_schema()
+    for name in sorted(stored.keys() - known.keys()):
         raise ValueError(f"it has a {name[0]} {name[1]!r:.60} that no recording has")
     for name, sql in known.items():
-        if name not in found:
+        if name not in stored:
             raise ValueError(f"its {name[0]} {name[1]!r} is missing")
-        if found[name] != sql:
+        if stored[name] != sql:
             raise ValueError(f"its {name[0]} {name[1]!r} is not that of a recording")
 
 
@@ -263,13 +270,12 @@ def _check_rows(connection: sqlite3.Connection, table: str, kind: type[_Row]) ->
 
 
 def _schema(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    """(kind, name) → how it was made, without comments; SQLite's own tables are left out."""
-    made = connection.execute(
-        "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
-    )
+    """(kind, name) → how it was made, without comments; indexes that SQLite makes have no text."""
+    made = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL")
     return {
         (str(kind), str(name)): _COMMENT_OR_BLANK.sub(" ", str(sql)).replace("  ", " ")
         for kind, name, sql in made.fetchall()
+        if sql not in _OF_SQLITE
     }
 
 

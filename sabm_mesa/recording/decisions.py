@@ -30,30 +30,30 @@ def played_runs(path: str | Path) -> list[PlayedRun]:
         name: dict(iter(frames[name].groupby("run")))
         for name in ("decisions", "agent_data", "model_data", "messages")
     }
-    found = []
-    for each in frames["runs"].to_dict("records"):
-        number = int(each["run"])
+    played = []
+    for row in frames["runs"].to_dict("records"):
+        number = int(row["run"])
         if number not in of_run["model_data"]:
             continue
-        parameters = json.loads(each["parameters"])
-        own = {
+        parameters = json.loads(row["parameters"])
+        frames_of_run = {
             name: rows.get(number, frames[name].iloc[:0]).reset_index(drop=True)
             for name, rows in of_run.items()
         }
-        found.append(
+        played.append(
             PlayedRun(
                 run=number,
-                scenario=each["scenario"],
-                seed=each["seed"],
+                scenario=row["scenario"],
+                seed=row["seed"],
                 condition=str(parameters.get("condition", "baseline")),
                 parameters=parameters,
-                decisions=own["decisions"],
-                agents=own["agent_data"],
-                rounds=own["model_data"],
-                messages=own["messages"],
-                finished=each["status"] == "finished",
+                decisions=frames_of_run["decisions"],
+                agents=frames_of_run["agent_data"],
+                rounds=frames_of_run["model_data"],
+                messages=frames_of_run["messages"],
+                finished=row["status"] == "finished",
             )
         )
-    if not found:
+    if not played:
         raise RecordingError(f"There is no run with a round in {path}.")
-    return found
+    return played

@@ -22,6 +22,7 @@ from uuid import uuid4
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.parameters import check_choice
 from sabm_mesa.errors import OutputError, ParameterError
+from sabm_mesa.recording.keeping import reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +133,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(
-            f"Cannot write {folder} ({error.strerror or error}): choose another folder."
+            f"Cannot write {folder} ({reason(error, folder)}): choose another folder."
         ) from None
 
 
@@ -175,7 +176,7 @@ def write_file(path: Path, write: Callable[[Path], object], mode: int = 0o666) -
 
 @contextmanager
 def _new_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
-    """A place to write a file, which becomes the file at the end, or nothing does."""
+    """A temporary path, which becomes the file at the end of the block unless it fails."""
     part = path.with_name(f".{path.stem}.{uuid4().hex}{path.suffix}")
     try:
         part.touch(mode, exist_ok=False)  # with the rights of the umask, unlike those of tempfile
@@ -227,8 +228,8 @@ def readable_json(data: Any) -> str:
     return _NOT_ASCII.sub(_escaped, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    sign = found[0]
+def _escaped(match: re.Match[str]) -> str:
+    sign = match[0]
     if sign.isprintable():
         return sign
     return f"\\u{ord(sign):04x}" if sign <= "\uffff" else json.dumps(sign)[1:-1]
@@ -287,9 +288,9 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> Path:
     Raises:
         OutputError: as by `new_folder`.
     """
-    with new_folder(folder) as place:
+    with new_folder(folder) as target:
         for name, text in texts.items():
-            path = place / name
+            path = target / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
     return folder
@@ -328,7 +329,9 @@ def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) ->
     """
     from sabm_mesa.recording.frames import Tables, columns_of
 
-    types = {name: {str(n): _type_of(each) for n, each in f.items()} for name, f in frames.items()}
+    types = {
+        name: {str(n): _type_of(column) for n, column in f.items()} for name, f in frames.items()
+    }
     tables = Tables(types, ((name, columns_of(frame)) for name, frame in frames.items()))
     return list(write_tables(folder, tables, kind))
 

@@ -48,7 +48,9 @@ _DECISION = (
     *KEY[:-1], "name", "mind", "valid", "value", "number", "read_as", "reasoning", "reason",
     "attempts", *_SUMS, "copied", "position", "final",
 )  # fmt: skip
-_OF_DECISION = tuple(dict.fromkeys((*KEY, *(each for each in _DECISION if each in ASK_COLUMNS))))
+_OF_DECISION = tuple(
+    dict.fromkeys((*KEY, *(column for column in _DECISION if column in ASK_COLUMNS)))
+)
 """The columns of attempts that a decision is made of."""
 BATCH = 10_000
 """Rows that are read at a time; of collected data and messages whole rounds, at least this many."""
@@ -135,7 +137,7 @@ class Recorded:
             scenario: the class of the scenario.
             path: the recording, which is made or added to.
             given: the other arguments of `sabm_mesa.recording.importing.import_table`, which also
-                tells which rows the rules of the scenario refuse.
+                reports the rows that the rules of the scenario refuse.
 
         Raises:
             UsageError: when the table cannot be read as decisions of the scenario.
@@ -183,8 +185,8 @@ class Recorded:
         """
         query = _SPOKEN if spoken else _INVALID if invalid else _PLAYED
         with self._moment(run) as tables:
-            found = tables.numbers(query, run)
-            return found if phase is None else tables.with_phase(run, found, phase)
+            recorded = tables.numbers(query, run)
+            return recorded if phase is None else tables.with_phase(run, recorded, phase)
 
     def n_messages(self, run: int) -> int:
         """The number of messages of a run.
@@ -208,7 +210,7 @@ class Recorded:
             rounds: only these rounds, counted from 0.
 
         Returns:
-            The columns of the recording: where the attempt stands (``run``, ``round``, ``phase``,
+            The columns of the recording: the place of the attempt (``run``, ``round``, ``phase``,
             ``agent``, ``call``, ``attempt``), ``name`` (the prompt entry), ``mind``, ``request``
             (SHA-256), ``raw`` (the answer as it came, without thoughts), ``thoughts`` (private; no
             agent is ever shown them), ``form`` (how it was read), ``value`` (what was read, as
@@ -233,7 +235,7 @@ class Recorded:
             run: only this run.
 
         Returns:
-            Where it stands (``run``, ``round``, ``phase``, ``agent``, ``call``), ``name``,
+            Its place (``run``, ``round``, ``phase``, ``agent``, ``call``), ``name``,
             ``mind``; of its last attempt ``valid``, ``value`` as text (missing when invalid),
             ``number`` (the value as a number, NaN when it is none), ``read_as``, ``reasoning`` and
             ``reason`` (why it is invalid); over all attempts ``attempts``, ``prompt_tokens``,
@@ -416,10 +418,10 @@ class _Tables:
         if not counts:
             return runs
         counted = self._table(_COUNTS.format(where=where), given).set_index("run")
-        place = list(runs.columns).index("rounds") + 1
+        at = list(runs.columns).index("rounds") + 1
         for name in reversed(counted.columns):  # a run without an ask has cost nothing
             values = counted[name].reindex(runs["run"], fill_value=0).to_numpy()
-            runs.insert(place, str(name), values)
+            runs.insert(at, str(name), values)
         return runs
 
     def numbers(self, query: str, run: int) -> list[int]:
@@ -430,7 +432,9 @@ class _Tables:
         """Those of the rounds with an ask in the phase."""
         query = "SELECT 1 FROM asks WHERE run = ? AND round = ? AND phase = ? LIMIT 1"
         places = ((round_, (run, round_, phase)) for round_ in rounds)
-        return [n for n, place in places if self._connection.execute(query, place).fetchone()]
+        return [
+            n for n, parameters in places if self._connection.execute(query, parameters).fetchone()
+        ]
 
     def in_batches(self, messages: bool) -> Tables:
         """All tables in batches; each attempt is read once for its ask and its decision."""
@@ -458,8 +462,8 @@ class _Tables:
                             yield name, _as_typed(again, types[name])
                         break
                     yield name, _as_typed(data, types[name])
-            for said in self._said():
-                yield "messages", said
+            for batch in self._said():
+                yield "messages", batch
 
         return Tables(types, batches())
 
@@ -484,14 +488,14 @@ class _Tables:
         The types of the columns are what pandas makes of the values, as in the frames of a model.
         """
         names = ["run", "round", *self._data_columns(kind, run)]
-        found = _joined(names, self._data(kind, run, rounds))
+        columns = _joined(names, self._data(kind, run, rounds))
         # A column without any value is one of missing numbers.
         return pd.DataFrame(
             {
                 name: values if any(value is not None for value in values) else math.nan
-                for name, values in found.items()
+                for name, values in columns.items()
             },
-            index=range(len(found["run"])),
+            index=range(len(columns["run"])),
         ).astype({"run": int, "round": int})
 
     def said(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
@@ -505,17 +509,19 @@ class _Tables:
             UnknownName: when there is no such attempt.
         """
         where = " AND ".join(f"{name} = ?" for name in KEY)
-        found = self._connection.execute(f"SELECT messages FROM asks WHERE {where}", key).fetchone()
-        if found is None:
-            place = ", ".join(f"{name} {value}" for name, value in zip(KEY, key, strict=True))
-            raise UnknownName("attempt", place, ())
-        return self._chat(found[0]) if found[0] is not None else []
+        row = self._connection.execute(f"SELECT messages FROM asks WHERE {where}", key).fetchone()
+        if row is None:
+            attempt = ", ".join(f"{name} {value}" for name, value in zip(KEY, key, strict=True))
+            raise UnknownName("attempt", attempt, ())
+        return self._chat(row[0]) if row[0] is not None else []
 
     def chats(self, run: int, round_: int) -> dict[Any, list[tuple[str, str]]]:
         """(phase, agent, call, attempt) → the chat of that attempt of the round."""
         query = f"SELECT {', '.join(KEY[2:])}, messages FROM asks WHERE run = ? AND round = ?"
-        found = self._connection.execute(query, (run, round_))
-        return {tuple(key): self._chat(sent) if sent is not None else [] for *key, sent in found}
+        rows_of_round = self._connection.execute(query, (run, round_))
+        return {
+            tuple(key): self._chat(sent) if sent is not None else [] for *key, sent in rows_of_round
+        }
 
     def _table(self, query: str, given: Sequence[int] = ()) -> pd.DataFrame:
         cursor = self._connection.execute(query, given)
@@ -533,14 +539,14 @@ class _Tables:
         where, given = _where(run, rounds, agent)
         query = f"SELECT {', '.join(names)} FROM asks {where} ORDER BY {', '.join(KEY)}"
         for batch in _in_columns(names, _whole_asks(self._connection.execute(query, given))):
-            found = _cleaned(batch)
-            if "provenance" in found:
-                found["provenance"] = [
-                    None if line is None else self._line(line) for line in found["provenance"]
+            columns = _cleaned(batch)
+            if "provenance" in columns:
+                columns["provenance"] = [
+                    None if line is None else self._line(line) for line in columns["provenance"]
                 ]
-            if "messages" in found:
-                found["messages"] = [self._as_json(stored) for stored in found["messages"]]
-            yield found
+            if "messages" in columns:
+                columns["messages"] = [self._as_json(stored) for stored in columns["messages"]]
+            yield columns
 
     def _data_columns(self, kind: str, run: int | None = None) -> dict[str, None]:
         """The columns of the collected data of all runs, or of one."""
@@ -558,20 +564,20 @@ class _Tables:
         union = ["run", "round", *self._data_columns(kind, run)]
         where, given = _where(run, rounds)
         stored = f"SELECT run, round, data FROM {kind}_data {where} ORDER BY run, round"
-        found: dict[str, list[Any]] = {name: [] for name in union}
+        batch: dict[str, list[Any]] = {name: [] for name in union}
         for number, of_run in groupby(self._connection.execute(stored, given), itemgetter(0)):
             names = ["run", "round", *columns[number]]
-            for rows in _joined_rows(_rows_of_round(kind, *each) for each in of_run):
+            for rows in _joined_rows(_rows_of_round(kind, *arguments) for arguments in of_run):
                 if not rows:
                     continue
                 cells = dict(zip(names, zip(*rows, strict=True), strict=True))
-                for name, column in found.items():
+                for name, column in batch.items():
                     column.extend(cells.get(name) or [None] * len(rows))
-                if len(found["run"]) >= BATCH:
-                    yield found
-                    found = {name: [] for name in union}
-        if found["run"]:
-            yield found
+                if len(batch["run"]) >= BATCH:
+                    yield batch
+                    batch = {name: [] for name in union}
+        if batch["run"]:
+            yield batch
 
     def _kinds(self, kind: str) -> dict[str, set[type]]:
         """Column of the collected data → types of its values, before any is looked at."""
@@ -598,7 +604,7 @@ class _Tables:
                 HEARD_BY_ALL if ids is None else " ".join(map(str, ids)) for ids in batch["to"]
             ]
             for name in ("name", "to", "phase", "text"):
-                batch[name] = [each or None for each in batch[name]]
+                batch[name] = [value or None for value in batch[name]]
             yield {name: batch[name] for name in MESSAGE_FRAME}
 
     def _read_line(self, line: int) -> str:
@@ -642,17 +648,17 @@ def _types_of(frame: pd.DataFrame) -> dict[str, type]:
 
 def _types_of_varied(runs: pd.DataFrame) -> dict[str, type]:
     """The types of the columns that say what differs between the runs."""
-    found: dict[str, type] = {}
+    types: dict[str, type] = {}
     for name in runs.columns:
         if str(name).startswith((SET, TAG)):
             kinds = {type(value) for value in columns_of(runs[[name]])[str(name)]} - {type(None)}
-            found[str(name)] = kinds.pop() if len(kinds) == 1 else object
-    return found
+            types[str(name)] = kinds.pop() if len(kinds) == 1 else object
+    return types
 
 
 def _frame(types: Mapping[str, type], batches: Iterable[Columns]) -> pd.DataFrame:
-    found = _joined(types, batches)
-    return pd.DataFrame({name: pd.Series(found[name], dtype=types[name]) for name in types})
+    columns = _joined(types, batches)
+    return pd.DataFrame({name: pd.Series(columns[name], dtype=types[name]) for name in types})
 
 
 def _joined(names: Iterable[str], batches: Iterable[Columns]) -> dict[str, list[Any]]:
@@ -707,21 +713,23 @@ def _cleaned(batch: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
             batch[name] = [*map(bool, values)]
         elif name in ("cost_usd", "paid_usd"):
             usd = np.round(np.array(values, float), DECIMALS)
-            batch[name] = [None if each != each else each for each in usd.tolist()]
+            batch[name] = [None if dollars != dollars else dollars for dollars in usd.tolist()]
     return batch
 
 
 def _decided(attempts: Columns) -> Columns:
     """The last attempt of each ask, with the sums over all its attempts."""
-    found: dict[str, Sequence[Any]] = {name: attempts[name] for name in _OF_DECISION}
-    found["attempts"] = [attempt + 1 for attempt in found["attempt"]]
-    if any(found["attempt"]):
-        keys = [*zip(*(found[name] for name in KEY[:-1]), strict=True), None]
+    decided: dict[str, Sequence[Any]] = {name: attempts[name] for name in _OF_DECISION}
+    decided["attempts"] = [attempt + 1 for attempt in decided["attempt"]]
+    if any(decided["attempt"]):
+        keys = [*zip(*(decided[name] for name in KEY[:-1]), strict=True), None]
         ends = [n for n, (key, after) in enumerate(pairwise(keys), start=1) if key != after]
-        sums = {name: [_sum(found[name][i:j]) for i, j in pairwise([0, *ends])] for name in _SUMS}
-        found |= {name: [values[end - 1] for end in ends] for name, values in found.items()} | sums
-    found["value"], found["number"] = zip(*map(_read_value, found["value"]), strict=True)
-    return {name: found[name] for name in _DECISION}
+        sums = {name: [_sum(decided[name][i:j]) for i, j in pairwise([0, *ends])] for name in _SUMS}
+        decided |= {
+            name: [values[end - 1] for end in ends] for name, values in decided.items()
+        } | sums
+    decided["value"], decided["number"] = zip(*map(_read_value, decided["value"]), strict=True)
+    return {name: decided[name] for name in _DECISION}
 
 
 def _sum(values: Sequence[Any]) -> Any:
@@ -739,12 +747,12 @@ def _types_with(seen: dict[str, set[type]], data: Columns) -> dict[str, type]:
 
 
 def _kinds(values: Sequence[Any]) -> set[type]:
-    """The types of values as they stand in JSON; `object` for numbers of more than 64 bits."""
-    found = set(map(type, values))
-    whole = [each for each in values if type(each) is int] if found > {int} else values
-    if int in found and not (min(whole) >= -(2**63) and max(whole) < 2**63):
-        found.add(object)
-    return found
+    """The types of values in JSON; `object` for numbers of more than 64 bits."""
+    kinds = set(map(type, values))
+    whole = [value for value in values if type(value) is int] if kinds > {int} else values
+    if int in kinds and not (min(whole) >= -(2**63) and max(whole) < 2**63):
+        kinds.add(object)
+    return kinds
 
 
 def _common(kinds: Collection[type]) -> type:
@@ -769,17 +777,17 @@ def _where(
     run: int | None, rounds: range | None = None, agent: int | None = None
 ) -> tuple[str, Sequence[int]]:
     """The condition of a query, and its values."""
-    found: dict[str, Sequence[int]] = {}
+    conditions: dict[str, Sequence[int]] = {}
     if run is not None:
-        found["run = ?"] = (run,)
+        conditions["run = ?"] = (run,)
     if rounds is not None:
-        found["round BETWEEN ? AND ? AND (round - ?) % ? = 0"] = (
+        conditions["round BETWEEN ? AND ? AND (round - ?) % ? = 0"] = (
             rounds.start, rounds.stop - 1, rounds.start, rounds.step,
         )  # fmt: skip
     if agent is not None:
-        found["agent = ?"] = (agent,)
-    where = f"WHERE {' AND '.join(found)}" if found else ""
-    return where, [value for values in found.values() for value in values]
+        conditions["agent = ?"] = (agent,)
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    return where, [value for values in conditions.values() for value in values]
 
 
 def _loads(text: str) -> Any:

@@ -12,7 +12,8 @@ import hashlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from sabm_mesa.core.asks import Ask
 
 RUN, ROUND, PLAYER, DECISION, MIND = "run", "round", "player", "decision", "mind"
-GAME, PAYOFF = "game", "payoff"
-FIELDS = (RUN, ROUND, PLAYER, DECISION, MIND, GAME, PAYOFF)
+GAME, PAYOFF, CONDITION = "game", "payoff", "condition"
+FIELDS = (RUN, ROUND, PLAYER, DECISION, MIND, GAME, PAYOFF, CONDITION)
 OF_ROW = "@"
 """Begins a value that is what another column of the same row holds."""
 DECIDES = ("act", "move")
@@ -64,7 +65,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class _Given:
-    """One decision of the table: where it stands, who decided, and what."""
+    """One decision of the table: its row, who decided, and what."""
 
     row: int
     line: int
@@ -121,15 +122,15 @@ def read_map(
     Raises:
         UsageError: for another form, or a name twice.
     """
-    found: dict[str, str] = {}
+    mapping: dict[str, str] = {}
     for text in given:
         name, sign, value = text.partition("=")
         if not (sign and name and value):
             raise UsageError(f"{option} takes {form}, not {text!r}.")
-        if name in found:
+        if name in mapping:
             raise UsageError(f"{option} names {name} twice.")
-        found[name] = value
-    return found
+        mapping[name] = value
+    return mapping
 
 
 def read_table(file: Path, only: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -182,9 +183,10 @@ def import_table(
             one all rows are one run), ``round`` (without one there is a single round), ``player``
             (without one each row of a round is another player), ``decision``, ``mind`` (who
             decided), ``payoff`` (what each player of a finite game got: the payoffs of the game are
-            read from it), ``game`` (which game it was, where they differ), and the name of any
-            other question. Several columns separated by ``|`` are as many players of one row. A
-            field is its own column by default; ``game`` and ``payoff`` only when they are named.
+            read from it), ``game`` (which game it was, where they differ), ``condition`` (the
+            treatment of a run, which is a tag of it), and the name of any other question. Several
+            columns separated by ``|`` are as many players of one row. A field is its own column by
+            default; ``game``, ``payoff`` and ``condition`` only when they are named.
         values: what stands in the column of decisions → the scenario's value; ``@COLUMN`` → the
             value of what stands in another column of the same row.
         parameters: the parameters of the scenario; numbers of players and rounds are those of the
@@ -200,6 +202,7 @@ def import_table(
     given = _rows(table, named, values or {})
     _check_once(given)
     others = {name: _texts(table, named[name]) for name in named if name not in FIELDS}
+    conditions = _conditions(given, _texts(table, named[CONDITION])) if CONDITION in named else {}
     size = _size_of(scenario)
     games, without = _games(given) if PAYOFF in named else ({}, [])
     given = [one for one in given if one.game not in without]
@@ -218,17 +221,21 @@ def import_table(
         )  # fmt: skip
 
     plans = {
-        name: _Played.of(rows, {kind: [own[r.row] for r in rows] for kind, own in others.items()})
+        name: _Played.of(
+            rows, {kind: [texts[r.row] for r in rows] for kind, texts in others.items()}
+        )
         for name, rows in runs.items()
     }
     for name, rows in list(runs.items())[:1]:
         made(rows, plans[name], False).close()  # wrong parameters leave no recording
     played: list[_Played] = []
-    with Recording(path, durable=False) as recording:
+    with _removed_on_failure(Path(path)), Recording(path, durable=False) as recording:
         for name, rows in runs.items():
             plan = plans[name]
             model = made(rows, plan, recording)
             model.tags = {"imported": source or "a table", "run": name}
+            if name in conditions:
+                model.tags = {**model.tags, CONDITION: conditions[name]}
             try:
                 model.run_model()
             finally:
@@ -278,10 +285,13 @@ class _Played:
         turns = {time: turn for turn, time in enumerate(rounds)}
         keys = [(agents[one.player], turns[one.round]) for one in rows]
         texts = {DECISION: dict(zip(keys, (one.decision for one in rows), strict=True))}
-        texts |= {kind: dict(zip(keys, own, strict=True)) for kind, own in others.items()}
+        texts |= {
+            kind: dict(zip(keys, texts_of_kind, strict=True))
+            for kind, texts_of_kind in others.items()
+        }
         mind = {one.player: one.mind for one in rows}
-        place = {(one.player, one.round): one for one in rows}
-        return cls(players, rounds, place, _minds([mind[each] for each in players], texts))
+        row_of = {(one.player, one.round): one for one in rows}
+        return cls(players, rounds, row_of, _minds([mind[player] for player in players], texts))
 
 
 def digest(path: str | Path) -> str:
@@ -311,11 +321,11 @@ def _rows(table: pd.DataFrame, named: Mapping[str, str], values: Mapping[str, An
         players = [[str(k + 1)] * len(table) for k in range(n)]
     else:
         counts: dict[tuple[str, str], int] = {}
-        own = []
+        players_of_row = []
         for key in zip(run, times, strict=True):
             counts[key] = counts.get(key, 0) + 1
-            own.append(str(counts[key]))
-        players = [own]
+            players_of_row.append(str(counts[key]))
+        players = [players_of_row]
     paid = _several(table, named[PAYOFF], n) if PAYOFF in named else [[""] * len(table)] * n
     which = _texts(table, named[GAME]) if GAME in named else [""] * len(table)
     aliases = {
@@ -326,7 +336,7 @@ def _rows(table: pd.DataFrame, named: Mapping[str, str], values: Mapping[str, An
     minds = _several(table, texts[MIND], n) if present[MIND] else unnamed
     indexed = table.index.min() >= HEADER  # of `read_table`
     lines = [int(n) for n in table.index] if indexed else list(range(HEADER, len(table) + HEADER))
-    found = []
+    rows = []
     for line in range(len(table)):
         time = _number(times[line])
         if time is None:
@@ -335,19 +345,19 @@ def _rows(table: pd.DataFrame, named: Mapping[str, str], values: Mapping[str, An
             )
         for k in range(n):
             text = decisions[k][line]
-            text = next((str(v) for v, own in aliases.items() if own[line] == text), text)
-            found.append(
+            text = next((str(v) for v, written in aliases.items() if written[line] == text), text)
+            rows.append(
                 _Given(
                     line, lines[line], run[line], time, players[k][line],
                     minds[k][line] or UNNAMED, str(values.get(text, text)), which[line],
                     paid[k][line],
                 )
             )  # fmt: skip
-    return found
+    return rows
 
 
 def _check_once(given: Sequence[_Given]) -> None:
-    """Refuse a decision that stands twice."""
+    """Refuse a decision that is in the table twice."""
     first: dict[tuple[str, float, str], int] = {}
     twice = []
     for one in given:
@@ -362,6 +372,23 @@ def _check_once(given: Sequence[_Given]) -> None:
             f"same run, round and player: {shown}. Name more columns for the run, such as --map "
             "run=MODEL+RUN, or the column of the player."
         )
+
+
+def _conditions(given: Sequence[_Given], texts: Sequence[str]) -> dict[str, str]:
+    """Run → its condition.
+
+    Raises:
+        UsageError: when rows of one run have different ones.
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        text = texts[one.row]
+        if found.setdefault(one.run, text) != text:
+            raise UsageError(
+                f"Line {one.line}: the run {one.run} has two conditions, {found[one.run]!r} and "
+                f"{text!r}. Name more columns for the run, such as --map run=SESSION+TREATMENT."
+            )
+    return found
 
 
 def _games(given: Sequence[_Given]) -> tuple[dict[str, dict[str, Any]], list[str]]:
@@ -385,25 +412,25 @@ def _games(given: Sequence[_Given]) -> tuple[dict[str, dict[str, Any]], list[str
                 f"here, and {', '.join(before)} in another row of the same game: name the column "
                 "that distinguishes games, such as --map game=GAME."
             )
-    found: dict[str, dict[str, Any]] = {}
+    games: dict[str, dict[str, Any]] = {}
     without = []
     for game, cells in paid.items():
         options = [sorted({choices[k] for choices in cells}) for k in range(len(next(iter(cells))))]
-        every = sorted({option for own in options for option in own})
-        if any(len(own) < len(every) for own in options) and len(options) > 1:
+        every = sorted({option for shown in options for option in shown})
+        if any(len(shown) < len(every) for shown in options) and len(options) > 1:
             options = [every] * len(options)
         profiles = list(product(*options))
         if len(every) == 1 or not all(profile in cells for profile in profiles):
             without.append(game)
             continue
-        found[game] = {
+        games[game] = {
             "title": f"Game {game}".strip(),
             "source": "the table of decisions",
             "options": every,
-            "payoffs": _nested([[_number(each) or 0.0 for each in cells[p]] for p in profiles],
-                               [len(own) for own in options]),
+            "payoffs": _nested([[_number(cell) or 0.0 for cell in cells[p]] for p in profiles],
+                               [len(shown) for shown in options]),
         }  # fmt: skip
-    return found, without
+    return games, without
 
 
 def _nested(flat: list[Any], sizes: Sequence[int]) -> list[Any]:
@@ -432,8 +459,21 @@ def _minds(labels: Sequence[str], texts: Mapping[str, Mapping[tuple[int, int], s
 def _fixed(scenario: Callable[..., Any]) -> dict[str, Any]:
     """Parameters without which a table could not be played as it is."""
     known = inspect.signature(scenario).parameters
-    own = {"labels": "names", "continuation": 0.0}
-    return {"max_attempts": 1, **{name: own[name] for name in own if name in known}}
+    defaults = {"labels": "names", "continuation": 0.0}
+    return {"max_attempts": 1, **{name: defaults[name] for name in defaults if name in known}}
+
+
+@contextmanager
+def _removed_on_failure(path: Path) -> Iterator[None]:
+    """Remove a recording that a failed import began; what was there before stays."""
+    known = path.exists()
+    try:
+        yield
+    except BaseException:
+        if not known:
+            for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+                path.with_name(name).unlink(missing_ok=True)
+        raise
 
 
 def _size_of(scenario: Callable[..., Any]) -> str:
@@ -449,7 +489,7 @@ def _refused(path: str | Path, played: Sequence[_Played]) -> list[tuple[str, _Gi
     runs = {one.run: one for one in played}
     with open_for_reading(path, check=False) as connection:
         asks = connection.execute(_ASKS, DECIDES).fetchall()
-    found = []
+    refused = []
     turns: dict[tuple[int, int], int] = {}
     for run, agent, valid, reason in asks:
         turn = turns[run, agent] = turns.get((run, agent), -1) + 1
@@ -458,14 +498,14 @@ def _refused(path: str | Path, played: Sequence[_Played]) -> list[tuple[str, _Gi
         one = runs[run]
         row = one.place.get((one.players[agent - 1], one.rounds[turn]))
         if row is not None:
-            found.append((str(reason), row))
-    return found
+            refused.append((str(reason), row))
+    return refused
 
 
-def _problems(found: Sequence[tuple[str, _Given]]) -> list[str]:
+def _problems(refused: Sequence[tuple[str, _Given]]) -> list[str]:
     """One line for each kind of problem: how often, why, and where."""
     kinds: dict[str, list[tuple[str, _Given]]] = {}
-    for reason, row in found:
+    for reason, row in refused:
         kind = "" if not row.decision else re.sub(r"-?\d+(\.\d+)?|'[^']*'", "…", reason)
         kinds.setdefault(kind, []).append((reason, row))
     lines = []
@@ -516,15 +556,15 @@ def _text(value: Any) -> str:
 
 def _number(text: str) -> float | None:
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def _value(text: str) -> object:
     """A number where it is one, else the text."""
-    found = _number(text)
-    if found is None:
+    number = _number(text)
+    if number is None:
         return text
-    return int(found) if found == int(found) else found
+    return int(number) if number == int(number) else number

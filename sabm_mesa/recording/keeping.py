@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
+import struct
+import sys
 import tempfile
 from contextlib import closing, suppress
 from itertools import count
@@ -14,13 +18,13 @@ _FILES = "", "-wal"
 
 
 def check_locks(folder: Path) -> None:
-    """Check that files in a folder can be locked; SQLite would wait a minute and not say why.
+    """Check that locks of files in a folder hold; SQLite would wait a minute and not say why.
 
     Args:
         folder: the folder.
 
     Raises:
-        OutputError: when they cannot, as on some network drives.
+        OutputError: when there are none, as on some network drives, or a lock keeps nobody out.
         OSError: when no file can be made there.
     """
     try:
@@ -35,13 +39,44 @@ def check_locks(folder: Path) -> None:
                 f"Cannot lock files in {folder} ({error.strerror or error}), which a recording "
                 "needs: choose a folder on a disk of this computer."
             ) from None
+        if sys.platform == "linux" and _locked_again(file.fileno()):
+            raise OutputError(
+                f"Locks of files in {folder} keep no other program out, and two could write one "
+                "recording at once: choose a folder on a disk of this computer."
+            )
+
+
+def _locked_again(file: int) -> bool:
+    """Whether a file that this process has locked can be locked as if by another one (Linux)."""
+    import fcntl
+
+    with suppress(OSError):  # locked, or a system without such locks
+        whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, whole)
+        return True
+    return False
+
+
+def reason(error: OSError, path: Path) -> str:
+    """The reason why a file or folder cannot be written; that of a loop of links by its name.
+
+    Args:
+        error: the error of the system.
+        path: the file or folder.
+    """
+    try:
+        path.stat()
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            return os.strerror(errno.ELOOP)
+    return error.strerror or str(error)
 
 
 class Kept:
     """The files of a recording as they were when its writing began.
 
     A file that is open can be moved or deleted on most systems, and what is written then goes to
-    where nobody will look for it: a run would go on and pay for answers that are lost.
+    where nobody will look for it: a run would continue and pay for answers that are lost.
 
     Args:
         path: the recording, as it was given; it is open.
@@ -80,10 +115,10 @@ class Kept:
 
 def _identity(file: Path) -> tuple[int, int] | None:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _copied(connection: sqlite3.Connection, file: Path) -> Path:

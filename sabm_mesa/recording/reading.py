@@ -14,10 +14,12 @@ from typing import Any
 from sabm_mesa.core.answers import PastReading, Reply
 from sabm_mesa.core.asks import Chat, Key
 from sabm_mesa.core.jsonable import to_json
+from sabm_mesa.core.parameters import DefaultLimit
 from sabm_mesa.core.reader import VERSION
 from sabm_mesa.errors import RecordingError, ReplayMismatch
 from sabm_mesa.recording.store import (
     HEADER_COLUMNS,
+    LIMIT_GIVEN,
     RunHeader,
     ended_sessions,
     from_steps,
@@ -202,14 +204,14 @@ class RecordedRun(RunHeader):
     def prompts_at(self, applied: int) -> Mapping[str, str]:
         """Prompt entry → hash, once this many forks have been applied."""
         before = [fork["prompts"] for fork in self.forks[:applied]]
-        return next((each for each in reversed(before) if each), self.prompts)
+        return next((texts for texts in reversed(before) if texts), self.prompts)
 
     def versions_at(self, applied: int) -> dict[str, str]:
         """Package → version, and spec → SHA-256 of files of minds, after this many forks."""
-        found = dict(self.versions)
+        at_round = dict(self.versions)
         for fork in self.forks[:applied]:
-            found |= fork.get("versions", {})
-        return found
+            at_round |= fork.get("versions", {})
+        return at_round
 
     def templates(self, prompts: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """The prompt entries and the personas behind their hashes.
@@ -242,7 +244,7 @@ class _Content:
         self.path, self.run, self.lines = path, run, lines
 
     def read(self, connection: sqlite3.Connection) -> None:
-        """Read now, through a connection that is open, what every replay looks at."""
+        """Read through an open connection what every replay compares."""
         self.outcomes, self.data = self._outcomes(connection), self._data(connection)
 
     @cached_property
@@ -277,15 +279,15 @@ class _Content:
             )
             for kind in ("model", "agent", "message")
         }
-        n = max((round_ for found in kinds.values() for round_ in found), default=-1) + 1
+        n = max((round_ for rounds in kinds.values() for round_ in rounds), default=-1) + 1
         for round_ in range(n):
-            for name, found in kinds.items():
-                if round_ not in found:
+            for name, rounds in kinds.items():
+                if round_ not in rounds:
                     raise ReplayMismatch(
                         f"Run {self.run} of {self.path} differs: the {name} data of round {round_} "
                         "are missing."
                     )
-        return tuple(list(found.values()) for found in kinds.values())
+        return tuple(list(rounds.values()) for rounds in kinds.values())
 
 
 def load_runs(
@@ -315,18 +317,18 @@ def load_runs(
     if missing_ok and not path.exists():
         return []
     if runs is None:
-        if (found := _load(path, "TRUE", [], check=check, whole=whole)) or missing_ok:
-            return found
+        if (loaded := _load(path, "TRUE", [], check=check, whole=whole)) or missing_ok:
+            return loaded
         raise RecordingError(f"There is no run in {path}.")
     wanted = {runs} if isinstance(runs, int) else {*map(int, runs)}
     given = [json.dumps([*wanted])]
-    found = _load(path, _AMONG.format("run"), given, check=check, whole=whole)
-    if unknown := sorted(wanted - {run.run for run in found}):
+    loaded = _load(path, _AMONG.format("run"), given, check=check, whole=whole)
+    if unknown := sorted(wanted - {run.run for run in loaded}):
         known = [run.run for run in load_runs(path, check=False)]
         raise RecordingError(
             f"There is no run {unknown[0]} in {path}; it has {min(known)} to {max(known)}."
         )
-    return found
+    return loaded
 
 
 def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun]:
@@ -346,12 +348,12 @@ def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun
     if not path.exists():
         return {}
     where = _AMONG.format("json_extract(tags, '$.spec')")
-    found: dict[str, RecordedRun] = {}
+    tagged: dict[str, RecordedRun] = {}
     for run in _load(path, where, (json.dumps(list(specs)),)):
         spec = run.tags["spec"]
-        if spec not in found or not found[spec].finished:
-            found[spec] = run
-    return found
+        if spec not in tagged or not tagged[spec].finished:
+            tagged[spec] = run
+    return tagged
 
 
 def _load(
@@ -386,11 +388,16 @@ def _of_row(
     header = {
         name: row[name] if name in _PLAIN else json.loads(row[name]) for name in HEADER_COLUMNS
     }
-    own = {name: row[name] for name in ("run", "uid", "command", "parent", "started", "session")}
+    limit = header["parameters"].get("max_tokens")
+    if type(limit) is int and LIMIT_GIVEN not in header["connection"]:
+        header["parameters"]["max_tokens"] = DefaultLimit(limit)
+    columns = {
+        name: row[name] for name in ("run", "uid", "command", "parent", "started", "session")
+    }
     interrupted = row["status"] == "running" and row["session"] in ended
     return RecordedRun(
         **{**header, "seed": tuple(header["seed"])},
-        **own,
+        **columns,
         path=path,
         status="interrupted" if interrupted else row["status"],
         problem=row["problem"] or "",

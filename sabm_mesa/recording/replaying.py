@@ -70,7 +70,7 @@ class ReplayRecorder(Recorder):
 
     @property
     def may_ask(self) -> bool:
-        """Whether the minds that are made now can come to be asked.
+        """Whether the minds of this run may be asked.
 
         All that was asked before a fork is in the recording: minds that a fork replaces are not
         asked any more, and need neither key nor server.
@@ -109,7 +109,7 @@ class ReplayRecorder(Recorder):
         """The recorded reading, where another version of the reader made it.
 
         Args:
-            key: where in the run the question stands.
+            key: the place of the question in the run.
             attempt: the number of the attempt, from 0.
         """
         return self.recorded.past_reading(key, attempt) if self.recorded.read_by_another else None
@@ -141,16 +141,16 @@ class ReplayRecorder(Recorder):
                 )
 
     async def note_sent(
-        self, model: str, most: Sequence[Usage], place: InBatch | None = None
+        self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
     ) -> Sequence[int]:
         """Note the answers that a request asks for, before it leaves.
 
         Args:
             model: the name of the language model.
             most: the most that each answer can cost.
-            place: where it stands in a batch, or None.
+            in_batch: its place in a batch, or None.
         """
-        return await self._recorder.note_sent(model, most, place) if self._recorder else ()
+        return await self._recorder.note_sent(model, most, in_batch) if self._recorder else ()
 
     def take_back(self, notes: Sequence[int]) -> None:
         """Remove the notes of answers that cost nothing.
@@ -373,16 +373,16 @@ class RereadRecorder(ReplayRecorder):
             except InvalidAnswer as problem:
                 now, read_as = ask.book.reason(problem), ""
             if (attempt.reading is None) != (not read_as) or (read_as and then != now):
-                found = Reread(self.run, ask.key, attempt.number, raw, then, now, read_as)
-                self.otherwise.append(found)
+                reread = Reread(self.run, ask.key, attempt.number, raw, then, now, read_as)
+                self.otherwise.append(reread)
         return written
 
 
 def _difference(then: Sequence[Any], now: Sequence[Any]) -> str:
     """Describe the first difference of the values of `COMPARED`."""
-    place = next(place for place, value in enumerate(then) if value != now[place])
-    old, new = then[place], now[place]
-    match COMPARED[place]:
+    i = next(i for i, value in enumerate(then) if value != now[i])
+    old, new = then[i], now[i]
+    match COMPARED[i]:
         case "name":
             return f"{old!r} was asked, and now {new!r}"
         case "mind":
@@ -431,9 +431,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _around(text: str, other: str) -> str:
-    """The text in quotes, cut to the neighbourhood of where it parts from the other."""
+    """The text around its first difference from the other, in quotes."""
     same = next(
-        (place for place, (a, b) in enumerate(zip(text, other, strict=False)) if a != b),
+        (i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b),
         min(len(text), len(other)),
     )
     start = max(0, same - _SHOWN // 2)

@@ -191,11 +191,11 @@ class Search:
                 "(round, agent) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:among))"
             )
             given["among"] = json.dumps([*among])
-        looked_in, place = "places", "id"
+        looked_in, column = "places", "id"
         if sought:
             # The words alone are found without a look at their places.
             looked_in = "words JOIN places ON id = words.rowid" if where else "words"
-            place = "words.rowid"
+            column = "words.rowid"
             where.append("words MATCH :words")
             given["words"] = sought
         condition = " AND ".join(where)
@@ -203,11 +203,12 @@ class Search:
             self._index_more(patience)
             searched, complete = self._texts, self.complete
             counting = max(COUNTED, start + most)
-            found = self._index.execute(
-                f"SELECT {place} FROM {looked_in} WHERE {condition} ORDER BY {place} LIMIT :bound",
+            matching = self._index.execute(
+                f"SELECT {column} FROM {looked_in} WHERE {condition} "
+                f"ORDER BY {column} LIMIT :bound",
                 {**given, "bound": counting + 1},
             ).fetchall()
-            page = [number for (number,) in found[start : start + most]]
+            page = [number for (number,) in matching[start : start + most]]
             rows = self._index.execute(
                 f"SELECT {', '.join(_FACTS)}, line FROM places "
                 "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
@@ -223,7 +224,7 @@ class Search:
             facts["valid"] = None if row[7] is None else bool(row[7])
             hits.append(Hit(**facts, excerpt=_excerpt(text, marked)))
         return SearchResult(
-            min(len(found), counting), hits, searched, complete, len(found) > counting
+            min(len(matching), counting), hits, searched, complete, len(matching) > counting
         )
 
     def _index_more(self, seconds: float) -> None:
@@ -297,8 +298,8 @@ def _text(source: sqlite3.Connection, row: Sequence[Any]) -> str:
     else:
         text = _ANSWER if kind == ANSWERED else "thoughts"
         query, given = f"SELECT {text} FROM asks WHERE {_KEY}", key
-    (found,) = source.execute(query, given).fetchone()
-    return str(found)
+    (column,) = source.execute(query, given).fetchone()
+    return str(column)
 
 
 def _expression(words: str) -> str:
@@ -317,8 +318,8 @@ def _expression(words: str) -> str:
 
 def _pattern(words: str) -> re.Pattern[str] | None:
     """The pattern of the marked words of an excerpt; None without words."""
-    found = [re.escape(phrase or word.strip('"')) for phrase, word in _PIECES.findall(words)]
-    return re.compile(rf"\b(?:{'|'.join(found)})", re.IGNORECASE) if any(found) else None
+    pieces = [re.escape(phrase or word.strip('"')) for phrase, word in _PIECES.findall(words)]
+    return re.compile(rf"\b(?:{'|'.join(pieces)})", re.IGNORECASE) if any(pieces) else None
 
 
 def _excerpt(text: str, marked: re.Pattern[str] | None) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Statistics of the asks of a recording: their number, their length, and repeated text.
 
 Servers keep what they computed for the beginning of a prompt, and many charge less for it when it
-is sent again. So what repeats stands first in the prompts: the rules, then what has happened, which
-only grows, then the question. `repeated_prefixes` measures how much of what was sent does so.
+is sent again. So prompts begin with what repeats: the rules, then what has happened, which only
+grows, then the question. `repeated_prefixes` measures how much of what was sent does so.
 """
 
 from __future__ import annotations
@@ -159,14 +159,14 @@ def lost_answers(path: str | Path, runs: Sequence[int]) -> list[Lost]:
         RecordingError: when it cannot be read.
     """
     with open_for_reading(path, check=False) as connection:
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT session, model, prompt_tokens, completion_tokens, cost_usd FROM sent "
             f"WHERE (batch IS NULL OR run NOT IN ({', '.join(map(str, runs))})) "
             f"AND run IN ({_STARTED_WITH.format(', '.join(map(str, runs)))})"
         ).fetchall()
-    sessions = {session for session, *_ in found}
+    sessions = {session for session, *_ in rows}
     under_way = {uid for uid in sessions if session_is_open(Path(path), uid)}
-    return [Lost(*row) for session, *row in found if session not in under_way]
+    return [Lost(*row) for session, *row in rows if session not in under_way]
 
 
 def answers_in(path: str | Path) -> int | None:
@@ -192,8 +192,8 @@ def _questions(connection: sqlite3.Connection, runs: Sequence[int]) -> list[Aske
         "ORDER BY run, round, phase, agent, call, attempt"
     )
     key = itemgetter("run", "round", "phase", "agent", "call")
-    found = [_asked(list(rows), sizes) for _, rows in groupby(attempts, key)]
-    return [each for each in found if each.first_tokens]
+    questions = [_asked(list(rows), sizes) for _, rows in groupby(attempts, key)]
+    return [question for question in questions if question.first_tokens]
 
 
 def _asked(attempts: Sequence[sqlite3.Row], sizes: Mapping[int, int]) -> Asked:
@@ -279,10 +279,10 @@ def frequent_reason(path: str | Path, runs: Sequence[int]) -> FrequentReason | N
     times: Counter[str] = Counter()
     first: dict[str, Sequence[Any]] = {}
     with reporting_damage(Path(path)), open_for_reading(path) as connection:
-        for reason, *place in connection.execute(query):
+        for reason, *location in connection.execute(query):
             plain = _QUOTED.sub('"…"', reason)
             times[plain] += 1
-            first.setdefault(plain, place)
+            first.setdefault(plain, location)
     if not times:
         return None
     ((reason, n),) = times.most_common(1)
@@ -303,8 +303,8 @@ def mended_requests(path: str | Path, runs: Sequence[int]) -> dict[str, Any]:
     Raises:
         RecordingError: when it cannot be read.
     """
-    sent_with = ((each["mind"], each) for each in origins(path, runs) if "asked" in each)
-    return {mind: {"asked": each["asked"], "sent": each["sent"]} for mind, each in sent_with}
+    sent_with = ((origin["mind"], origin) for origin in origins(path, runs) if "asked" in origin)
+    return {mind: {"asked": counts["asked"], "sent": counts["sent"]} for mind, counts in sent_with}
 
 
 def in_words(parameters: Mapping[str, Any], mark: str = "") -> str:
@@ -340,10 +340,10 @@ def origins(path: str | Path, runs: Sequence[int]) -> list[dict[str, Any]]:
         "GROUP BY mind, served_model, provenance ORDER BY min(provenance), served_model"
     )
     with reporting_damage(Path(path)), open_for_reading(path) as connection:
-        found = connection.execute(query.format(", ".join(map(str, runs)))).fetchall()
+        rows = connection.execute(query.format(", ".join(map(str, runs)))).fetchall()
         return [
             {"mind": mind, "served_model": served, **json.loads(text), "answers": n}
-            for mind, served, text, n in found
+            for mind, served, text, n in rows
         ]
 
 
@@ -392,10 +392,10 @@ def alike(path: str | Path, runs: Sequence[int]) -> list[Alike]:
         "WHERE run IN ({}) GROUP BY mind, served_model, provenance, read_as, valid"
     )
     with open_for_reading(path) as connection:
-        found = connection.execute(query.format(", ".join(map(str, runs)))).fetchall()
+        rows = connection.execute(query.format(", ".join(map(str, runs)))).fetchall()
     return [
         Alike._make([*facts, math.nan if usd is None else round(usd, DECIMALS), waited])
-        for *facts, usd, waited in found
+        for *facts, usd, waited in rows
     ]
 
 
@@ -431,7 +431,7 @@ def _of_run(connection: sqlite3.Connection, run: int, phases: Sequence[str]) -> 
     if not rows:
         return Repeated()
     lines = dict(connection.execute("SELECT id, text FROM texts").fetchall())
-    places = {phase: place for place, phase in enumerate(phases)}
+    places = {phase: i for i, phase in enumerate(phases)}
     rows.sort(key=lambda r: (r["round"], places.get(r["phase"], len(places)), *r[-3:]))
     before: dict[int, list[str]] = {}
     characters = repeated = 0
@@ -453,7 +453,7 @@ def _parts(messages: str, lines: Mapping[int, str]) -> list[str]:
 
 
 def _shared(before: Sequence[str], sent: Sequence[str]) -> int:
-    """Characters with which both begin."""
+    """The number of equal characters at the beginning of both."""
     parts = _alike(before, sent)
     characters = sum(map(len, sent[:parts]))
     if parts < min(len(before), len(sent)):
@@ -462,6 +462,6 @@ def _shared(before: Sequence[str], sent: Sequence[str]) -> int:
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """With how many equal members both begin."""
+    """The number of equal members at the beginning of both."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))

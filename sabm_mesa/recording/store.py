@@ -29,6 +29,8 @@ from sabm_mesa.errors import OutputError, RecordingError, SabmError
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
 FORMAT = 8
+LIMIT_GIVEN = "max_tokens_given"
+"""In the recorded connection of a run to which its `max_tokens` was given: true."""
 ASK_COLUMNS = (
     "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
     "raw", "thoughts", "form", "value", "read_as", "reasoning", "valid", "reason", "prompt_tokens",
@@ -46,13 +48,13 @@ INSERT_MESSAGE_DATA = "INSERT INTO message_data VALUES (?, ?, ?)"
 MESSAGE_COLUMNS = ("speaker", "name", "phase", "position", "to", "text")
 """The values of a message in `message_data`."""
 MESSAGES, PROVENANCE, COPIED = map(ASK_COLUMNS.index, ("messages", "provenance", "copied"))
-"""Places in a row of asks. Messages and provenance stand there as texts until they are written."""
+"""Places in a row of asks. Messages and provenance are texts there until they are written."""
 _TRANSIENT = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
 }  # fmt: skip
 _MOST_CHECKED = 1_000
-"""Recordings of which is remembered that they were checked."""
+"""The most recordings that are remembered as checked."""
 _CUT_OFF = "its last page is cut off"
 _PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai", "xllamacpp")
 """The packages whose versions are recorded."""
@@ -72,7 +74,7 @@ class RunHeader:
         texts: hash → template, also of the entries of forks.
         versions: package → version, ``"reader"`` → that of the reader of answers, and spec →
             SHA-256 of the files that minds come from.
-        connection: how language models are reached.
+        connection: how language models are reached, with `LIMIT_GIVEN`.
         model_columns: the columns of the model data.
         agent_columns: the columns of the agent data, from ``agent`` on.
         forks: the changes during the run: ``{"at": round, "set": {…}, "prompts": {…}}`` each, with
@@ -102,14 +104,14 @@ class RunHeader:
         }
 
 
-HEADER_COLUMNS = tuple(each.name for each in fields(RunHeader) if each.name != "texts")
+HEADER_COLUMNS = tuple(field.name for field in fields(RunHeader) if field.name != "texts")
 """The columns of the table of runs that a header fills."""
 
 
 def versions() -> dict[str, str]:
     """Package → version, and those of Python and of the reader of answers."""
-    found = {package: _version(package) for package in _PACKAGES}
-    known = {package: number for package, number in found.items() if number is not None}
+    installed = {package: _version(package) for package in _PACKAGES}
+    known = {package: number for package, number in installed.items() if number is not None}
     return {"python": platform.python_version(), **known, "reader": str(READER)}
 
 
@@ -122,7 +124,7 @@ def _version(package: str) -> str | None:
 
 
 def ask_row(run: int, attempt: Attempt) -> list[Any]:
-    """The row of one attempt; messages and provenance still stand in it as texts."""
+    """The row of one attempt; messages and provenance are still texts in it."""
     ask, reply = attempt.ask, attempt.reply
     reading = attempt.reading
     text = isinstance(reply.answer, str)
@@ -164,16 +166,16 @@ def _provenance(model: str, provider: str, fingerprint: str, parameters: str) ->
     """The provenance that many answers share, as JSON; None when nothing was sent."""
     if not parameters:
         return None
-    told = {"model": model, "provider": provider, "system_fingerprint": fingerprint}
-    return to_json({k: v for k, v in told.items() if v} | json.loads(parameters))
+    stated = {"model": model, "provider": provider, "system_fingerprint": fingerprint}
+    return to_json({k: v for k, v in stated.items() if v} | json.loads(parameters))
 
 
 def sent_row(
-    session: str, note: int, run: int, model: str, most: Usage, place: InBatch | None
+    session: str, note: int, run: int, model: str, most: Usage, in_batch: InBatch | None
 ) -> list[Any]:
     """The row of one answer that is asked for."""
     usd = None if math.isnan(most.cost_usd) else most.cost_usd
-    of_batch = place or (None, None, None)
+    of_batch = in_batch or (None, None, None)
     return [session, note, run, model, most.prompt_tokens, most.completion_tokens, usd, *of_batch]
 
 
@@ -214,6 +216,7 @@ def open_for_reading(path: str | Path, *, check: bool = True) -> Iterator[sqlite
     if not path.is_file():
         raise _missing(path)
     too_long: Callable[[], bool] = bool
+    in_use = may_be_open(path)  # looked at before, since reading makes a log, too
     try:
         with closing(_open(path)) as connection:
             try:
@@ -224,7 +227,7 @@ def open_for_reading(path: str | Path, *, check: bool = True) -> Iterator[sqlite
             if check_kind(path, connection):
                 if check:
                     check_pages(path, connection)
-                _check_values(path, connection, content=check)
+                _check_values(path, connection, content=check, in_use=in_use)
             connection.row_factory = sqlite3.Row
             yield connection
     except sqlite3.DatabaseError as error:
@@ -246,12 +249,14 @@ _checked: dict[Path, tuple[object, bool]] = {}
 """Recording → how it was when its values were checked, and whether all of them were."""
 
 
-def _check_values(path: Path, connection: sqlite3.Connection, *, content: bool) -> None:
+def _check_values(
+    path: Path, connection: sqlite3.Connection, *, content: bool, in_use: bool
+) -> None:
     """Check the schema and the values of a recording, once while it stays as it is."""
     from sabm_mesa.recording import checking
 
     now = path.stat()
-    stamp = None if may_be_open(path) else (now.st_ino, now.st_size, now.st_mtime_ns)
+    stamp = None if in_use else (now.st_ino, now.st_size, now.st_mtime_ns)
     known, whole = _checked.get(path, (None, False))
     if stamp is not None and known == stamp and whole >= content:
         return
@@ -316,9 +321,9 @@ def check_pages(path: Path, connection: sqlite3.Connection) -> None:
     Raises:
         RecordingError: when one is.
     """
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise damaged(path, str(found).replace("\n", " "))
+    (message,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if message != "ok":
+        raise damaged(path, str(message).replace("\n", " "))
 
 
 def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
@@ -332,9 +337,9 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
     """
     # Tables first: another process may be making the file, and marks it along with them.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    (found,) = connection.execute("PRAGMA application_id").fetchone()
+    (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if tables and found != APPLICATION_ID:
+    if tables and kind != APPLICATION_ID:
         raise RecordingError(f"{path} is an SQLite file but no recording; choose another file.")
     if version > FORMAT:
         raise RecordingError(
@@ -365,6 +370,11 @@ def unusable(path: Path, error: sqlite3.DatabaseError) -> RecordingError:
 
 def damaged(path: Path, problem: str) -> RecordingError:
     """The error for a file that cannot be used as a recording; it is left as it is."""
+    if path.suffix.lower() in {".csv", ".tsv"}:
+        return RecordingError(
+            f"{path} is a table and no recording: make one of it with sabm import {path} "
+            "--scenario NAME."
+        )
     return RecordingError(
         f"{path} is not a usable recording ({problem}); it is left as it is. "
         "Restore a copy of it, or choose another file."
@@ -442,7 +452,7 @@ def _is_cut_off(path: Path) -> bool:
 
 
 def has_log(path: Path) -> bool:
-    """Whether pages stand in a log beside the file, which then need not be complete itself."""
+    """Whether a log beside the file holds pages: then the file alone need not be complete."""
     try:
         return _log_of(path).stat().st_size > 0
     except FileNotFoundError:  # also when its writer has just closed
@@ -488,14 +498,14 @@ def log_is_cut(path: str | Path) -> bool:
             if not size or len(header) < _LOG_HEADER:
                 return size > 0
             page_size, salts = int.from_bytes(header[8:12]), header[16:24]
-            committed, place = True, _LOG_HEADER
-            while place < size:
-                file.seek(place)
+            committed, position = True, _LOG_HEADER
+            while position < size:
+                file.seek(position)
                 frame = file.read(_FRAME_HEADER)
                 if frame[8:16] != salts[: len(frame[8:16])]:
                     break  # left over from before the log was begun anew
-                place += _FRAME_HEADER + page_size
-                committed = place <= size and any(frame[4:8])
+                position += _FRAME_HEADER + page_size
+                committed = position <= size and any(frame[4:8])
     except OSError:
         return False
     return not committed

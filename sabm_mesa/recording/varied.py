@@ -63,7 +63,7 @@ def varied_columns(
         [json.loads(labels) for *_, labels in cells],
     )
     names = rows[0] if rows else ()
-    return {name: [rows[place][name] for place in places] for name in names}
+    return {name: [rows[i][name] for i in places] for name in names}
 
 
 def after_forks(
@@ -75,10 +75,10 @@ def after_forks(
         parameters: those that it began with.
         forks: its changes, with ``set``.
     """
-    found = dict(parameters)
+    values = dict(parameters)
     for fork in forks:
-        found |= fork["set"]
-    return found
+        values |= fork["set"]
+    return values
 
 
 def label_of(values: Mapping[str, Any]) -> str:
@@ -99,11 +99,11 @@ def _plain(value: Any) -> Any:
 
 
 def word_of(value: Any) -> str:
-    """A value as it stands in a label: missing as ``–``, numbers without zeros at their end.
+    """A value as it stands in a label: missing as ``none``, numbers without zeros at their end.
 
     Args:
         value: a value, as `varied` has it.
     """
     if value is None or value != value:  # NaN, which pandas puts where a number is missing
-        return "–"
+        return "none"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -11,8 +11,10 @@ import atexit
 import contextlib
 import errno
 import hashlib
+import json
 import math
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -31,10 +33,11 @@ from typing import Any, Protocol
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import PastReading
 from sabm_mesa.core.asks import Attempt, InBatch, Key, NotedBatch, Outstanding
+from sabm_mesa.core.images import Picture
 from sabm_mesa.core.jsonable import rows_to_json, to_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunError
-from sabm_mesa.recording.keeping import Kept, check_locks
+from sabm_mesa.recording.keeping import Kept, check_locks, reason
 from sabm_mesa.recording.reading import RecordedRun
 from sabm_mesa.recording.store import (
     COPIED,
@@ -44,6 +47,7 @@ from sabm_mesa.recording.store import (
     INSERT_MESSAGE_DATA,
     INSERT_MODEL_DATA,
     INSERT_SENT,
+    LIMIT_GIVEN,
     MESSAGES,
     NOTE_BATCH,
     PROVENANCE,
@@ -115,7 +119,7 @@ class Recording:
             _make_writable(self.path)
         except OSError as error:
             raise OutputError(
-                f"Cannot write {self.path} ({error.strerror or error}): choose another folder."
+                f"Cannot write {self.path} ({reason(error, self.path)}): choose another folder."
             ) from None
         try:
             with closing(self._connect()) as connection:
@@ -131,12 +135,12 @@ class Recording:
         log = self._file.with_name(f"{self._file.name}-wal") if durable else None
         self.writer = BatchWriter(self.path, self._connect, log)
 
-    def start(self, header: RunHeader, *, own: bool = False) -> RunRecorder:
+    def start(self, header: RunHeader, *, close: bool = False) -> RunRecorder:
         """Begin a run.
 
         Args:
             header: the header of the run.
-            own: whether the recording is closed along with the recorder of this run.
+            close: whether the recording is closed with the recorder of this run.
 
         Returns:
             Its recorder; the number of the run is the next free one in the file.
@@ -145,7 +149,7 @@ class Recording:
             RecordingError: when it cannot be written.
         """
         run, session = self._enter(header), self.session.uid
-        return RunRecorder(run, self.writer, self.path, session, self if own else None)
+        return RunRecorder(run, self.writer, self.path, session, self if close else None)
 
     def start_fork(self, parent: RecordedRun, branch: RecordedRun) -> int:
         """Enter a run that begins with the history of another one, all of it on disk.
@@ -164,9 +168,9 @@ class Recording:
         at = branch.forks[-1]["at"]
 
         def history(run: int) -> Iterator[Statement]:
-            for key, found in parent.asks.items():
+            for key, row in parent.asks.items():
                 if key[0] < at:
-                    yield INSERT_ASK, _copied(run, found, parent)
+                    yield INSERT_ASK, _copied(run, row, parent)
             for round_ in range(at):
                 yield INSERT_MODEL_DATA, [run, round_, parent.model_data[round_]]
                 yield INSERT_AGENT_DATA, [run, round_, parent.agent_data[round_]]
@@ -212,9 +216,10 @@ class Recording:
         left: dict[int, list[Outstanding]] = {}
         with self._transaction() as connection:
             for run in runs:
-                (session,) = connection.execute(
-                    "SELECT session FROM runs WHERE run = ?", (run,)
+                session, then = connection.execute(
+                    "SELECT session, connection FROM runs WHERE run = ?", (run,)
                 ).fetchone()
+                kept = {LIMIT_GIVEN: True} if LIMIT_GIVEN in json.loads(then) else {}
                 if session != self.session.uid and session_is_open(self._file, session):
                     raise RecordingError(
                         f"Run {run} of {self.path} is in use: it is still being written. "
@@ -223,7 +228,7 @@ class Recording:
                 connection.execute(
                     "UPDATE runs SET session = ?, connection = ?, status = 'running', "
                     "ended = NULL, problem = NULL WHERE run = ?",
-                    (self.session.uid, to_json(connected), run),
+                    (self.session.uid, to_json({**connected, **kept}), run),
                 )
                 left[run] = _take_over(connection, run, self.session.uid)
         session = self.session.uid
@@ -319,14 +324,14 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 def _take_over(connection: sqlite3.Connection, run: int, session: str) -> list[Outstanding]:
     """Make the notes of a run's requests in batches those of a session; the oldest come first."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT sent.session, number, custom_id, request, token, address, batches.model, "
         "submitted, coalesce(file, ''), coalesce(batches.batch, '') "
         "FROM sent JOIN batches ON sent.batch = token WHERE run = ? ORDER BY submitted, number",
         (run,),
     ).fetchall()
     left = []
-    for old, number, custom_id, request, *batch in found:
+    for old, number, custom_id, request, *batch in rows:
         note = next(_notes)
         connection.execute(
             "UPDATE sent SET session = ?, number = ? WHERE session = ? AND number = ?",
@@ -335,6 +340,53 @@ def _take_over(connection: sqlite3.Connection, run: int, session: str) -> list[O
         noted = NotedBatch(*batch)
         left.append(Outstanding(noted, InBatch(noted.token, custom_id, request), note))
     return left
+
+
+def _keep(pictures: Iterable[Picture], recording: Path) -> None:
+    """Write pictures that minds were shown into the folder beside the recording.
+
+    Args:
+        pictures: the pictures; each is a file with its SHA-256 as the name.
+        recording: the recording.
+    """
+    folder = pictures_of(recording)
+    for picture in pictures:
+        path = folder / f"{picture.sha256}.png"
+        if path.exists():
+            continue
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(".part")
+            with part.open("wb") as file:
+                file.write(picture.png)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        except OSError as error:
+            raise RecordingError(
+                f"The pictures of {recording} cannot be written: {error}."
+            ) from None
+
+
+def copy_pictures(recording: Path, copy: Path) -> None:
+    """Copy the pictures of a recording beside a copy of it, or a fork.
+
+    Args:
+        recording: the recording.
+        copy: the other one; nothing happens where both have the same pictures.
+    """
+    folder, other = pictures_of(recording), pictures_of(copy)
+    if folder.is_dir() and folder.resolve() != other.resolve():
+        shutil.copytree(folder, other, dirs_exist_ok=True)
+
+
+def pictures_of(recording: Path) -> Path:
+    """The folder with the pictures of a recording.
+
+    Args:
+        recording: the recording.
+    """
+    return recording.with_name(f"{recording.name}.pictures")
 
 
 def _copied(run: int, found: sqlite3.Row, parent: RecordedRun) -> list[Any]:
@@ -374,7 +426,7 @@ class Recorder(ABC):
         """The reading of an answer in a recording that another version of the reader made.
 
         Args:
-            key: where in the run the question stands.
+            key: the place of the question in the run.
             attempt: the number of the attempt, from 0.
 
         Returns:
@@ -384,20 +436,20 @@ class Recorder(ABC):
         return None
 
     async def note_sent(
-        self, model: str, most: Sequence[Usage], place: InBatch | None = None
+        self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
     ) -> Sequence[int]:
         """Note the answers that a request asks for, before it leaves; return when it is written.
 
         Args:
             model: the name of the language model.
             most: the most that each answer can cost.
-            place: where it stands in a batch, or None.
+            in_batch: its place in a batch, or None.
 
         Returns:
             A note for each answer: the attempt that holds it names it. Nothing is noted without a
             recording.
         """
-        del model, most, place
+        del model, most, in_batch
         return ()
 
     def take_back(self, notes: Sequence[int]) -> None:  # noqa: B027 - most note nothing
@@ -467,18 +519,18 @@ class RunRecorder(Recorder):
         writer: RowWriter,
         path: Path,
         session: str,
-        own: Recording | None = None,
+        recording: Recording | None = None,
         left: Iterable[Outstanding] = (),
         notes: Iterator[int] = _notes,
     ) -> None:
         self.run, self.path = run, path
-        self._writer, self._session, self._own, self._notes = writer, session, own, notes
+        self._writer, self._session, self._own, self._notes = writer, session, recording, notes
         self._left: dict[str, list[Outstanding]] = {}
-        for each in left:
-            self._left.setdefault(each.place.custom_id, []).append(each)
+        for lost in left:
+            self._left.setdefault(lost.place.custom_id, []).append(lost)
 
     async def note_sent(
-        self, model: str, most: Sequence[Usage], place: InBatch | None = None
+        self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
     ) -> Sequence[int]:
         """Note the answers that a request asks for, before it leaves; return when it is written.
 
@@ -487,7 +539,7 @@ class RunRecorder(Recorder):
         Args:
             model: the name of the language model.
             most: the most that each answer can cost.
-            place: where it stands in a batch, or None.
+            in_batch: its place in a batch, or None.
 
         Raises:
             RecordingError: when it cannot be written.
@@ -495,8 +547,8 @@ class RunRecorder(Recorder):
         notes = [next(self._notes) for _ in most]
         written = self._writer.written(
             *(
-                (INSERT_SENT, sent_row(self._session, note, self.run, model, each, place))
-                for note, each in zip(notes, most, strict=True)
+                (INSERT_SENT, sent_row(self._session, note, self.run, model, usage, in_batch))
+                for note, usage in zip(notes, most, strict=True)
             )
         )
         try:
@@ -552,6 +604,8 @@ class RunRecorder(Recorder):
         statements = [(INSERT_ASK, ask_row(self.run, attempt))]
         if attempt.reply.note is not None:
             statements.append((DELETE_SENT, [self._session, attempt.reply.note]))
+        if self.path is not None and (pictures := attempt.ask.pictures):
+            _keep(pictures, self.path)
         attempt.ask.forget_question()  # many agents may wait for the disk, each with its question
         if durable:
             return self._writer.committed(*statements)
@@ -597,9 +651,9 @@ class RunRecorder(Recorder):
             RecordingError: when it cannot be written.
         """
         status = "failed" if problem else "finished"
-        found = None if problem else to_json(measures())
+        measured = None if problem else to_json(measures())
         ended = "UPDATE runs SET ended = ?, status = ?, problem = ?, measures = ? WHERE run = ?"
-        row = [now(), status, problem or None, found, self.run]
+        row = [now(), status, problem or None, measured, self.run]
         await self._writer.committed((ended, row))
 
     def close(self) -> None:
@@ -692,11 +746,11 @@ def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) 
     if isinstance(where, bool) or (where is None and not paid):
         return NoRecording(wanted=where is not None)
     begun = header()
-    own = Recording(new_path(begun.scenario) if where is None else where)
+    recording = Recording(new_path(begun.scenario) if where is None else where)
     try:
-        return own.start(begun, own=True)
+        return recording.start(begun, close=True)
     except BaseException:
-        own.close()
+        recording.close()
         raise
 
 
@@ -1051,7 +1105,7 @@ class LineIds:
             statements: (SQL, row) each.
         """
         # Notes come first and go last: rows of one kind are written together.
-        in_order = sorted(statements, key=lambda each: _ORDER.get(each[0], 1))
+        in_order = sorted(statements, key=lambda statement: _ORDER.get(statement[0], 1))
         for sql, group in groupby(in_order, itemgetter(0)):
             rows = [row for _, row in group]
             if sql is INSERT_ASK:
@@ -1063,11 +1117,11 @@ class LineIds:
         """Put numbers for the lines of the messages in rows of asks, and enter those lines."""
         # Many agents are asked the same.
         different = dict.fromkeys(chain.from_iterable(row[MESSAGES] for row in rows))
-        lines = {each: each[1].split("\n") for each in different}
+        lines = {statement: statement[1].split("\n") for statement in different}
         ids = self._ids_of(connection, chain.from_iterable(lines.values()))
         in_json = {
-            each: f"[{to_json(each[0])},{as_steps(list(map(ids.__getitem__, content)))}]"
-            for each, content in lines.items()
+            statement: f"[{to_json(statement[0])},{as_steps(list(map(ids.__getitem__, content)))}]"
+            for statement, content in lines.items()
         }
         for row in rows:
             row[MESSAGES] = f"[{','.join(map(in_json.__getitem__, row[MESSAGES]))}]"

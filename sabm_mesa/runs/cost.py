@@ -58,8 +58,10 @@ import numpy.typing as npt
 from sabm_mesa.core.answers import AnswerSpec, Choice, InvalidAnswer, Number, Text
 from sabm_mesa.core.asks import SUMMARISE, Ask
 from sabm_mesa.core.fields import Several
+from sabm_mesa.core.images import described
 from sabm_mesa.core.scheduler import SIMULTANEOUS
-from sabm_mesa.errors import ParameterError, UsageError
+from sabm_mesa.core.tools import Tools
+from sabm_mesa.errors import ParameterError, RunError, UsageError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
 from sabm_mesa.llm.endpoints import NAME
@@ -83,8 +85,15 @@ MAX_ASKS, MIN_ROUNDS, BEYOND = 3000, 5, 0.05
 """Asks after which a dry run of this many rounds stops, and the share by which asks vary then."""
 SAMPLE = 25
 """Turns of a phase whose prompts are all rendered; of those beyond, ever fewer."""
+PICTURE = 1100
+"""Tokens of a picture of a thousand pixels a side at GPT-4o and Claude; some models take more."""
 TOKENS_PER_CHAR = np.array([1 / 5, 1 / 4, 1 / 2.5])
 """Of bytes of UTF-8: 4 (OpenAI's rule of thumb) to 5 a token in English, 2.5 to 3 in others."""
+LEAST_CHARS_A_TOKEN, MOST_CHARS_A_TOKEN = 3, 6
+"""Characters of a token in the longest prompt for a local model, which has its template around."""
+CONTEXT_STEP, MOST_CONTEXT = 256, 4096
+"""Contexts that local models begin with are multiples, and not longer: a server is started anew
+when a question turns out to need a longer one."""
 OVERHEAD = TOKENS_PER_MESSAGE * np.arange(3)
 """Tokens around the messages of an ask."""
 THOUGHTS = 0.25
@@ -251,8 +260,8 @@ class StubMind(Mind):
         self._model = model
         if is_local(self.spec):
             self.answer_format = model.parameters["answer_format"] or "json"
-        for each in model.agent_classes():
-            if own := model.classical_of(each).get("default"):
+        for agent_class in model.agent_classes():
+            if own := model.classical_of(agent_class).get("default"):
                 self.informed += getattr(own("classical"), "informed", ())
 
     def measured(self, question: str) -> Measured | None:
@@ -274,7 +283,9 @@ class StubMind(Mind):
                 if self.embeds
                 else "".join([*ask.question, *(content for _, content in ask.history)])
             )
-            chars = (_n_chars(prompt), prompt.count(WORD.strip()) * len(WORD))
+            prompt = described(prompt, ask.pictures)
+            seen = len(ask.pictures) * PICTURE / TOKENS_PER_CHAR[1]
+            chars = (_n_chars(prompt) + seen, prompt.count(WORD.strip()) * len(WORD))
         self.asked[ask.name].append((ask.key.round, ask.key.agent, *chars))
         self.specs[ask.name].add(ask.spec)
         self.phases[ask.name, ask.key.phase] += 1
@@ -612,9 +623,13 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
         return np.array([asks, asks * (1 + again), asks * sent * (1 + again), 0 * asks])
     specs, limit = stub.specs[question], stub.limit
     as_json = (stub.answer_format or model.answer_format) == "json"
+    if is_local(stub.spec):
+        limit = max(local_limit(spec, model, as_json=as_json) for spec in specs)
     schema = max(_n_chars(json.dumps(spec.answer_schema())) for spec in specs)
     high_only = np.array([0, 0, 1])
-    prompt = (chars + schema * as_json * high_only) * TOKENS_PER_CHAR + OVERHEAD
+    called = [len(json.dumps(s.definitions())) for s in specs if isinstance(s, Tools)]
+    beside = max([schema * as_json, *called])  # a schema, or functions that may be called
+    prompt = (chars + beside * high_only) * TOKENS_PER_CHAR + OVERHEAD
     again = UNUSABLE * (model.max_attempts > 1) * high_only
     said = TOKENS_PER_CHAR[1] * np.mean(stub.said[question] or [0])
     tokens = [
@@ -634,6 +649,56 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
     answer = np.array([1, min(limit, np.mean(tokens)), longest]) + again * limit + thoughts
     sent = prompt * (1 + again) + again * (limit + AGAIN)
     return np.array([asks, asks * (1 + again), asks * sent, asks * answer])
+
+
+def with_context(
+    connection: Connection, scenario: type[SmartModel], parameters: Mapping[str, Any]
+) -> Connection:
+    """A connection that says how long a context the local models of a run need.
+
+    Args:
+        connection: the connection.
+        scenario: the model class.
+        parameters: its parameters.
+
+    Raises:
+        UsageError: for parameters that cannot be used.
+    """
+    try:
+        model, stubs = dry_run(scenario, parameters, {})
+    except RunError:  # a run says what is wrong
+        return connection
+    least = likely = 0.0
+    began = min(
+        (row[0] for stub in stubs for rows in stub.asked.values() for row in rows), default=0
+    )
+    for stub in (stub for stub in stubs if is_local(stub.spec)):
+        as_json = stub.answer_format == "json"
+        for question, rows in stub.asked.items():
+            asked = np.array(rows)
+            limit = max(local_limit(spec, model, as_json=as_json) for spec in stub.specs[question])
+            first = asked[asked[:, 0] == began, 2]  # later prompts hold what is not said yet
+            if first.size:
+                least = max(least, np.nanmax(first) / MOST_CHARS_A_TOKEN + limit)
+            likely = max(likely, np.nanmax(asked[:, 2]) / LEAST_CHARS_A_TOKEN + limit)
+    model.close()
+    context = min(MOST_CONTEXT, -(-int(likely) // CONTEXT_STEP) * CONTEXT_STEP)
+    return replace(connection, context=(int(least), context))
+
+
+def local_limit(spec: AnswerSpec, model: SmartModel, *, as_json: bool) -> int:
+    """Tokens of an answer of a local model at most.
+
+    Args:
+        spec: the definition of a legal answer.
+        model: the model.
+        as_json: whether it is asked for JSON.
+    """
+    from sabm_mesa.minds.local import token_limit
+
+    schema = spec.answer_schema(bounded=True) if as_json else None
+    of_run, default = model.llm_settings.max_tokens, model.mind_context.default_limit
+    return token_limit(spec.most_tokens, schema, of_run, default=default)
 
 
 def _is_open_ended(spec: AnswerSpec) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import pickle
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -17,6 +19,7 @@ from greenlet import getcurrent, greenlet
 
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import AnswerSpec, Decision
+from sabm_mesa.core.prompts import beside
 from sabm_mesa.errors import RunError, SabmError, UsageError
 from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.minds.specs import objects_by_spec
@@ -24,6 +27,7 @@ from sabm_mesa.models.hosted import (
     UNENDING,
     HostedModel,
     PlainAsk,
+    check_simulator,
     host_being_made,
     hosted,
     joining,
@@ -32,6 +36,8 @@ from sabm_mesa.models.hosted import (
 from sabm_mesa.recording import Recording, load_runs
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.runs.rerun import spent_before
+
+_log = logging.getLogger(__name__)
 
 Observe = Callable[[Any], Mapping[str, Any]]
 """Returns what an agent knows: name → text or number."""
@@ -59,8 +65,8 @@ class Minds:
         model: the plain model; its constructor makes the minds.
         minds: the minds, as of a scenario: one spec for all, a mapping spec → number of agents, or
             a mapping name of the class of agents → either.
-        prompts: the path of the prompt file: ``[prompts]`` has the entry ``scenario`` and one for
-            each question.
+        prompts: the path of the prompt file, looked for beside the model's module first:
+            ``[prompts]`` has the entry ``scenario`` and one for each question.
         classical: name of a question → function that takes the `Ask` and returns the answer: the
             minds ``classical``. It reads the facts as ``ask.observation.NAME``.
         agents: the classes of the agents that have minds; all by default. Where minds are given
@@ -101,9 +107,11 @@ class Minds:
         connection: Connection | None = None,
         **settings: Any,
     ) -> None:
-        self.minds, self.prompts, self.rules = minds, prompts, dict(classical or {})
+        self.minds, self.rules = minds, dict(classical or {})
+        self.prompts = beside(prompts, type(model))
         self.agents = agents if isinstance(agents, tuple) else (agents,)
         self._hub: greenlet | None = None
+        self._dependent: set[str] = set()
         host = host_being_made()
         if host is not None:
             if host.door is not None:
@@ -193,24 +201,33 @@ class Minds:
         """
         return self._ask(
             [
-                PlainAsk(each, name, spec(each) if callable(spec) else spec, observe(each))
-                for each in agents
+                PlainAsk(agent, name, spec(agent) if callable(spec) else spec, observe(agent))
+                for agent in agents
             ]
         )
 
-    def gather(self, agents: Iterable[mesa.Agent], method: str = "step", *given: Any) -> None:
+    def gather(
+        self, agents: Iterable[mesa.Agent], method: str = "step", *given: Any, check: bool = True
+    ) -> None:
         """Call a method of each agent, as ``agents.do(method)`` does, with questions that overlap.
 
         The agents' methods run one at a time, in the order of the agents. One that asks is set
         aside until all others have run to their question or end; then all wait together, and go on
         in the same order. The result is that of ``agents.do`` when no agent reads what another one
-        changes in the same call, and none draws from the model's random stream after asking. It is
-        the same at any latency in any case. An agent that has left the model is passed over.
+        changes in the same call, and random numbers of the model are drawn in the order of the
+        agents. It is the same at any latency in any case. An agent that has left the model is
+        passed over, and one that another agent removes while it waits does not go on.
+
+        Three faults are noticed: a draw from ``model.random`` or ``model.rng`` that comes in
+        another order, and an agent whose attributes another one sets, or that another one removes,
+        while it waits. Then a warning names them, and later calls with this method run the agents
+        one after another.
 
         Args:
             agents: the agents, such as ``self.agents`` or ``self.agents.shuffle()``.
             method: the name of the method.
             given: its arguments.
+            check: whether these faults are looked for.
 
         Raises:
             BudgetExceeded: when a cap is reached.
@@ -218,33 +235,52 @@ class Minds:
         """
         if self._hub is not None:
             raise RunError("gather cannot be called by an agent that gather has called.")
+        here = list(agents)
+        if check and method in self._dependent:
+            for agent in self._still(here):
+                getattr(agent, method)(*given)
+            return
+        watch = _Watch(self._host.plain, on=check)
+        self._overlap(here, lambda agent: getattr(agent, method)(*given), watch)
+        if watch.fault:
+            self._dependent.add(method)
+            _log.warning(
+                "gather(…, %r): %s. The data of this step are not those of agents.do(%r). From now "
+                "on the agents are called one after another.", method, watch.fault, method,
+            )  # fmt: skip
+
+    def _still(self, agents: Iterable[mesa.Agent]) -> Iterator[mesa.Agent]:
+        """The agents that are in the model when their turn comes."""
         model = self._host.plain
+        return (agent for agent in agents if agent in model.agents)
+
+    def _overlap(
+        self, agents: Iterable[mesa.Agent], call: Callable[[mesa.Agent], Any], watch: _Watch
+    ) -> None:
+        """Make the calls of `gather`."""
         self._hub = getcurrent()
-        going_on: list[greenlet] = []
+        parts: list[_Part] = []
         try:
-            waiting: list[tuple[greenlet, PlainAsk]] = []
-            for agent in list(agents):
-                if agent not in model.agents:
-                    continue
-                part = greenlet(partial(getattr(agent, method), *given), self._hub)
-                part.gr_context = copy_context()
-                going_on.append(part)
-                question = part.switch()
-                if not part.dead:
-                    waiting.append((part, question))
-            while waiting:
-                decisions = self._ask([question for _, question in waiting])
-                again = []
-                for (part, _), decision in zip(waiting, decisions, strict=True):
-                    question = part.switch(decision)
-                    if not part.dead:
-                        again.append((part, question))
-                waiting = again
+            for agent in self._still(agents):
+                parts.append(_Part(agent, partial(call, agent), self._hub))
+                parts[-1].go_on()
+                watch.note(parts[-1], len(parts))
+            for part in parts:
+                if part.question is None:  # later agents may change it, as in agents.do
+                    watch.keep(part)
+            turns = list(enumerate(parts, 1))
+            while questions := watch.questions(parts):
+                decisions = dict(zip(questions, self._ask(list(questions.values())), strict=True))
+                for place, part in turns:
+                    watch.look_at(part)
+                    if part.question is not None:
+                        part.go_on(decisions[part])
+                        watch.note(part, place)
+                turns = [(place, part) for place, part in turns if part.question is not None]
         finally:
             self._hub = None
-            for part in going_on:
-                if not part.dead:  # another one failed
-                    part.throw()
+            for part in parts:
+                part.stop()
 
     def quote(self, text: str) -> str:
         """Words of an agent, as they are put into the prompts of others.
@@ -278,17 +314,17 @@ class Minds:
             return host.ask_all(questions)
         if not host.running:
             raise RunError("The run of these minds has ended: make the model anew to ask again.")
+        check_simulator(host.plain)
         step = step_of(host.plain)
         if step < 0:
             raise RunError("Agents ask in the steps of the model, not in its constructor.")
         try:
             host.begin()
             if step > host.round:
+                if step > host.round + 1 and not host.playing:  # the first had no questions
+                    host.start_round(host.round + 1)
                 if host.playing:
                     host.end_rounds(step - 1)
-                for skipped in range(host.round + 1, step):
-                    host.start_round(skipped)
-                    host.end_rounds(skipped)
                 host.start_round(step)
             return host.ask_all(questions)
         except SabmError as error:
@@ -296,6 +332,122 @@ class Minds:
             self._end.detach()
             _release(host, self._opened)
             raise
+
+
+class _Part:
+    """The call of one agent's method within `Minds.gather`, which stops where the agent asks.
+
+    Args:
+        agent: the agent.
+        call: calls the method.
+        hub: the part of the program that the questions go to.
+
+    Attributes:
+        question: the question that waits for a decision; None when the method has ended.
+        left: the agent's attributes when the call was left last.
+        here: whether the agent was in the model then.
+    """
+
+    def __init__(self, agent: mesa.Agent, call: Callable[[], Any], hub: greenlet) -> None:
+        self.agent = agent
+        self.question: PlainAsk | None = None
+        self.left: dict[str, Any] = {}
+        self.here = True
+        self._greenlet = greenlet(call, hub)
+        self._greenlet.gr_context = copy_context()
+
+    def go_on(self, *decision: Decision) -> None:
+        """Run the call up to its next question or its end."""
+        question = self._greenlet.switch(*decision)
+        self.question = None if self._greenlet.dead else question
+
+    def stop(self) -> None:
+        """End a call that waits still, since another one failed or has removed its agent."""
+        self.question = None
+        if not self._greenlet.dead:
+            self._greenlet.throw()
+
+
+class _Watch:
+    """Notices that calls which overlap give other results than one after another.
+
+    Args:
+        model: the plain model.
+        on: whether it looks at all.
+
+    Attributes:
+        fault: the first thing noticed, in words.
+    """
+
+    def __init__(self, model: Any, *, on: bool) -> None:
+        self._model, self._on, self._drew, self.fault = model, on, 0, ""
+        self._state = self._streams()
+
+    def note(self, part: _Part, place: int) -> None:
+        """Note what a call left behind."""
+        self.keep(part)
+        if self._on and (state := self._streams()) != self._state:
+            self._state = state
+            if place < self._drew:
+                self._blame(
+                    f"{_call_it(part)} draws from the model's random stream after it has asked, "
+                    "and another one has drawn before"
+                )
+            self._drew = place
+
+    def keep(self, part: _Part) -> None:
+        """Keep the state of an agent, with which it is compared when its turn comes."""
+        part.here = part.agent in self._model.agents
+        if self._on:
+            part.left = dict(getattr(part.agent, "__dict__", {}))
+
+    def questions(self, parts: Iterable[_Part]) -> dict[_Part, PlainAsk]:
+        """The questions that wait, but for those of agents that others have removed."""
+        return {
+            part: part.question
+            for part in parts
+            if part.question is not None and not self._is_removed(part)
+        }
+
+    def look_at(self, part: _Part) -> None:
+        """Compare an agent whose turn comes with what its call left."""
+        if self._is_removed(part) or not self._on:
+            return
+        now = getattr(part.agent, "__dict__", {})
+        changed = [name for name in now if not _same(now[name], part.left.get(name))]
+        if changed:
+            self._blame(
+                f"the attribute {changed[0]!r} of {_call_it(part)} was set by another agent in the "
+                "same call, after it had been asked"
+            )
+
+    def _is_removed(self, part: _Part) -> bool:
+        """Whether another agent has removed that of a call, which is ended then."""
+        removed = part.here and part.agent not in self._model.agents
+        if removed:
+            self._blame(
+                f"{_call_it(part)} was removed by another agent in the same call, after its own "
+                "turn had begun"
+            )
+            part.stop()
+        return removed
+
+    def _blame(self, fault: str) -> None:
+        """Note a fault, where it is the first and they are looked for."""
+        if self._on:
+            self.fault = self.fault or fault
+
+    def _streams(self) -> tuple[Any, bytes]:
+        return self._model.random.getstate(), pickle.dumps(self._model.rng.bit_generator.state)
+
+
+def _call_it(part: _Part) -> str:
+    return f"{type(part.agent).__name__} {part.agent.unique_id}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values of an attribute are the same; objects by their identity."""
+    return one is other or (isinstance(one, int | float | str) and bool(one == other))
 
 
 def _latest(

@@ -25,7 +25,8 @@ import numpy.typing as npt
 from sabm_mesa.core.answers import AnswerSpec, Choice, Number, Text
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.fields import Fields, OneOf
-from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.core.images import described
+from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.errors import RunError, SabmError, UsageError
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.specs import map_minds
@@ -194,7 +195,7 @@ def numbers_in(value: Any, path: str = "") -> dict[str, float]:
         return {path: float(value)} if math.isfinite(value) else {}
     below = f"{path}." if path else ""
     if is_dataclass(value) and not isinstance(value, type):
-        parts = {each.name: getattr(value, each.name) for each in fields(value)}
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
     elif hasattr(value, "_asdict"):
         parts = value._asdict()
     elif isinstance(value, Mapping):
@@ -248,16 +249,21 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
     End: all agents terminate with the run, and those that leave the model with the step in which
     they do. Nothing is truncated: the number of rounds is a rule of the scenario.
 
+    Learners that are born join in the step in which they come. `most_agents` makes room for them.
+
     Args:
         scenario: the model class, or its name.
         minds: as for the model; ``"learner"`` are the agents that take actions.
+        most_agents: learners of a run at most, those that are born included; by default those of
+            its beginning.
         parameters: the other parameters of the model, without the seed.
 
     Attributes:
         coding: the coding of observations and actions.
         model: the model that is played, or None.
-        agents: the names of the learners that are still there, ``agent_ID``.
-        possible_agents: the names of all learners.
+        agents: the names of the learners that are still there: ``agent_ID``, or ``born_CLASS_N``
+            for the N-th one of a class that was born.
+        possible_agents: the names of all learners, also of those that may be born.
 
     Raises:
         UsageError: for parameters that cannot be used, or a scenario without learners.
@@ -266,7 +272,12 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
     metadata = {"render_modes": [], "name": "sabm_mesa"}  # noqa: RUF012 - PettingZoo's convention
 
     def __init__(
-        self, scenario: str | type[SmartModel], *, minds: Any = LEARNER, **parameters: Any
+        self,
+        scenario: str | type[SmartModel],
+        *,
+        minds: Any = LEARNER,
+        most_agents: int | None = None,
+        **parameters: Any,
     ) -> None:
         self._scenario = registry.load(scenario) if isinstance(scenario, str) else scenario
         self._parameters, self._minds = {"recording": False, **parameters}, minds
@@ -276,13 +287,15 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
         self.model: SmartModel | None = None
         self._learners = _Learners()
         first = self._made(0)
-        self._kinds = {
-            _name(agent.unique_id): type(agent).__name__
-            for agent in first.population
-            if agent.mind is self._learners
-        }
-        if not self._kinds:
+        learners = [agent for agent in first.population if agent.mind is self._learners]
+        if not learners:
             raise UsageError(f"The environment needs a learner: put {LEARNER!r} among the minds.")
+        self._first = {agent.unique_id: _name(agent.unique_id) for agent in learners}
+        self._kinds = {_name(agent.unique_id): type(agent).__name__ for agent in learners}
+        n = len(learners)
+        self._born = check_int("most_agents", n if most_agents is None else most_agents, n) - n
+        for kind in self.coding.questions:
+            self._kinds |= {f"born_{kind}_{i + 1}": kind for i in range(self._born)}
         self.possible_agents = list(self._kinds)
         self.agents: list[str] = []
 
@@ -313,7 +326,7 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
         self.close()
         self._learners = _Learners()
         self.model = self._made(seed)
-        self.agents = list(self.possible_agents)
+        self._names, self.agents = dict(self._first), list(self._first.values())
         self._seen = {name: self.coding.nothing(kind) for name, kind in self._kinds.items()}
         self._rounds = 0
         self._learners.play(self.model)
@@ -348,16 +361,19 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
         if model is None or not self.agents:
             raise UsageError("Nothing is played: call reset first.")
         asked = self._learners.asked
-        missing = [_name(i) for i in asked if _name(i) not in actions]
+        missing = [self._names[i] for i in asked if self._names[i] not in actions]
         if missing:
             raise UsageError(f"{missing[0]} is asked and has no action.")
         self._learners.decide(
-            {i: self.coding.answer(ask, actions[_name(i)]) for i, ask in asked.items()}
+            {i: self.coding.answer(ask, actions[self._names[i]]) for i, ask in asked.items()}
         )
-        live, over = self.agents, self._learners.over
+        before = self.agents
         self._look()
-        here = {agent.unique_id for agent in model.agents}
-        ended = {name: over or int(name.rpartition("_")[2]) not in here for name in live}
+        over = self._learners.over
+        here = {self._names.get(agent.unique_id) for agent in model.agents}
+        # One that was born and has left in the same step was never there.
+        live = [name for name in self.agents if name in before or (name in here and not over)]
+        ended = {name: over or name not in here for name in live}
         rewards = self._rewards(live)
         self.agents = [name for name in live if not ended[name]]
         return (
@@ -383,22 +399,38 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
         return self._scenario(**{**self._parameters, "minds": minds, "rng": seed})
 
     def _look(self) -> None:
+        assert self.model is not None
+        for agent in self.model.population:
+            if agent.mind is self._learners and agent.unique_id not in self._names:
+                self._name_newborn(agent)
         for seen in self._seen.values():
             seen["asked"] = 0
         for i, ask in self._learners.asked.items():
-            if _name(i) not in self._kinds:
-                raise UsageError(
-                    f"Agent {i} was born as a learner: PettingZoo knows no agents that come later."
-                )
-            self._seen[_name(i)] = self.coding.observe(ask)
+            self._seen[self._names[i]] = self.coding.observe(ask)
         self._seen = {name: dict(seen) for name, seen in self._seen.items()}
+
+    def _name_newborn(self, agent: Any) -> None:
+        """Let a learner that was born take part."""
+        if len(self._names) == len(self._first) + self._born:
+            raise UsageError(
+                f"Agent {agent.unique_id} was born as a learner, and there are "
+                f"{len(self._names)} at most: make room for it with most_agents=."
+            )
+        taken = self._names.values()
+        kind = type(agent).__name__
+        free = (name for name, of in self._kinds.items() if of == kind and name not in taken)
+        name = next((name for name in free if name.startswith("born_")), None)
+        if name is None:
+            raise UsageError(f"The trial runs met no question for a {kind}.")
+        self._names[agent.unique_id] = name
+        self.agents = [*self.agents, name]
 
     def _infos(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         infos: dict[str, dict[str, Any]] = {name: {} for name in names}
         for i, ask in self._learners.asked.items():
-            infos[_name(i)] = {
+            infos[self._names[i]] = {
                 "question": ask.name,
-                "text": "\n\n".join(ask.question),
+                "text": described("\n\n".join(ask.question), ask.pictures),
                 "observation": ask.observation,
                 "spec": ask.spec,
             }
@@ -414,9 +446,9 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
         self._rounds = len(model.model_frame())
         sign = -1.0 if score.lower_is_better else 1.0
         for i, value in zip(new["agent"], new[score.column], strict=True):
-            if _name(i) in rewards:
+            if (name := self._names.get(i, "")) in rewards:
                 gain = float(value != score.until) if score.until else _number(value)
-                rewards[_name(i)] += sign * gain
+                rewards[name] += sign * gain
         return rewards
 
 

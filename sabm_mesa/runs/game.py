@@ -23,14 +23,23 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakSet
 
 from sabm_mesa.core.engine import WIND_UP_S
+from sabm_mesa.core.languages import Phrase
 from sabm_mesa.core.parameters import check_choice, check_float, check_int
 from sabm_mesa.errors import MindSpecError, RecordingError, RunError, SabmError
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import HUMAN, HumanMind, Seat, same
-from sabm_mesa.minds.specs import CLASSICAL, Minds, is_by_class, map_minds, named_in
+from sabm_mesa.minds.specs import (
+    CLASSICAL,
+    Minds,
+    is_by_class,
+    is_language_model,
+    map_minds,
+    named_in,
+)
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.recording import RecordedRun, Recording
 from sabm_mesa.recording.export import write_text_file
+from sabm_mesa.recording.votes import NOBODY, Votes, write_votes
 from sabm_mesa.recording.writing import new_path
 from sabm_mesa.runs.rerun import resume_models
 
@@ -41,7 +50,7 @@ if TYPE_CHECKING:
 
 MOST_GAMES = 32
 """Games that are kept at once: the oldest that is over, or else was never started, makes room."""
-LEFT = "Your part in it is over, and the game continues."
+LEFT = Phrase("seat.left")
 """The line for a person whose agent has left the model."""
 CODE_SIGNS, CODE_LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 6
 """Letters of a code: none that looks like a digit."""
@@ -64,11 +73,14 @@ class Game:
         seats: agent → its seat, in the order of the ids.
         problem: why the game ended before its time, or ``""``.
         public: the model columns that players see while the game continues.
+        results: whether players see the results of each round, also where no column is public.
         ranked: whether players see their rank.
         session: the class that plays it.
         reference: the agent data of the same game with classical minds in all seats; None before
             its end, and where nothing is compared with it.
         paused: whether the host has stopped the clocks.
+        voting: whether people say at the end who they take for a machine.
+        votes: agent at a seat → the agent that its person takes for a machine, 0 for nobody.
         watch: called on the game's thread after each round, when players have its results, and at
             the end.
 
@@ -115,7 +127,8 @@ class Game:
             people.for_people = load_class_game(model.class_game).people_answer
         self.problem = ""
         self.public: tuple[str, ...] = ()
-        self.ranked = self.paused = False
+        self.results = self.ranked = self.paused = self.voting = False
+        self.votes: dict[int, int] = {}
         self.session: ClassSession | None = None
         self.reference: pd.DataFrame | None = None
         self.watch: Callable[[], object] = lambda: None
@@ -144,11 +157,15 @@ class Game:
             self._thread.start()
         self._tell()
 
-    def stop(self) -> None:
-        """End the game, from any thread, whether it was started or not."""
+    def stop(self, why: str = "The game was ended before it began.") -> None:
+        """End the game, from any thread, whether it was started or not.
+
+        Args:
+            why: the problem that a game has which was not started.
+        """
         with self._lock:
             if self.status == "open":
-                self._end("The game was ended before it began.")
+                self._end(why)
         self.model.stop()
         self._going_on.set()
 
@@ -180,6 +197,11 @@ class Game:
     def model_data(self) -> pd.DataFrame:
         """The scenario's model columns of the rounds that are over: for all when the game is."""
         return self._frames[0][["round", *self.model.columns()]]
+
+    @property
+    def shows_results(self) -> bool:
+        """Whether players see the results of each round."""
+        return self.results or bool(self.public)
 
     def so_far(self) -> pd.DataFrame:
         """The data that all players may see during the game: the public columns by round."""
@@ -218,6 +240,51 @@ class Game:
             }
             self._standings = frame, found
         return self._standings[1].get(seat.agent)
+
+    def machines(self) -> list[int]:
+        """The agents for which no person has ever decided."""
+        return [
+            agent.unique_id
+            for agent in self.model.population
+            if (seat := self.seats.get(agent.unique_id)) is None or not seat.was_taken
+        ]
+
+    @property
+    def plays_language_model(self) -> bool:
+        """Whether a language model decides for somebody, which takes its time."""
+        specs = [agent.mind.spec for agent in self.model.population]
+        return any(is_language_model(spec) for spec in (*specs, self.stand_in))
+
+    def vote(self, seat: Seat, suspect: int) -> str:
+        """Take the vote of a person on who was a machine, when the game is over.
+
+        Args:
+            seat: the person's seat.
+            suspect: the agent; 0 for nobody.
+
+        Returns:
+            Why it was not taken; ``""`` when it was.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        others = {agent.unique_id for agent in self.model.population} - {seat.agent}
+        if not self.voting or self.status != "over":
+            return Phrase("seat.no_vote")
+        if suspect not in {NOBODY, *others}:
+            return Phrase("seat.vote_for_another")
+        with self._lock:
+            if seat.agent in self.votes:
+                return Phrase("seat.voted")
+            self.votes[seat.agent] = suspect
+            recorder = self.model.recorder
+            if recorder.path is not None:
+                write_votes(recorder.path, recorder.run, Votes(self.votes, self.machines()))
+        if self.session is not None:
+            for _, each in self.session.seats:
+                each.touch()
+        self.watch()
+        return ""
 
     def has_left(self, seat: Seat) -> bool:
         """Whether the agent of a seat has left the model, so that nothing is asked there any more.
@@ -302,7 +369,7 @@ class Game:
         words = {str(agent): seat.word for agent, seat in self.seats.items()}
         kept: dict[str, Any] = {"time_limit_s": limit, "public": self.public}
         kept |= {"seats": tokens, "words": words}
-        kept |= {"stand_in": self.stand_in, "ranked": self.ranked}
+        kept |= {"stand_in": self.stand_in, "ranked": self.ranked, "results": self.results}
         kept |= {"code": "" if self.session is None else self.session.code}
         write_text_file(file, json.dumps(kept), 0o600)
 
@@ -393,7 +460,7 @@ class ContinuedGame(Game):
                 own.close()
             raise
         self._recording, self.code = own, kept.get("code", "")
-        self.ranked = bool(kept.get("ranked"))
+        self.ranked, self.results = bool(kept.get("ranked")), bool(kept.get("results"))
         for agent, seat in self.seats.items():
             seat.word = kept.get("words", {}).get(str(agent), seat.word)
         self.public = tuple(name for name in kept.get("public", ()) if name in model.columns())
@@ -458,11 +525,22 @@ class ClassSession:
         first = self.games[0].model
         wanted = first.recording is None and len(self.games) > 1
         if wanted and self.status == "open" and self._recording is None:
-            self._recording = Recording(new_path(first.scenario_name))
-            for game in self.games:
-                game.model.recording = self._recording
+            try:
+                self._recording = Recording(new_path(first.scenario_name))
+                self._enter_all(self._recording)
+            except SabmError as error:
+                for game in self.games:
+                    game.stop(str(error))
+                return
         for game in self.games:
             game.start()
+
+    def _enter_all(self, recording: Recording) -> None:
+        """Enter all games at once: after a crash in these moments no group is missing."""
+        with recording.together():
+            for game in self.games:
+                game.model.recording = recording
+                game.model.begin()
 
     def join(self, holder: str) -> tuple[Game, Seat] | None:
         """Take the next free seat, or find the one that is the holder's already.
@@ -561,6 +639,20 @@ class Games:
         with self._lock:
             return [game for game in reversed(self._games) if game not in mine]
 
+    def beside(self, game: Game) -> list[Game]:
+        """The games that the hosts of a game have too, newest first.
+
+        Args:
+            game: the game.
+        """
+        with self._lock:
+            own = self._games.get(game, [])
+            return [
+                other
+                for other, hosts in reversed(self._games.items())
+                if other is not game and any(_among(host, hosts) for host in own)
+            ]
+
     def share(self, host: str, game: Game) -> None:
         """Show a game and its links to another browser of its host.
 
@@ -594,7 +686,9 @@ class Games:
         with self._lock:
             sessions = {game.session for game in self._games}
         given = code.strip().upper()
-        return next((each for each in sessions if each and same(each.code, given)), None)
+        return next(
+            (session for session in sessions if session and same(session.code, given)), None
+        )
 
     def close(self, game: Game) -> None:
         """End a game and forget it: its links lead nowhere from now on.
@@ -676,7 +770,9 @@ def agents_by_class(scenario: type[SmartModel], parameters: Mapping[str, Any]) -
     """
     trial = scenario(**{**parameters, "minds": "fixed:0", "recording": False})
     counted = Counter(type(agent).__name__ for agent in trial.population)
-    return {each.__name__: counted[each.__name__] for each in trial.agent_classes()}
+    return {
+        agent_class.__name__: counted[agent_class.__name__] for agent_class in trial.agent_classes()
+    }
 
 
 def check_seats(

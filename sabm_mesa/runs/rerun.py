@@ -38,6 +38,7 @@ from sabm_mesa.models.base import OF_PROMPTS, SmartModel
 from sabm_mesa.recording import RecordedRun, Recording, RunRecorder, load_runs
 from sabm_mesa.recording.replaying import ReplayRecorder, Reread, RereadRecorder
 from sabm_mesa.recording.statistics import lost_answers, paid_for
+from sabm_mesa.recording.writing import copy_pictures
 from sabm_mesa.runs.run import Runs, Watch, run_models
 
 M = TypeVar("M", bound=SmartModel)
@@ -155,9 +156,9 @@ def resume(
     with Recording(recording) as opened:
         done = [  # one budget for all of them: what was spent is counted anew before each kind
             _continue(
-                opened, each, load_runs(recording, numbers), minds, scenario, connection, watch
+                opened, kind, load_runs(recording, numbers), minds, scenario, connection, watch
             )
-            for each in sorted(kinds.values(), key=len)
+            for kind in sorted(kinds.values(), key=len)
         ]
     return done[-1]
 
@@ -213,6 +214,7 @@ def fork(
         for run in found
     ]
     with Recording(into) as opened:
+        copy_pictures(found[0].path, Path(into))
         numbers = [
             opened.start_fork(run, forked) for run, forked in zip(found, branches, strict=True)
         ]

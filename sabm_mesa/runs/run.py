@@ -158,10 +158,10 @@ class Runs:
         drawn: dict[str, Any] = {}
         for number, run in of_each:
             words = subtitle if alone else f"run {number} · {subtitle}"
-            for each in first.pictures:
-                name = each.name if alone else f"{each.name}_{number}"
+            for picture in first.pictures:
+                name = picture.name if alone else f"{picture.name}_{number}"
                 with self._collecting(f"the picture {name}", faults):
-                    drawn[name] = each.draw(run.models[0], words)
+                    drawn[name] = picture.draw(run.models[0], words)
         with self._collecting("the plots", faults):
             drawn.update(self._plots(subtitle))
         return drawn
@@ -336,9 +336,9 @@ def _run_together(
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="sabm-run")
     try:
         with ExitStack() as entered:
-            for each in dict.fromkeys(model.recording for model in models):
-                if isinstance(each, Recording):
-                    entered.enter_context(each.together())
+            for recording in dict.fromkeys(model.recording for model in models):
+                if isinstance(recording, Recording):
+                    entered.enter_context(recording.together())
             for model in models:  # in the order of the seeds, so that they are numbered in it
                 model.begin()
                 if gathered := _batches(model):

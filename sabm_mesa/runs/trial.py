@@ -22,7 +22,7 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.specs import is_local, language_model
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.runs.cost import estimate
+from sabm_mesa.runs.cost import estimate, with_context
 
 TIMES = 4
 """Questions of each kind that the model is asked in each form."""
@@ -82,7 +82,7 @@ class Trial:
             form: the form.
         """
         rows = [each for each in self.tried if each.form == form]
-        return sum(each.valid for each in rows), sum(each.answers for each in rows)
+        return sum(row.valid for row in rows), sum(row.answers for row in rows)
 
     @property
     def best(self) -> Format:
@@ -145,6 +145,8 @@ def try_model(
         raise MindSpecError(f"{spec!r} is no language model: llm:MODEL, local or gguf:FILE.")
     if times < 1:
         raise ParameterError(f"times has to be 1 or more (got {times}).", parameter="times")
+    if is_local(spec):
+        connection = with_context(connection, scenario, {**parameters, "minds": spec})
     default = parameters.get("answer_format") or ("json" if is_local(spec) else DEFAULT_FORMAT)
     outcome = Trial(spec, scenario.scenario_name, default=default)
     given = {"rng": 0, **parameters, "max_attempts": 1}
@@ -207,6 +209,7 @@ class _TriedMind(Mind):
 
     def __init__(self, tried: Mind, asked: _Asked) -> None:
         self.spec, self.answer_format = tried.spec, asked.form
+        self.enforces_json = tried.enforces_json
         self._tried, self._asked = tried, asked
 
     async def answer(self, ask: Ask) -> Reply | object:

@@ -157,7 +157,7 @@ class Worker:
         Args:
             messages: the messages.
         """
-        if answers := [each for each in messages if each[0] == "answer"]:
+        if answers := [message for message in messages if message[0] == "answer"]:
             engine.call_soon(self._link.answer, answers)
         for what, _, given in messages:
             match what:
@@ -382,11 +382,11 @@ class _WorkerPool:
         self._playing: dict[_WorkerLink, set[int]] = {}
         said: set[str] = set()
         self._links = [
-            _WorkerLink(each, opened, connection, self._events, said) for each in carriers
+            _WorkerLink(carrier, opened, connection, self._events, said) for carrier in carriers
         ]
         budget = connection.budget
         caps = None if budget is None else {cap: getattr(budget, cap) for cap in CAPS}
-        named = [each.name for each in fields(connection) if each.name not in _OWN]
+        named = [field.name for field in fields(connection) if field.name not in _OWN]
         how = {name: getattr(connection, name) for name in named}
         for number, link in enumerate(self._links, 1):
             start = WorkerStart(number, how, caps, opened.path, opened.session.uid)

@@ -1,4 +1,4 @@
-"""A scenario of one's own to start from: a small one that works, in a package of its own."""
+"""A custom scenario to start from: a small one that works, in its own package."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def new_scenario(name: str, into: Path) -> Path:
 
 
 def check_name(name: str) -> None:
-    """Check that a scenario of one's own can have this name.
+    """Check that a custom scenario can have this name.
 
     Args:
         name: the name.

@@ -9,8 +9,8 @@ Entities, state variables and scales
     `REPEATS` rounds, so that the answers of one session show how much they vary by themselves.
 
 Process overview and scheduling
-    Each agent answers its anchor in a few words, all at the same time. Nothing that happened is
-    told, so that the rounds are repetitions.
+    Each agent answers its anchor in a few words, all at the same time. Prompts say nothing about
+    earlier rounds, so that the rounds are repetitions.
 
 AnchorComparison
     The statistic is the mean over anchors of the share of equal answers within sessions less that
@@ -186,12 +186,14 @@ class Anchors(SmartModel):
 
     def after_act(self, respondent: Respondent, answer: Decision) -> None:
         """Keep the answer without its capitals and its final stop."""
-        said = answer.value
-        respondent.answer = UNUSABLE if said is None else str(said).strip(" .!\"'").casefold()
+        value = answer.value
+        respondent.answer = UNUSABLE if value is None else str(value).strip(" .!\"'").casefold()
 
     def update(self) -> None:
         """Compute the share of usable answers."""
-        self.usable = sum(each.answer != UNUSABLE for each in self.respondents) / N_ANCHORS
+        self.usable = (
+            sum(respondent.answer != UNUSABLE for respondent in self.respondents) / N_ANCHORS
+        )
 
 
 def version() -> str:
@@ -271,13 +273,15 @@ def sessions(path: str | Path) -> list[AnchorSession]:
         RecordingError: when it cannot be read.
     """
     runs = [run for run in load_runs(path, missing_ok=True) if run.scenario == NAME]
-    found = []
+    read_sessions = []
     for run in (run for run in runs if run.finished and NAME in run.tags):
         data = Recorded(path).agent_data(run.run).sort_values(["agent", "round"])
         answers = [list(map(str, mine["answer"])) for _, mine in data.groupby("agent")]
         mind = str(run.parameters["minds"])
-        found.append(AnchorSession(mind, run.tags[NAME], run.tags["version"], answers, str(path)))
-    return sorted(found, key=lambda each: (each.day, each.mind))
+        read_sessions.append(
+            AnchorSession(mind, run.tags[NAME], run.tags["version"], answers, str(path))
+        )
+    return sorted(read_sessions, key=lambda session: (session.day, session.mind))
 
 
 def spent(path: str | Path) -> tuple[int, float]:
@@ -346,27 +350,27 @@ def compare(pairs: Sequence[tuple[AnchorSession, AnchorSession]]) -> list[Anchor
                 f"The anchors of {one.day} and {other.day} are not the same questions, so that the "
                 "answers cannot be compared: ask them again with one version of the package."
             )
-    found = [statistic(one.answers, other.answers) for one, other in pairs]
-    corrected = holm([each[2] for each in found])
+    statistics = [statistic(one.answers, other.answers) for one, other in pairs]
+    corrected = holm([p for *_, p in statistics])
     return [
         AnchorComparison(*pair, _same(*pair), within, between, float(p))
-        for pair, (within, between, _), p in zip(pairs, found, corrected, strict=True)
+        for pair, (within, between, _), p in zip(pairs, statistics, corrected, strict=True)
     ]
 
 
-def first_and_later(found: Iterable[AnchorSession]) -> list[tuple[AnchorSession, AnchorSession]]:
+def first_and_later(sessions: Iterable[AnchorSession]) -> list[tuple[AnchorSession, AnchorSession]]:
     """The first session of each mind with each of its later ones.
 
     Args:
-        found: the sessions.
+        sessions: the sessions.
     """
     pairs: list[tuple[AnchorSession, AnchorSession]] = []
     first: dict[str, AnchorSession] = {}
-    for each in found:
-        if each.mind in first:
-            pairs.append((first[each.mind], each))
+    for session in sessions:
+        if session.mind in first:
+            pairs.append((first[session.mind], session))
         else:
-            first[each.mind] = each
+            first[session.mind] = session
     return pairs
 
 
@@ -427,14 +431,14 @@ def _splits(n: int, m: int, rng: np.random.Generator) -> Floats:
 
 @cache
 def _all_splits(n: int, m: int) -> Floats:
-    return _as_rows([list(each) for each in combinations(range(n + m), n)], n + m)
+    return _as_rows([list(combination) for combination in combinations(range(n + m), n)], n + m)
 
 
 def _as_rows(chosen: Sequence[Sequence[int]], total: int) -> Floats:
-    found = np.zeros((len(chosen), total))
-    for row, each in zip(found, chosen, strict=True):
-        row[list(each)] = 1.0
-    return found
+    rows = np.zeros((len(chosen), total))
+    for row, columns in zip(rows, chosen, strict=True):
+        row[list(columns)] = 1.0
+    return rows
 
 
 def _agreements(equal: Floats, splits: Floats) -> tuple[Floats, Floats]:

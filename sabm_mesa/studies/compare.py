@@ -11,7 +11,8 @@ intervals are of single comparisons.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations, product
@@ -30,6 +31,7 @@ from sabm_mesa.analysis.inference import (
     holm,
     infer,
 )
+from sabm_mesa.analysis.plot_style import short_minds
 from sabm_mesa.core.parameters import check_choice
 from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
 from sabm_mesa.models.registry import model_at
@@ -79,9 +81,11 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
         sources: folders with a ``recording.sqlite``, or recordings.
 
     Returns:
-        One row a run: ``seed``, each varied parameter and tag, ``source`` where there are several,
-        and each end measure that is a number, as ``measure.NAME``. The names of the factors. The
-        runs.
+        One row a run: ``seed``; in words each varied parameter and tag, and ``source`` where there
+        are several; and each end measure that is a number in some run, as ``measure.NAME``. The
+        names of the factors: of the tags only those that the other columns do not determine, and
+        that differ not in each run. The runs. Where a parameter and a tag have one name, they are
+        ``set.NAME`` and ``tag.NAME``.
 
     Raises:
         RecordingError: when one cannot be read, or has no finished run, or when the runs are of
@@ -105,21 +109,55 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
         [after_forks(run.parameters, run.forks) for _, run in done],
         [run.tags for _, run in done],
     )
+    names = _short_names(settings[0])
     rows = []
     for (name, run), values in zip(done, settings, strict=True):
-        short = {key.removeprefix(SET).removeprefix(TAG): value for key, value in values.items()}
+        short = {names[key]: value for key, value in values.items()}
         ends = pd.json_normalize(dict(run.measures)).to_dict("records")
         numbers = {
-            f"measure.{key}": float(value)
+            f"measure.{key}": math.nan if value is None else float(value)
             for key, value in (ends[0] if ends else {}).items()
-            if isinstance(value, int | float)
+            if isinstance(value, int | float | None)
         }
         source_ = {SOURCE: name} if len({name for name, _ in done}) > 1 else {}
         rows.append({"seed": "-".join(map(str, run.seed)), **source_, **short, **numbers})
     frame = pd.DataFrame(rows)
-    names = [str(name) for name in frame.columns]
-    factors = [name for name in names if name != "seed" and not name.startswith("measure.")]
-    return frame, factors, [run for _, run in found]
+    tags = {short for name, short in names.items() if name.startswith(TAG)}
+    for name in _settings(frame):
+        frame[name] = _in_words(frame[name])
+    return frame, _factors(frame, tags), [run for _, run in found]
+
+
+def _short_names(names: Iterable[str]) -> dict[str, str]:
+    """The names of parameters and tags without ``set.`` or ``tag.``, where it tells none apart."""
+    short = {name: name.removeprefix(SET).removeprefix(TAG) for name in names}
+    count = Counter(short.values())
+    return {name: name if count[word] > 1 else word for name, word in short.items()}
+
+
+def _settings(frame: pd.DataFrame) -> list[str]:
+    """The columns that are neither the seed nor a measure."""
+    names = map(str, frame.columns)
+    return [name for name in names if name != "seed" and not name.startswith("measure.")]
+
+
+def _in_words(values: pd.Series[Any]) -> list[str]:
+    """Values as a reader knows them; models by their names where these tell them apart."""
+    words = [word_of(value) for value in values]
+    short = {word: short_minds(word) for word in words}
+    return [short[word] for word in words] if len(set(short.values())) == len(short) else words
+
+
+def _factors(frame: pd.DataFrame, tags: Collection[str]) -> list[str]:
+    """The settings that are not determined by others, and are no name of a single run."""
+    names = _settings(frame)
+    factors = [name for name in names if name not in tags]
+    for name in names:
+        if name not in tags or frame[name].nunique() == len(frame):
+            continue
+        if not factors or frame.groupby(factors)[name].nunique().max() > 1:
+            factors.append(name)
+    return [name for name in names if name in factors]
 
 
 def compare(
@@ -150,9 +188,11 @@ def compare(
     if column not in frame:
         known = [str(name)[8:] for name in frame if str(name).startswith("measure.")]
         raise UnknownName("measure of these runs", measure, known)
+    if frame[column].isna().all():
+        raise ParameterError(f"No run has a value of {measure}: choose another measure.")
     for name in by:
-        if name not in factors:
-            raise UnknownName("varied parameter of these runs", name, factors)
+        if name not in _settings(frame):
+            raise UnknownName("varied parameter of these runs", name, _settings(frame))
     chosen = list(dict.fromkeys(by)) or factors
     if not chosen:
         raise ParameterError("All runs have the same setting: there is nothing to compare.")
@@ -188,6 +228,7 @@ def compare(
     table["p_holm"] = holm(table["p"])
     chance = (table["verdict"] == DIFFER) & (table["p_holm"] > 2 * LEVEL)
     table.loc[chance, "verdict"] = NO_DIFFERENCE
+    table.loc[table["p"].isna() & (table["verdict"] == NO_DIFFERENCE), "verdict"] = "not tested"
     notes += judge.notes + _too_few(table, judge.least)
     return ComparedSettings(measure, quantity, chosen, runs, pd.DataFrame(estimates), table, notes)
 
@@ -203,7 +244,7 @@ class _Judge:
     def infer(self, kind: Kind, *groups: pd.DataFrame) -> Inference:
         """The inference on groups of runs."""
         seeds = [sorted(group["seed"]) for group in groups]
-        alike = all(each == seeds[0] for each in seeds) and len(set(seeds[0])) == len(seeds[0])
+        alike = all(seed == seeds[0] for seed in seeds) and len(set(seeds[0])) == len(seeds[0])
         if len(groups) > 1 and not alike:
             note = (
                 "Settings have different seeds, or a seed several times: those are compared as "
@@ -263,12 +304,11 @@ def _cell_row(judge: _Judge, key: Any, cell: pd.DataFrame, by: Sequence[str]) ->
 def _of_two_factors(judge: _Judge, runs: pd.DataFrame, by: Sequence[str]) -> list[tuple[Any, ...]]:
     """The main effects of two factors, and their interactions."""
     rows = []
-    levels = {name: list(dict.fromkeys(map(word_of, runs[name]))) for name in by}
-    words = runs.assign(**{name: runs[name].map(word_of) for name in by})
+    levels = {name: list(dict.fromkeys(runs[name])) for name in by}
     for name, other in (tuple(by), tuple(reversed(by))):
         # One number a seed and level: the mean over the levels of the other factor.
-        counts = words.groupby([name, "seed"])[other].nunique()
-        whole = words.groupby([name, "seed"], as_index=False, sort=False)["value"].mean()
+        counts = runs.groupby([name, "seed"])[other].nunique()
+        whole = runs.groupby([name, "seed"], as_index=False, sort=False)["value"].mean()
         if (counts < len(levels[other])).any():
             judge.notes.append(f"No main effect of {name}: not all seeds have all {other}.")
             continue
@@ -279,9 +319,7 @@ def _of_two_factors(judge: _Judge, runs: pd.DataFrame, by: Sequence[str]) -> lis
     pairs = product(combinations(levels[first], 2), combinations(levels[second], 2))
     for (a, b), (c, d) in pairs:
         four = [
-            words[(words[first] == one) & (words[second] == two)]
-            for two in (c, d)
-            for one in (a, b)
+            runs[(runs[first] == one) & (runs[second] == two)] for two in (c, d) for one in (a, b)
         ]
         if all(len(group) for group in four):
             effect = f"{first} {a} − {b}"
@@ -314,7 +352,7 @@ def _notes(
 
 def _label(key: Any, by: Sequence[str]) -> str:
     values = key if isinstance(key, tuple) else (key,)
-    return ", ".join(f"{name} {word_of(value)}" for name, value in zip(by, values, strict=True))
+    return ", ".join(f"{name} {value}" for name, value in zip(by, values, strict=True))
 
 
 def as_markdown(found: ComparedSettings, figure: str = "") -> str:
@@ -368,14 +406,14 @@ def picture(found: ComparedSettings) -> Figure:
 
     n = len(found.cells)
     figure = style.new_figure(
-        f"{found.measure} by {' and '.join(found.by)}",
+        f"{found.measure.replace('_', ' ').capitalize()} by {' and '.join(found.by)}",
         f"dots: runs · diamonds: {found.of}, with its 95 % interval", height=0.9 + 0.38 * n,
     )  # fmt: skip
     ax = figure.add_subplot()
     mask = [
         reduce(
             lambda one, other: one & other,
-            (found.runs[name].map(word_of) == value for name, value in key.items()),
+            (found.runs[name] == value for name, value in key.items()),
         )
         for key in _keys(found)
     ]
@@ -391,8 +429,8 @@ def picture(found: ComparedSettings) -> Figure:
                 label="_nolegend_" if place else "95 % interval")  # fmt: skip
         ax.plot([float(row["estimate"])], [at], "D", color=style.BLUE, markersize=5,
                 label="_nolegend_" if place else found.of)  # fmt: skip
-    style.plain_axes(ax, found.measure)
-    names = [style.short_minds(str(name)).replace("$", r"\$") for name in found.cells["setting"]]
+    style.plain_axes(ax, found.measure.replace("_", " "))
+    names = [str(name).replace("$", r"\$") for name in found.cells["setting"]]
     ax.set_yticks(range(n - 1, -1, -1), names)
     ax.set_ylim(-0.6, n - 0.4)
     figure.legend(
@@ -404,5 +442,5 @@ def picture(found: ComparedSettings) -> Figure:
 
 def _keys(found: ComparedSettings) -> list[dict[str, str]]:
     """The values of the factors of each setting, in the order of the settings."""
-    seen = found.runs[list(found.by)].map(word_of).drop_duplicates()
+    seen = found.runs[list(found.by)].drop_duplicates()
     return [{str(k): str(v) for k, v in row.items()} for row in seen.to_dict("records")]

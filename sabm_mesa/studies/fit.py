@@ -67,7 +67,7 @@ FEWEST_TESTS = 39
 """With fewer data sets no p-value can be 2.5 % or less."""
 NONE = "none of these"
 WIDE = 0.5
-"""The share of its limits from which on an interval says that a parameter is not identified."""
+"""A parameter is not identified when its interval spans at least this share of its limits."""
 _UNKNOWN = (math.nan, math.nan)
 
 
@@ -92,15 +92,15 @@ class Fitted:
 
     @property
     def unidentified(self) -> list[str]:
-        """The parameters that the decisions do not tell: the interval spans half of the limits.
+        """The parameters that the decisions do not identify: the interval spans half of the limits.
 
-        A parameter that is tried by its logarithm is measured by it.
+        A parameter that is searched by its logarithm is measured by it.
         """
         return [
-            each.name
-            for each in self.fit.model.parameters
-            if each.name in self.intervals
-            and np.diff([each.share(end) for end in self.intervals[each.name]])[0] >= WIDE
+            parameter.name
+            for parameter in self.fit.model.parameters
+            if parameter.name in self.intervals
+            and np.diff([parameter.share(end) for end in self.intervals[parameter.name]])[0] >= WIDE
         ]
 
     def open_ends(self, name: str) -> tuple[bool, bool]:
@@ -111,7 +111,9 @@ class Fitted:
         Args:
             name: the parameter.
         """
-        limits = next(each for each in self.fit.model.parameters if each.name == name)
+        limits = next(
+            parameter for parameter in self.fit.model.parameters if parameter.name == name
+        )
         low, high = self.intervals.get(name, _UNKNOWN)
         return (
             limits.low != 0 and math.isclose(low, limits.low, rel_tol=1e-4),
@@ -148,7 +150,7 @@ class FitGroup:
     def by_players(self) -> Fitted:
         """The model that is selected when players count as independent, and not decisions."""
         n = len(self.panel.players)
-        return min(self.fitted, key=lambda each: each.fit.bic_of(n))
+        return min(self.fitted, key=lambda fitted: fitted.fit.bic_of(n))
 
     @property
     def selected(self) -> Fitted:
@@ -157,9 +159,11 @@ class FitGroup:
 
     @property
     def undecided(self) -> list[str]:
-        """The models that these decisions do not tell from the selected one: BIC is as good."""
+        """The models that fit as well as the selected one, by BIC."""
         bic = self.selected.fit.bic
-        return [each.fit.model.name for each in self.fitted[1:] if each.fit.bic < bic + MENTIONED]
+        return [
+            fitted.fit.model.name for fitted in self.fitted[1:] if fitted.fit.bic < bic + MENTIONED
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +238,7 @@ def fit_recording(
     Args:
         path: the recording, of runs of one scenario.
         options: what is fitted.
-        watch: is told in a few words what is computed.
+        watch: gets a few words on what is computed.
 
     Raises:
         RecordingError: when the recording cannot be read, or lacks the decisions or the facts that
@@ -255,19 +259,19 @@ def fit_recording(
     models, left_out = _models(path, behaviour, panel, wanted.models)
     rng = np.random.default_rng(wanted.seed)
     groups = []
-    for name, kind, own in _groups(panel, wanted.agents):
-        groups.append(_fitted(name, kind, own, models, wanted, rng, watch))
+    for name, kind, members in _groups(panel, wanted.agents):
+        groups.append(_fitted(name, kind, members, models, wanted, rng, watch))
     table = None
     pooled = groups[0]
     if wanted.confusion and len(models) > 1:
         watch(f"the confusion matrix: {wanted.confusion} data sets of each of {len(models)} models")
-        ranked = [models.index(each.fit.model) for each in pooled.fitted]
+        ranked = [models.index(fitted.fit.model) for fitted in pooled.fitted]
         fits = [pooled.fitted[ranked.index(i)].fit for i in range(len(models))]
         table = confusion(fits, pooled.panel, wanted.confusion, rng)
         table = table[np.ix_(ranked, ranked)]
-    fitted = {each.run for each in panel.players}
+    fitted = {player.run for player in panel.players}
     unit = "run" if len(fitted) > 1 else "agent"
-    unfinished = [each.run for each in runs if each.run in fitted and not each.finished]
+    unfinished = [run.run for run in runs if run.run in fitted and not run.finished]
     return FitStudy(path, scenario, behaviour, unit, groups, left_out, unfinished, table)
 
 
@@ -288,33 +292,33 @@ def table_of_fits(study: FitStudy) -> pd.DataFrame:
     """
     rows = []
     for group in study.groups:
-        for each in group.fitted:
-            found = each.fit
+        for fitted in group.fitted:
+            fit = fitted.fit
             scores = {
                 "players": len(group.panel.players),
-                "decisions": found.n_decisions,
-                "log_likelihood": found.log_likelihood,
-                "free": n_free(found.model),
-                "gained": each.gained,
-                "aic": found.aic,
-                "bic": found.bic,
-                "bic_players": found.bic_of(len(group.panel.players)),
-                "held_out": each.held_out,
+                "decisions": fit.n_decisions,
+                "log_likelihood": fit.log_likelihood,
+                "free": n_free(fit.model),
+                "gained": fitted.gained,
+                "aic": fit.aic,
+                "bic": fit.bic,
+                "bic_players": fit.bic_of(len(group.panel.players)),
+                "held_out": fitted.held_out,
             }
-            for name, value in (found.by_name or {"": math.nan}).items():
-                low, high = each.intervals.get(name, _UNKNOWN)
-                least, most = each.resampled.get(name, _UNKNOWN)
+            for name, value in (fit.by_name or {"": math.nan}).items():
+                low, high = fitted.intervals.get(name, _UNKNOWN)
+                least, most = fitted.resampled.get(name, _UNKNOWN)
                 rows.append(
                     {
                         "group": group.name,
                         "kind": group.kind,
-                        "model": found.model.name,
-                        "selected": each is group.selected,
+                        "model": fit.model.name,
+                        "selected": fitted is group.selected,
                         "parameter": name,
                         "estimate": value,
                         "low": low,
                         "high": high,
-                        "identified": name not in each.unidentified if each.intervals else None,
+                        "identified": name not in fitted.unidentified if fitted.intervals else None,
                         "bootstrap_low": least,
                         "bootstrap_high": most,
                         **scores,
@@ -342,14 +346,14 @@ def table_of_types(study: FitStudy) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "run": each.run,
-                "agent": each.agent,
-                "mind": each.mind,
+                "run": player.run,
+                "agent": player.agent,
+                "mind": player.mind,
                 "decisions": int(counts[i]),
                 "type": names[int(np.argmax(shares[i]))],
                 "probability": float(shares[i].max()),
             }
-            for i, each in enumerate(panel.players)
+            for i, player in enumerate(panel.players)
         ]
     )
 
@@ -360,7 +364,7 @@ def summary(study: FitStudy) -> dict[str, Any]:
     Args:
         study: the fits.
     """
-    names = [each.fit.model.name for each in study.pooled.fitted]
+    names = [fitted.fit.model.name for fitted in study.pooled.fitted]
     return {
         "recording": str(study.path),
         "scenario": study.scenario,
@@ -376,9 +380,9 @@ def summary(study: FitStudy) -> dict[str, Any]:
         if study.confusion is None
         else {"models": names, "selected": study.confusion.tolist()},
         "people": [
-            {"who": each.who, "model": each.model, "parameters": dict(each.parameters),
-             "source": each.source}
-            for each in study.behaviour.people
+            {"who": person.who, "model": person.model, "parameters": dict(person.parameters),
+             "source": person.source}
+            for person in study.behaviour.people
         ],
         "fingerprint": study.fingerprint.as_json(),
     }  # fmt: skip
@@ -444,7 +448,9 @@ def _models(
 ) -> tuple[list[BehaviouralModel], dict[str, list[str]]]:
     """The models that apply and are wanted, and what the runs lack for the others."""
     asked = [behaviour.model(name) for name in names] or list(behaviour.models)
-    asked += [each for each in behaviour.models if isinstance(each, Chance) and each not in asked]
+    asked += [
+        model for model in behaviour.models if isinstance(model, Chance) and model not in asked
+    ]
     lacking = {
         model.name: [need for need in model.needs if need not in panel.known] for model in asked
     }
@@ -461,16 +467,16 @@ def _models(
 
 
 def _groups(panel: Panel, agents: bool) -> list[tuple[str, str, Panel]]:
-    found = [(POOLED, "pooled", panel)]
+    groups = [(POOLED, "pooled", panel)]
     minds = _minds(panel)
     if len(minds) > 1:
-        found += [(mind, "mind", panel.of_players(partial(_decides, mind=mind))) for mind in minds]
+        groups += [(mind, "mind", panel.of_players(partial(_decides, mind=mind))) for mind in minds]
     if agents:
-        found += [
-            (f"run {each.run}, agent {each.agent}", "agent", panel.of_players(each.__eq__))
-            for each in panel.players
+        groups += [
+            (f"run {player.run}, agent {player.agent}", "agent", panel.of_players(player.__eq__))
+            for player in panel.players
         ]
-    return found
+    return groups
 
 
 def _decides(player: Decider, mind: str) -> bool:
@@ -494,20 +500,20 @@ def _fitted(
     samples = f", with {wanted.bootstrap} samples of the bootstrap" if several else ""
     if not alone:
         watch(f"{name}: {fits[0].model.name} is selected by BIC; the intervals{samples}")
-    chance = next((each for each in models if isinstance(each, Chance)), None)
+    chance = next((model for model in models if isinstance(model, Chance)), None)
     fitted = []
-    for each in fits:
-        names = [parameter.name for parameter in each.model.parameters]
+    for candidate in fits:
+        names = [parameter.name for parameter in candidate.model.parameters]
         resampled = {}
-        if wanted.bootstrap and several and not alone and each is fits[0]:
-            resampled = bootstrap_intervals(each, panel, units, wanted.bootstrap, rng)
+        if wanted.bootstrap and several and not alone and candidate is fits[0]:
+            resampled = bootstrap_intervals(candidate, panel, units, wanted.bootstrap, rng)
         fitted.append(
             Fitted(
-                each,
-                {} if alone else {p: profile_interval(each, panel, p) for p in names},
+                candidate,
+                {} if alone else {p: profile_interval(candidate, panel, p) for p in names},
                 resampled,
-                math.nan if alone else held_out(each, panel, units),
-                math.nan if chance is None else each.gained(chance, panel),
+                math.nan if alone else held_out(candidate, panel, units),
+                math.nan if chance is None else candidate.gained(chance, panel),
             )
         )
     test = None
@@ -518,7 +524,7 @@ def _fitted(
 
 
 def _minds(panel: Panel) -> list[str]:
-    return sorted({each.mind for each in panel.players})
+    return sorted({player.mind for player in panel.players})
 
 
 def _types(model: TypesModel) -> list[str]:

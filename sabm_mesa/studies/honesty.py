@@ -2,8 +2,8 @@
 
 A scenario declares what is announced and which decision keeps it (`SmartModel.announcement`); the
 messages are read by the rules of `sabm_mesa.analysis.announcements`, which rather miss an
-announcement than read a wrong value. So the share that was read stands beside every result: honesty
-is known of these announcements alone.
+announcement than read a wrong value. So every result comes with the share that was read: honesty is
+known for these announcements alone.
 """
 
 from __future__ import annotations
@@ -97,34 +97,34 @@ def of_speakers(talk: Iterable[Message], find: Find) -> dict[int, Announced]:
     Returns:
         Speaker → its last announcement.
     """
-    found: dict[int, Announced] = {}
+    announced: dict[int, Announced] = {}
     table: dict[int, Any] = {}  # speaker → the value that it spoke for last, also as a question
     heard: dict[int, tuple[int, ...] | None] = {}
-    for said in talk:
-        own = read(said.text, find)
-        against = signals_disagreement(said.text)
+    for message in talk:
+        announcement = read(message.text, find)
+        against = signals_disagreement(message.text)
         on_table = {
             value
             for other, value in table.items()
-            if other != said.sender and _hears(heard[other], said.sender)
+            if other != message.sender and _hears(heard[other], message.sender)
         }
-        accepts = own.form == "nothing" and assents(said.text) and not against
-        if accepts and len(on_table) == 1 and not values_in(said.text, find):
+        accepts = announcement.form == "nothing" and assents(message.text) and not against
+        if accepts and len(on_table) == 1 and not values_in(message.text, find):
             (value,) = on_table
-            own = Announced("agreement", value)
+            announcement = Announced("agreement", value)
             for other, value_of in table.items():  # who asked for it is agreed with
-                if value_of == value and not found[other].known and found[other] != UNCLEAR:
-                    found[other] = own
+                if value_of == value and not announced[other].known and announced[other] != UNCLEAR:
+                    announced[other] = announcement
         elif accepts and len(on_table) > 1:
-            own = UNCLEAR
-        before = found.get(said.sender, NOTHING)
-        if own.form == "nothing" and before.known:
-            own = UNCLEAR if against else before
-        found[said.sender] = own
-        offer = own.value if own.known else offered(said.text, find)
+            announcement = UNCLEAR
+        before = announced.get(message.sender, NOTHING)
+        if announcement.form == "nothing" and before.known:
+            announcement = UNCLEAR if against else before
+        announced[message.sender] = announcement
+        offer = announcement.value if announcement.known else offered(message.text, find)
         if offer is not None:
-            table[said.sender], heard[said.sender] = offer, said.to
-    return found
+            table[message.sender], heard[message.sender] = offer, message.to
+    return announced
 
 
 def _hears(to: tuple[int, ...] | None, agent: int) -> bool:
@@ -140,38 +140,41 @@ def _of_run(
     find = declared.find(parameters)
     done = data.set_index(["round", "agent"])[declared.column].to_dict()
     rows = []
-    for _, said in talk.groupby("round", sort=True):
-        run, round_ = (int(said[name].iloc[0]) for name in ("run", "round"))
-        columns = (said[name] for name in ("speaker", "text", "to"))
+    for _, messages in talk.groupby("round", sort=True):
+        run, round_ = (int(messages[name].iloc[0]) for name in ("run", "round"))
+        columns = (messages[name] for name in ("speaker", "text", "to"))
         texts = [
             Message(round_, speaker, text, _heard_by(to))
             for speaker, text, to in zip(*columns, strict=True)
         ]
-        for agent, found in sorted(of_speakers(texts, find).items()):
+        for agent, announced in sorted(of_speakers(texts, find).items()):
             did = _known(done.get((round_ + declared.later, agent)))
-            judged = found.known and did is not None
-            honest = float(declared.kept(found.value, did)) if judged else math.nan
+            judged = announced.known and did is not None
+            honest = float(declared.kept(announced.value, did)) if judged else math.nan
             rows.append((
-                run, round_, agent, found.form, found.value, did, honest, float(found.known),
-                float(found.form == "unclear"), _gap(found.value, did) if judged else math.nan,
+                run, round_, agent, announced.form, announced.value, did, honest,
+                float(announced.known), float(announced.form == "unclear"),
+                _gap(announced.value, did) if judged else math.nan,
             ))  # fmt: skip
     return rows
 
 
-def shares_of(found: pd.DataFrame) -> dict[str, float]:
+def shares_of(announcements: pd.DataFrame) -> dict[str, float]:
     """The shares that were read, were unclear, and were kept.
 
     Args:
-        found: rows of honesty by agent and round.
+        announcements: rows of honesty by agent and round.
 
     Returns:
         ``speakers`` (agents and rounds with a message), ``read``, ``unclear`` and ``nothing`` as
         shares of them, ``judged`` (how many announcements have a decision beside them), and
         ``honest``, the share of those that were kept; NaN without any.
     """
-    n = len(found)
-    share = {name: float(found[name].mean()) if n else math.nan for name in ("read", "unclear")}
-    judged = found["honest"].dropna()
+    n = len(announcements)
+    share = {
+        name: float(announcements[name].mean()) if n else math.nan for name in ("read", "unclear")
+    }
+    judged = announcements["honest"].dropna()
     return {
         "speakers": n,
         **share,

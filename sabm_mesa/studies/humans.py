@@ -16,9 +16,9 @@ Same distribution
     data could not have distinguished from chance, and the remark which shift of all decisions they
     would have.
 
-Besides, the parts of the variance between and within persons. A model that plays the average person
-again and again can have the right mean and even the right variance, and no persons in it; this is
-called the problem of the average person.
+A comparison also has the parts of the variance between and within persons. A model that plays the
+average person again and again can have the right mean and even the right variance, and no persons
+in it. This is called the problem of the average person.
 
 The decisions of the first period are independent of one another if nobody has talked before, so
 that persons are permuted; in all other cases sessions and runs are. A level that the data cannot
@@ -47,6 +47,7 @@ from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.recording.decisions import played_runs
 from sabm_mesa.recording.reading import RecordedRun, load_runs
+from sabm_mesa.recording.votes import read_votes
 from sabm_mesa.studies.page import Verbatim, markdown, number, p_in_words, p_value
 from sabm_mesa.studies.people import ALL, Effect, PeopleData, numbers_of
 
@@ -146,11 +147,11 @@ class Comparison:
     def verdicts(self) -> dict[str, str]:
         """Level → verdict: the worst of its comparisons, ``not judged`` without any."""
         order = (DIFFERENT, UNDECIDED, SAME, NOT_DETECTED)
-        found = {}
+        verdicts = {}
         for level in LEVELS:
             seen = {row.verdict for row in self.rows if row.level == level}
-            found[level] = next((each for each in order if each in seen), NOT_JUDGED)
-        return found
+            verdicts[level] = next((verdict for verdict in order if verdict in seen), NOT_JUDGED)
+        return verdicts
 
     def frame(self) -> pd.DataFrame:
         """One row a comparison, with the attributes of `HumanLikeness` as columns."""
@@ -174,29 +175,29 @@ def read_runs(path: str | Path, people: PeopleData, runs: Sequence[int] | None =
     """
     book = people.book
     recorded = load_runs(path)
-    if runs is not None and (odd := sorted(set(runs) - {each.run for each in recorded})):
-        raise UnknownName(f"run of {path}", odd[0], [str(each.run) for each in recorded])
+    if runs is not None and (odd := sorted(set(runs) - {run.run for run in recorded})):
+        raise UnknownName(f"run of {path}", odd[0], [str(run.run) for run in recorded])
     chosen = [
-        each
-        for each in recorded
-        if (each.run in runs if runs is not None else each.finished and not each.parent)
+        run
+        for run in recorded
+        if (run.run in runs if runs is not None else run.finished and not run.parent)
     ]
     if not chosen:
         raise ParameterError(f"{path} has no finished run, so there is nothing to compare.")
-    scenarios = sorted({each.scenario for each in chosen})
+    scenarios = sorted({run.scenario for run in chosen})
     if other := [name for name in scenarios if name not in book.scenarios]:
         raise ParameterError(
             f"{path} is of {other[0]}, and {people.name} is data for {', '.join(book.scenarios)}."
         )
-    numbers = {each.run for each in chosen}
-    found = [each for each in played_runs(path) if each.run in numbers]
-    data = pd.concat([each.agents for each in found], ignore_index=True)
+    numbers = {run.run for run in chosen}
+    played = [run for run in played_runs(path) if run.run in numbers]
+    data = pd.concat([run.agents for run in played], ignore_index=True)
     if book.decision not in data.columns:
         raise ParameterError(f"The runs of {path} have no column {book.decision} of decisions.")
     data["value"] = numbers_of(data[book.decision], book.codes, f"{path}, {book.decision}")
     if data["value"].isna().all():
         raise ParameterError(f"No decision was recorded in the column {book.decision} of {path}.")
-    treatment = {each.run: _treatment(people, each.parameters) for each in chosen}
+    treatment = {run.run: _treatment(people, run.parameters) for run in chosen}
     if book.treatments:
         known = {run: name for run, name in treatment.items() if name != ALL}
         if not known:
@@ -206,17 +207,17 @@ def read_runs(path: str | Path, people: PeopleData, runs: Sequence[int] | None =
             )
         data = data[data["run"].isin(known)]
     data["treatment"] = data["run"].map(treatment)
-    personas = {each.run: _personas(each) for each in chosen}
+    personas = {run.run: _personas(run) for run in chosen}
     data["persona"] = [
         personas[run].get(agent, "") for run, agent in zip(data["run"], data["agent"], strict=True)
     ]
-    spoken = frozenset(int(n) for each in found for n in each.messages["round"].unique())
+    spoken = frozenset(int(n) for run in played for n in run.messages["round"].unique())
     left = len(recorded) - data["run"].nunique()
     return Played(
         ", ".join(scenarios),
         data[["run", "round", "agent", "value", "treatment", "persona"]].reset_index(drop=True),
         spoken,
-        _unlike(people, [each.parameters for each in chosen]),
+        _unlike(people, [run.parameters for run in chosen]),
         f"{left} of {len(recorded)} runs are left out: not finished, forks, or of no treatment"
         if left and runs is None
         else "",
@@ -255,24 +256,28 @@ def _effect(people: PeopleData, played: Played, effect: Effect) -> list[HumanLik
     cells = [(effect.treatment, effect.round)]
     cells += [(other_treatment, other_period)] if effect.value is None else []
     of_runs = [_run_means(played, name, period - book.first_round) for name, period in cells]
-    found = [people.session_means(name, period) for name, period in cells]
-    if missing := [period for (_, period), each in zip(cells, of_runs, strict=True) if each.empty]:
+    means = [people.session_means(name, period) for name, period in cells]
+    if missing := [
+        period for (_, period), values in zip(cells, of_runs, strict=True) if values.empty
+    ]:
         why = f"the runs have no decision in period {missing[0]} (their round "
         why += f"{missing[0] - book.first_round})."
         return [
             HumanLikeness(level, effect.says, verdict=NOT_JUDGED, why=why)
             for level in (INFERENCE, EFFECT)
         ]
-    mine = _paired(of_runs) if pair else [_floats(each) for each in of_runs]
+    mine = _paired(of_runs) if pair else [_floats(run) for run in of_runs]
     theirs = (
-        [] if any(each is None for each in found) else [each for each in found if each is not None]
+        []
+        if any(values is None for values in means)
+        else [values for values in means if values is not None]
     )
     runs_for, runs_against, runs_effect = _tested(mine, effect, pair)
-    n_runs = min(len(each) for each in mine)
+    n_runs = min(len(values) for values in mine)
     result = _conclusion(runs_for, runs_against)
     if theirs:
         people_for, people_against, people_effect = _tested(theirs, effect, pair)
-        n_people = min(len(each) for each in theirs)
+        n_people = min(len(sample) for sample in theirs)
         of_people = _conclusion(people_for, people_against)
     else:
         people_for, people_effect, n_people, of_people = math.nan, math.nan, 0, ""
@@ -286,12 +291,12 @@ def _effect(people: PeopleData, played: Played, effect: Effect) -> list[HumanLik
         )  # fmt: skip
     elif few := next(
         (
-            f"{len(each[0])} {name} are too few: the test cannot come below p = {least:.2g}."
-            for name, each, found_ in (
+            f"{len(samples[0])} {name} are too few: the test cannot come below p = {least:.2g}."
+            for name, samples, found_ in (
                 ("runs", mine, result),
                 ("sessions of people", [] if effect.published else theirs, of_people),
             )
-            if each and found_ == NOT_FOUND and (least := _least_p(each)) > LEVEL
+            if samples and found_ == NOT_FOUND and (least := _least_p(samples)) > LEVEL
         ),
         "",
     ):
@@ -314,7 +319,7 @@ def _effect(people: PeopleData, played: Played, effect: Effect) -> list[HumanLik
         ]
     if pair or effect.value is not None:
         less = effect.value or 0.0
-        samples = [each[0] - (each[1] if pair else less) for each in (mine, theirs)]
+        samples = [sample[0] - (sample[1] if pair else less) for sample in (mine, theirs)]
         ratio = likeness.effect_ratio(samples[0], samples[1])
     else:
         ratio = likeness.effect_ratio(
@@ -387,7 +392,7 @@ def _conclusion(p_for: float, p_against: float) -> str:
 
 def _least_p(samples: Sequence[Floats]) -> float:
     """The smallest p-value that runs of this number can have by any valid test of a median."""
-    return 0.5 ** min(len(each) for each in samples)
+    return 0.5 ** min(len(sample) for sample in samples)
 
 
 def _run_means(played: Played, treatment: str, number: int) -> pd.Series[float]:
@@ -459,7 +464,7 @@ def _cell(
     seed: int,
 ) -> list[HumanLikeness]:
     n_people, n_runs = theirs.n_units, runs.n_units
-    of_people, of_runs = (float(each.decisions.mean()) for each in (theirs, runs))
+    of_people, of_runs = (float(sample.decisions.mean()) for sample in (theirs, runs))
     test = likeness.energy_test(theirs, runs, rng=seed)
     if test.least_p > ALPHA:
         why = f"{n_people} and {n_runs} units are too few for a test at {ALPHA:g}."
@@ -483,7 +488,7 @@ def _cell(
         ratio.low, ratio.high, why=_spread(ratio),
     ))  # fmt: skip
     edges = _edges(people, np.concatenate([theirs.decisions, runs.decisions]))
-    bits, of_the_runs = (likeness.entropy(each.decisions, edges) for each in (theirs, runs))
+    bits, of_the_runs = (likeness.entropy(sample.decisions, edges) for sample in (theirs, runs))
     rows.append(HumanLikeness(ENTROPY, name, bits, of_the_runs, of_the_runs - bits, why="bits"))
     return rows
 
@@ -597,7 +602,7 @@ def _between_personas(played: Played) -> list[HumanLikeness]:
     if rows["persona"].nunique() < 2:
         return []
     shares = variance_split(rows, "value", ["persona", "number"])
-    by_source = {str(each["source"]): each for each in shares.to_dict("records")}
+    by_source = {str(row["source"]): row for row in shares.to_dict("records")}
     of, rest = by_source["persona"], float(by_source[REST]["share"])
     return [HumanLikeness(
         PERSONAS, f"{rows['persona'].nunique()} personas", value=float(of["share"]),
@@ -626,12 +631,14 @@ def _treatment(people: PeopleData, parameters: Mapping[str, Any]) -> str:
 
 def _unlike(people: PeopleData, given: Sequence[Mapping[str, Any]]) -> list[str]:
     """Parameters that differ from those of people's game; those a scenario lacks do not count."""
-    found: dict[str, None] = {}
+    differences: dict[str, None] = {}
     for parameters in given:
         for key, value in people.book.set.items():
             if key in parameters and not _equal(parameters[key], value):
-                found[f"people played with {key} {value}, the runs with {parameters[key]}"] = None
-    return list(found)
+                differences[
+                    f"people played with {key} {value}, the runs with {parameters[key]}"
+                ] = None
+    return list(differences)
 
 
 def _equal(first: Any, second: Any) -> bool:
@@ -743,6 +750,21 @@ def said(comparison: Comparison) -> dict[str, Any]:
     }
 
 
+def votes_in_words(path: str | Path) -> str:
+    """How many people of the class games in a recording have found a machine; ``""`` for none.
+
+    Args:
+        path: the recording.
+
+    Raises:
+        RecordingError: when the recording cannot be read.
+    """
+    votes = [read_votes(run) for run in load_runs(path)]
+    rights = [right for vote in votes if vote is not None for right in vote.right]
+    n, right = len(rights), sum(rights)
+    return f"{right} of {n} people found a machine, or that none played." if n else ""
+
+
 def lines_of(comparison: Comparison) -> list[str]:
     """A comparison as lines for the terminal: the verdict of each level, and its numbers.
 
@@ -754,12 +776,12 @@ def lines_of(comparison: Comparison) -> list[str]:
     runs = f"{played.n_runs} run{'' if played.n_runs == 1 else 's'} of {played.scenario}"
     beside = f"{comparison.people.name}: {comparison.people.described}"
     lines = [f"{runs}, {n:,} decisions, beside {beside}"]
-    lines += [f"Unlike: {each}." for each in played.unlike]
+    lines += [f"Unlike: {difference}." for difference in played.unlike]
     lines += [f"{played.left_out}."] if played.left_out else []
     without = int(played.decisions["value"].isna().sum())
     lines += [f"{without:,} decisions have no value and do not count."] if without else []
-    for place, (level, verdict) in enumerate(comparison.verdicts.items(), 1):
-        lines.append(f"{place} {level[0].upper()}{level[1:]}: {verdict}")
+    for i, (level, verdict) in enumerate(comparison.verdicts.items(), 1):
+        lines.append(f"{i} {level[0].upper()}{level[1:]}: {verdict}")
         if level == DISTRIBUTION:
             lines += _table(comparison.rows)
         else:
@@ -788,7 +810,7 @@ def as_markdown(comparison: Comparison, files: Sequence[str] = ()) -> str:
         "unlike": list(played.unlike),
         "verdicts": list(comparison.verdicts.items()),
         "rows": [_cells(row) for row in comparison.rows],
-        "files": [Verbatim(each) for each in files],
+        "files": [Verbatim(file) for file in files],
         "alpha": f"{ALPHA:g}",
         "factor": f"{FACTOR:g}",
     }
@@ -856,7 +878,7 @@ def _line(row: HumanLikeness) -> str:
             )
     if row.level == PERSONAS:
         return f"{row.of}: {row.value:.0%} [{row.low:.0%}, {row.high:.0%}] {row.why}"
-    shares = ["none" if math.isnan(each) else f"{each:.0%}" for each in (row.people, row.runs)]
+    shares = ["none" if math.isnan(share) else f"{share:.0%}" for share in (row.people, row.runs)]
     return (
         f"share of the variance between persons: {shares[0]} of people, {shares[1]} of runs; "
         f"variance between agents by that between people {number(row.value)}"

@@ -209,14 +209,14 @@ class Judging(SmartModel):
 
     def after_judge(self, judge: Judge, answer: Decision) -> None:
         """Keep the codes; None when they could not be read."""
-        said = answer.value
-        judge.found = None if said is None else tuple(code for code in self.codes if code in said)
+        value = answer.value
+        judge.found = None if value is None else tuple(code for code in self.codes if code in value)
 
     def update(self) -> None:
         """Compute the share of each code among the texts with a usable answer."""
         known = [judge.found for judge in self.judges if judge.found is not None]
         for code in self.codes:
-            share = sum(code in found for found in known) / len(known) if known else math.nan
+            share = sum(code in codes for codes in known) / len(known) if known else math.nan
             setattr(self, code, share)
 
 
@@ -279,8 +279,8 @@ def judge(
     (played,) = runs.models
     assert isinstance(played, judging)
     of_text = dict(zip(texts, (judge.found for judge in played.judges), strict=True))
-    found = [of_text[text] for text in messages["text"]]
-    return _with_codes(messages, found, judging.codes), runs
+    codes = [of_text[text] for text in messages["text"]]
+    return _with_codes(messages, codes, judging.codes), runs
 
 
 def reasoning_of(recording: str | Path | Recorded, run: int | None = None) -> pd.DataFrame:
@@ -304,14 +304,14 @@ def reasoning_of(recording: str | Path | Recorded, run: int | None = None) -> pd
     asks = asks[asks["valid"].to_numpy(bool)]
     parts = [asks[name].fillna("").astype(str) for name in ("reasoning", "thoughts")]
     texts = [" ".join(filter(None, map(str.strip, both))) for both in zip(*parts, strict=True)]
-    place = ["run", "round", "phase", "agent", "call", "name"]
-    found = asks[place].assign(text=pd.Series(texts, asks.index, dtype=str))
-    found = found[found["text"] != ""].reset_index(drop=True)
-    return found.assign(level=_levels(recorded, found, run))
+    keys = ["run", "round", "phase", "agent", "call", "name"]
+    with_text = asks[keys].assign(text=pd.Series(texts, asks.index, dtype=str))
+    with_text = with_text[with_text["text"] != ""].reset_index(drop=True)
+    return with_text.assign(level=_levels(recorded, with_text, run))
 
 
-def _levels(recorded: Recorded, found: pd.DataFrame, run: int | None) -> list[float]:
-    """The step of the decision of each text that stands before an act; else NaN."""
+def _levels(recorded: Recorded, asks: pd.DataFrame, run: int | None) -> list[float]:
+    """The step of the decision of each text before an act; else NaN."""
     scenarios = recorded.runs().set_index("run")["scenario"].to_dict()
     models, data = find_all().models, recorded.agent_data(run)
     columns = {
@@ -322,11 +322,11 @@ def _levels(recorded: Recorded, found: pd.DataFrame, run: int | None) -> list[fl
         if column := columns.get(int(str(number))):
             keys = zip(mine["run"], mine["round"], mine["agent"], strict=True)
             levels |= dict(zip(keys, mine[column], strict=True))
-    keys = zip(found["run"], found["round"], found["agent"], strict=True)
-    own = [levels.get(key, math.nan) for key in keys]
+    keys = zip(asks["run"], asks["round"], asks["agent"], strict=True)
+    own_levels = [levels.get(key, math.nan) for key in keys]
     return [
         float(level) if phase == "act" and not pd.isna(level) else math.nan
-        for level, phase in zip(own, found["phase"], strict=True)
+        for level, phase in zip(own_levels, asks["phase"], strict=True)
     ]
 
 
@@ -348,13 +348,13 @@ def message_measures(path: Path, messages: pd.DataFrame) -> dict[str, dict[int, 
         Name of a measure (see `SmartModel.message_measures`) → run → value.
     """
     runs, models = Recorded(path).runs(), find_all().models
-    found: dict[str, dict[int, float | None]] = {}
+    by_round: dict[str, dict[int, float | None]] = {}
     for name in runs["scenario"].unique():
         mine = messages[messages["run"].isin(runs.loc[runs["scenario"] == name, "run"])]
         if name in models and len(mine):
             for measure, declared in models[name].message_measures.items():
-                found.setdefault(measure, {}).update(declared.of(mine, 0.0, math.inf))
-    return found
+                by_round.setdefault(measure, {}).update(declared.of(mine, 0.0, math.inf))
+    return by_round
 
 
 def measure_label(name: str) -> str:
@@ -368,9 +368,9 @@ def measure_label(name: str) -> str:
 
 
 def _with_codes(
-    messages: pd.DataFrame, found: Iterable[Sequence[str] | None], codes: Sequence[str]
+    messages: pd.DataFrame, codes_of: Iterable[Sequence[str] | None], codes: Sequence[str]
 ) -> pd.DataFrame:
-    rows = list(found)
+    rows = list(codes_of)
     columns = {
         code: pd.array([None if row is None else code in row for row in rows], dtype="boolean")
         for code in codes

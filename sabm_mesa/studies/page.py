@@ -56,8 +56,8 @@ def number(value: float) -> str:
 
 def estimate(value: float, low: float, high: float) -> str:
     """An estimate with its interval, as in ``4.58 (2.42 to 7.33)``."""
-    found, *ends = numbers(value, low, high)
-    return found if math.isnan(low) else f"{found} ({' to '.join(ends)})"
+    text, *ends = numbers(value, low, high)
+    return text if math.isnan(low) else f"{text} ({' to '.join(ends)})"
 
 
 def exact(value: float) -> str:
@@ -79,8 +79,8 @@ def p_value(p: float) -> str:
 
 def p_in_words(p: float) -> str:
     """A p-value as in ``p = 0.02`` or ``p < 0.001``."""
-    found = p_value(p)
-    return f"p {found}" if found.startswith("<") else f"p = {found}"
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def percent(share: float) -> str:
@@ -100,19 +100,19 @@ def _fixed(value: float, places: int) -> str:
 
 
 class Verbatim(str):
-    """A text made here, which holds no text of others; or one within a block of code."""
+    """A trusted text, made by this package, or a text within a block of code."""
 
     __slots__ = ()
 
 
 def markdown(
-    template: str, said: Mapping[str, Any], pictures: Mapping[str, str] | None = None
+    template: str, values: Mapping[str, Any], pictures: Mapping[str, str] | None = None
 ) -> str:
     """A text in Markdown; no value that is put into the template can act as Markdown or HTML.
 
     Args:
         template: the text of the template.
-        said: the values of its variables.
+        values: the values of its variables.
         pictures: name of a figure → its address; ``picture:NAME`` for the HTML page when None.
     """
     environment = Environment(
@@ -124,13 +124,13 @@ def markdown(
     def address(name: str) -> Verbatim:
         return Verbatim(f"{_PICTURE}{name}" if pictures is None else pictures[name])
 
-    text = environment.from_string(template).render(**said, address=address)
+    text = environment.from_string(template).render(**values, address=address)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def fence(lines: Sequence[str]) -> Verbatim:
     """The marks around a block of code that no mark in its lines can end."""
-    longest = max((len(found) for line in lines for found in re.findall("`+", line)), default=0)
+    longest = max((len(match) for line in lines for match in re.findall("`+", line)), default=0)
     return Verbatim("`" * max(3, longest + 1))
 
 
@@ -156,16 +156,16 @@ def html_page(title: str, text: str, pictures: Mapping[str, bytes]) -> str:
 def _dressed(tokens: Sequence[Token], pictures: Mapping[str, bytes]) -> Iterator[Token]:
     """The tokens of a text with pictures in it, and tables that narrow screens can show."""
     heading = ""
-    for place, token in enumerate(tokens):
+    for i, token in enumerate(tokens):
         match token.type:
             case "heading_open":
-                heading = _text_of(tokens[place + 1])
+                heading = _text_of(tokens[i + 1])
             case "inline":
-                for image in (each for each in token.children or [] if each.type == "image"):
+                for image in (image for image in token.children or [] if image.type == "image"):
                     image.attrSet("src", _inline(pictures, str(image.attrGet("src"))))
             case "table_open":
-                heads = _heads(tokens[place:])
-                _dress_cells(tokens[place:], heads)
+                heads = _heads(tokens[i:])
+                _dress_cells(tokens[i:], heads)
                 kind = "table claims" if VERDICT in heads else "table"
                 label = f'tabindex="0" role="region" aria-label="{escape(heading)}"'
                 yield _html(f'<div class="{kind}" {label}>\n')
@@ -177,27 +177,27 @@ def _dressed(tokens: Sequence[Token], pictures: Mapping[str, bytes]) -> Iterator
 def _dress_cells(tokens: Sequence[Token], heads: Sequence[str]) -> None:
     """Name the cells of the table that begins here, and mark rows that begin a group."""
     column = 0
-    ends = next(place for place, token in enumerate(tokens) if token.type == "table_close")
-    for place, token in enumerate(tokens[:ends]):
+    ends = next(i for i, token in enumerate(tokens) if token.type == "table_close")
+    for i, token in enumerate(tokens[:ends]):
         if token.type == "tr_open":
             column = 0
-            if _text_of(tokens[place + 2]):
+            if _text_of(tokens[i + 2]):
                 token.attrSet("class", "group")
         elif token.type == "td_open":
             token.attrSet("data-label", heads[column])
             if heads[column] == VERDICT:
-                _pill(tokens[place + 1])
+                _pill(tokens[i + 1])
             column += 1
 
 
 def _heads(tokens: Sequence[Token]) -> list[str]:
     """The headings of the columns of the table that begins here."""
-    ends = next(place for place, token in enumerate(tokens) if token.type == "thead_close")
-    return [_text_of(tokens[place + 1]) for place in range(ends) if tokens[place].type == "th_open"]
+    ends = next(i for i, token in enumerate(tokens) if token.type == "thead_close")
+    return [_text_of(tokens[i + 1]) for i in range(ends) if tokens[i].type == "th_open"]
 
 
 def _text_of(token: Token) -> str:
-    return "".join(each.content for each in token.children or [])
+    return "".join(child.content for child in token.children or [])
 
 
 def _pill(token: Token) -> None:
@@ -221,5 +221,5 @@ def _plain(value: Any) -> Any:
     """A text in which nothing acts as Markdown or HTML."""
     if isinstance(value, Verbatim) or not isinstance(value, str):
         return value
-    text = _SPECIAL.sub(lambda found: f"\\{found[0]}", one_line(value))
+    text = _SPECIAL.sub(lambda match: f"\\{match[0]}", one_line(value))
     return Verbatim(_NUMBERED.sub(r"\1\\\2", text))

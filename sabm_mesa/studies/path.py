@@ -20,14 +20,15 @@ from typing import Annotated, Any
 from jinja2 import Environment, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.recording.export import readable_json, write_folder, write_text_file
 
 SETTINGS = "study.toml"
 FINISHED = "finished.json"
-"""The file of what the finished steps were made with."""
+"""The file with the inputs of the finished steps."""
 PILOT_SEED = 1_000_001
-"""The first seed of the pilot: its runs are none of the study's."""
+"""The first seed of the pilot, which shares no runs with the study."""
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
@@ -49,7 +50,7 @@ class StudySettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     scale: str = "quick"
-    pilot_runs: _Count = 8
+    pilot_runs: _Count = 12
     runs: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     power: Annotated[float, Field(ge=0.01, le=0.99)] = 0.8
     claim: _Count = 1
@@ -112,8 +113,7 @@ def new_study(title: str, into: Path) -> Path:
     def text(template: str) -> str:
         (path,) = [*_templates(template)]
         source = path.read_text("utf-8")
-        first = command_of((*steps[0].arguments, "--cost"))
-        return engine.from_string(source).render(title=title, name=name, steps=[first, *commands])
+        return engine.from_string(source).render(title=title, name=name, steps=commands)
 
     return write_folder(
         into / name,
@@ -129,7 +129,7 @@ def _templates(name: str) -> list[Path]:
     """The template of this name: of the folder of a study, or beside the scenario that it uses."""
     package = Path(str(files("sabm_mesa")))
     places = [package / "scaffold" / "study", *(package / "models").iterdir()]
-    return [path for place in places if (path := place / f"{name}.jinja").is_file()]
+    return [path for folder in places if (path := folder / f"{name}.jinja").is_file()]
 
 
 def read_study(folder: Path) -> list[Step]:
@@ -158,7 +158,7 @@ def read_study(folder: Path) -> list[Step]:
 
 
 def made_with(folder: Path) -> dict[str, Any]:
-    """Return what the steps would be made with now: step → commands and experiment.
+    """Return the current inputs of the steps: step → commands and experiment.
 
     Args:
         folder: the folder of the study.
@@ -195,13 +195,13 @@ def _read(folder: Path) -> tuple[str, StudySettings]:
             'experiment: make one with sabm study new "TITLE".'
         )
     try:
-        settings = StudySettings.model_validate(tomllib.loads(path.read_text("utf-8")))
+        settings = StudySettings.model_validate(
+            read_toml(path, "settings of the study", ParameterError)
+        )
     except ValidationError as invalid:
         problem = invalid.errors()[0]
-        place = ".".join(map(str, problem["loc"]))
-        raise ParameterError(f"{path}: {place}: {problem['msg']}.") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ParameterError(f"{path} is no TOML file: {error}.") from None
+        key = ".".join(map(str, problem["loc"]))
+        raise ParameterError(f"{path}: {key}: {problem['msg']}.") from None
     return experiments[0].stem, settings
 
 

@@ -1,4 +1,4 @@
-"""Data of people: those that come with the scenarios, and files of one's own with a codebook.
+"""Data of people: those that come with the scenarios, and your own files with a codebook.
 
 A data set is a codebook, a table of TOML, with what is known of the people's decisions: the
 decisions themselves in a CSV file (``columns`` says which column is what), or what was published of
@@ -24,6 +24,7 @@ import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sabm_mesa.analysis.statistics import Floats
+from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError, UnknownName
 
 Bin = tuple[float, float, float]
@@ -38,7 +39,7 @@ def _tuple(value: Any) -> Any:
 
 
 def _tuples(value: Any) -> Any:
-    return tuple(_tuple(each) for each in value) if isinstance(value, list) else value
+    return tuple(_tuple(item) for item in value) if isinstance(value, list) else value
 
 
 class CodebookEntry(BaseModel):
@@ -173,11 +174,11 @@ class PeopleData:
             rows = rows if treatment == ALL else rows[rows["treatment"] == treatment]
             if rows.empty or not self.book.columns or not self.book.columns.session:
                 return None
-            found: Floats = rows.groupby("session")["value"].mean().to_numpy(dtype=np.float64)
-            return found
+            means: Floats = rows.groupby("session")["value"].mean().to_numpy(dtype=np.float64)
+            return means
         number = period - self.book.first_round
         if treatment == ALL and self.book.sessions and 0 <= number < len(self.book.sessions[0]):
-            return np.array([each[number] for each in self.book.sessions], dtype=np.float64)
+            return np.array([session[number] for session in self.book.sessions], dtype=np.float64)
         return None
 
     def counted(self) -> tuple[Floats, Floats] | None:
@@ -193,16 +194,16 @@ class PeopleData:
         starts = np.array([low for low, *_ in self.book.bins])
         middles = np.array([(low + high) / 2 for low, high, _ in self.book.bins])
         places = np.searchsorted(starts, values, side="right") - 1
-        found: Floats = middles[np.maximum(places, 0)]
-        return found
+        coarse: Floats = middles[np.maximum(places, 0)]
+        return coarse
 
 
 @cache
 def published_people() -> Mapping[str, PeopleData]:
     """Published data sets of people, by name (``people.toml`` of the scenarios)."""
     texts = [
-        each.read_text("utf-8")
-        for each in Path(str(files("sabm_mesa.models"))).glob("*/people.toml")
+        path.read_text("utf-8")
+        for path in Path(str(files("sabm_mesa.models"))).glob("*/people.toml")
     ]
     tables = [
         (name, table) for text in sorted(texts) for name, table in tomllib.loads(text).items()
@@ -212,7 +213,7 @@ def published_people() -> Mapping[str, PeopleData]:
         also.setdefault(name, []).extend(table["scenarios"])
     return {
         name: PeopleData(name, _codebook(name, {**table, "scenarios": sorted(also[name])}))
-        for name, table in sorted(tables, key=lambda each: each[0])
+        for name, table in sorted(tables, key=lambda name_and_table: name_and_table[0])
         if table.keys() != {"scenarios"}
     }
 
@@ -241,10 +242,7 @@ def load_people(against: str, codebook: str | Path | None = None) -> PeopleData:
     if not path.exists():
         raise ParameterError(f"There is no file {path}.")
     book_path = Path(codebook) if codebook is not None else path.with_suffix(".toml")
-    try:
-        table = tomllib.loads(_text(book_path))
-    except tomllib.TOMLDecodeError as error:
-        raise ParameterError(f"The codebook {book_path} is not TOML: {error}.") from None
+    table = read_toml(book_path, "codebook", ParameterError)
     book = _codebook(str(book_path), table)
     if book.columns is None:
         raise ParameterError(
@@ -274,7 +272,7 @@ def _codebook(name: str, table: Mapping[str, Any]) -> Codebook:
         raise ParameterError(f"Codebook {name}: {where} {problem}.") from None
     for effect in book.effects:
         compared = (effect.than_round, effect.than_treatment or None, effect.value)
-        if sum(each is not None for each in compared) != 1:
+        if sum(limit is not None for limit in compared) != 1:
             raise ParameterError(
                 f"Codebook {name}, effect {effect.says!r}: give one of than_round, "
                 "than_treatment and value."
@@ -282,7 +280,7 @@ def _codebook(name: str, table: Mapping[str, Any]) -> Codebook:
         for treatment in (effect.treatment, effect.than_treatment):
             if treatment and treatment not in book.treatments:
                 raise UnknownName(f"treatment of codebook {name}", treatment, book.treatments)
-    if len({len(each) for each in book.sessions}) > 1:
+    if len({len(session) for session in book.sessions}) > 1:
         raise ParameterError(f"Codebook {name}: each session needs as many periods.")
     if book.bins and book.n is None:
         raise ParameterError(f"Codebook {name}: bins need n, the number of people.")
@@ -340,8 +338,8 @@ def _decisions(path: Path, book: Codebook, columns: Columns) -> pd.DataFrame:
 
 
 def _named(given: pd.DataFrame, column: str, otherwise: Any) -> pd.Series[str]:
-    found = given[column] if column else pd.Series(otherwise, index=given.index)
-    return found.fillna("").astype(str)
+    names = given[column] if column else pd.Series(otherwise, index=given.index)
+    return names.fillna("").astype(str)
 
 
 def numbers_of(given: pd.Series[Any], codes: Mapping[str, float], where: str) -> pd.Series[float]:
@@ -356,7 +354,7 @@ def numbers_of(given: pd.Series[Any], codes: Mapping[str, float], where: str) ->
         ParameterError: for a decision that is neither a number nor in the codes.
     """
     texts = given.where(given.notna(), None)
-    coded = texts.map(lambda each: codes.get(str(each), each) if each is not None else None)
+    coded = texts.map(lambda text: codes.get(str(text), text) if text is not None else None)
     numbers = pd.to_numeric(coded, errors="coerce").astype(float)
     unread = given[given.notna() & numbers.isna()]
     if len(unread) or np.isinf(numbers).any():
@@ -371,7 +369,7 @@ def numbers_of(given: pd.Series[Any], codes: Mapping[str, float], where: str) ->
 def human_distributions() -> dict[str, tuple[str, list[Bin]]]:
     """The published distributions: name → the people with the source, and the bins."""
     return {
-        name: (each.described, list(each.book.bins))
-        for name, each in published_people().items()
-        if each.book.bins
+        name: (people.described, list(people.book.bins))
+        for name, people in published_people().items()
+        if people.book.bins
     }

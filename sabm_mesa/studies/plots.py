@@ -59,11 +59,11 @@ MOST_POINTS = 60
 _LOOKS = (
     (style.BLUE, "-", "o"), (style.VERMILLION, (0, (5, 1.5)), "s"), (style.GREEN, ":", "^"),
 )  # fmt: skip
-"""Colour, line and marker of each coder: any one of them tells two coders apart."""
+"""Colour, line and marker of each coder: each of the three differs between two coders."""
 _LABEL = 26
 """Characters of an entrant's name at most."""
 _MOST = 16
-"""Entrants of which the numbers fit into the cells of a matrix."""
+"""The most entrants whose numbers fit into the cells of a matrix."""
 
 
 def look(number: int) -> tuple[str, str, object]:
@@ -101,6 +101,7 @@ def by_round(
     subtitle: str = "",
     published: pd.DataFrame | None = None,
     marks: Sequence[Mark] = (),
+    given: int = 0,
 ) -> Figure:
     """The mean of a column by round and condition, with its interval over runs.
 
@@ -113,6 +114,7 @@ def by_round(
         subtitle: the minds and the number of runs.
         published: published numbers: ``condition``, ``round``, ``published``.
         marks: the predictions of theory.
+        given: first rounds that nobody decided; they are not counted on the axis.
 
     Raises:
         ValueError: if a column is missing.
@@ -136,7 +138,7 @@ def by_round(
     for mark, dash in zip(marks, DASHES[1:], strict=False):
         _mark(ax, mark, dash, rounds)
     style.plain_axes(ax, "Round", label)
-    style.round_ticks(ax.xaxis, rounds)
+    style.round_ticks(ax.xaxis, rounds, given)
     ax.margins(x=0.02)
     if ax.get_ylim()[0] > 0 and np.nanmin(data[column].to_numpy(dtype=float)) >= 0:
         low, high = ax.get_ylim()
@@ -178,14 +180,14 @@ def distributions(
     panels = figure.subplots(n, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for number, (condition, name) in enumerate(labels.items()):
         ax, mine = panels[number], data.loc[data["condition"] == condition, column]
-        found = mine.dropna().astype(float).to_numpy()
-        shares = 100 * pd.Series(found).round().value_counts(normalize=True)
+        values = mine.dropna().astype(float).to_numpy()
+        shares = 100 * pd.Series(values).round().value_counts(normalize=True)
         ax.bar(
             shares.index, shares, width=0.9, color=look(number)[0],
             edgecolor=style.BLACK, linewidth=0.3,
         )  # fmt: skip
         left = f", {mine.isna().sum()} without a value" if mine.isna().any() else ""
-        head = textwrap.fill(f"{name} ({found.size} values{left})", _TITLE)
+        head = textwrap.fill(f"{name} ({values.size} values{left})", _TITLE)
         ax.set_title(head, loc="left", fontsize=style.LABEL)
     if people is not None:
         for low, high, share in people[1]:
@@ -251,8 +253,8 @@ def by_condition(
     starred = False
     for ax, (measure, name) in zip(panels, titles.items(), strict=False):
         mine = values[values["measure"] == measure]
-        for place, condition in enumerate(labels):
-            _draw_runs(ax, place, mine.loc[mine["condition"] == condition, "value"])
+        for i, condition in enumerate(labels):
+            _draw_runs(ax, i, mine.loc[mine["condition"] == condition, "value"])
         if published is not None:
             starred |= _draw_published(ax, list(labels), published[published["measure"] == measure])
         for number in (people or {}).get(measure, ()):
@@ -304,10 +306,10 @@ def variance_shares(
     if not shown:
         return None
     table = known.pivot_table(index="measure", columns="source", values="share").reindex(shown)
-    found = list(dict.fromkeys(known["source"]))
+    present = list(dict.fromkeys(known["source"]))
     order = [
-        *(each for each in found if each not in LAST_SOURCES),
-        *(each for each in LAST_SOURCES if each in found),
+        *(source for source in present if source not in LAST_SOURCES),
+        *(source for source in LAST_SOURCES if source in present),
     ]
     figure = style.new_figure(title, subtitle, height=0.5 * len(shown) + 0.9)
     ax = figure.add_subplot()
@@ -319,7 +321,7 @@ def variance_shares(
             range(len(shown)), width, left=left, height=0.62, color=color, hatch=hatch,
             edgecolor=style.BLACK, linewidth=0.5, label=sources.get(source, source),
         )  # fmt: skip
-        texts = [f"{100 * each:.0f} %" if each >= LEAST_SHARE else "" for each in width]
+        texts = [f"{100 * share:.0f} %" if share >= LEAST_SHARE else "" for share in width]
         for text in ax.bar_label(bars, texts, label_type="center", color=ink, fontsize=style.NOTE):
             if hatch:
                 text.set_bbox({"facecolor": color, "edgecolor": "none", "pad": 1.5})
@@ -372,44 +374,44 @@ def _legend_by_round(figure: Figure, ax: Axes) -> None:
     )  # fmt: skip
 
 
-def _draw_runs(ax: Axes, place: int, values: pd.Series[float]) -> None:
+def _draw_runs(ax: Axes, row: int, values: pd.Series[float]) -> None:
     """The runs of a condition as dots, and their mean with its interval."""
-    found = values.to_numpy(dtype=float)
-    found = found[~np.isnan(found)]
-    if not found.size:
+    numbers = values.to_numpy(dtype=float)
+    numbers = numbers[~np.isnan(numbers)]
+    if not numbers.size:
         ax.annotate(
-            NO_RUN, (0.02, place), xycoords=("axes fraction", "data"), va="center",
+            NO_RUN, (0.02, row), xycoords=("axes fraction", "data"), va="center",
             fontsize=style.NOTE, color="#606060",
         )  # fmt: skip
         return
-    color, marker, _ = look(place)
-    aside = np.linspace(-0.22, 0.22, found.size) if found.size > 1 else np.zeros(1)
+    color, marker, _ = look(row)
+    aside = np.linspace(-0.22, 0.22, numbers.size) if numbers.size > 1 else np.zeros(1)
     ax.plot(
-        found, place + aside, linestyle="", marker=marker, markersize=4, markerfacecolor=color,
+        numbers, row + aside, linestyle="", marker=marker, markersize=4, markerfacecolor=color,
         markeredgewidth=0, alpha=0.55, zorder=2,
     )  # fmt: skip
-    estimate = estimate_mean(found)
-    ax.vlines(estimate.mean, place - 0.28, place + 0.28, color=style.BLACK, linewidth=1.6, zorder=4)
-    if found.size > 1:
-        ax.hlines(place, estimate.low, estimate.high, color=style.BLACK, linewidth=1.6, zorder=4)
+    estimate = estimate_mean(numbers)
+    ax.vlines(estimate.mean, row - 0.28, row + 0.28, color=style.BLACK, linewidth=1.6, zorder=4)
+    if numbers.size > 1:
+        ax.hlines(row, estimate.low, estimate.high, color=style.BLACK, linewidth=1.6, zorder=4)
 
 
 def _draw_published(ax: Axes, conditions: list[str], published: pd.DataFrame) -> bool:
     """Published numbers as stars; whether there were any."""
-    said = published.dropna(subset=["published"])
-    said = said[said["condition"].isin(conditions)]
-    for _, row in said.iterrows():
-        place = conditions.index(row["condition"])
+    rows = published.dropna(subset=["published"])
+    rows = rows[rows["condition"].isin(conditions)]
+    for _, row in rows.iterrows():
+        row_of = conditions.index(row["condition"])
         ax.plot(
-            row["published"], place - 0.32, linestyle="", marker=PUBLISHED, markersize=10,
-            markerfacecolor=look(place)[0], markeredgecolor=style.BLACK, markeredgewidth=0.6,
+            row["published"], row_of - 0.32, linestyle="", marker=PUBLISHED, markersize=10,
+            markerfacecolor=look(row_of)[0], markeredgecolor=style.BLACK, markeredgewidth=0.6,
             zorder=5, clip_on=False,
         )  # fmt: skip
-    return not said.empty
+    return not rows.empty
 
 
 def _widen(ax: Axes) -> None:
-    """Give numbers that differ by rounding alone an axis on which they do not seem to differ."""
+    """Widen the axis of numbers that differ by rounding alone, so that they look equal."""
     low, high = (float(end) for end in ax.dataLim.intervalx)
     if not np.isfinite([low, high]).all():
         ax.set_xticks([])
@@ -496,10 +498,12 @@ def _by_stretch(messages: pd.DataFrame) -> pd.DataFrame:
     stretch = pd.Series(np.arange(len(rounds)) * n // len(rounds), index=rounds)
     middle = pd.Series(rounds, index=rounds).groupby(stretch).mean()
     length = stretch.value_counts()
-    found = shares(messages.assign(stretch=messages["round"].map(stretch)), "stretch")
-    found = found.set_index("stretch").reindex(middle.index)
-    said = found["messages"].fillna(0) / length.reindex(middle.index) / messages["run"].nunique()
-    return found.assign(round=middle, a_round=said)
+    rates = shares(messages.assign(stretch=messages["round"].map(stretch)), "stretch")
+    rates = rates.set_index("stretch").reindex(middle.index)
+    per_round = (
+        rates["messages"].fillna(0) / length.reindex(middle.index) / messages["run"].nunique()
+    )
+    return rates.assign(round=middle, a_round=per_round)
 
 
 def _line(
@@ -615,13 +619,13 @@ def draw_fingerprint(study: FitStudy) -> Figure:
         study: the fits.
     """
     model = study.pooled.selected.fit.model
-    people = [each for each in study.behaviour.people if each.model == model.name]
+    people = [person for person in study.behaviour.people if person.model == model.name]
     shares = [p for p in model.parameters if p.name.startswith("share_")]
     rest = [[p] for p in model.parameters if p not in shares]
     blocks = [block for block in (shares, *rest) if block]
     groups = [group for group in study.groups if group.kind != "agent"]
-    shown = [each for group in groups for each in group.fitted if each.fit.model is model]
-    loose = any(any(each.open_ends(p.name)) for each in shown for p in model.parameters)
+    shown = [fitted for group in groups for fitted in group.fitted if fitted.fit.model is model]
+    loose = any(any(fitted.open_ends(p.name)) for fitted in shown for p in model.parameters)
     arrows = "; arrow: the interval ends where the search does" if loose else ""
     heights = [0.7 + 0.22 * len(block) * (len(groups) + bool(people)) for block in blocks] or [1.0]
     figure = style.new_figure(
@@ -640,25 +644,25 @@ def draw_fingerprint(study: FitStudy) -> Figure:
         for row, parameter in enumerate(block):
             for i, group in enumerate(groups):
                 at = row - 0.4 + step * (i + 0.5)
-                own = next(e for e in group.fitted if e.fit.model is model)
-                value = own.fit.by_name[parameter.name]
-                low, high = own.intervals.get(parameter.name, (math.nan, math.nan))
+                fitted = next(e for e in group.fitted if e.fit.model is model)
+                value = fitted.fit.by_name[parameter.name]
+                low, high = fitted.intervals.get(parameter.name, (math.nan, math.nan))
                 colour = colours[i % len(colours)]
                 ax.plot([low, high], [at, at], color=colour, linewidth=2)
-                ends = zip((low, high), "<>", own.open_ends(parameter.name), strict=True)
+                ends = zip((low, high), "<>", fitted.open_ends(parameter.name), strict=True)
                 for end, arrow, is_open in ends:
                     if is_open:
                         ax.plot([end], [at], arrow, color=colour, markersize=8)
                 ax.plot([value], [at], "o", color=colour, label=group.name if not row else None)
-            for i, each in enumerate(people):
-                if parameter.name in each.parameters:
+            for i, published in enumerate(people):
+                if parameter.name in published.parameters:
                     at = row - 0.4 + step * (len(groups) + 0.5)
-                    label = f"{each.who} ({each.source})"
+                    label = f"{published.who} ({published.source})"
                     ax.plot(
-                        [each.parameters[parameter.name]], [at], markers[i % len(markers)],
+                        [published.parameters[parameter.name]], [at], markers[i % len(markers)],
                         color=style.GREY, alpha=0.8, label=label,
                     )  # fmt: skip
-        names = [each.name.removeprefix("share_").replace("_", " ") for each in block]
+        names = [parameter.name.removeprefix("share_").replace("_", " ") for parameter in block]
         ax.set_yticks(range(len(block)), names, parse_math=False)
         ax.set_ylim(len(block) - 0.5, -0.5)
         if block is shares:

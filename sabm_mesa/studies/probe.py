@@ -225,9 +225,9 @@ class ProbeQuestion(Observation):
         lines = [
             book.render(
                 "outcome",
-                {"own": own, "other": other, "mine": pay[0], "theirs": pay[1]},
+                {"own": mine, "other": other, "mine": pay[0], "theirs": pay[1]},
             )
-            for own, row in zip(self.options, self.payoffs, strict=True)
+            for mine, row in zip(self.options, self.payoffs, strict=True)
             for other, pay in zip(self.options, row, strict=True)
         ]
         values = {"options": ", ".join(self.options), "currency": self.currency}
@@ -236,15 +236,15 @@ class ProbeQuestion(Observation):
 
 def _equilibrium(payoffs: Floats) -> int:
     """The own option in the first equilibrium without lots."""
-    own, other = payoffs[..., 0], payoffs[..., 1]
-    best = (own == own.max(axis=0)) & (other == other.max(axis=1, keepdims=True))
+    payoff, other = payoffs[..., 0], payoffs[..., 1]
+    best = (payoff == payoff.max(axis=0)) & (other == other.max(axis=1, keepdims=True))
     return int(np.argwhere(best)[0][0])
 
 
 def _draw_game(given: str) -> Mapping[str, Any]:
     """A new game, by the scenario that draws them."""
-    makers = (model.draw_game for model in find_all().models.values())
-    draw = next(each for each in makers if each is not None)
+    draws = (model.draw_game for model in find_all().models.values())
+    draw = next(draw for draw in draws if draw is not None)
     return draw(given)
 
 
@@ -303,7 +303,7 @@ def situations(n: int, book: PromptBook, rng: np.random.Generator) -> list[Probe
         replace(table, kind="payoffs", options=invented[:2], currency="crowns"),
         _drawn("new", words, rng),
     ]  # fmt: skip
-    return [*games, *(replace(each, question=q) for each in subjects for q in QUESTIONS)]
+    return [*games, *(replace(subject, question=q) for subject in subjects for q in QUESTIONS)]
 
 
 def _drawn(
@@ -315,7 +315,7 @@ def _drawn(
     options = words("names" if kind == "payoffs" else "invented")
     if kind == "payoffs":
         payoffs = payoffs[::-1, ::-1]
-    rows = tuple(tuple((float(own), float(other)) for own, other in row) for row in payoffs)
+    rows = tuple(tuple((float(mine), float(other)) for mine, other in row) for row in payoffs)
     whole = tuple(tuple((int(a), int(b)) for a, b in row) for row in rows)
     return ProbeQuestion(
         kind, game="table", currency="points", options=tuple(options), payoffs=whole,
@@ -391,8 +391,8 @@ class Reasoner(ClassicalMind):
 
     def option(self, seen: ProbeQuestion) -> str:
         """The option in a table."""
-        own = [sum(pay[0] for pay in row) for row in seen.payoffs]
-        return seen.options[own.index(max(own))]
+        totals = [sum(pay[0] for pay in row) for row in seen.payoffs]
+        return seen.options[totals.index(max(totals))]
 
 
 class Memorizer(Reasoner):
@@ -469,7 +469,7 @@ class Probe(SmartModel):
     phases: ClassVar[tuple[Phase, ...]] = (
         action(
             doc="Each agent plays one game ("
-            + ", ".join(f"`play_guess_{each}`" for each in ("en", *LANGUAGES))
+            + ", ".join(f"`play_guess_{language}`" for language in ("en", *LANGUAGES))
             + ", `play_table`) or says what one is (`ask_name`, `ask_paper`, `ask_equilibrium`); a "
             "question without a usable answer does not count."
         ),
@@ -503,7 +503,9 @@ class Probe(SmartModel):
 
     def update(self) -> None:
         """Compute the share of usable answers."""
-        self.usable = sum(each.answer is not None for each in self.subjects) / len(self.subjects)
+        self.usable = sum(subject.answer is not None for subject in self.subjects) / len(
+            self.subjects
+        )
 
 
 @dataclass(frozen=True)
@@ -551,13 +553,13 @@ class ProbeFinding:
 
     def summary(self) -> dict[str, Any]:
         """The finding for JSON, without its rows; each estimate with its 95 % interval."""
-        found: dict[str, Any] = {"mind": self.mind, "verdict": self.verdict, "why": self.why}
+        values: dict[str, Any] = {"mind": self.mind, "verdict": self.verdict, "why": self.why}
         for name in ("right", "recited", "gap", "nearer_right", "nearer_recited"):
             made: Inference = getattr(self, name)
-            found[name] = {"estimate": made.estimate, "low": made.low, "high": made.high}
+            values[name] = {"estimate": made.estimate, "low": made.low, "high": made.high}
         names = ("games", "by_change", "solved", "recognized", "false_names")
-        found |= {name: getattr(self, name) for name in names}
-        return {**found, "reads_texts": self.reads}
+        values |= {name: getattr(self, name) for name in names}
+        return {**values, "reads_texts": self.reads}
 
 
 @dataclass(frozen=True, slots=True)
@@ -710,18 +712,18 @@ def score_of(game: ProbeQuestion, answer: str, guess: float, option: str) -> Gam
     legal = np.arange(game.low, game.high + 1)
     errors = np.abs(legal[:, None] - np.array([right, *recited])) / game.width
     from_right, from_recited = errors[:, 0], errors[:, 1:].min(axis=1)
-    own = int(float(answer)) - game.low
+    index = int(float(answer)) - game.low
     apart = [right - number for number in recited]
     return GameScore(
-        float(from_right[own]), float(from_recited[own]),
-        _nearer(from_right, own), _nearer(from_recited, own),
+        float(from_right[index]), float(from_recited[index]),
+        _nearer(from_right, index), _nearer(from_recited, index),
         differ=min(map(abs, apart)) / game.width >= LEAST and min(apart) * max(apart) > 0,
     )  # fmt: skip
 
 
-def _nearer(errors: Floats, own: int) -> float:
+def _nearer(errors: Floats, index: int) -> float:
     """The share of legal answers with a smaller error than the own one; ties count half."""
-    return float((errors < errors[own]).mean() + (errors == errors[own]).mean() / 2)
+    return float((errors < errors[index]).mean() + (errors == errors[index]).mean() / 2)
 
 
 def _recited(game: ProbeQuestion, published: float) -> list[float]:
@@ -734,22 +736,22 @@ def _recited(game: ProbeQuestion, published: float) -> list[float]:
 
 def _recognition(pairs: Sequence[tuple[ProbeQuestion, str]]) -> tuple[dict[str, bool], list[str]]:
     """The games that the mind knew, and the names that it gave to new ones."""
-    found: dict[str, bool] = {}
+    recognized: dict[str, bool] = {}
     false_names = []
-    for each, answer in pairs:
-        if each.question == "play":
+    for question, answer in pairs:
+        if question.question == "play":
             continue
-        if each.kind == "new" and each.question != "equilibrium":
-            if each.question == "name" and not _NONE.match(answer):
+        if question.kind == "new" and question.question != "equilibrium":
+            if question.question == "name" and not _NONE.match(answer):
                 false_names.append(answer)
             continue
-        label = f"{each.question} of {each.game}, {each.kind}"
-        if each.question == "equilibrium":
-            found[label] = answer == each.solution
+        label = f"{question.question} of {question.game}, {question.kind}"
+        if question.question == "equilibrium":
+            recognized[label] = answer == question.solution
         else:
-            pattern = KNOWN[each.game][QUESTIONS.index(each.question)]
-            found[label] = bool(pattern.search(answer))
-    return found, false_names
+            pattern = KNOWN[question.game][QUESTIONS.index(question.question)]
+            recognized[label] = bool(pattern.search(answer))
+    return recognized, false_names
 
 
 def plan_of(mind: str, games: int, seed: int) -> RunSpec:
@@ -791,52 +793,53 @@ def probe(
     run_missing({Path(path): list(specs.values())}, connection, watch=watch)
     runs = find_runs(specs.values(), path)
     asked = Probe(games=games, rng=seed, recording=False).situations
-    found = []
+    findings = []
     for mind, spec in specs.items():
         data = Recorded(path).agent_data(runs[spec.digest].run).sort_values("agent")
-        answers = [None if pd.isna(each) else str(each) for each in data["answer"]]
-        found.append(analyse(mind, asked, answers))
-    return found
+        answers = [None if pd.isna(answer) else str(answer) for answer in data["answer"]]
+        findings.append(analyse(mind, asked, answers))
+    return findings
 
 
-def in_words(found: ProbeFinding) -> list[str]:
+def in_words(finding: ProbeFinding) -> list[str]:
     """A few lines on a mind.
 
     Args:
-        found: its finding.
+        finding: its finding.
     """
     right, recited = (
-        estimate(error.estimate, error.low, error.high) for error in (found.right, found.recited)
+        estimate(error.estimate, error.low, error.high)
+        for error in (finding.right, finding.recited)
     )
-    by_change = [f"{kind} {effect(gap)} ({n})" for kind, (gap, n) in found.by_change.items()]
+    by_change = [f"{kind} {effect(gap)} ({n})" for kind, (gap, n) in finding.by_change.items()]
     changes = ", ".join(by_change) or "none"
-    nearer = [percent(share.estimate) for share in (found.nearer_right, found.nearer_recited)]
+    nearer = [percent(share.estimate) for share in (finding.nearer_right, finding.nearer_recited)]
     lines = [
-        f"{found.mind}: {found.verdict}{f' ({found.why})' if found.why else ''}",
+        f"{finding.mind}: {finding.verdict}{f' ({finding.why})' if finding.why else ''}",
         f"  Error against the right answers: {right}, against the recited ones: {recited}",
-        f"  Recited − right error: {_gap(found)}, in {found.games} games; by change: {changes}",
+        f"  Recited − right error: {_gap(finding)}, in {finding.games} games; by change: {changes}",
         f"  Answers by chance that are nearer: {nearer[0]} to right, {nearer[1]} to recited ones",
-        f"  New games solved: {percent(found.solved)}",
+        f"  New games solved: {percent(finding.solved)}",
     ]
-    if unusable := sum(row["answer"] is None for row in found.rows):
-        lines.append(f"  No usable answer to {unusable} of {len(found.rows)} questions")
-    if not found.reads:
+    if unusable := sum(row["answer"] is None for row in finding.rows):
+        lines.append(f"  No usable answer to {unusable} of {len(finding.rows)} questions")
+    if not finding.reads:
         lines.append(
             "  This mind reads no texts: what it recognizes is built in, and no knowledge."
         )
-    known = [label for label, knows in found.recognized.items() if knows]
-    lines.append(f"  Recognized: {len(known)} of {len(found.recognized)}"
+    known = [label for label, knows in finding.recognized.items() if knows]
+    lines.append(f"  Recognized: {len(known)} of {len(finding.recognized)}"
                  + (f" ({'; '.join(known)})" if known else ""))  # fmt: skip
-    if found.false_names:
-        lines.append(f"  Names that it gave to a new game: {'; '.join(found.false_names)}")
+    if finding.false_names:
+        lines.append(f"  Names that it gave to a new game: {'; '.join(finding.false_names)}")
     return lines
 
 
-def write(found: Sequence[ProbeFinding], folder: Path) -> list[Path]:
+def write(findings: Sequence[ProbeFinding], folder: Path) -> list[Path]:
     """Write the report of a probe, each file whole or not at all.
 
     Args:
-        found: the findings.
+        findings: the findings.
         folder: where to.
 
     Returns:
@@ -848,61 +851,63 @@ def write(found: Sequence[ProbeFinding], folder: Path) -> list[Path]:
     from sabm_mesa.analysis.plot_style import to_png
 
     make_folder(folder)
-    table = pd.DataFrame([row for each in found for row in each.rows])
+    table = pd.DataFrame([row for finding in findings for row in finding.rows])
     content = {
         "minds": [
             {
-                "mind": each.mind,
-                "verdict": each.verdict,
-                "right": estimate(each.right.estimate, each.right.low, each.right.high),
-                "recited": estimate(each.recited.estimate, each.recited.low, each.recited.high),
-                "gap": _gap(each),
-                "games": each.games,
-                "solved": percent(each.solved),
-                "known": sum(each.recognized.values()),
-                "asked": len(each.recognized),
-                "lines": [line.strip() for line in in_words(each)[1:]],
+                "mind": finding.mind,
+                "verdict": finding.verdict,
+                "right": estimate(finding.right.estimate, finding.right.low, finding.right.high),
+                "recited": estimate(
+                    finding.recited.estimate, finding.recited.low, finding.recited.high
+                ),
+                "gap": _gap(finding),
+                "games": finding.games,
+                "solved": percent(finding.solved),
+                "known": sum(finding.recognized.values()),
+                "asked": len(finding.recognized),
+                "lines": [line.strip() for line in in_words(finding)[1:]],
             }
-            for each in found
+            for finding in findings
         ]
     }
     template = files(__package__).joinpath("probe.md.jinja").read_text("utf-8")
-    summary = [each.summary() for each in found]
+    summary = [finding.summary() for finding in findings]
     return [
         write_file(folder / "probe.csv", partial(write_csv, frame=table)),
         write_text_file(folder / "probe.json", readable_json(summary) + "\n"),
-        write_picture(folder / "probe.png", to_png(drawing(found))),
+        write_picture(folder / "probe.png", to_png(drawing(findings))),
         write_text_file(folder / "probe.md", markdown(template, content)),
     ]
 
 
-def _gap(found: ProbeFinding) -> str:
-    return estimate(found.gap.estimate, found.gap.low, found.gap.high)
+def _gap(finding: ProbeFinding) -> str:
+    return estimate(finding.gap.estimate, finding.gap.low, finding.gap.high)
 
 
-def drawing(found: Sequence[ProbeFinding]) -> Figure:
+def drawing(findings: Sequence[ProbeFinding]) -> Figure:
     """The gap between both errors of each mind with its interval, and that by what was changed.
 
     Args:
-        found: the findings.
+        findings: the findings.
     """
     from sabm_mesa.analysis import plot_style as style
 
     figure = style.new_figure(
         "Memorized or solved?",
         "Recited − right error: median and 95 % interval; dots: means by what was changed",
-        height=1.6 + 0.5 * len(found),
+        height=1.6 + 0.5 * len(findings),
     )
     ax = figure.subplots()
     style.plain_axes(ax, "Nearer to the recited answer (−) or to the right one (+)")
     ax.axvline(0, color=style.GREY, linewidth=0.8)
-    for place, finding in enumerate(found):
+    for row, finding in enumerate(findings):
         values = [gap for gap, _ in finding.by_change.values()]
-        ax.plot(values, [place] * len(values), "o", color=style.SKY_BLUE, markersize=4)
+        ax.plot(values, [row] * len(values), "o", color=style.SKY_BLUE, markersize=4)
         if not math.isnan(finding.gap.estimate):
-            ax.plot([finding.gap.low, finding.gap.high], [place, place], color=style.BLUE)
-            ax.plot([finding.gap.estimate], [place], "s", color=style.BLUE)
+            ax.plot([finding.gap.low, finding.gap.high], [row, row], color=style.BLUE)
+            ax.plot([finding.gap.estimate], [row], "s", color=style.BLUE)
     ax.set_xlim(-1.05, 1.05)
-    ax.set_yticks(range(len(found)), [finding.mind for finding in found])
-    ax.set_ylim(len(found) - 0.5, -0.5)
+    ax.set_yticks(range(len(findings)), [finding.mind for finding in findings])
+    ax.set_ylim(len(findings) - 0.5, -0.5)
     return figure

@@ -71,6 +71,8 @@ from sabm_mesa.studies.page import Verbatim, markdown, p_in_words
 
 FILE, TEXT = "registration.json", "registration.md"
 KIND = "registration of an experiment, by sabm-mesa"
+DEPOSIT = ("identifier", "sha256")
+"""The entries of a deposit."""
 POWER = 0.8
 """The power for which runs are counted when none is given."""
 HASH = 12
@@ -160,7 +162,9 @@ def version_day(model: str) -> str:
     """
     found = _DAY.search(model)
     if found is None:
-        named = (each for known in published_models().values() for each in known.successors)
+        named = (
+            successor for known in published_models().values() for successor in known.successors
+        )
         of_model = (each for each in named if each.startswith(f"{model} (20"))
         found = next((day for each in of_model if (day := _DAY.search(each))), None)
     return "-".join(found.groups()) if found else ""
@@ -234,10 +238,13 @@ class Registration:
     Attributes:
         content: all that it holds, as JSON values.
         path: its file.
+        deposit: where it was deposited (``identifier``) and the SHA-256 of the content then
+            (``sha256``); empty before. It is no part of the content, and changes no hash.
     """
 
     content: Mapping[str, Any]
     path: Path = field(default=Path(FILE), compare=False)
+    deposit: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def digest(self) -> str:
@@ -320,7 +327,7 @@ def register(
         "question": plan.experiment.question,
         "scale": plan.scale,
         "sample_size": sample_size or "chosen without a calculation of power",
-        "eligible": [str(each) for each in rules],
+        "eligible": [str(rule) for rule in rules],
         "max_invalid": max_invalid,
         "notes": list(notes),
         "primary": _entry(primary),
@@ -352,9 +359,9 @@ def with_anchors(
     day = registration.registered[:10]
     anchors.ask(minds, folder / RECORDING, connection, day=day)
     found = {
-        each.mind: each.frozen()
-        for each in anchors.sessions(folder / RECORDING)
-        if each.day == day and each.mind in minds
+        session.mind: session.frozen()
+        for session in anchors.sessions(folder / RECORDING)
+        if session.day == day and session.mind in minds
     }
     return Registration({**registration.content, "anchors": found})
 
@@ -411,8 +418,8 @@ def frozen(plan: Plan) -> dict[str, Any]:
             "seed": plan.seeds[0],
             "alpha": experiment.alpha,
             "condition": conditions,
-            "group": {each.name: list(each.conditions) for each in experiment.groups},
-            "measure": {each.name: _entry(each) for each in experiment.measures},
+            "group": {group.name: list(group.conditions) for group in experiment.groups},
+            "measure": {measure.name: _entry(measure) for measure in experiment.measures},
             "claim": {str(n): _entry(each) for n, each in enumerate(experiment.claims, 1)},
         }
     )
@@ -458,14 +465,14 @@ def prompts_of(plan: Plan, connection: Connection) -> Prompts:
         connection: how language models are reached; nothing is sent.
     """
     found: dict[str, Mapping[str, tuple[str, str]]] = {}
-    for each in plan.experiment.conditions:
-        cell = next(cell for cell in plan.cells if cell.condition == each.name)
+    for condition in plan.experiment.conditions:
+        cell = next(cell for cell in plan.cells if cell.condition == condition.name)
         given = with_pending_run(plan, cell, connection, minds="classical")
-        model = plan.model_of(cell.fork_of or each.name)(
+        model = plan.model_of(cell.fork_of or condition.name)(
             **{**given, "minds": "fixed:0"}, rng=cell.seed, recording=False
         )
         personas = {agent.persona for agent in model.population}
-        found[each.name] = model.book.with_hashes(personas)
+        found[condition.name] = model.book.with_hashes(personas)
         model.close()
     if plan.earlier is not None:
         before = prompts_of(plan.earlier, connection)
@@ -501,7 +508,7 @@ def language_models_of(plan: Plan) -> list[str]:
 def _not_eligible(spec: str, rules: Sequence[Eligible], plan: Plan, connection: Connection) -> str:
     """Why a language model meets none of the rules; ``""`` when it meets one."""
     provider = provider_of(spec, connection, _extra_of(plan, spec))
-    why = [each.why_not(language_model(spec), provider) for each in rules]
+    why = [rule.why_not(language_model(spec), provider) for rule in rules]
     return "" if "" in why else "; ".join(dict.fromkeys(why)) or "no language model is registered"
 
 
@@ -518,11 +525,43 @@ def write(registration: Registration, folder: Path) -> list[Path]:
     """
     check_new(folder)
     make_folder(folder)
-    whole = {"sha256": registration.digest, "content": registration.content}
     return [
-        write_text_file(folder / FILE, readable_json(whole) + "\n"),
+        _write(registration, folder / FILE),
         write_text_file(folder / TEXT, deposit_text(registration)),
     ]
+
+
+def _write(registration: Registration, path: Path) -> Path:
+    whole = {
+        "sha256": registration.digest,
+        "deposit": dict(registration.deposit),
+        "content": registration.content,
+    }
+    return write_text_file(path, readable_json(whole) + "\n")
+
+
+def write_deposit(folder: Path, identifier: str) -> Registration:
+    """Write down where the registration of a folder was deposited; its hash stays the same.
+
+    Args:
+        folder: the folder of the experiment.
+        identifier: the identifier of the deposit, such as a DOI.
+
+    Raises:
+        ParameterError: when there is no registration, or it has another deposit already.
+        OutputError: when the file cannot be written.
+    """
+    if not identifier.strip() or not identifier.isprintable():
+        raise ParameterError("--deposit takes the identifier of the deposit, such as its DOI.")
+    found = read(folder / FILE)
+    if found.deposit and found.deposit["identifier"] != identifier:
+        raise ParameterError(
+            f"{found.path} was deposited as {found.deposit['identifier']} already, which is never "
+            "changed."
+        )
+    made = replace(found, deposit={"identifier": identifier, "sha256": found.digest})
+    _write(made, found.path)
+    return made
 
 
 def check_new(folder: Path) -> None:
@@ -558,7 +597,8 @@ def read(path: Path) -> Registration:
     """
     try:
         whole = json.loads(path.read_text("utf-8"))
-        found = Registration(whole["content"], path)
+        deposit = {k: str(whole["deposit"][k]) for k in DEPOSIT} if whole.get("deposit") else {}
+        found = Registration(whole["content"], path, deposit)
         said, known = str(whole["sha256"]), found.content["what"] == KIND
     except OSError as error:
         raise ParameterError(f"Cannot read {path}: {error.strerror or error}.") from None
@@ -681,6 +721,7 @@ class Standing:
         deviations: a line each; none when all is as registered.
         primary: the verdict on the primary claim; None when its measure or condition is gone.
         excluded: the seeds whose runs were left out of the primary test.
+        attempts: the other folders with runs of the experiment, a line each.
         version: the version of the package.
     """
 
@@ -688,6 +729,7 @@ class Standing:
     deviations: Sequence[str]
     primary: Verdict | None
     excluded: Sequence[int] = ()
+    attempts: Sequence[str] = ()
     version: str = __version__
 
     @property
@@ -716,6 +758,10 @@ class Standing:
                 f"{', '.join(map(str, self.excluded))}, since in one of them more than "
                 f"{100 * share:g} % of the questions got no usable answer."
             )
+        if self.registration.deposit:
+            found.append(f"Deposited as {self.registration.deposit['identifier']}.")
+        if self.attempts:
+            found.append(f"Other runs of this experiment: {'; '.join(self.attempts)}.")
         if self.version != (before := self.registration.content["version"]):
             found.append(f"Run with sabm-mesa {self.version}, registered with {before}.")
         return found
@@ -729,6 +775,8 @@ class Standing:
             "as_registered": not self.deviations,
             "deviations": list(self.deviations),
             "excluded_seeds": list(self.excluded),
+            "deposit": dict(self.registration.deposit),
+            "other_runs": list(self.attempts),
             "primary": None
             if primary is None
             else {"claim": primary.claim.text, "verdict": primary.word, "p": primary.p},
@@ -767,11 +815,46 @@ def judge(registration: Registration, outcome: Outcome, connection: Connection) 
         place = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
         found.append(f"{runs} more in the recording, with the seeds {place}, that do not count")
     found += _several_served(outcome.path, [run.run for run in recorded])
+    if (
+        deposited := registration.deposit.get("sha256", registration.digest)
+    ) != registration.digest:
+        found.append(
+            f"the deposit {registration.deposit['identifier']} has the SHA-256 {deposited[:HASH]}…"
+        )
     compared = compare_anchors(registration, outcome.path)
     found += [f"model {each.other.mind}: its answers to the anchors changed ("
               f"{p_in_words(each.p)})" for each in compared if each.changed]  # fmt: skip
     excluded = _excluded(registration.content["max_invalid"], outcome.runs)
-    return Standing(registration, found, _verdict(registration, outcome, excluded), excluded)
+    verdict = _verdict(registration, outcome, excluded)
+    return Standing(registration, found, verdict, excluded, other_attempts(outcome.path.parent))
+
+
+def other_attempts(folder: Path) -> list[str]:
+    """The runs of the same experiment in sibling folders, such as attempts that were discarded.
+
+    Args:
+        folder: the folder of an experiment; known are ``../../*/NAME`` with the same name.
+
+    Returns:
+        A line each: the folder, how many runs it has, their seeds and the first day.
+    """
+    home = folder.resolve()
+    places = sorted(home.parent.parent.glob(f"*/{glob.escape(home.name)}/{RECORDING}"))
+    return [_attempt(path) for path in places if path.parent != home]
+
+
+def _attempt(path: Path) -> str:
+    where = f"{path.parent.parent.name}/{path.parent.name}"
+    try:
+        found = [run for run in load_runs(path) if run.scenario != anchors.NAME]
+    except RecordingError:
+        return f"{where} (its recording cannot be read)"
+    if not found:
+        return f"{where} (no runs)"
+    seeds, day = sorted({seed for run in found for seed in run.seed}), min(r.started for r in found)
+    runs = "1 run" if len(found) == 1 else f"{len(found)} runs"
+    span = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"{where} ({runs}, {span}, from {day[:10]})"
 
 
 def compare_anchors(
@@ -791,10 +874,10 @@ def compare_anchors(
              for mind, each in said.items()]  # fmt: skip
     known = {each.mind: each for each in first}
     later = [
-        each
-        for each in anchors.sessions(path)
-        if each.mind not in known
-        or (each.day, each.answers) != (known[each.mind].day, known[each.mind].answers)
+        session
+        for session in anchors.sessions(path)
+        if session.mind not in known
+        or (session.day, session.answers) != (known[session.mind].day, known[session.mind].answers)
     ]
     return anchors.compare(anchors.first_and_later([*first, *later]))
 
@@ -828,10 +911,10 @@ def _recorded_prompts(
 
 def _several_served(path: Path, runs: Sequence[int]) -> Iterator[str]:
     """The language models that several providers, or several models, answered for."""
-    answers = [each for each in origins(path, runs) if each.get("model")]
-    for mind in dict.fromkeys(each["mind"] for each in answers):
+    answers = [origin for origin in origins(path, runs) if origin.get("model")]
+    for mind in dict.fromkeys(answer["mind"] for answer in answers):
         for name, what in (("provider", "providers"), ("served_model", "models")):
-            mine = [each.get(name) for each in answers if each["mind"] == mind]
+            mine = [answer.get(name) for answer in answers if answer["mind"] == mind]
             several = list(dict.fromkeys(str(each) for each in mine if each))
             if len(several) > 1:
                 yield f"model {mind}: {len(several)} {what} answered, {' and '.join(several)}"
@@ -849,9 +932,9 @@ def _verdict(
 ) -> Verdict | None:
     """The verdict on the primary claim alone, at the level that was registered."""
     claim, experiment = registration.primary, outcome.plan.experiment
-    names = {each.name for each in experiment.conditions}
-    names |= {each.name for each in experiment.groups}
-    measures = {each.name for each in experiment.measures}
+    names = {condition.name for condition in experiment.conditions}
+    names |= {group.name for group in experiment.groups}
+    measures = {measure.name for measure in experiment.measures}
     if not {claim.condition, claim.than or claim.condition} <= names or not {
         claim.measure, claim.than_measure or claim.measure
     } <= measures:  # fmt: skip

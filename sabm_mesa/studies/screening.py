@@ -69,9 +69,9 @@ class ScreeningTest:
     @property
     def model(self) -> type[SmartModel]:
         """The model class."""
-        found = model_at({**SCENARIOS, **UNLISTED}[self.scenario])
-        assert found is not None
-        return found
+        model = model_at({**SCENARIOS, **UNLISTED}[self.scenario])
+        assert model is not None
+        return model
 
     def parameters(self, mind: str) -> dict[str, Any]:
         """The parameters of a run, without the seed.
@@ -89,7 +89,7 @@ class Published:
     Attributes:
         mind: the mind, or several.
         found: the result, in our own words.
-        source: where it stands.
+        source: where it is published.
         test: the name of the test; ``""`` for all tests of the set.
         measure: the measured quantity, where that is a number.
         value: the number; None where there is none.
@@ -139,13 +139,13 @@ def battery(name: str = PLAY, problems: int | None = None) -> Battery:
     """
     if name not in _batteries():
         raise UnknownName("set of tests", name, _batteries())
-    found = _batteries()[name]
+    named = _batteries()[name]
     if problems is None:
-        return found
-    if not all(_PROBLEMS in test.set for test in found.tests):
+        return named
+    if not all(_PROBLEMS in test.set for test in named.tests):
         raise ParameterError(f"The tests {name!r} have no problems to count: leave --problems out.")
     given = {_PROBLEMS: check_int("the number of problems", problems, 1)}
-    return replace(found, tests=[replace(t, set={**t.set, **given}) for t in found.tests])
+    return replace(named, tests=[replace(t, set={**t.set, **given}) for t in named.tests])
 
 
 @cache
@@ -154,17 +154,19 @@ def _batteries() -> dict[str, Battery]:
     of_scenarios = Path(str(files("sabm_mesa.models"))).glob("*/screening.toml")
     paths = [Path(__file__).with_suffix(".toml"), *sorted(of_scenarios)]
     read = [tomllib.loads(path.read_text("utf-8")) for path in paths]
-    found = {}
-    for about in (each for each in read if "about" in each):
-        mine = [each for each in read if each["battery"] == about["battery"]]
-        tests = [ScreeningTest(**test) for each in mine for test in each.get("tests", ())]
-        found[about["battery"]] = Battery(
+    batteries = {}
+    for about in (entry for entry in read if "about" in entry):
+        mine = [entry for entry in read if entry["battery"] == about["battery"]]
+        tests = [ScreeningTest(**test) for entry in mine for test in entry.get("tests", ())]
+        batteries[about["battery"]] = Battery(
             name=about["battery"],
             **about["about"],
             tests=sorted(tests, key=lambda test: test.source),
-            published=[Published(**known) for each in mine for known in each.get("published", ())],
+            published=[
+                Published(**known) for entry in mine for known in entry.get("published", ())
+            ],
         )
-    return found
+    return batteries
 
 
 @dataclass(frozen=True)
@@ -239,8 +241,8 @@ def screen(
 
 def _frames(path: Path, specs: Mapping[str, Sequence[RunSpec]]) -> Frames:
     """The frames of a recording: the rows of the runs of each mind."""
-    found = find_runs([spec for of_mind in specs.values() for spec in of_mind], path)
-    minds = {found[spec.digest].run: mind for mind, of_mind in specs.items() for spec in of_mind}
+    runs = find_runs([spec for of_mind in specs.values() for spec in of_mind], path)
+    minds = {runs[spec.digest].run: mind for mind, of_mind in specs.items() for spec in of_mind}
     frames = Recorded(path).frames()
     return {
         name: frame[frame["run"].isin(list(minds))]
@@ -275,7 +277,7 @@ def scores(screening: Screening) -> list[ScreeningResult]:
     Args:
         screening: the answers.
     """
-    found = []
+    results = []
     for test in screening.battery.tests:
         screener = _screener(test)
         for mind in screening.minds:
@@ -283,15 +285,17 @@ def scores(screening: Screening) -> list[ScreeningResult]:
             mine = {name: frame[frame["mind"] == mind] for name, frame in frames.items()}
             result = screener.find(mine)
             measures = {**result.measures, **_spent(mine["runs"])}
-            found.append(ScreeningResult(test, mind, result.passes, result.words, measures))
-    return found
+            results.append(ScreeningResult(test, mind, result.passes, result.words, measures))
+    return results
 
 
-def as_frame(found: Sequence[ScreeningResult], published: Sequence[Published] = ()) -> pd.DataFrame:
+def as_frame(
+    results: Sequence[ScreeningResult], published: Sequence[Published] = ()
+) -> pd.DataFrame:
     """The measures as a tidy table, and the published numbers below them.
 
     Args:
-        found: the scores.
+        results: the scores.
         published: published results; only numbers have a row.
 
     Returns:
@@ -300,13 +304,13 @@ def as_frame(found: Sequence[ScreeningResult], published: Sequence[Published] = 
     """
     rows: list[tuple[str, str, str, float, str]] = [
         (score.mind, score.test.name, measure, value, "")
-        for score in found
+        for score in results
         for measure, value in ({"passes": float(score.passes)} | dict(score.measures)).items()
     ]
     rows += [
-        (each.mind, each.test, each.measure, each.value, each.source)
-        for each in published
-        if each.value is not None
+        (score.mind, score.test, score.measure, score.value, score.source)
+        for score in published
+        if score.value is not None
     ]
     return pd.DataFrame(rows, columns=["mind", "test", "measure", "value", "source"])
 
@@ -318,10 +322,10 @@ def _spent(runs: pd.DataFrame) -> dict[str, float]:
 
 
 @cache
-def _screener_at(place: str) -> Screener:
-    module, _, name = place.partition(":")
-    found: Screener = getattr(import_module(module), name)()
-    return found
+def _screener_at(address: str) -> Screener:
+    module, _, name = address.partition(":")
+    screener: Screener = getattr(import_module(module), name)()
+    return screener
 
 
 def _screener(test: ScreeningTest) -> Screener:
@@ -329,7 +333,7 @@ def _screener(test: ScreeningTest) -> Screener:
 
 
 def _by_screener(
-    screening: Screening, found: Sequence[ScreeningResult]
+    screening: Screening, results: Sequence[ScreeningResult]
 ) -> Iterator[tuple[Screener, Screened]]:
     """Each screener of a set of tests, with all answers to its tests."""
     for screener in dict.fromkeys(_screener(test) for test in screening.battery.tests):
@@ -342,20 +346,22 @@ def _by_screener(
                 runs=len(screening.seeds),
                 frames={name: screening.frames[name] for name in titles},
                 findings={
-                    (each.test.name, each.mind): Finding(each.passes, each.words, each.measures)
-                    for each in found
-                    if each.test.name in titles
+                    (result.test.name, result.mind): Finding(
+                        result.passes, result.words, result.measures
+                    )
+                    for result in results
+                    if result.test.name in titles
                 },
             ),
         )
 
 
-def write(screening: Screening, found: Sequence[ScreeningResult], folder: Path) -> list[Path]:
+def write(screening: Screening, results: Sequence[ScreeningResult], folder: Path) -> list[Path]:
     """Write the report of a screening, each file whole or not at all.
 
     Args:
         screening: the answers.
-        found: their scores.
+        results: their scores.
         folder: where the recordings are.
 
     Returns:
@@ -368,11 +374,11 @@ def write(screening: Screening, found: Sequence[ScreeningResult], folder: Path) 
     make_folder(folder)
     chosen = screening.battery
     drawn: list[ScreeningFigure] = []
-    frames = {f"{chosen.stem}.csv": as_frame(found, chosen.published)}
-    for screener, answers in _by_screener(screening, found):
+    frames = {f"{chosen.stem}.csv": as_frame(results, chosen.published)}
+    for screener, answers in _by_screener(screening, results):
         drawn += screener.drawings(answers)
         frames |= screener.tables(answers)
-    pictures = {each.name: style.to_png(each.figure) for each in drawn}
+    pictures = {figure.name: style.to_png(figure.figure) for figure in drawn}
     written = [
         *(
             write_file(folder / name, partial(write_csv, frame=table))
@@ -381,9 +387,9 @@ def write(screening: Screening, found: Sequence[ScreeningResult], folder: Path) 
         *(write_picture(folder / f"{name}.png", png) for name, png in pictures.items()),
     ]
     template = files(__package__).joinpath("screening.md.jinja").read_text("utf-8")
-    said = _content(screening, found, drawn)
-    text = markdown(template, said, {each.name: f"{each.name}.png" for each in drawn})
-    html = html_page(chosen.title, markdown(template, said), pictures)
+    values = _content(screening, results, drawn)
+    text = markdown(template, values, {figure.name: f"{figure.name}.png" for figure in drawn})
+    html = html_page(chosen.title, markdown(template, values), pictures)
     return [
         *written,
         write_text_file(folder / f"{chosen.stem}.md", text),
@@ -392,7 +398,7 @@ def write(screening: Screening, found: Sequence[ScreeningResult], folder: Path) 
 
 
 def _content(
-    screening: Screening, found: Sequence[ScreeningResult], drawn: Sequence[ScreeningFigure]
+    screening: Screening, results: Sequence[ScreeningResult], drawn: Sequence[ScreeningFigure]
 ) -> dict[str, Any]:
     """Return the values for the template of a report."""
     first, chosen = _recorded(screening), screening.battery
@@ -403,18 +409,18 @@ def _content(
         "source": chosen.source,
         "about": chosen.about,
         "published": _published(chosen.published, ""),
-        "pictures": [each for each in drawn if not each.test],
+        "pictures": [figure for figure in drawn if not figure.test],
         "minds": [
-            {"mind": mind, "words": [passed(each) for each in found if each.mind == mind]}
+            {"mind": mind, "words": [passed(result) for result in results if result.mind == mind]}
             for mind in screening.minds
         ],
         "tests": [
             {
                 "title": test.title,
                 "rule": test.rule,
-                "scores": [_row(each) for each in found if each.test == test],
+                "scores": [_row(result) for result in results if result.test == test],
                 "published": _published(chosen.published, test.name),
-                "pictures": [each for each in drawn if each.test == test.name],
+                "pictures": [figure for figure in drawn if figure.test == test.name],
             }
             for test in chosen.tests
         ],
@@ -451,7 +457,7 @@ def _row(score: ScreeningResult) -> dict[str, str]:
 
 
 def _published(known: Sequence[Published], test: str) -> list[Published]:
-    return [each for each in known if each.test == test]
+    return [score for score in known if score.test == test]
 
 
 def _recorded(screening: Screening) -> list[RecordedRun]:

@@ -17,11 +17,13 @@ import pandas as pd
 from sabm_mesa.analysis.plot_style import to_png
 from sabm_mesa.analysis.statistics import estimate_mean
 from sabm_mesa.core.parameters import check_choice, check_int, parameters_of
+from sabm_mesa.core.parsing import check_not_empty
 from sabm_mesa.errors import MindSpecError, ParameterError
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.files.mind import mind_file, path_and_name
 from sabm_mesa.minds.specs import check_forms, is_file
-from sabm_mesa.models.base import Score, SmartModel
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.registry import scenario as registered
 from sabm_mesa.recording.export import readable_json, write_frames, write_picture, write_text_file
 from sabm_mesa.recording.frames import Recorded
@@ -59,7 +61,11 @@ def spec_of(given: str) -> str:
 
     Args:
         given: a file, ``FILE:NAME``, or the spec of a mind.
+
+    Raises:
+        MindSpecError: when it is empty.
     """
+    check_not_empty(given)
     return given if given.partition(":")[0].partition("?")[0] in KINDS else f"py:{given}"
 
 
@@ -73,9 +79,9 @@ def entrants(given: Sequence[str]) -> list[Entrant]:
         MindSpecError: for specs that cannot be read, for files that cannot be used (all are
             named), for a mind that is given twice, or for fewer than two.
     """
-    specs = [spec_of(each) for each in given]
+    specs = [spec_of(mind) for mind in given]
     check_forms(specs, ())
-    if twice := [spec for place, spec in enumerate(specs) if spec in specs[:place]]:
+    if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
         raise MindSpecError(f"{twice[0]} is entered twice: name each mind once.")
     if len(specs) < 2:
         raise MindSpecError(
@@ -141,7 +147,7 @@ def seatings(
     Raises:
         ParameterError: when the number of agents was given, and cannot be shared out equally.
     """
-    specs = [each.spec for each in entered]
+    specs = [entrant.spec for entrant in entered]
     given = parameters.get(score.size)
     if score.pairs:
         if given not in {None, 2}:
@@ -192,7 +198,7 @@ def games_of(
         (in pairs; else missing), ``score``, ``decisions`` and ``invalid`` of them. And reasons,
         one row an entrant and reason: ``entrant``, ``reason``, ``times``.
     """
-    name_of = {each.spec: each.name for each in entered}
+    name_of = {entrant.spec: entrant.name for entrant in entered}
     seed_of = runs.set_index("run")["seed"]
     parts, lost = [], []
     for run in runs["run"]:
@@ -242,15 +248,15 @@ def ranking_of(
         too, ``decisions``, ``invalid`` and ``reason``, the most frequent one or ``""``.
     """
     rows = []
-    for each in entered:
-        mine = games[games["entrant"] == each.name]
-        others = mine[mine["opponent"] != each.name]
+    for entrant in entered:
+        mine = games[games["entrant"] == entrant.name]
+        others = mine[mine["opponent"] != entrant.name]
         by_seed = others.groupby("seed")["score"].mean()
         _, mean, low, high = estimate_mean(by_seed)
-        why = reasons.loc[reasons["entrant"] == each.name, "reason"]
+        why = reasons.loc[reasons["entrant"] == entrant.name, "reason"]
         rows.append(
             {
-                "entrant": each.name, "spec": each.spec, "score": mean, "low": low,
+                "entrant": entrant.name, "spec": entrant.spec, "score": mean, "low": low,
                 "high": high, "seeds": len(by_seed), "games": others["run"].nunique(),
                 "decisions": int(mine["decisions"].sum()), "invalid": int(mine["invalid"].sum()),
                 "reason": "" if why.empty else why.iloc[0],
@@ -323,7 +329,7 @@ class Tournament:
             "lower_is_better": score.lower_is_better,
             "seeds": list(grid.seeds),
             "runs": len(grid.cells),
-            "entrants": [asdict(each) for each in self.entered],
+            "entrants": [asdict(entrant) for entrant in self.entered],
             "ranking": self.ranking.to_dict("records"),
             "matrix": {str(name): dict(row) for name, row in self.matrix.iterrows()},
             "reasons": self.reasons.to_dict("records"),
@@ -372,7 +378,7 @@ def play(
     entered = entrants(minds)
     agents, seated = seatings(model, score, entered, given)
     given[score.size] = agents
-    varied = [{score.of: each} for each in seated] if score.of else seated
+    varied = [{score.of: minds} for minds in seated] if score.of else seated
     done = sweep(
         model, {"minds": varied}, folder=folder, parameters=given, runs=runs, seed=seed, on=on,
         workers=workers, connection=connection, watch=watch,

@@ -34,6 +34,8 @@ POINTS = list(CHECKS)
 """The points of the check, in their order."""
 ROUNDS = 3
 """Rounds of a run, where the scenario's default is more and none are given."""
+USUAL_ROUNDS = 50
+"""Rounds of the one long run at most, where none are given."""
 
 
 def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
@@ -70,12 +72,15 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
                        as invalid, and no agent column that holds the answers holds a new value
     cost               runs ask as many questions at most as the estimate of their cost says
     describe           it can be described, and each phase says what happens in it
+    whole run          a run of as many rounds as by default, `USUAL_ROUNDS` at most, ends with free
+                       minds, and its pictures and plots are drawn
     ================== ============================================================================
 
     Args:
         model: the model class.
         parameters: parameters of the runs: small ones make it quick. `n_rounds` is 3 at most
-            unless it is given. Minds and recordings are the check's own.
+            unless it is given: what happens later is met in the whole run only. Minds and
+            recordings are the check's own.
 
     Raises:
         AssertionError: with a line for each problem and the points at which it is met. Where the
@@ -85,7 +90,9 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
     result, first = _examine(model, parameters)
     if result.problems:
         name = getattr(model, "__name__", repr(model))
-        lines = "".join(f"\n- {', '.join(on)}: {said}" for said, on in result.problems.items())
+        lines = "".join(
+            f"\n- {', '.join(on)}: {problem}" for problem, on in result.problems.items()
+        )
         raise AssertionError(f"The scenario {name} does not conform:{lines}") from first
 
 
@@ -119,7 +126,8 @@ def _examine(
     if problems:
         return Examined(problems, {}), None
     with TemporaryDirectory(prefix="sabm-") as folder:
-        return _played(Case(model, _small(model, parameters), Path(folder)))
+        small, usual = _rounds(model, parameters)
+        return _played(Case(model, {"n_rounds": small, **parameters}, Path(folder), usual))
 
 
 def _played(case: Case) -> tuple[Examined, Exception | None]:
@@ -128,19 +136,22 @@ def _played(case: Case) -> tuple[Examined, Exception | None]:
     first: Exception | None = None
     for point, check in CHECKS.items():
         try:
-            found = list(check(case))
+            problems = list(check(case))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong
             first = first or error
-            found = [f"{type(error).__name__}: {error_message(error)}"]
-        for line in found:
+            problems = [f"{type(error).__name__}: {error_message(error)}"]
+        for line in problems:
             lines = result.not_checked if isinstance(line, NotChecked) else result.problems
             lines.setdefault(line, []).append(point)
-        if found and point == "form":
+        if problems and point == "form":
             break  # it cannot be played
     return result, first
 
 
-def _small(model: type[SmartModel], parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _rounds(model: type[SmartModel], parameters: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The rounds of the runs, and of the long one."""
+    if (given := parameters.get("n_rounds")) is not None:
+        return given, given
     default = parameters_of(model)["n_rounds"].default
-    rounds = min(default, ROUNDS) if isinstance(default, int) else ROUNDS
-    return {"n_rounds": rounds, **parameters}
+    usual = default if isinstance(default, int) else ROUNDS
+    return min(usual, ROUNDS), min(usual, USUAL_ROUNDS)

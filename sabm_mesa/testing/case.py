@@ -31,19 +31,23 @@ class Case:
         scenario: the model class.
         parameters: the parameters.
         folder: a folder for its recordings.
+        usual_rounds: the rounds of the one long run.
     """
 
     scenario: type[SmartModel]
     parameters: Mapping[str, Any]
     folder: Path
+    usual_rounds: int
 
     @cached_property
     def free_minds(self) -> Any:
         """The scenario's own classical minds, or others that cost nothing; by class if several."""
         model = self.made(minds=DrawingMind())
         free = {
-            each.__name__: "classical" if "default" in model.classical_of(each) else DrawingMind()
-            for each in model.agent_classes()
+            agent_class.__name__: "classical"
+            if "default" in model.classical_of(agent_class)
+            else DrawingMind()
+            for agent_class in model.agent_classes()
         }
         return free if len(free) > 1 else next(iter(free.values()))
 

@@ -17,7 +17,7 @@ from sabm_mesa.core.asks import Ask, Key
 from sabm_mesa.core.fields import Fields, OneOf, Several
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.prompts import NO_PERSONA
-from sabm_mesa.errors import PromptError, error_message, one_line
+from sabm_mesa.errors import PromptError, SabmError, error_message, one_line
 from sabm_mesa.minds.human import Seat
 
 if TYPE_CHECKING:
@@ -138,10 +138,10 @@ class CoveringMind(DrawingMind):
                 json.dumps({**whole, "answer": json_roundtrip(case)}),
             ]
             for answer_format, text in zip(FORMATS, texts, strict=True):
-                found = spec.read(text, answer_format, "exact").value
-                if found != spec.check(case):
+                value = spec.read(text, answer_format, "exact").value
+                if value != spec.check(case):
                     self.problems[
-                        f"the spec of {ask.name!r} reads its own {text!r} as {found!r}, and not as "
+                        f"the spec of {ask.name!r} reads its own {text!r} as {value!r}, and not as "
                         f"{case!r}: as_text and read_text have to agree"
                     ] = None
         except InvalidAnswer as problem:
@@ -155,16 +155,16 @@ def _names(spec: AnswerSpec, value: Any = None) -> set[str]:
     """The options of `OneOf` in a spec, or those that a value has taken."""
     if isinstance(spec, Several) and not spec.in_one_line:
         values = [None] if value is None else list(value)
-        return {name for each in values for name in _names(spec.of, each)}
+        return {name for value in values for name in _names(spec.of, value)}
     if not isinstance(spec, Fields | OneOf):
         return set()
-    found: set[str] = set()
+    names: set[str] = set()
     for name, part in spec.parts():
         if value is None or name in value:
             if isinstance(spec, OneOf):
-                found.add(name)
-            found |= _names(part, None if value is None else value[name])
-    return found
+                names.add(name)
+            names |= _names(part, None if value is None else value[name])
+    return names
 
 
 class LateMind(DrawingMind):
@@ -261,11 +261,11 @@ class People:
         """
         at = [threading.Thread(target=self._sit, args=[s]) for s in self.game.seats.values()]
         late = threading.Timer(seconds, self.game.stop)
-        for each in (*at, late):
-            each.start()
+        for thread in (*at, late):
+            thread.start()
         self.game.start()
-        for each in at:
-            each.join()
+        for thread in at:
+            thread.join()
         late.cancel()
         self.game.join(seconds)
 
@@ -285,6 +285,10 @@ class People:
                 refusal = seat.answer(me, question.number, typed, reasoning)
             except InvalidAnswer as problem:
                 refusal = question.ask.book.reason(problem)
+            except SabmError as error:  # no answer would be taken
+                self.problems.append(f"{type(error).__name__}: {error_message(error)}")
+                self.game.stop()
+                return
             except Exception as error:  # noqa: BLE001 - whatever it is, the answer is not taken
                 refusal = f"{type(error).__name__}: {error_message(error)}"
             if refusal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +16,7 @@ from sabm_mesa.core.prompts import NO_PERSONA, PromptBook
 from sabm_mesa.describe.docstrings import arguments
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.llm import SAMPLING
+from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.visualization.access import open_to_others
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.html import choice, field, html, inside
@@ -29,20 +30,29 @@ LEFT_OUT = SERVICES | {"prompts", "party", "memory_relevance"}
 """Parameters that cannot be set in a browser: services, addresses, paths of files on the server."""
 FILES = (".toml", ".sqlite")
 """Ends of the names of files that a parameter may take elsewhere."""
-FIRST = ("minds", "condition", "personas")
+FIRST = ("game", "minds", "condition", "personas")
 FURTHER = {"variant", *SAMPLING}
 """Settings of prompts and language models, also where a scenario has defaults of its own."""
 SLIDER_MAX = 100
 _HELP = {
-    "minds": "Who decides for the agents. classical follows a rule, local is a language model on "
+    "minds": "Minds decide for the agents. classical follows a rule, local is a language model on "
     "this computer, and llm:MODEL is one of a provider. Several kinds are written with their "
     "numbers: llm:gpt-4o-mini=5,classical=19.",
-    "personas": "The character of the agents: one for all, or how many have each, as in "
+    "personas": "It is the character of the agents: one for all, or how many have each, as in "
     '{"agreeable": 6, "none": 18}.',
     "rng": "The same number repeats the same run. A number is drawn when it is empty.",
     "plan_every": "Firms write plans for themselves in every round that this number divides.",
-    "phase_order": "What happens in a round, in this order.",
+    "phase_order": "A round has these phases, in this order.",
     "told_range": "Firms are told the highest price that they may set.",
+    "matching": "Groups stay as they are, or meet others: drawn anew every round, or in a chain.",
+    "members": "The agents have met before: in a published chain (A, B), in their own talks "
+    "(familiar, strangers), or as a list says.",
+    "game": "A game of the library, or one with drawn payoffs: novel:CLASS:SEED.",
+    "told_count": "The notice says how many they are.",
+    "collapse_below": "The stock collapses when less than this is left (units).",
+    "speaker_order": "The speakers of a round are quoted as they have spoken, or the last one "
+    "first.",
+    "obstacles": "Obstacles stand in the room, as published.",
 }
 _LABELS = {"rng": "Seed", "minds": "Minds: who decides", "n_rounds": "Number of rounds"}
 Set = Callable[[str, Any], None]
@@ -97,7 +107,8 @@ def controls_of(scenario: type[SmartModel]) -> list[Control]:
         scenario: the model class.
     """
     texts = arguments(scenario)
-    known = _options(scenario)
+    offered = load_class_game(scenario.class_game).choices
+    known = _options(scenario) | {name: tuple(options()) for name, options in offered.items()}
     made_by = next(cls for cls in scenario.__mro__ if "__init__" in vars(cls))
     own = inspect.signature(inspect.unwrap(vars(made_by)["__init__"])).parameters
     found = []
@@ -109,7 +120,7 @@ def controls_of(scenario: type[SmartModel]) -> list[Control]:
         main = name in {*FIRST, "rng"} or (
             of_scenario and (bool(options) or isinstance(parameter.default, bool | int))
         )
-        found.append(_control(parameter, options, texts.get(name, ""), main))
+        found.append(_control(parameter, options, texts.get(name, ""), main, offered))
     return sorted(found, key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
 
 
@@ -139,7 +150,9 @@ def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[
     return found
 
 
-def _control(parameter: Parameter, options: tuple[str, ...], text: str, main: bool) -> Control:
+def _control(
+    parameter: Parameter, options: tuple[str, ...], text: str, main: bool, offered: Collection[str]
+) -> Control:
     name, default, limits = parameter.name, parameter.default, parameter.limits
     label = _LABELS.get(name) or _label(name)
     low, high = _whole_limits(limits)
@@ -148,7 +161,7 @@ def _control(parameter: Parameter, options: tuple[str, ...], text: str, main: bo
         kind = "checkbox"
     elif main and limits.kind != "float" and type(default) is int and low <= default <= SLIDER_MAX:
         kind = "slider"
-    elif name in {"minds", "personas"}:
+    elif name in {"minds", "personas"} or (name in offered and not limits.choices):
         kind = "suggest"
     elif options:
         kind = "select"
@@ -156,9 +169,30 @@ def _control(parameter: Parameter, options: tuple[str, ...], text: str, main: bo
         kind = "text"
     if kind not in {"checkbox", "slider"}:
         default = "" if default is None else f"{default:.6g}" if _real(default) else str(default)
-    text = _HELP.get(name) or text.replace("`", "")
+    text = _HELP.get(name) or _sentence(
+        text.replace("`", ""), count=limits.is_number and limits.kind != "float"
+    )
     legal = str(limits) if limits.is_number and name not in {*FIRST, "rng"} else ""
     return Control(name, label, kind, default, options, text, legal, main, low, high)
+
+
+def _sentence(text: str, *, count: bool) -> str:
+    """A sentence from the phrase that a docstring has on a parameter.
+
+    Args:
+        text: the phrase, such as ``"number of firms."``.
+        count: whether a parameter that begins with several things is their number.
+    """
+    first, second = (*text.split(maxsplit=2), "", "")[:2]
+    if text.startswith("number of "):
+        return f"There are this many {text.removeprefix('number of ')}"
+    if first in {"whether", "how", "by"}:
+        return f"It says {text}"
+    if first in {"the", "a", "an", "one"} or (first.startswith('"') and " is " not in text):
+        return f"They are {text}" if first == "the" and second.endswith("s") else f"It is {text}"
+    if count and first.endswith("s"):
+        return f"It is the number of {text}"
+    return text[:1].upper() + text[1:]
 
 
 def _whole_limits(limits: Limits) -> tuple[int, int | None]:

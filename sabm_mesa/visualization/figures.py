@@ -12,12 +12,12 @@ from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.visualization.chart import FORMATS
 from sabm_mesa.visualization.html import html, inside, picture, problem
 from sabm_mesa.visualization.labels import error_line
-from sabm_mesa.visualization.scenario_view import Picture, painting
+from sabm_mesa.visualization.scenario_view import DrawnChart, painting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Drawn = tuple[tuple[Picture, "Figure"], ...]
+Drawn = tuple[tuple[DrawnChart, "Figure"], ...]
 
 
 @solara.component
@@ -38,7 +38,7 @@ def Figures(draw: Callable[[], Mapping[str, Figure]], moment: object) -> None:
                 found = draw()
                 drawn = tuple(
                     (
-                        Picture(
+                        DrawnChart(
                             name, figure.get_suptitle(), style.to_png(figure),
                             not any(ax.images for ax in figure.axes),
                         ),
@@ -71,7 +71,7 @@ def Figures(draw: Callable[[], Mapping[str, Figure]], moment: object) -> None:
 
 
 @solara.component
-def _Paper(drawn: Picture, figure: Figure) -> None:
+def _Paper(drawn: DrawnChart, figure: Figure) -> None:
     with inside("figure", "sabm-card sabm-chart"):
         with inside("div", "sabm-paper", tabindex="0"):
             picture(drawn)

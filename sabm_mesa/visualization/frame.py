@@ -9,6 +9,7 @@ from typing import Any
 import solara
 import solara.lab
 from solara.lab.utils.cookies import cookies
+from solara.lab.utils.headers import headers
 
 from sabm_mesa.visualization.access import KEY_PATH, may_host, open_to_others
 
@@ -107,6 +108,11 @@ def may_see_page(*, of_host: bool = False) -> bool:
 def is_host() -> bool:
     """Whether the browser that is drawn for may use the pages of the host."""
     return may_host(cookies.value or {})
+
+
+def accepted_languages() -> str:
+    """The header ``Accept-Language`` of the browser that is drawn for."""
+    return ", ".join((headers.value or {}).get("accept-language", []))
 
 
 @solara.component_vue("key.vue")

@@ -11,7 +11,7 @@ import solara
 from solara.server import settings
 
 if TYPE_CHECKING:
-    from sabm_mesa.visualization.scenario_view import Picture
+    from sabm_mesa.visualization.scenario_view import DrawnChart
 
 T = TypeVar("T")
 
@@ -50,6 +50,18 @@ def card(title: str) -> Iterator[None]:
     """
     with inside("section", "sabm-card"):
         html("h2", title)
+        yield
+
+
+@contextmanager
+def unfolds(words: str) -> Iterator[None]:
+    """A part of a page behind a line that unfolds it.
+
+    Args:
+        words: the line.
+    """
+    with solara.v.Html(tag="details", class_="sabm-details"):
+        solara.v.Html(tag="summary", children=[words])
         yield
 
 
@@ -121,7 +133,7 @@ def _Field(
 ) -> None: ...
 
 
-def picture(shown: Picture) -> None:
+def picture(shown: DrawnChart) -> None:
     """A chart.
 
     Args:

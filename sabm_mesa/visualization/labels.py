@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sabm_mesa.core.languages import Amount, Phrase, known, number_in, slug
 from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_given, is_by_class, is_local, named_in
 from sabm_mesa.models.declarations import load_page
@@ -23,8 +23,6 @@ _log = logging.getLogger(__name__)
 
 FREE, PAID = "free", "paid"
 _FREE_OF_CHARGE = ("classical", "fixed:", "fitted:", "py:")
-DIGITS = 4
-"""Significant digits of a number that is no whole one, at most."""
 DIGITS_TYPED = 9
 """Digits of a number that somebody types, at most."""
 
@@ -53,16 +51,39 @@ class Titles:
 
     def __getitem__(self, column: str) -> str:
         """Return the title of a column, by its name in the data."""
+        pattern, name = self._pattern(column)
+        return pattern.format(name) if name else pattern
+
+    def localized(self, column: str) -> str:
+        """The title of a column on the pages of a class.
+
+        Args:
+            column: its name in the data.
+        """
+        pattern, name = self._pattern(column)
+        return known(f"columns.{slug(pattern)}", self[column], name=name)
+
+    def _pattern(self, column: str) -> tuple[str, str]:
+        """The title, and the name that stands for the braces in it."""
         if column == "round":
-            return "Round (from 0)"
+            return "Round (from 0)", ""
         if column in self.own:
-            return self.own[column]
+            return self.own[column], ""
         kind, _, rest = column.partition("_")
         if rest and (title := self.own.get(f"{kind}_{{}}")):
             numbered = rest.isdecimal() and 0 < int(rest) <= len(self.names)
-            return title.format(self.names[int(rest) - 1] if numbered else rest)
+            return title, self.names[int(rest) - 1] if numbered else rest
         words = re.sub("^n_", "", column).replace("_", " ").strip() or column
-        return words[:1].upper() + words[1:] if len(words) > 1 else words
+        return words[:1].upper() + words[1:] if len(words) > 1 else words, ""
+
+
+def title_of(model: SmartModel | type[SmartModel]) -> str:
+    """The title of a scenario on the pages of a class.
+
+    Args:
+        model: the model.
+    """
+    return known(f"titles.{slug(model.title)}", model.title)
 
 
 def counting(model: SmartModel) -> tuple[str, int]:
@@ -87,8 +108,18 @@ def round_of(model: SmartModel, number_: int) -> str:
     """
     noun, first = counting(model)
     if number_ < model.given_rounds:
-        return f"before the first {noun}"
-    return f"{noun} {number_ + first}"
+        return known(f"rounds.before_{slug(noun)}", f"before the first {noun}")
+    return known(f"rounds.{slug(noun)}", f"{noun} {number_ + first}", n=number_ + first)
+
+
+def round_noun(model: SmartModel) -> str:
+    """The word for a round, with a capital.
+
+    Args:
+        model: the model.
+    """
+    noun = counting(model)[0]
+    return known(f"rounds.noun_{slug(noun)}", noun.capitalize())
 
 
 def in_words(model: SmartModel, frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
@@ -98,10 +129,10 @@ def in_words(model: SmartModel, frame: pd.DataFrame) -> tuple[list[str], list[li
         model: the model.
         frame: the data, with a column ``round``.
     """
-    titles, (noun, first) = titles_of(model), counting(model)
+    titles, (_, first) = titles_of(model), counting(model)
     names, given = list(map(str, frame.columns)), model.given_rounds
-    columns = [noun.capitalize() if name == "round" else titles[name] for name in names]
-    rows = [[number(v) for v in row] for row in frame.itertuples(index=False)]
+    columns = [round_noun(model) if name == "round" else titles.localized(name) for name in names]
+    rows = [[localized(v) for v in row] for row in frame.itertuples(index=False)]
     if "round" in names:
         at = names.index("round")
         for row, round_ in zip(rows, frame["round"].tolist(), strict=True):
@@ -116,11 +147,16 @@ def number(value: Any) -> str:
         return "yes" if value else "no"
     if not isinstance(value, float):
         return "–" if value is None else str(value)
-    if math.isnan(value):
-        return "–"
-    if math.isfinite(value) and abs(value) >= 10 ** (DIGITS - 1):
-        return f"{value:,.0f}"
-    return f"{value + 0.0:.{DIGITS}g}"  # a zero has no sign
+    return number_in("en", value)
+
+
+def localized(value: Any) -> str:
+    """A value as `number` shows it, on the pages of a class."""
+    if type(value).__name__ in {"bool", "bool_"}:
+        return Phrase("number.yes") if value else Phrase("number.no")
+    if isinstance(value, float):
+        return Amount(value)
+    return known(f"words.{slug(value)}", value) if isinstance(value, str) else number(value)
 
 
 def error_line(error: Exception) -> str:
@@ -158,9 +194,10 @@ def name_of(model: SmartModel, agent: int | str) -> str:
     if 0 < agent <= len(names):
         return names[agent - 1]
     try:
-        return f"{model.agent_of_id(agent).class_name} {agent}"
+        name = model.agent_of_id(agent).class_name
     except KeyError:
-        return f"{noun_of(model).capitalize()} {agent}"
+        name = noun_of(model).capitalize()
+    return known(f"agents.{slug(name)}", f"{name} {agent}", number=agent)
 
 
 def names_in(model: SmartModel) -> Sequence[str]:

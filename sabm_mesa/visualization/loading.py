@@ -26,11 +26,11 @@ def begin(load: Callable[[], object]) -> None:
 
 def wait() -> None:
     """Wait until all is loaded; an app of a single scenario has imported what it needs."""
-    for each in _threads:
-        each.join()
+    for thread in _threads:
+        thread.join()
 
 
 async def loaded() -> None:
     """Wait until all is loaded, while the server answers others."""
-    if any(each.is_alive() for each in _threads):
+    if any(thread.is_alive() for thread in _threads):
         await asyncio.to_thread(wait)

@@ -98,12 +98,12 @@ class PageState:
     def named_runs(self) -> list[tuple[RunController, str]]:
         """The runs on show, each with its condition in words where there are two."""
         runs = self.shown_runs
-        return [(each, f": {each.model.condition}" if len(runs) > 1 else "") for each in runs]
+        return [(run, f": {run.model.condition}" if len(runs) > 1 else "") for run in runs]
 
     @property
     def played(self) -> int:
         """The last round that any of them has played; −1 for none."""
-        return max(each.shown.played for each in self.shown_runs)
+        return max(run.shown.played for run in self.shown_runs)
 
     @property
     def status(self) -> Status:
@@ -124,7 +124,7 @@ class PageState:
     def costs(self) -> bool:
         """Whether answers for the model on show may cost money."""
         runs = self.shown_runs
-        return any(agent.mind.paid for each in runs for agent in each.model.population)
+        return any(agent.mind.paid for run in runs for agent in run.model.population)
 
     @property
     def kept_path(self) -> Path | None:
@@ -169,8 +169,8 @@ class PageState:
         elif self.may_go_on:
             self._set_up(self._resumed, rounds)
         else:
-            for each in self.shown_runs:
-                each.play(rounds)
+            for run in self.shown_runs:
+                run.play(rounds)
         look_soon()
 
     @property
@@ -181,7 +181,9 @@ class PageState:
     @property
     def conditions(self) -> Sequence[str]:
         """The conditions of the scenario."""
-        return next((each.options for each in self.controls if each.name == "condition"), ())
+        return next(
+            (control.options for control in self.controls if control.name == "condition"), ()
+        )
 
     def compare(self, condition: str) -> None:
         """Run another condition with the same seed beside the model, as far as that has come.
@@ -215,7 +217,7 @@ class PageState:
         check_minds(spec)
         connection = _connection({**SERVICES, **self.values})
         (found,) = probe_minds([spec], connection)
-        lines = [(each.state.value, each.name, each.said) for each in found.checks]
+        lines = [(check.state.value, check.name, check.said) for check in found.checks]
         if not found.fine:
             return lines
         given = self.controller.model.parameters
@@ -258,8 +260,8 @@ class PageState:
 
     def pause(self) -> None:
         """Pause as soon as the round under way is done."""
-        for each in self.shown_runs:
-            each.pause()
+        for run in self.shown_runs:
+            run.pause()
         look_soon()
 
     def turn(self, _key: object = None) -> None:
@@ -272,8 +274,8 @@ class PageState:
     def pace(self, seconds: float) -> None:
         """Let a round take this many seconds at least."""
         self.interval_s = seconds
-        for each in self.shown_runs:
-            each.interval_s = seconds
+        for run in self.shown_runs:
+            run.interval_s = seconds
 
     def close(self) -> None:
         """Stop and close the model, and remove its recording for downloads."""

@@ -150,7 +150,7 @@ def compare(page_state: PageState, at_once: Act) -> None:
         page_state: the page's model.
         at_once: makes an action draw the page again.
     """
-    others = [each for each in page_state.conditions if each != page_state.condition]
+    others = [condition for condition in page_state.conditions if condition != page_state.condition]
     if others:
         with card("Another condition"):
             beside = at_once(page_state.compare)
@@ -199,14 +199,15 @@ def progress(page_state: PageState) -> None:
     html("p", "" if next_ else told, "sabm-hint rec-path", data_name="run")
 
 
-def recording_link(path: Path) -> None:
+def recording_link(path: Path, words: str = "Read the recording") -> None:
     """A link to the pages of a recording.
 
     Args:
         path: the recording.
+        words: the text of the link.
     """
     with solara.Link(f"/recording?{urlencode({'file': str(path)})}"):
-        html("span", "Read the recording", "sabm-link-words")
+        html("span", words, "sabm-link-words")
 
 
 def expected_answers(model: SmartModel) -> int | None:
@@ -346,8 +347,10 @@ def world(
     """
     said = [[each.sender, each.text, each.to] for each in controller.said().get(round_, ())]
     scenes = [
-        replace(each, name=f"{each.name}{words.replace(': ', '-')}", title=f"{each.title}{words}")
-        for each in controller.scenes(round_)
+        replace(
+            scene, name=f"{scene.name}{words.replace(': ', '-')}", title=f"{scene.title}{words}"
+        )
+        for scene in controller.scenes(round_)
     ]
     worlds(scenes, round_, pace, said, chosen, event_choose)
 
@@ -388,6 +391,7 @@ def clock(
             rounds=[each + first for each in played], at=round_, noun=noun,
             until=model.n_rounds - 1 + first if model.n_rounds < MOST_ROUNDS else None,
             ticks=ticks_of(kinds, {each: each for each in played}, lambda n: round_of(model, n)),
+            given=model.given_rounds,
             live=live, pace=pace, event_go=event_go, event_run=event_run,
         ).key("timeline")  # fmt: skip
 
@@ -439,9 +443,12 @@ def latest(model: SmartModel, shown: Shown, at: int | None = None) -> None:
     data, titles = shown.model_data, titles_of(model)
     place = -1 if at is None or at >= len(data) else at
     last = {} if data.empty else {name: data[name].iloc[place] for name in data.columns}
-    noun, first = counting(model)
-    rows = [[noun.capitalize(), number(last["round"] + first if last else None), "round"]]
-    _Facts(facts=rows + [[titles[name], number(last.get(name)), name] for name in model.columns()])
+    (noun, first), now = counting(model), "–"
+    if last:
+        given = last["round"] < model.given_rounds
+        now = round_of(model, last["round"]) if given else number(last["round"] + first)
+    rows = [[noun.capitalize(), now, "round"]]
+    Facts(facts=rows + [[titles[name], number(last.get(name)), name] for name in model.columns()])
 
 
 def facts(named: Mapping[str, str]) -> None:
@@ -450,11 +457,11 @@ def facts(named: Mapping[str, str]) -> None:
     Args:
         named: name → value.
     """
-    _Facts(facts=[[name, value, name] for name, value in named.items()])
+    Facts(facts=[[name, value, name] for name, value in named.items()])
 
 
 @solara.component_vue("facts.vue")
-def _Facts(facts: list[list[str]]) -> None:
+def Facts(facts: list[list[str]]) -> None:
     """Titles, values and names: one widget, since a page with many is slow to draw again."""
 
 
@@ -557,7 +564,7 @@ def Talk(
     round_ = max(by_round) if at is None else at
     shown = list(by_round.get(round_, ()))
     if all_:
-        shown = [each for messages in by_round.values() for each in messages]
+        shown = [message for messages in by_round.values() for message in messages]
     with inside("div"):
         if len(shown) > MOST_SAID:
             html("p", f"The last {MOST_SAID} of {len(shown)} messages.", "sabm-empty")

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from solara.server.kernel_context import without_context
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.charts import Chart, column_charts, counted, draw
+from sabm_mesa.analysis.charts import Chart, column_charts, counted, thumbnail
 from sabm_mesa.analysis.pictures import Scene
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.describe.docstrings import spec_sheet
 from sabm_mesa.minds.specs import describe_minds
-from sabm_mesa.models.declarations import load_page
+from sabm_mesa.models.declarations import load_class_game, load_page
 from sabm_mesa.runs.run import Runs
 from sabm_mesa.visualization.labels import counting, name_of, titles_of
 
@@ -63,7 +63,7 @@ class Said(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Picture:
+class DrawnChart:
     """A chart that is drawn.
 
     Attributes:
@@ -138,7 +138,7 @@ class ScenarioView:
         Args:
             model: the model.
         """
-        return tuple(each.scene(model) for each in model.pictures)
+        return tuple(picture.scene(model) for picture in model.pictures)
 
     def figures(self, model: SmartModel) -> dict[str, Figure]:
         """The figures of `sabm run` for a model between two rounds, drawn when they are asked for.
@@ -147,7 +147,7 @@ class ScenarioView:
             model: the model.
         """
         subtitle = subtitle_of(model)
-        found = {each.name: each.draw(model, subtitle) for each in model.pictures}
+        found = {picture.name: picture.draw(model, subtitle) for picture in model.pictures}
         if model.round < 0 or model.model_frame().empty:
             return found
         if model.plots:
@@ -180,9 +180,21 @@ class ScenarioView:
             model: the model.
             model_data: one row a round.
         """
-        if self._page.table is None or model_data.empty:
-            return None
-        return self._page.table(model, model_data)
+        return None if self._page.table is None else self._page.table(model, model_data)
+
+    @property
+    def names_models(self) -> bool:
+        """Whether models have headings of their own, and the table is theirs."""
+        return self._page.heading is not None
+
+    def heading(self, model: SmartModel) -> str:
+        """The heading of the page of a model.
+
+        Args:
+            model: the model.
+        """
+        own = self._page.heading
+        return self.scenario.title if own is None else own(model)
 
     def public_columns(self, model: SmartModel) -> list[str]:
         """The model columns that a player may see while a game continues.
@@ -214,20 +226,17 @@ class ScenarioView:
         rounds = [people[people["round"] == each] for each in data["round"]]
         return Motion((start[0], *(self.scenes(model, each)[0] for each in rounds)))
 
-    def card(self) -> Picture:
+    def card(self) -> DrawnChart:
         """The picture of the scenario on the home page: a run with classical minds."""
         default = parameters_of(self.scenario)["n_rounds"].default
         usual: dict[str, Any] = {"n_rounds": min(default or CARD_ROUNDS, CARD_ROUNDS)}
         model = self.scenario(**usual | dict(self._page.card_run), rng=1, recording=False)
         model.run_model()
+        charts = self.charts(model, model.model_frame(), model.agent_frame())
+        chart = next((c for c in charts if c.name == self._page.card_chart), charts[0])
         with painting():
-            figures = self.figures(model)
-            if not figures:
-                charts = self.charts(model, model.model_frame(), model.agent_frame())
-                figures = {each.name: draw(each, subtitle_of(model)) for each in charts}
-            figure = figures.get(self._page.card_chart) or next(iter(figures.values()))
-            title = f"{self.scenario.title}: {figure.get_suptitle()}"
-            return Picture("card", title, style.to_png(figure))
+            title = f"{self.scenario.title}: {chart.title}"
+            return DrawnChart("card", title, style.to_png(thumbnail(chart)))
 
 
 @contextmanager
@@ -326,6 +335,15 @@ def one_sentence(scenario: type[SmartModel]) -> str:
     first = spec_sheet(scenario).partition("\n")[0]
     sentence = first.partition(": ")[2] or first
     return sentence[:1].upper() + sentence[1:]
+
+
+def rule_of(model: SmartModel) -> str:
+    """The rules of a class game in one sentence.
+
+    Args:
+        model: the model.
+    """
+    return load_class_game(model.class_game).rule or one_sentence(type(model))
 
 
 def _hearers(model: SmartModel, message: Message) -> str:

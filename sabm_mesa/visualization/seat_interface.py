@@ -200,13 +200,13 @@ def facts(value: Any) -> Any:
         value: the value.
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: facts(getattr(value, each.name)) for each in fields(value)}
+        return {field.name: facts(getattr(value, field.name)) for field in fields(value)}
     if hasattr(value, "_asdict"):
         return {name: facts(each) for name, each in value._asdict().items()}
     if isinstance(value, Mapping):
         return {str(name): facts(each) for name, each in value.items()}
     if isinstance(value, Sequence | Set) and not isinstance(value, str | bytes):
-        return [facts(each) for each in value]
+        return [facts(item) for item in value]
     return json_roundtrip(value)
 
 

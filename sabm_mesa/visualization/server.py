@@ -151,7 +151,7 @@ def named_proxies() -> list[str]:
     Raises:
         ParameterError: when one is no address of a machine or a network.
     """
-    named = [each.strip() for each in os.environ.get(PROXIES, "").split(",") if each.strip()]
+    named = [part.strip() for part in os.environ.get(PROXIES, "").split(",") if part.strip()]
     for proxy in named:
         try:
             ip_network(proxy)
@@ -205,7 +205,7 @@ class BoundedProtocol(H11Protocol):
         """Take a connection, or end it at once when there are too many."""
         super().connection_made(transport)
         address = self.client[0] if self.client else ""
-        clients = [getattr(each, "client", None) for each in self.connections]
+        clients = [getattr(connection, "client", None) for connection in self.connections]
         of_address = sum(client is not None and client[0] == address for client in clients)
         full = len(self.connections) > MOST_OPEN and address not in LOOPBACK
         if full or of_address > MOST_OPEN_OF_ADDRESS:

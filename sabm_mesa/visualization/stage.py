@@ -35,11 +35,11 @@ def worlds(
         chosen: the agent that is marked; None: none.
         choose: called with an agent whose mark was clicked.
     """
-    for each in scenes:
+    for scene in scenes:
         _World(
-            stage=each.stage(), frame=each.frame(), at=round_, pace=pace, said=list(said),
+            stage=scene.stage(), frame=scene.frame(), at=round_, pace=pace, said=list(said),
             chosen=chosen, picks=choose is not None, event_choose=choose,
-        ).key(f"world-{each.name}")  # fmt: skip
+        ).key(f"world-{scene.name}")  # fmt: skip
 
 
 def film(scenes: Sequence[Scene], pace: float) -> None:
@@ -51,7 +51,7 @@ def film(scenes: Sequence[Scene], pace: float) -> None:
     """
     frames = [
         {**frame, "marks": [mark[:7] for mark in frame["marks"]]}
-        for frame in (each.frame() for each in scenes)
+        for frame in (scene.frame() for scene in scenes)
     ]
     _World(
         stage=scenes[0].stage(), frame=frames[0], at=-1, pace=pace, said=[], film=frames
@@ -82,6 +82,7 @@ def Timeline(
     ticks: Sequence[Tick] = (),
     live: str = "over",
     pace: float = 0.5,
+    given: int = 0,
     event_go: Callable[[int], None] | None = None,
     event_run: Callable[[Any], None] | None = None,
 ) -> None:
@@ -95,6 +96,7 @@ def Timeline(
         ticks: places of talk, plans and invalid answers.
         live: the status of a run that may go on; ``"over"`` for one that does not.
         pace: seconds that a round is shown while the timeline plays.
+        given: how many of the first rounds are given: they are before the first round.
         event_go: called with the place to show.
         event_run: called when the run itself is to go on, or to pause.
     """

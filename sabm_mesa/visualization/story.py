@@ -79,7 +79,7 @@ def story_of(source: Source, agent: int, round_: int) -> dict[str, Any]:
         source.flush()
         found = Recorded(source.path, check=False).of_agent(source.run, agent, told)
     chapters = [_chapter(model, agent, each, found) for each in told]
-    shown = [each for each in chapters if each["events"] or each["outcome"]]
+    shown = [chapter for chapter in chapters if chapter["events"] or chapter["outcome"]]
     earlier = count(told.start, "earlier round") if told.start else ""
     facts, persona = _facts(source, agent, found)
     return {"facts": facts, "persona": persona, "rounds": shown, "earlier": earlier}
@@ -194,7 +194,7 @@ def _add_honesty(
     events: Sequence[dict[str, Any]],
 ) -> None:
     """Note beside the last words of the round what they announce, and whether it was kept."""
-    words = [each for each in events if each["kind"] == SAID]
+    words = [event for event in events if event["kind"] == SAID]
     if model.announcement is None or not words:
         return
     parameters = json.dumps(dict(model.parameters), default=str)
@@ -211,7 +211,7 @@ def _add_honesty(
 
 def _outcome(model: SmartModel, rows: pd.DataFrame) -> list[tuple[str, str]]:
     titles = titles_of(model)
-    own = [model.agent_columns, *(each.columns for each in model.agent_classes())]
+    own = [model.agent_columns, *(agent_class.columns for agent_class in model.agent_classes())]
     shown = {name for columns in own for name in columns} - {"name", "persona"}
     return [
         (titles[name], rounds.cell(value))
@@ -226,7 +226,7 @@ def _event(kind: str, who: str, text: str, place: list[Any] | None = None) -> di
 
 
 def _names(model: SmartModel, to: str) -> str:
-    return ", ".join(name_of(model, int(each)) for each in to.split()) or "nobody"
+    return ", ".join(name_of(model, int(part)) for part in to.split()) or "nobody"
 
 
 @solara.component

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sabm_mesa.analysis.guessing import (
     cognitive_hierarchy_choices,
     cognitive_hierarchy_mean,
-    cognitive_hierarchy_target,
     level_k_choice,
     level_k_marks,
     nagel_level,
@@ -47,7 +46,7 @@ def test_the_cognitive_hierarchy_gives_the_known_table(
     assert poisson_frequencies(tau, 4).round(3).tolist() == shares
     assert cognitive_hierarchy_choices(tau, 4)[1:].round(2).tolist() == choices
     assert round(cognitive_hierarchy_mean(tau), 2) == mean
-    assert round(cognitive_hierarchy_target(tau), 1) == target
+    assert round(2 / 3 * cognitive_hierarchy_mean(tau), 1) == target
 
 
 def test_without_thinking_everybody_stays_at_the_reference() -> None:

@@ -1,6 +1,7 @@
 """Means with bootstrap intervals, and agreement of coders, against values computed by hand."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,6 @@ from sabm_mesa.analysis.statistics import (
     agreement_by_code,
     bootstrap_interval,
     bootstrap_mean_by_round,
-    cohen_kappa,
     estimate_mean,
     final_level,
     mean_interval,
@@ -190,6 +190,11 @@ def coders(both: int, only_first: int, only_second: int, neither: int):
     first = [True] * (both + only_first) + [False] * (only_second + neither)
     second = [True] * both + [False] * only_first + [True] * only_second + [False] * neither
     return first, second
+
+
+def cohen_kappa(first: list[Any], second: list[Any]) -> float:
+    frames = (pd.DataFrame({"code": coded}) for coded in (first, second))
+    return float(agreement_by_code(*frames, ["code"], n_resamples=1)["kappa"].item())
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.recording.writing import FOLDER
-from tests.chaos.kills import MIND, ONCE, Trial, warm_up
-from tests.chaos.outcomes import Outcome, read
+from tests.chaos.kills import MIND, ONCE, Trial, carry_out
+from tests.chaos.outcomes import Outcome
 from tests.chaos.points import Fate, be_mortal
-from tests.chaos.processes import at_once, ended, last_line, start
+from tests.chaos.processes import ended, start
 from tests.chaos.scripts import SCRIPTS
 from tests.chaos.server import Server
 from tests.chaos.studies import entered_in, rows
@@ -51,14 +51,8 @@ def kill_commands(kills: int, seed: int, processes: int, folder: Path) -> list[O
         processes: how many commands at once.
         folder: for all files.
     """
-    if not kills:
-        return []
-    warm_up()
-    results, said = folder / "commands", folder / "said.txt"
     trials = [CommandTrial(number, seed, folder) for number in range(kills)]
-    if any(at_once((partial(trial.into, results) for trial in trials), processes, said)):
-        raise RuntimeError(f"A command could not be killed: {last_line(said)}")
-    return list(read(results))
+    return carry_out(trials, processes, folder / "commands")
 
 
 class CommandTrial(Trial):

@@ -46,18 +46,30 @@ def kill_at_random_moments(kills: int, seed: int, processes: int, folder: Path) 
         processes: how many commands at once.
         folder: for all files.
     """
-    if kills:
-        warm_up()
-    results, said = folder / "kills", folder / "said.txt"
     outcomes: list[Outcome] = []
     trials = count()
     while (left := kills - sum(1 + (outcome.point == TWICE) for outcome in outcomes)) > 0:
         batch = [Trial(next(trials), seed, folder) for _ in range(left)]
         batch = batch[: max(1, left * AGAIN // (AGAIN + 1))]
-        if any(at_once((partial(trial.into, results) for trial in batch), processes, said)):
-            raise RuntimeError(f"A kill could not be carried out: {last_line(said)}")
-        outcomes = list(read(results))
+        outcomes = carry_out(batch, processes, folder / "kills")
     return outcomes
+
+
+def carry_out(trials: Sequence[Trial], processes: int, results: Path) -> list[Outcome]:
+    """Carry out trials, some at once; return the outcomes of these and of earlier ones.
+
+    Args:
+        trials: the trials.
+        processes: how many at once.
+        results: where each of them writes its outcome.
+    """
+    if not trials:
+        return []
+    warm_up()
+    said = results.with_name("said.txt")
+    if any(at_once((partial(trial.into, results) for trial in trials), processes, said)):
+        raise RuntimeError(f"A trial could not be carried out: {last_line(said)}")
+    return list(read(results))
 
 
 def warm_up() -> None:

@@ -9,9 +9,9 @@ import time
 from functools import partial
 from pathlib import Path
 
-from tests.chaos.kills import Trial, count_rows, warm_up
-from tests.chaos.outcomes import Outcome, read
-from tests.chaos.processes import at_once, ended, last_line, start
+from tests.chaos.kills import Trial, carry_out, count_rows
+from tests.chaos.outcomes import Outcome
+from tests.chaos.processes import ended, last_line, start
 from tests.chaos.server import Server, serving
 from tests.chaos.studies import entered
 
@@ -30,14 +30,8 @@ def stop_commands(stops: int, seed: int, processes: int, folder: Path) -> list[O
         processes: how many commands at once.
         folder: for all files.
     """
-    if not stops:
-        return []
-    warm_up()
-    results, said = folder / "stops", folder / "said.txt"
     trials = [Stop(number, seed, folder) for number in range(stops)]
-    if any(at_once((partial(trial.into, results) for trial in trials), processes, said)):
-        raise RuntimeError(f"A stop could not be carried out: {last_line(said)}")
-    return list(read(results))
+    return carry_out(trials, processes, folder / "stops")
 
 
 class Stop(Trial):

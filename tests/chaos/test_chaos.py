@@ -30,8 +30,8 @@ sys.exit(chaos.main(["--deaths", "18", "--kills", "0", "--commands", "0", "--sto
 IMPATIENT = """
 import sys
 import tests.chaos.__main__ as chaos
-from sabm_mesa.llm.in_flight import FinishInFlightClient
-FinishInFlightClient.__init__.__defaults__ = (0.0,)
+from sabm_mesa.llm import in_flight
+in_flight.GRACE_S = 0.0
 sys.exit(chaos.main(["--deaths", "0", "--kills", "0", "--commands", "0", "--stops", "3"]))
 """
 

@@ -79,6 +79,9 @@ def test_the_model_alone_is_varied(sabm: Sabm, planted: Path, name: str) -> None
 
     refused = sabm("audit", planted, "--factor", name, "--out", out)
     assert one_line(refused) == "To vary the minds, give --minds several times."
+    fixed = ("--minds", "baseline=classical", "--minds", "cooperative=fixed:30")
+    refused = sabm("audit", planted, "--factor", name, *fixed, "--out", out)
+    assert one_line(refused).startswith("--minds baseline=SPEC sets minds and does not vary them: ")
 
 
 @pytest.mark.slow

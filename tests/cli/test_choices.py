@@ -17,6 +17,8 @@ from .support import Sabm, one_line
         (("run", "kbc", "--n-players", "3"), "--n-players. It is: --set n_players=VALUE"),
         (("sweep", "kbc", "--n-rounds", "3"), "--n-rounds. It is: --rounds"),
         (("run", "kbc", "--zzz"), "--zzz"),
+        (("sweep", "kbc", "--personas", "a,b"), "--personas. It is: --vary personas=A,B"),
+        (("sweep", "kbc", "--persona", "a"), "--persona. It is: --vary personas=A,B"),
     ],
 )
 def test_an_unknown_option_names_the_right_one(
@@ -28,6 +30,10 @@ def test_an_unknown_option_names_the_right_one(
     assert one_line(refused) == f"No such option: {right}"
 
 
+def test_an_option_that_a_command_lacks_is_not_recommended(sabm: Sabm) -> None:
+    assert "--minds" not in one_line(sabm("compare", "out", "--model", "x"))
+
+
 def test_a_description_begins_with_what_can_be_chosen(sabm: Sabm) -> None:
     said = sabm("describe", "kbc").out
     choices = said.index("\nChoices\n")
@@ -37,6 +43,8 @@ def test_a_description_begins_with_what_can_be_chosen(sabm: Sabm) -> None:
     assert "--condition: baseline, cooperative, uncooperative" in part
     assert "--set personas=: none, agreeable" in part
     assert "--set n_players=: a whole number of 2 or more; 24 by default" in part
+    assert "--set extra_body=: a table of names and values or none; none by default" in part
+    assert "Sequence" not in part
     assert "--set reward_rule=: independent, amplified or exclusive; independent by default" in part
 
 

@@ -51,7 +51,9 @@ def test_the_table_and_what_to_expect_of_a_run(sabm: Sabm) -> None:
     assert outcome.status == 0
     assert lines[1].split("  ")[0] == "question"
     assert lines[1].split()[1:] == ["form", "valid", "tokens", "each", "seconds", "each"]
-    assert outcome.err.splitlines() == [
+    said = outcome.err.splitlines()
+    assert said[1] == "  communicate: 1 valid, 1 of 4 asked"
+    assert [line for line in said if not line.startswith("  ")] == [
         "Answers come in the form labelled (1 of 3) …",
         "Answers come in the form paper (2 of 3) …",
         "Answers come in the form json (3 of 3) …",

@@ -125,4 +125,4 @@ def test_the_file_that_is_missing_is_the_one_that_is_named(
     assert one_line(sabm("humans", contest, "--against", nothing)) == f"There is no file {nothing}."
     nothing.write_text("choice\n3\n", "utf-8")
     said = one_line(sabm("humans", contest, "--against", nothing))
-    assert said.startswith(f"Cannot read {tmp_path / 'nothing.toml'}")
+    assert said.startswith(f"Cannot read the codebook {tmp_path / 'nothing.toml'}")

@@ -49,6 +49,19 @@ def imported(sabm: Sabm, table: Path) -> Path:
     return table.with_suffix(".sqlite")
 
 
+def test_an_import_that_fails_leaves_no_recording(sabm: Sabm, tmp_path: Path) -> None:
+    path = tmp_path / "gifts.csv"
+    path.write_text("run,player,decision\na,1,3\na,2,4\nb,1,1\nb,2,2\nb,3,3\n", "utf-8")
+    done = sabm("import", path, "--scenario", "public-goods", "--set", "n_players=2")
+    assert "3 are given for 2 agents" in one_line(done)
+    assert [file.name for file in tmp_path.iterdir()] == ["gifts.csv"]
+    no_recording = sabm("compare", path, "--measure", "contribution")
+    assert one_line(no_recording) == (
+        f"{path} is a table and no recording: make one of it with sabm import {path} --scenario "
+        "NAME."
+    )
+
+
 def test_a_table_is_imported_and_each_kind_of_problem_has_its_line(
     sabm: Sabm, table: Path, tmp_path: Path
 ) -> None:
@@ -145,5 +158,5 @@ def test_every_page_of_an_imported_recording_can_be_read(sabm: Sabm, imported: P
     assert (differing.round, differing.agents) == (0, (1, 2, 3, 4))  # by their minds
 
     done = sabm("bundle", imported, "--out", imported.parent / "pages", "--run", 0)
-    assert (done.status, done.err) == (0, "")
+    assert done.status == 0, done.err  # an environment without an extra is told what it lacks
     assert (imported.parent / "pages" / "run-0.html").exists()

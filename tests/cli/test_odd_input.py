@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,19 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("one").symlink_to("other")
     Path("other").symlink_to("one")
     return tmp_path
+
+
+@contextmanager
+def short_of_memory() -> Iterator[None]:
+    """1 GiB more than now: what is without end fails, and does not fill the machine."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    most = pages * resource.getpagesize() + 2**30
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @pytest.mark.parametrize("path", [LONG, "one/below"])
@@ -55,6 +71,25 @@ def test_a_path_that_is_too_long_or_a_circle_of_links(
 
 
 @IN_PLACE
+@pytest.mark.parametrize("out", ["one", "one/below"])
+def test_a_circle_of_links_is_called_so(sabm: Sabm, out: str) -> None:
+    said = one_line(sabm("run", "kbc", "--rounds", "1", "--out", out))
+    assert said.endswith("(Too many levels of symbolic links): choose another folder.")
+
+
+@IN_PLACE
+def test_a_path_that_is_too_long_is_shortened(sabm: Sabm) -> None:
+    said = one_line(sabm("run", "kbc", "--rounds", "1", "--out", LONG))
+    assert "File name too long" in said
+    assert len(said) < 200
+
+
+@pytest.mark.parametrize("files", [("",), ("classical", " ")])
+def test_an_empty_entrant_of_a_tournament(sabm: Sabm, files: tuple[str, ...]) -> None:
+    assert one_line(sabm("tournament", "kbc", *files)).startswith("minds: the spec is empty")
+
+
+@IN_PLACE
 @pytest.mark.parametrize("kind", ["py:", "gguf:", "fitted:"])
 @pytest.mark.parametrize("path", [LONG, "one"])
 def test_a_mind_in_such_a_file(sabm: Sabm, kind: str, path: str) -> None:
@@ -62,6 +97,70 @@ def test_a_mind_in_such_a_file(sabm: Sabm, kind: str, path: str) -> None:
 
     assert outcome.status in {1, 2}
     assert one_line(outcome)
+
+
+@IN_PLACE
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "kbc", "--prompts", "zero.toml"),
+        ("run", "kbc", "--prompts", "pipe.toml"),
+        ("run", "kbc", "--endpoints", "zero.toml"),
+        ("run", "kbc", "--minds", "py:zero.toml"),
+        ("run", "kbc", "--minds", "fitted:zero.toml"),
+        ("reproduce", "zero.toml"),
+    ],
+    ids=" ".join,
+)
+def test_a_device_or_a_pipe_is_not_read(sabm: Sabm, command: tuple[str, ...]) -> None:
+    Path("zero.toml").symlink_to("/dev/zero")
+    os.mkfifo("pipe.toml")
+
+    with short_of_memory():
+        outcome = sabm(*command)
+
+    assert outcome.status in {1, 2}
+    assert one_line(outcome).endswith(
+        f" {command[-1].split(':')[-1]} is not a regular file: name one."
+    )
+
+
+@IN_PLACE
+@pytest.mark.parametrize(
+    "content",
+    ["a = " + "[" * 100_000, ".".join("a" * 3000) + " = 1", "scenario." + "a." * 3000 + "a = 1"],
+    ids=["brackets", "tables", "tables in an entry"],
+)
+def test_an_experiment_that_is_too_deep(sabm: Sabm, content: str) -> None:
+    Path("deep.toml").write_text(content, "utf-8")
+
+    outcome = sabm("reproduce", "deep.toml")
+
+    assert outcome.status == 2
+    assert one_line(outcome) == (
+        "The experiment deep.toml has too many brackets in brackets, or tables in tables."
+    )
+
+
+@IN_PLACE
+@pytest.mark.parametrize(
+    ("minds", "said"),
+    [
+        ("classical=" + "9" * 18, "9" * 18 + " are given for 24 agents; the counts have to add up"),
+        ("classical=" + "9" * 20, "the count of classical has 20 digits: give a smaller one."),
+        ("classical=" + "9" * 5000, "the count of classical has 5000 digits: give a smaller one."),
+        ('{"classical": ' + "9" * 20 + "}", "9" * 20 + " are given for 24 agents; the counts have"),
+    ],
+    ids=["18 digits", "20 digits", "5000 digits", "JSON"],
+)
+def test_a_population_that_is_too_large_is_refused_at_once(
+    sabm: Sabm, minds: str, said: str
+) -> None:
+    with short_of_memory():
+        outcome = sabm("run", "kbc", "--minds", minds)
+
+    assert outcome.status == 2
+    assert one_line(outcome).startswith(f"minds: {said}")
 
 
 @IN_PLACE

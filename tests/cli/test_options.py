@@ -55,6 +55,8 @@ def test_a_setting_needs_a_name_and_a_value(setting: str) -> None:
             "Seller/gguf:a/b.gguf; Buyer/llm:b=2,classical=4",
             {"Seller": "gguf:a/b.gguf", "Buyer": {"llm:b": 2, "classical": 4}},
         ),
+        ('fixed:{"buy": {"good": "bread", "n": 2}}',) * 2,
+        ("fixed:[1, 2]",) * 2,
     ],
 )
 def test_minds_are_one_spec_or_specs_with_counts(text: str, minds: object) -> None:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sabm_mesa import ClassicalMind, Number, Observation, SmartAgent, SmartModel, action
-from sabm_mesa.models.base import Score
+from sabm_mesa.models.declarations import Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +140,24 @@ def test_it_is_checked_run_replayed_resumed_forked_and_described(sabm: Sabm, fol
     assert "Opinions on a ring" in sabm("describe", "own_ring.py", "--no-prompts").out
     assert "Opinions on a ring" in sabm("describe", record, "--scenario", "own_ring.py").out
     assert "Opinions on a ring: 1 run" in sabm("cost", "own_ring.py", "--minds", "llm:a").out
-    swept = sabm("sweep", "own_ring.py", "--vary", "n_people=4,5")
+    swept = sabm("sweep", "own_ring.py", "--vary", "n_people=4,5", "--runs", 2)
     assert swept.status == 0, swept.err
     assert (folder / "out" / "sweep-ring" / "runs.csv").is_file()
+    given = ("--measure", "mean", "--scenario", "own_ring.py")
+    compared = sabm("compare", "out/sweep-ring", *given)
+    assert compared.status == 0, compared.err
     ranked = sabm("tournament", "own_ring.py", "classical", "fixed:3", "--runs", 1)
     assert ranked.status == 0, ranked.err
     assert (folder / "out" / "tournament-ring").is_dir()
+
+
+def test_its_prompts_are_found_beside_it(sabm: Sabm, folder: Path) -> None:
+    (folder / "elsewhere").mkdir()
+    path = written(
+        folder / "elsewhere", CODE.replace('Path(__file__).with_name("PROMPTS")', '"PROMPTS"')
+    )
+    ran = sabm("run", path.relative_to(folder), "--rounds", 1, "--out", "out")
+    assert ran.status == 0, ran.err
 
 
 @pytest.mark.slow
@@ -398,3 +410,70 @@ def test_recordings_of_a_file_are_exported_and_bundled_and_judged(folder: Path, 
         against = ["--against", "nagel-1995"] if command == "humans" else []
         wrong = sabm(command, record, *against, "--scenario", "none.py")
         assert "There is no file none.py" in wrong.err
+
+
+EXPERIMENT = """
+title = "Ring"
+question = "Do opinions meet?"
+source = "our class"
+scenario = "FILE"
+cost = "small"
+minds = "classical"
+
+[scales.quick]
+runs = 8
+
+[scales.paper]
+runs = 9
+
+[[conditions]]
+name = "three"
+label = "Three rounds"
+set = { n_rounds = 3 }
+
+[[measures]]
+name = "mean"
+label = "Mean opinion"
+columns = "mean"
+rounds = [-1, -1]
+
+[[claims]]
+text = "The mean is above 1."
+source = "our guess"
+measure = "mean"
+kind = "above"
+condition = "three"
+value = 1
+"""
+
+
+def test_an_experiment_names_a_file_beside_it(
+    sabm: Sabm, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "study").mkdir()
+    file = written(folder / "study")
+    experiment = folder / "study" / "opinions.toml"
+    experiment.write_text(EXPERIMENT.replace("FILE", "own_ring.py"), "utf-8")
+
+    assert "agrees: The mean is above 1." in sabm("reproduce", experiment, "--out", "out").out
+    assert sabm("register", experiment, "--out", "registered").status == 0
+
+    monkeypatch.setattr(registry, "_loaded", {})  # as in a new process
+    recording = folder / "out" / "opinions" / "recording.sqlite"
+    refused = sabm("resume", recording)  # a folder may come from a stranger: it runs no file
+    assert refused.status != 0
+    assert one_line(refused).endswith(
+        f"its scenario is the file own_ring.py, which is not run here: give it with --scenario "
+        f"{file}."
+    )
+    again = sabm("resume", recording, "--scenario", file)
+    assert "8 runs, 8 of them from before." in again.out
+
+
+def test_an_experiment_with_a_missing_file_is_refused_in_one_line(sabm: Sabm, folder: Path) -> None:
+    experiment = folder / "opinions.toml"
+    experiment.write_text(EXPERIMENT.replace("FILE", "nowhere.py"), "utf-8")
+
+    said = sabm("reproduce", experiment, "--out", "out")
+    assert (said.status, said.out) == (2, "")
+    assert one_line(said) == f"There is no file {folder / 'nowhere.py'}."

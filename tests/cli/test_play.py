@@ -11,6 +11,7 @@ from sabm_mesa.models import registry
 from sabm_mesa.runs.game import Game
 from sabm_mesa.visualization.access import LISTENS
 from tests.core.support import Tiny
+from tests.llm_server import LLMServer
 from tests.visualization.test_seat_interface import Program
 
 
@@ -85,6 +86,23 @@ def test_leaving_ends_the_game_in_one_line(leave, tmp_path) -> None:
     assert str(left.value) == (
         f"You left the game in round 1. What humans and others answered is in {path}."
     )
+
+
+def test_leaving_reports_the_answers_that_are_lost(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("sabm_mesa.llm.in_flight.GRACE_S", 0.1)
+    with LLMServer(brain=lambda _messages, _body: "33") as server:
+        server.hold()
+
+        def leave(_prompt):
+            server.wait_until(lambda server: server.in_flight == 2)
+            raise EOFError
+
+        parameters = {"n_players": 3, "n_rounds": 1, "recording": tmp_path / "r.sqlite"}
+        with pytest.raises(RunError, match="You left the game"):
+            play(
+                "kbc", parameters, others=f"llm:gpt-4o-mini@{server.url}", say=str, listen=leave
+            )  # fmt: skip
+    assert "2 requests were sent and their answers lost, at most $" in capsys.readouterr().err
 
 
 def test_the_others_may_be_several() -> None:

@@ -149,7 +149,7 @@ def test_minds_by_condition(sabm: Sabm, small: Path) -> None:
     [
         ((), "Name an experiment, or see them all: sabm reproduce --list"),
         (("kbc-figure-4",), "Unknown experiment 'kbc-figure-4'. Did you mean 'kbc-figure-4"),
-        (("kbc-figure-4a", "none.toml"), "Cannot read none.toml"),
+        (("kbc-figure-4a", "none.toml"), "Cannot read the experiment none.toml"),
         (("small.toml", "--scale", "large"), "large"),
         (("small.toml", "--minds", "fixed:1", "--minds", "fixed:2"), "need a condition each"),
         (("small.toml", "--minds", "baselin=fixed:1"), "Did you mean 'baseline'?"),

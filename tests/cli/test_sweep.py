@@ -31,7 +31,14 @@ def test_a_grid(sabm: Sabm, tmp_path: Path) -> None:
     runs = pd.read_csv(tmp_path / "runs.csv")
     assert runs["minds"].tolist() == (["fixed:30"] * 2 + ["classical"] * 2) * 2
     assert len(pd.read_csv(tmp_path / "model.csv")) == 16
-    assert "8 runs, 8 of them from before; " in sabm(*command).out
+    (tmp_path / "compare").mkdir()
+    again = sabm(*command).out
+    assert "8 runs, 8 of them from before; " in again
+    assert "Made before" not in again
+    larger = sabm(*command, "--runs", "3").out.splitlines()
+    assert larger[-1] == (
+        f"Made before these runs, in {tmp_path}: compare. Delete, and repeat sabm compare."
+    )
 
 
 def test_json(sabm: Sabm, tmp_path: Path) -> None:

@@ -355,8 +355,10 @@ def test_an_own_file_that_cannot_be_read(tmp_path) -> None:
     assert "Cannot read the prompt file" in refusal(tmp_path / "absent.toml")
     assert "Is a directory" in refusal(tmp_path)
     assert "Cannot read the prompt file mine" in refusal("mine")
-    assert refusal("/dev/zero") == (
-        "The prompt file /dev/zero has more than 4 MB: name a smaller file."
+    with (tmp_path / "large.toml").open("wb") as large:
+        large.truncate(4_000_001)
+    assert refusal(large.name) == (
+        f"The prompt file {large.name} has more than 4 MB: name a smaller file."
     )
 
 

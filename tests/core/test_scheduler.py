@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sabm_mesa import Phase, ScriptedMind, action, communication, planning
-from sabm_mesa.core.scheduler import PORTION
+from sabm_mesa.core.scheduler import await_all
 from sabm_mesa.errors import MindError, ParameterError, RunError
 from tests.core.support import PICK, Cell, Priced, Tiny, Waiting, neighbours, rows, tiny
 
@@ -459,25 +459,6 @@ def test_all_at_once_really_are_under_way_at_once() -> None:
     assert [agent for agent, _ in model.log] == everybody
 
 
-def test_of_many_at_once_the_first_are_under_way_before_the_last_are_asked() -> None:
-    events = []
-
-    class Asked(Waiting):
-        async def answer(self, ask):
-            events.append(("asked", ask.key.agent))
-            await asyncio.sleep(0)
-            events.append(("went on", ask.key.agent))
-            return "1"
-
-    n = 3 * PORTION
-    model = tiny(action(), n=n, minds=Asked(str), rng=1)
-    model.step()
-
-    assert [agent for what, agent in events if what == "asked"] == list(range(1, n + 1))
-    assert events.index(("went on", 1)) < events.index(("asked", n))
-    assert [agent for agent, _ in model.log] == list(range(1, n + 1))
-
-
 def test_reach_is_that_of_the_start_of_the_phase() -> None:
     asked = []
 
@@ -559,33 +540,18 @@ def test_when_a_mind_fails_the_run_ends_and_says_where(order, mind) -> None:
     assert model.round == 0
 
 
-def test_when_one_of_the_first_of_many_fails_the_last_are_not_asked() -> None:
-    asked = []
-
-    def answer(ask):
-        asked.append(ask.key.agent)
-        return fails_at(2)(ask)
-
-    model = tiny(action(), n=3 * PORTION, minds=Waiting(answer, longest=0), rng=1)
-    with pytest.raises(MindError, match="agent 2"):
-        model.step()
-
-    assert set(range(1, PORTION + 1)) <= {*asked} < set(range(1, 3 * PORTION + 1))
-    assert model.log == []
-
-
 @pytest.mark.parametrize("order", ["simultaneous", "fixed"])
 @pytest.mark.parametrize("mind", [ScriptedMind, Waiting])
 def test_a_part_that_is_not_asynchronous_ends_the_run_wherever_its_agent_stands(
     order, mind, monkeypatch
 ) -> None:
-    late = 2 * PORTION
+    late = 5
 
     def act(cell):
         return 3 if cell.unique_id == late else cell.ask("act", PICK, cell.observe())
 
     monkeypatch.setattr(Cell, "act", act)
-    model = tiny(action(order=order), n=3 * PORTION, minds=mind(str), rng=1)
+    model = tiny(action(order=order), n=8, minds=mind(str), rng=1)
     with pytest.raises(RunError, match=r"Cell\.act has to be written as `async def`.* it gave 3"):
         model.step()
 
@@ -597,12 +563,12 @@ def test_a_part_that_fails_before_it_waits_ends_the_run_and_leaves_nothing_unawa
     monkeypatch, recwarn
 ) -> None:
     def act(cell):
-        if cell.unique_id == 2 * PORTION:
+        if cell.unique_id == 5:
             raise ValueError("no idea")
         return cell.ask("act", PICK, cell.observe())
 
     monkeypatch.setattr(Cell, "act", act)
-    model = tiny(action(), n=3 * PORTION, minds=Waiting(str), rng=1)
+    model = tiny(action(), n=8, minds=Waiting(str), rng=1)
     with pytest.raises(RunError, match="tiny, round 0: ValueError: no idea"):
         model.step()
 
@@ -652,3 +618,23 @@ def test_what_is_under_way_when_one_fails_is_recorded_and_nothing_starts_anew(tm
     assert model.log == []
     assert rows(path, "SELECT status FROM runs") == [("failed",)]
     assert model.total.prompt_tokens == 30
+
+
+def test_a_part_that_is_cancelled_alone_stops_the_others() -> None:
+    ended = []
+
+    async def cancelled():
+        raise asyncio.CancelledError
+
+    async def paying():
+        for _ in range(9):
+            await asyncio.sleep(0)
+        ended.append("paid")
+
+    async def together():
+        with pytest.raises(asyncio.CancelledError):
+            await await_all(part() for part in (paying, cancelled, paying))
+
+    asyncio.run(together())
+
+    assert ended == []

@@ -10,6 +10,7 @@ import pytest
 
 from sabm_mesa import Phase, Recording, SmartModel
 from sabm_mesa.models import registry
+from sabm_mesa.models.declarations import Declarations
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.rerun import fork
 from sabm_mesa.runs.run import run_all
@@ -47,12 +48,16 @@ def test_every_part_of_a_phase_and_every_hook_is_in_a_table_and_in_the_example()
     for hook in HOOKS:
         assert f"`{hook}(" in PAGE
         assert f"def {hook}(" in code or hook == "identity"
+    assert "def before_buy(" in code
 
 
 def test_every_class_attribute_of_a_model_is_on_the_page() -> None:
-    section = re.search(r"Class attributes:\n(.*?)\n\n", SmartModel.__doc__ or "", re.DOTALL)
-    assert section
-    named = re.findall(r"^ {8}(\w+):", section[1], re.MULTILINE)
+    named = []
+    for documented in (SmartModel, Declarations):
+        part = r"Class attributes:\n(.*?)\n(?:\n| {4}$)"
+        section = re.search(part, documented.__doc__ or "", re.DOTALL | re.MULTILINE)
+        assert section
+        named += re.findall(r"^ {8}(\w+):", section[1], re.MULTILINE)
 
     assert len(named) > 20
     assert not [name for name in named if f"`{name}`" not in PAGE]

@@ -48,11 +48,11 @@ def names_in(heading: str, entry: str) -> set[str]:
     return known
 
 
-def test_every_row_says_whether_the_fact_is_told_and_where() -> None:
+def test_every_row_says_whether_the_fact_is_stated_and_where() -> None:
     for heading, table in rows().items():
         assert heading in SCENARIOS
         for published, fact, ours, entry in table:
-            assert ours in {"told", "left out", "more"}, fact
+            assert ours in {"stated", "left out", "more"}, fact
             assert (ours == "more") == (published == "–"), fact
             names = {name.partition("=")[0] for name in re.findall(r"`([^`]+)`", entry)}
             assert names <= names_in(heading, entry), fact
@@ -61,6 +61,6 @@ def test_every_row_says_whether_the_fact_is_told_and_where() -> None:
 
 def test_every_printed_prompt_has_its_rows() -> None:
     for heading, numbers in PRINTED.items():
-        told = {int(n) for row in rows()[heading] for n in re.findall(r"\d+", row[0])}
-        assert told == set(numbers)
+        numbered = {int(n) for row in rows()[heading] for n in re.findall(r"\d+", row[0])}
+        assert numbered == set(numbers)
     assert set(rows()) == set(SCENARIOS)

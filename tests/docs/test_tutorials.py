@@ -57,6 +57,7 @@ def test_the_tutorials_are_there() -> None:
         "mixed-populations",
         "one-claim",
         "recordings",
+        "study",
     ]
 
 

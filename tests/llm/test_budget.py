@@ -46,6 +46,24 @@ def test_thoughts_are_set_aside_for_where_answers_have_no_limit() -> None:
     assert budget.spent.tokens == 58 + ANSWER_TOKENS + 2000
 
 
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (
+            Completion("42", "gpt-4o", prompt_tokens=500, completion_tokens=2, cost_usd=0.0),
+            "took 500 tokens of the prompt for an answer of 'gpt-4o' where 58 at most",
+        ),
+        (DONE, "took $0.5 for an answer of 'gpt-4o' where $0.000345 at most"),
+    ],
+)
+def test_a_warning_names_what_was_more_than_expected(
+    answer: Completion, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = budgeted(Budget(max_usd=10), answer)
+    complete(client, ask("x" * 100, model="gpt-4o", max_tokens=20))
+    assert says in caplog.text
+
+
 def test_a_request_that_was_refused_costs_nothing() -> None:
     budget = Budget(max_asks=1)
     client = budgeted(budget, ServerUnavailable("no"), DONE)

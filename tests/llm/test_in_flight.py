@@ -11,6 +11,7 @@ import pytest
 
 from sabm_mesa import Budget, Connection, PublicGoods, resume
 from sabm_mesa.errors import BudgetExceeded, LLMError, RunError, ServerUnavailable
+from sabm_mesa.llm import in_flight
 from sabm_mesa.llm.budget import most_of
 from sabm_mesa.llm.client import Completion, Request
 from sabm_mesa.llm.in_flight import GRACE_S, FinishInFlightClient
@@ -151,7 +152,7 @@ def test_what_may_be_billed_without_an_answer_stays_noted(
 
 def given_up(server: LLMServer, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is stopped while 6 answers are under way, which do not come in time."""
-    monkeypatch.setattr(FinishInFlightClient.__init__, "__defaults__", (0.05,))
+    monkeypatch.setattr(in_flight, "GRACE_S", 0.05)
     server.hold()
     model = contest(server, minds=f"llm:gpt-4o-mini@{server.url}", n_rounds=1, recording=path)
     thread = threading.Thread(target=pytest.raises, args=(RunError, model.run_model))

@@ -3,6 +3,7 @@
 The libraries take more than a second to import, so all of it is in the slow tier.
 """
 
+import base64
 import json
 import math
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa import Connection, KeynesianBeautyContest
+from sabm_mesa import Connection, KeynesianBeautyContest, Tools
 from sabm_mesa.core import engine
 from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, RateLimited, ServerUnavailable
 from sabm_mesa.llm import close_all, connect, read_endpoints
@@ -25,6 +26,8 @@ from sabm_mesa.llm.retry import RetryClient
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.rerun import replay
 from tests.llm.support import ask, outcomes
+from tests.llm.test_pictures import ROOM
+from tests.llm.test_tools import walk
 from tests.llm_server import Fault, LLMServer, Reply, writer
 
 pytestmark = pytest.mark.slow
@@ -397,3 +400,56 @@ def test_without_the_library_one_line_says_what_to_install(api: str, tmp_path: P
     (line,) = done.stderr.strip().splitlines()
     assert line.endswith(f"needs a library: pip install 'sabm-mesa[{api}]'.")
     assert not (tmp_path / "out").exists()
+
+
+@both
+def test_functions_are_called_in_the_form_of_the_interface(api: str) -> None:
+    arguments = {"direction": "left", "steps": 2}
+    function = {"name": "walk", "arguments": json.dumps(arguments)}
+    reply = Reply(None, "tool_calls", message={"tool_calls": [{"function": function}]})
+    tools = Tools(walk=walk)
+    request = ask(tools=tools.definitions(), schema=tools.answer_schema())
+    (done,), server = answered(api, request, brain=lambda _m, _b: reply)
+    body = server.requests[0].body
+    described = {"name": "walk", "description": "Walk along the street."}
+    schema = tools.definitions()[0]["function"]["parameters"]
+
+    assert done.finish_reason == "tool_calls"
+    assert json.loads(done.text)["calls"] == [{"name": "walk", "arguments": arguments}]
+    if api == "anthropic":
+        assert body["tools"] == [{**described, "input_schema": schema}]
+        assert body["tool_choice"] == {"type": "any"}
+        assert "output_config" not in body
+    else:
+        declared = [{**described, "parametersJsonSchema": schema}]
+        assert body["tools"] == [{"functionDeclarations": declared}]
+        assert body["toolConfig"] == {"functionCallingConfig": {"mode": "ANY"}}
+        assert "responseJsonSchema" not in body["generationConfig"]
+
+
+@both
+def test_pictures_are_sent_in_the_form_of_the_interface(api: str) -> None:
+    request = Request("m", (("user", f"See {ROOM.mark} and say."),), pictures=(ROOM,))
+    _, server = answered(api, request)
+    body = server.requests[0].body
+
+    if api == "anthropic":
+        source = {"type": "base64", "media_type": "image/png", "data": ROOM.base64}
+        assert body["messages"][0]["content"] == [
+            {"type": "text", "text": "See "},
+            {"type": "image", "source": source},
+            {"type": "text", "text": " and say."},
+        ]
+    else:
+        before, image, after = body["contents"][0]["parts"]
+        assert (before, after) == ({"text": "See "}, {"text": " and say."})
+        # The library writes both names and base64 in the other form that the interface takes.
+        assert image["inlineData"]["mime_type"] == "image/png"
+        assert base64.urlsafe_b64decode(image["inlineData"]["data"]) == ROOM.png
+
+
+def test_a_model_that_thinks_is_not_made_to_call_by_anthropic() -> None:
+    request = ask(tools=Tools(walk=walk).definitions(), max_thought_tokens=2048, max_tokens=100)
+    _, server = answered("anthropic", request)
+
+    assert server.requests[0].body["tool_choice"] == {"type": "auto"}

@@ -51,10 +51,10 @@ except KeyboardInterrupt:
 """
 BOUNDS = """
 from sabm_mesa.core import engine
-from sabm_mesa.llm.in_flight import FinishInFlightClient
+from sabm_mesa.llm import in_flight
 
 engine.WIND_UP_S = {wind_up_s}
-FinishInFlightClient.__init__.__defaults__ = ({grace_s},)
+in_flight.GRACE_S = {grace_s}
 """
 FOR_EVER = 10**6
 LONG_S = 100

@@ -11,6 +11,7 @@ Azure's dated one is written from learn.microsoft.com/azure/ai-services/openai/r
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,13 +27,25 @@ GOOGLE_STATUSES = {
 ANTHROPIC_FIELDS = {
     "model", "messages", "system", "max_tokens", "temperature", "top_p", "top_k", "thinking",
     "output_config", "stop_sequences", "metadata", "cache_control", "service_tier", "stream",
+    "tools", "tool_choice",
 }  # fmt: skip
 GOOGLE_FIELDS = {
     "temperature", "topP", "topK", "seed", "maxOutputTokens", "responseMimeType",
     "responseJsonSchema", "thinkingConfig", "candidateCount", "stopSequences",
 }  # fmt: skip
-STOPPED = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}
-FINISHED = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
+STOPPED = {
+    "stop": "end_turn", "length": "max_tokens", "content_filter": "refusal",
+    "tool_calls": "tool_use",
+}  # fmt: skip
+FINISHED = {
+    "stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY", "tool_calls": "STOP",
+}  # fmt: skip
+
+
+def _calls(message: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The functions that a reply calls, with their arguments."""
+    called = [each["function"] for each in message.get("tool_calls") or ()]
+    return [(each["name"], json.loads(each["arguments"])) for each in called]
 
 
 class Anthropic:
@@ -75,6 +88,8 @@ class Anthropic:
             content.append({"type": "thinking", "thinking": thoughts, "signature": "c2ln"})
         if choice["message"]["content"] and chat["choices"]:
             content.append({"type": "text", "text": choice["message"]["content"]})
+        for name, given in _calls(choice["message"]):
+            content.append({"type": "tool_use", "id": "toolu_1", "name": name, "input": given})
         body = {
             "id": chat["id"].replace("chatcmpl-", "msg_"),
             "type": "message",
@@ -135,7 +150,10 @@ class Google:
     def unknown(body: Mapping[str, Any]) -> str:
         if {*body} == {"requests"}:
             return ""
-        known = {"contents", "systemInstruction", "generationConfig", "safetySettings"}
+        known = {
+            "contents", "systemInstruction", "generationConfig", "safetySettings", "tools",
+            "toolConfig",
+        }  # fmt: skip
         extra = [*({*body} - known), *({*body.get("generationConfig", {})} - GOOGLE_FIELDS)]
         if extra:
             return f'Invalid JSON payload received. Unknown name "{extra[0]}": Cannot find field.'
@@ -144,7 +162,7 @@ class Google:
     @staticmethod
     def chat(body: dict[str, Any], model: str) -> dict[str, Any]:
         def text(content: dict[str, Any]) -> str:
-            return "".join(part["text"] for part in content["parts"])
+            return "".join(part.get("text", "") for part in content["parts"])
 
         system = body.get("systemInstruction")
         messages = [{"role": "system", "content": text(system)}] if system else []
@@ -178,7 +196,10 @@ class Google:
                 "finishReason": FINISHED[choice["finish_reason"]],
             }
             if content is not None:
-                candidate["content"] = {"role": "model", "parts": [*parts, {"text": content}]}
+                parts.append({"text": content})
+            calls = [{"functionCall": {"name": n, "args": a}} for n, a in _calls(choice["message"])]
+            if parts := [*parts, *calls]:
+                candidate["content"] = {"role": "model", "parts": parts}
             body["candidates"].append(candidate)
         if (usage := chat.get("usage")) is not None:
             thinking = (len(thoughts) + 3) // 4

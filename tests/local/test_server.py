@@ -79,7 +79,7 @@ def test_answers_are_recorded_with_file_and_runtime_and_neither_port_nor_key(
     name = f"SmolLM2-135M-Instruct.Q4_1.gguf, {size} bytes, sha256 {SHA256}"
     assert found == [(name, 0.0, "json")]
     assert re.fullmatch(r"llama\.cpp \(xllamacpp [\d.]+\)", told["provider"])
-    assert told["sent"]["max_tokens"] == 256
+    assert told["sent"]["max_tokens"] == 320
     assert "seed" in told["sent"]
     assert json.loads(versions)["local"] == SHA256
     assert "xllamacpp" in json.loads(versions)
@@ -167,12 +167,54 @@ def test_a_context_grows_with_the_prompts_and_what_never_fits_is_not_sent() -> N
 
 
 def test_a_context_that_was_set_is_kept() -> None:
-    client, _ = connect_local(weights_of("smollm2").path, "context=256&slots=1")
+    path = weights_of("smollm2").path
+    client, _ = connect_local(path, "context=256&slots=1")
+    assert connect_local(path, "slots=1&context=256")[0]
+    with pytest.raises(ParameterError, match="runs already with other options"):
+        connect_local(path, "slots=2")
+    assert len(servers()) == 1
 
     (failed,) = outcomes(client, [ask("yes " * 300, max_tokens=5, seed=1)])
 
     assert isinstance(failed, BadRequest)
     assert "there are 256 (context is set to that)" in str(failed)
+    assert f"begin anew with a longer one (--minds 'gguf:{path}?slots=1&context=1024')" in str(
+        failed
+    )
+
+
+def test_a_context_that_is_too_small_is_found_before_the_run(sabm: Sabm, tmp_path: Path) -> None:
+    outcome = sabm("run", "kbc", "--minds", "local?context=256", "--out", tmp_path / "out")
+
+    assert outcome.status == 2
+    assert "begin anew with a longer one (--minds 'local?context=4096')" in one_line(outcome)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_would_fail_again_is_not_said_to_go_on(
+    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sabm_mesa.runs.cost.MOST_CHARS_A_TOKEN", 1e9)  # nothing is known before
+    spec = "local?context=512"
+
+    outcome = sabm("run", "kbc", "--minds", spec, "--set", "n_players=2", "--out", tmp_path)
+
+    assert outcome.status == 1
+    assert "begin anew with a longer one" in outcome.err
+    assert "sabm resume" not in outcome.err
+
+
+def test_the_context_is_that_of_the_longest_prompt(
+    sabm: Sabm, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    outcome = sabm(
+        "run", "pasture", "--minds", "local", "--set", "n_agents=2", "--rounds", 1,
+        "--max-asks", 1, "--out", tmp_path,
+    )  # fmt: skip
+
+    assert outcome.status == 1  # at the cap
+    assert caplog.text.count("tokens each") == 1
+    assert re.search(r"of 1,\d\d\d tokens each", caplog.text)
 
 
 def test_thoughts_get_no_second_request_where_the_template_has_no_place_for_them() -> None:
@@ -253,6 +295,8 @@ def test_the_server_ends_with_its_command_and_the_run_goes_on(
 
     wait_for(lambda: not server.is_running(), "the end of the server")
     assert "Traceback" not in said
+    assert "paid" not in said  # nor is an answer that cost nothing reported as lost
+    assert "lost" not in said
     assert rows(path, "SELECT status = 'finished' FROM runs") == [(0,)]
     assert sabm("resume", path).status == 0
     assert sabm("replay", path).status == 0
@@ -271,3 +315,13 @@ def test_where_memory_allows_no_longer_context_the_server_goes_on_with_the_old_o
     assert isinstance(failed, BadRequest)
     assert "too little memory" in str(failed)
     assert fine.text
+
+
+def test_what_requests_begin_with_is_read_twice_at_most() -> None:
+    client, _ = connect_local(weights_of("smollm2").path)
+    shared = "You take part in a contest with other people. " * 14
+    questions = [ask(f"{shared} You are player {i}.", max_tokens=2, seed=1) for i in range(6)]
+
+    read = sorted(done.cached_tokens for done in outcomes(client, questions))
+
+    assert read[2] > 120

@@ -10,6 +10,7 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, Number, ScriptedMind, Text, communication
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import ABSTAINED, words
+from sabm_mesa.core.fields import Fields, Talk
 from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, RunError, UnknownName
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import LONGEST, Seat, inputs_of, text_from
@@ -525,3 +526,56 @@ def test_a_filled_in_form_is_the_plain_text_of_the_answer() -> None:
         "act": {"buy": {"good": "milk", "amount": 2}}, "invited": (), "note": "a b", "wishes": (),
     }  # fmt: skip
     assert json.loads(json.dumps([each.as_dict() for each in inputs]))[2]["high"] == 5
+
+
+def test_what_was_said_in_a_talk_is_the_answer_when_time_is_up() -> None:
+    talk = Talk(Fields(second=Number(0, 3600), text=Text(max_words=5)), at_most=2)
+    asked = Asked(talk, time_limit_s=3000)
+    seat = asked.seat
+
+    assert seat.say("a stranger", 0, "hello") == "This seat is not yours any more."
+    assert seat.say(ME, 1, "hello") == "The talk is over."
+    assert "empty" in seat.say(ME, 0, " \n ")
+    for _ in range(2):  # sent again, as its response was lost
+        assert seat.say(ME, 0, " shall we \n say 8?", "id") == ""
+    assert seat.say(ME, 0, "one two three four five six") == ""
+    assert "all of your 2 messages" in seat.say(ME, 0, "more")
+    seat.skip()
+    said = talk.read_text(asked.outcome().answer)
+    assert [each.text for each in said] == ["shall we say 8?", "one two three four five […]"]
+    assert [each.second for each in said] == sorted(each.second for each in said)
+    assert seat.say(ME, 0, "hello") == "The talk is over."
+    assert seat.say(ME, 0, " shall we \n say 8?", "id") == ""
+
+
+def test_who_says_nothing_in_a_talk_abstains_only_when_time_is_up() -> None:
+    talk = Talk(Fields(second=Number(0, 3600), text=Text()), at_most=2)
+    silent, done = Asked(talk, time_limit_s=3000), Asked(talk, time_limit_s=3000)
+    silent.seat.skip()
+    assert done.answer("none") == ""
+    assert silent.outcome().finish_reason == ABSTAINED
+    assert done.outcome().answer == "none"
+
+
+@pytest.mark.parametrize("end", ["skip", "done"])
+def test_no_message_that_was_taken_in_a_talk_is_missing_in_the_answer(end: str) -> None:
+    talk = Talk(Fields(second=Number(0, 3600), text=Text(max_words=5)), at_most=10_000)
+    for _ in range(20):
+        asked = Asked(talk, time_limit_s=3000)
+        seat, taken = asked.seat, []
+
+        def speak(seat=seat, taken=taken) -> None:
+            while not seat.say(ME, 0, f"word {len(taken)}"):
+                taken.append(f"word {len(taken)}")
+
+        with ThreadPoolExecutor(1) as person:
+            speaking = person.submit(speak)
+            while len(taken) < 5:
+                seat.wait(seat.version - 1)
+            if end == "skip":
+                seat.skip()
+            else:
+                assert seat.answer(ME, 0, None) == ""
+            speaking.result()
+        said = talk.read_text(asked.outcome().answer)
+        assert [message.text for message in said] == taken

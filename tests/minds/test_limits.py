@@ -1,5 +1,6 @@
 """Minds from files that lift their own limits: those that are measured from outside hold."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -65,6 +66,17 @@ OF_SPACE = {
     ),
     "more addresses than there may be": ("kept = mmap.mmap(-1, 3 << 30); return 5", "OSError"),
     "a file in memory": ("os.memfd_create('x'); return 5", "PermissionError"),
+    "files in memory, each within its limit": (
+        """
+    names = [f"/dev/shm/sabm-filled-{i}" for i in range(80)]
+    try:
+        for name in names:
+            with open(name, "wb") as file: file.write(bytes(15 << 20))
+        return 5
+    finally:
+        for name in filter(os.path.exists, names): os.unlink(name)""",
+        "Error: [Errno ",  # not permitted, or no space left
+    ),
     "shared memory of System V": (
         "return 1 / (1 + ctypes.CDLL(None).shmget(0, 1 << 20, 0o600))",
         "ZeroDivisionError",
@@ -157,6 +169,37 @@ def test_no_answer_is_taken_from_a_mind_that_lifts_its_limits(
     assert wanted in problem or (wanted == STARTED and any(e in problem for e in BY_NUMBER)), (
         problem
     )
+
+
+CALLS = """
+    libc, arm = ctypes.CDLL(None, use_errno=True), os.uname().machine == "aarch64"
+    def outcome(name, *given):
+        ctypes.set_errno(0)
+        return ctypes.get_errno() if getattr(libc, name)(*given) < 0 else 0
+    raise ValueError([
+        outcome("unshare", 0x10000000),
+        outcome("syscall", 220 if arm else 56, 0x10000000 | 17, 0, 0, 0, 0),
+        outcome("syscall", 435, None, 0),
+        outcome("mount", b"none", b"/tmp", b"tmpfs", 0, None),
+        outcome("syscall", 428, -100, b"/", 0),
+        outcome("ptrace", 0, 0, None, None),
+        outcome("process_vm_readv", os.getpid(), None, 0, None, 0, 0),
+        outcome("mq_open", b"/sabm-queue", 0o102, 0o600, None),
+    ])
+"""
+"""A namespace by `unshare`, `clone` and `clone3`, a mount, a tree of files to mount, the memory of
+a process by `ptrace` and by `process_vm_readv`, and a queue of messages."""
+
+
+def test_a_mind_makes_no_namespaces_mounts_or_queues_and_reads_no_process(
+    supervisors, tmp_path
+) -> None:
+    folder, _, patient = supervisors
+    (folder / "calls.py").write_text(f"{BEGIN}{CALLS}")
+    (problem,) = asked(folder / "calls.py", patient, tmp_path / "run.sqlite")
+
+    no, unknown = errno.EPERM, errno.ENOSYS
+    assert f"ValueError: {[no, no, unknown, no, no, no, no, no]}" in problem
 
 
 @pytest.fixture(scope="module")

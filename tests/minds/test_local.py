@@ -17,18 +17,25 @@ from typing import Any, ClassVar
 
 import pytest
 
-from sabm_mesa import EmergencyEvacuation, KeynesianBeautyContest
+from sabm_mesa import EmergencyEvacuation, KeynesianBeautyContest, fork, replay, resume
+from sabm_mesa.core.answers import TOKENS_AROUND, Choice, Text
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.fields import Fields, Several
+from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.parsing import parse_minds
-from sabm_mesa.errors import MindSpecError, OutputError, ParameterError, UnknownName
-from sabm_mesa.llm import ScriptedClient, weights
+from sabm_mesa.errors import LLMError, MindSpecError, OutputError, ParameterError, UnknownName
+from sabm_mesa.llm import Connection, ScriptedClient, close_all, weights
 from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.gguf import GGUFHeader, read_header
-from sabm_mesa.llm.local import LocalOptions
+from sabm_mesa.llm.local import ANSWER_TOKENS, LocalOptions, LocalServer
 from sabm_mesa.llm.prices import IN_A_FILE, PriceTable
+from sabm_mesa.minds import local
 from sabm_mesa.minds.llm import LLMSettings
-from sabm_mesa.minds.local import LocalMind
+from sabm_mesa.minds.local import LocalMind, token_limit
 from sabm_mesa.minds.specs import is_local, language_model
+from sabm_mesa.models.registry import scenario
+from sabm_mesa.models.sentence_making.agents import Sentence
+from sabm_mesa.runs.planned import RunSpec
 from tests.cli.support import Sabm, one_line
 from tests.llm.support import ask
 
@@ -216,6 +223,62 @@ def test_options_that_cannot_be_used_are_one_line(
     assert says in one_line(outcome)
 
 
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[LocalServer]]:
+    """The servers that run, where starting one takes no process."""
+    running: list[LocalServer] = []
+
+    class Unstarted(LocalServer):
+        def _start(self, context: int) -> None:
+            self.slots, self.context = self._plan(context), context
+            running.append(self)
+
+        def stop(self) -> None:
+            if self in running:
+                running.remove(self)
+
+    monkeypatch.setattr("sabm_mesa.llm.local.LocalServer", Unstarted)
+    monkeypatch.setattr("sabm_mesa.llm.local.runtime", lambda: "1")
+    yield running
+    close_all()
+
+
+def test_a_server_with_other_options_is_started_when_no_run_uses_the_old_one(
+    file: Path, started: list[LocalServer]
+) -> None:
+    def contest(options: str) -> KeynesianBeautyContest:
+        return KeynesianBeautyContest(minds=f"gguf:{file}?threads=1&{options}", recording=False)
+
+    first = contest("slots=1")
+    with pytest.raises(ParameterError, match="end the runs that use it first"):
+        contest("slots=2")
+    assert [server.slots for server in started] == [1]
+
+    first.close()
+    kept = contest("slots=2")
+    assert [server.slots for server in started] == [2]
+
+    del kept
+    contest("slots=3")
+    assert [server.slots for server in started] == [3]
+    close_all()
+    assert started == []
+
+
+def test_the_advice_for_a_context_that_is_too_small_can_be_followed(
+    file: Path, started: list[LocalServer]
+) -> None:
+    connection = Connection(context=(1000, 0))
+    minds = f"gguf:{file}?context=256&threads=1&slots=1"
+    with pytest.raises(ParameterError, match="begin anew with a longer one") as caught:
+        KeynesianBeautyContest(minds=minds, connection=connection)
+
+    (advised,) = re.findall(r"--minds '(.*)'", str(caught.value))
+    assert advised == f"gguf:{file}?threads=1&slots=1&context=2048"
+    KeynesianBeautyContest(minds=advised, connection=connection)
+    assert [server.context for server in started] == [2048]
+
+
 def test_a_local_model_is_a_language_model_whose_price_is_known() -> None:
     names = {
         "local": "gguf:smollm2",
@@ -256,14 +319,17 @@ def test_seeds_are_of_the_request_and_older_digests_stay() -> None:
 class Noting(LocalMind):
     """Notes the requests that it would send, and answers with examples."""
 
-    def __init__(self, max_tokens: int) -> None:
-        super().__init__("gguf:m", ScriptedClient(()), LLMSettings(max_tokens=max_tokens), "local")
+    def __init__(self, max_tokens: int, *, default: bool = False) -> None:
+        settings = LLMSettings(max_tokens=max_tokens)
+        super().__init__("gguf:m", ScriptedClient(()), settings, "local", default_limit=default)
         self.answer_format = "json"
         self.sent: list[Request] = []
+        self.asked: list[str] = []
 
     async def answer(self, ask: Ask) -> Any:
         """Answer with an example."""
         self.sent.append(self._request(ask))
+        self.asked.append(ask.name)
         return ask.spec.example(ask.rng)
 
 
@@ -280,6 +346,134 @@ def test_an_answer_may_have_a_token_for_each_character_that_its_schema_allows() 
     mind = Noting(64)
     EmergencyEvacuation(minds=mind, n_people=2, n_rounds=1, rng=1).run_model()
     assert {request.max_tokens for request in mind.sent} == {64}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "limits"),
+    [
+        ("kbc", {"n_players": 2, "n_rounds": 2}, {"act": 320, "communicate": 520}),
+        ("bertrand", {"n_rounds": 2}, {"act": 160, "communicate": 520}),
+        ("fishery", {"n_agents": 2, "n_rounds": 1}, {"act": 880, "communicate": 520}),
+    ],
+)
+def test_a_default_limit_of_a_scenario_cuts_off_nothing_that_a_schema_allows(
+    name: str, given: dict[str, Any], limits: dict[str, int]
+) -> None:
+    kind = scenario(name)
+    default = parameters_of(kind)["max_tokens"].default
+    mind = Noting(default, default=True)
+    kind(minds=mind, rng=1, **given).run_model()
+
+    sent = {asked: request.max_tokens for asked, request in zip(mind.asked, mind.sent, strict=True)}
+    assert {asked: sent[asked] for asked in limits} == limits
+    for request in mind.sent:
+        assert request.schema is not None
+        parts = request.schema["properties"].values()
+        texts = [part for part in parts if part["type"] == "string" and "enum" not in part]
+        longest = sum(text["maxLength"] for text in texts)
+        assert longest + TOKENS_AROUND <= (request.max_tokens or 0) <= ANSWER_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("given", "default"), [({}, True), ({"max_tokens": 64}, False), ({"max_tokens": 256}, False)]
+)
+def test_a_limit_that_is_given_was_chosen_also_where_it_is_the_default_of_the_scenario(
+    given: dict[str, int], default: bool
+) -> None:
+    assert KeynesianBeautyContest(**given).mind_context.default_limit is default
+
+
+class Answering(ScriptedClient):
+    """Stands for the server of a local model, and answers in JSON, up to a number of answers."""
+
+    def __init__(self, most: int = 1000) -> None:
+        super().__init__(self.say)
+        self.most = most
+
+    def say(self, request: Request) -> str | Exception:
+        assert request.schema is not None
+        parts = request.schema["properties"].items()
+        said = {name: 7 if part["type"] != "string" else "I say so." for name, part in parts}
+        too_many = len(self.requests) > self.most
+        return LLMError("no more") if too_many else json.dumps(said)
+
+    @property
+    def limits(self) -> set[int | None]:
+        return {request.max_tokens for request in self.requests}
+
+
+@pytest.mark.parametrize(
+    ("given", "limits", "later"), [({}, {320, 520}, {256}), ({"max_tokens": 256}, {256}, {256})]
+)
+def test_a_given_limit_holds_also_where_it_is_the_default_and_when_the_run_goes_on(
+    given: dict[str, int],
+    limits: set[int],
+    later: set[int],
+    tmp_path: Path,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client, path, minds = Answering(most=1), tmp_path / "r.sqlite", f"gguf:{file}"
+    monkeypatch.setattr(local, "connect_local", lambda *_, **__: (client, minds))
+    model = KeynesianBeautyContest(
+        minds=minds, n_players=2, n_rounds=2, rng=1, recording=path, **given
+    )
+    with pytest.raises(LLMError):
+        model.run_model()
+    first, client = client.limits, Answering()
+
+    resume(path)
+
+    assert first | client.limits == limits
+    replay(path)
+    client = Answering()
+    fork(path, 1, {"max_tokens": 256}, tmp_path / "f.sqlite")
+    assert client.limits == later
+    replay(tmp_path / "f.sqlite")
+
+
+def test_a_run_of_a_local_model_with_a_given_limit_is_another_one() -> None:
+    def plan(**given: Any) -> RunSpec:
+        return RunSpec(KeynesianBeautyContest, given, 1)
+
+    assert plan(minds="local").digest != plan(minds="local", max_tokens=256).digest
+    assert plan(minds="llm:m").digest == plan(minds="llm:m", max_tokens=256).digest
+
+
+def test_in_text_a_default_limit_holds_and_is_never_above_that_of_local_models() -> None:
+    for limit, most in ((256, 256), (8000, 1024), (None, 1024)):
+        assert token_limit(None, None, limit, default=True) == most
+    assert token_limit(280, None, 256, default=True) == 256
+    nested = Fields(who=Choice(("a", "bb")), said=Several(Text(max_words=20), at_most=2))
+    unbounded = {"properties": {"answer": {"type": "string"}}}
+    assert token_limit(None, nested.answer_schema(), 8, default=True) == 399
+    assert token_limit(None, unbounded, 8, default=True) == 1024
+
+
+def test_a_sentence_in_json_has_few_enough_words_and_all_that_are_given() -> None:
+    spec = Sentence(words=("river", "bell"))
+    pattern = re.compile(spec.bounded_schema()["pattern"])
+
+    assert pattern.match("The river rang a bell.") is None  # the mark is part of the word
+    assert pattern.match("At the river, a river and a bell rang.")
+    assert pattern.match("river bell")
+    assert not pattern.match("The bell rang.")
+    longest = " ".join(["x" * 12] * 12 + ["river"] + ["x" * 12] * 12 + ["bell"] + ["x" * 12] * 12)
+    assert pattern.match(longest)
+    assert not pattern.match(f"{longest} x")
+    assert spec.check(longest) == longest
+    assert len(longest) <= spec.bounded_schema()["maxLength"]
+
+
+def test_a_text_is_asked_for_without_a_word_on_json_where_the_schema_is_enforced() -> None:
+    mind = Noting(256, default=True)
+    KeynesianBeautyContest(minds=mind, n_players=2, n_rounds=2, rng=1).run_model()
+    texts = {
+        asked: request.messages[-1][1] for asked, request in zip(mind.asked, mind.sent, strict=True)
+    }
+    assert "JSON" in texts["act"]
+    assert "JSON" not in texts["communicate"]
+    assert "Answer in at most 60 words" in texts["communicate"]
 
 
 def in_the_box(monkeypatch: pytest.MonkeyPatch, content: bytes) -> weights.Weights:
@@ -381,6 +575,17 @@ def test_files_fetched_by_hand_are_taken_and_checked(
     gone = sabm("models", "rm", "small")
     assert gone.status == 2
     assert one_line(gone).startswith("Unknown local model 'small'.")
+
+
+def test_the_notices_ship_with_the_package() -> None:
+    text = Path(weights.__file__).with_name("NOTICE").read_text("utf-8")
+
+    for notice in weights.NOTICES.values():
+        assert notice in text
+
+
+def test_the_memory_of_a_model_that_is_not_there_is_listed(sabm: Sabm) -> None:
+    assert "not there (98 MB; needs 0.5 GB of memory)" in sabm("models").out
 
 
 def test_damaged_files_are_not_kept(

@@ -91,6 +91,7 @@ def test_a_mind_object_need_not_be_hashable() -> None:
         ("fixed", "Cannot read the mind spec 'fixed'"),
         ("llm:", "Cannot read the mind spec 'llm:'"),
         ("llm:@http://127.0.0.1:1/v1", "Cannot read the mind spec 'llm:@http"),
+        ("llm:@router", "Cannot read the mind spec 'llm:@router' (it names no model)"),
         ("", "Cannot read the mind spec ''"),
         ("gpt-4o", "Cannot read the mind spec 'gpt-4o'"),
         (" ", "Cannot read the mind spec ' ' (it is empty)"),

@@ -15,11 +15,25 @@ import mesa
 import pandas as pd
 import pytest
 
-from sabm_mesa import KeynesianBeautyContest, ScriptedMind, SmartModel, action, communication
+from sabm_mesa import (
+    KeynesianBeautyContest,
+    ScriptedMind,
+    SmartAgent,
+    SmartModel,
+    action,
+    communication,
+)
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.usage import Failures
-from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunError, UnknownName
-from sabm_mesa.models.base import close_models
+from sabm_mesa.errors import (
+    OutputError,
+    ParameterError,
+    RecordingError,
+    RunError,
+    UnknownName,
+    UsageError,
+)
+from sabm_mesa.models.base import RoundCollector, close_models
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.recording.writing import NoRecording
 from tests.core.support import Cell, Priced, Tiny, Waiting, rows, tiny
@@ -459,3 +473,17 @@ def test_the_signature_of_a_constructor_has_the_parameters_of_its_base() -> None
 
     assert {"self", "n_players", "reward_rule", "minds", "rng", "recording"} <= set(names)
     assert all(each.kind is not each.VAR_KEYWORD for each in names.values())
+
+
+@pytest.mark.parametrize(
+    ("base", "name"), [(SmartModel, "total"), (SmartModel, "said"), (SmartAgent, "mind")]
+)
+def test_a_property_with_a_name_that_a_run_needs_is_refused(base: type, name: str) -> None:
+    with pytest.raises(UsageError, match=rf"Own\.{name} is a property, and {base.__name__} needs"):
+        type("Own", (base,), {name: property(lambda _: 3)})
+
+
+def test_a_column_of_what_a_run_keeps_is_refused() -> None:
+    with pytest.raises(UsageError, match="'all' is the attribute 'total', which SmartModel needs"):
+        RoundCollector({"all": "total"}, {})
+    RoundCollector({"all": "total.asks"}, {})

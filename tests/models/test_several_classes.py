@@ -12,7 +12,7 @@ from sabm_mesa import Choice, ClassicalMind, Number, Observation, Phase, SmartAg
 from sabm_mesa.describe import as_text, describe
 from sabm_mesa.errors import MindSpecError, RunError, UnknownName, UsageError
 from sabm_mesa.minds.scripted import FixedMind
-from sabm_mesa.models.base import Score
+from sabm_mesa.models.declarations import Score
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.game import Game, with_others
 from sabm_mesa.runs.rerun import fork, replay, resume

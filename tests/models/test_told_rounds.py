@@ -4,12 +4,16 @@ import pytest
 
 from sabm_mesa import (
     BertrandCompetition,
+    CocktailParty,
     EmergencyEvacuation,
+    FiniteGame,
+    Fishery,
+    KeynesianBeautyContest,
     PublicGoods,
     RepeatedBeautyContest,
     ScriptedMind,
 )
-from sabm_mesa.models.beauty_contest.class_game import ordinal
+from sabm_mesa.core.languages import ordinal
 from sabm_mesa.models.declarations import ToldRound, load_class_game
 from sabm_mesa.runs.game import Game
 from sabm_mesa.visualization.labels import name_of
@@ -50,6 +54,53 @@ def test_a_contest_tells_nothing_that_it_does_not_reveal():
     assert not any("won" in line for line in told(contest, 1))
 
 
+def test_a_tie_names_its_number():
+    contest = RepeatedBeautyContest(
+        n_players=3, n_rounds=1, minds=scripts(["24"], ["24"], ["60"]), rng=1
+    )
+    contest.run_model()
+    assert told(contest, 3)[1:] == ["2 players won with 24.", "You were 3rd of 3."]
+
+
+def test_picks_harvests_choices_and_talks_are_told():
+    contest = KeynesianBeautyContest(n_players=3, n_rounds=1, minds="fixed:30", rng=1)
+    contest.run_model()
+    assert told(contest, 1) == [
+        "The target was 20.", "3 players won with 30.", "You were 1st of 3.",
+    ]  # fmt: skip
+
+    lake = Fishery(n_agents=2, n_rounds=1, minds="classical:sustainable", rng=1)
+    lake.run_model()
+    taken = lake.harvesters[0].harvest
+    assert told(lake, 1) == [
+        f"You took {taken} tons of fish; all together took {lake.harvest}.",
+        f"{lake.left} were left, which grow to {min(100, 2 * lake.left)}.",
+    ]
+    emptied = Fishery(n_agents=2, n_rounds=1, minds="classical:open_access", rng=1)
+    while emptied.running:
+        emptied.step()
+    last = dict(emptied.model_frame().iloc[-1]) | {"left": 1}
+    row = emptied.agent_frame()
+    played = ToldRound(emptied, 1, last, row[row["round"] == emptied.round], str)
+    lines = load_class_game(emptied.class_game).told(played)
+    assert lines[-1] == "Only 1 were left, less than 5: nothing grows back."
+
+    game = FiniteGame(n_players=2, n_rounds=1, rng=1)
+    game.run_model()
+    own, other = game.agent_frame()["choice"]
+    earned = game.agent_frame()["payoff"].iloc[0]
+    assert told(game, 1) == [
+        f"You chose {own}, and the other chose {other}.", f"You earned {earned:.4g}.",
+    ]  # fmt: skip
+
+    party = CocktailParty(n_agents=4, n_rounds=1, rng=1)
+    party.run_model()
+    met = str(party.agent_frame()["partners"].iloc[0]).split()
+    names = [name_of(party, int(agent)) for agent in met]
+    expected = f"You talked with {', '.join(names)}." if met else "You talked with nobody."
+    assert told(party, 1) == [expected]
+
+
 def test_firms_read_prices_and_their_own_profit_alone():
     market = BertrandCompetition(
         n_rounds=2, communication=False, told_range=True, minds=scripts(["7"], ["6"]), rng=1
@@ -59,7 +110,7 @@ def test_firms_read_prices_and_their_own_profit_alone():
 
     assert told(market, 1) == [
         "You asked 7, and Gill asked 6.",
-        f"You sold {first.demand:.4g} and earned {5 * first.demand:.4g}.",
+        f"You sold {first.demand:.0f} and earned {5 * first.demand:,.0f}.",
     ]
     assert f"{second.profit:.4g}" not in " ".join(told(market, 1))
 

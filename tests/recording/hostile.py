@@ -74,6 +74,18 @@ def _schema(sql: str) -> Spoil:
     )
 
 
+def _named_as_of_the_system(definition: str) -> Spoil:
+    """Make something, and give it a name that only SQLite itself can give."""
+    renamed = "name = 'sqlite_more', sql = replace(sql, ' more ', ' sqlite_more ')"
+    return _sql(
+        definition,
+        "PRAGMA writable_schema = ON",
+        f"UPDATE sqlite_master SET {renamed}, tbl_name = replace(tbl_name, 'more', 'sqlite_more') "
+        "WHERE name = 'more'",
+        "PRAGMA writable_schema = OFF",
+    )
+
+
 WAYS: dict[str, Spoil] = {
     # What stands in the schema.
     "runs is an endless view": _sql(
@@ -118,6 +130,16 @@ WAYS: dict[str, Spoil] = {
     "a virtual table": _sql("CREATE VIRTUAL TABLE more USING fts5(text)"),
     "runs is a virtual table": _sql(
         "DROP TABLE runs", "CREATE VIRTUAL TABLE runs USING fts5(run, uid, parameters)"
+    ),
+    "a trigger with a name of the system": _named_as_of_the_system(
+        "CREATE TRIGGER more AFTER INSERT ON runs BEGIN DELETE FROM asks; END"
+    ),
+    "a view with a name of the system": _named_as_of_the_system(
+        "CREATE VIEW more AS SELECT * FROM runs"
+    ),
+    "a table with a name of the system": _named_as_of_the_system("CREATE TABLE more (text)"),
+    "an index with a name of the system": _named_as_of_the_system(
+        "CREATE INDEX more ON asks (upper(raw))"
     ),
     "an index with an expression": _sql("CREATE INDEX more ON asks (json(raw))"),
     "a schema that cannot be read": _schema("sql = 'CREATE TABLE runs (' WHERE name = 'runs'"),

@@ -45,6 +45,9 @@ COMMANDS = {
     "fit": "--model noisy_best_reply --bootstrap 0 --confusion 0 --absolute 0 --out fitted",
     "judge": "--out judged",
     "cost kbc --from": "",
+    "reread": "",
+    "compare": "--measure depth --out compared",
+    "anchors": "",
 }
 """Command → its options."""
 OF_EACH_KIND = (

@@ -7,6 +7,7 @@ import pytest
 
 from sabm_mesa.errors import SabmError, UsageError
 from sabm_mesa.models import registry
+from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.importing import import_table, read_map, read_table
 
@@ -139,3 +140,19 @@ def test_tables_and_pairs_of_the_command_line(tmp_path: Path) -> None:
         read_map(["run=a", "run=b"])
     with pytest.raises(UsageError, match="has no row"):
         import_table(table.iloc[:0], GOODS, tmp_path / "r.sqlite")
+
+
+def test_a_condition_is_a_tag_of_its_runs(tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {"run": [0, 0, 1, 1], "player": [1, 2, 1, 2], "decision": [10, 20, 30, 40],
+         "treatment": ["low", "low", "high", "high"]}
+    )  # fmt: skip
+    path = tmp_path / "people.sqlite"
+    columns = {"condition": "treatment"}
+    import_table(table, registry.load("beauty-contest"), path, columns=columns)
+
+    assert [run.tags["condition"] for run in load_runs(path)] == ["low", "high"]
+    mixed = table.assign(treatment=["low", "high", "high", "high"])
+    with pytest.raises(UsageError, match="the run 0 has two conditions, 'low' and 'high'"):
+        import_table(mixed, registry.load("beauty-contest"), tmp_path / "no", columns=columns)
+    assert not (tmp_path / "no").exists()

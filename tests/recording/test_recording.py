@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -21,8 +22,9 @@ from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError
-from sabm_mesa.recording import writing
-from sabm_mesa.recording.store import versions
+from sabm_mesa.recording import checking, load_runs, writing
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.store import log_is_cut, versions
 from sabm_mesa.visualization.records.store import listed
 from tests.core.support import Priced, Waiting, rows, tiny
 
@@ -715,3 +717,62 @@ def test_what_is_written_needs_no_further_descriptor(tmp_path) -> None:
             recording.writer.commit().result()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT text FROM texts WHERE id = 7").fetchall() == [("a line",)]
+
+
+def test_a_log_that_ends_within_a_commit_is_cut(tmp_path) -> None:
+    path, copy = tmp_path / "written.sqlite", tmp_path / "copied.sqlite"
+    log = copy.with_name("copied.sqlite-wal")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE numbers (number)")
+        for _ in range(3):
+            connection.execute("INSERT INTO numbers SELECT randomblob(9000)")
+            connection.commit()
+        copy.write_bytes(path.read_bytes())
+        whole = path.with_name("written.sqlite-wal").read_bytes()
+
+    def is_cut(content: bytes) -> bool:
+        log.write_bytes(content)
+        return log_is_cut(copy)
+
+    assert not is_cut(whole)
+    assert not is_cut(b"")
+    assert is_cut(whole[:20]), "the header"
+    assert is_cut(whole[:-1]), "the last page"
+    assert is_cut(whole[: -(4096 + 24)]), "the page that ends the last commit"
+    log.unlink()
+    assert not log_is_cut(copy)
+
+
+def test_versions_are_those_of_the_forks_that_were_applied(tmp_path) -> None:
+    path = tmp_path / "run.sqlite"
+    tiny(recording=path, minds="fixed:1").run_model()
+    (run,) = load_runs(path)
+    forks = [{"versions": {"py:a.py": "1"}}, {}, {"versions": {"py:a.py": "2", "py:b.py": "3"}}]
+    forked = replace(run, versions={"mesa": "3"}, forks=forks)
+
+    assert forked.versions_at(0) == {"mesa": "3"}
+    assert forked.versions_at(2) == {"mesa": "3", "py:a.py": "1"}
+    assert forked.versions_at(3) == {"mesa": "3", "py:a.py": "2", "py:b.py": "3"}
+
+
+def test_values_are_checked_once_while_a_recording_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.sqlite"
+    KeynesianBeautyContest(n_players=2, n_rounds=1, rng=1, recording=path).run_model()
+    checked = []
+    real = checking.check_runs
+
+    def counted(connection: sqlite3.Connection) -> None:
+        checked.append(path.stat().st_mtime_ns)
+        real(connection)
+
+    monkeypatch.setattr(checking, "check_runs", counted)
+    frames = Recorded(path)
+    frames.runs()
+    frames.runs()
+    assert len(checked) == 1
+    KeynesianBeautyContest(n_players=2, n_rounds=1, rng=2, recording=path).run_model()
+    assert len(frames.runs()) == 2
+    assert len(set(checked)) == 2

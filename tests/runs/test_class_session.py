@@ -147,15 +147,15 @@ def test_groups_are_runs_of_one_recording_and_all_of_them_go_on(tmp_path, monkey
     for holder in (ANN, BEN):
         session.join(holder)
     session.start()
+    (path,) = tmp_path.glob("sabm_recordings/*.sqlite")
+    assert len(load_runs(path)) == 2  # a crash from here on loses no group
     for game, holder in zip(session.games, (ANN, BEN), strict=True):
         answer(game, holder, "1")
         answer(game, holder, "2") if holder == ANN else None
     session.games[0].join()
     session.games[1].stop()
     session.games[1].join()
-    (path,) = tmp_path.glob("sabm_recordings/*.sqlite")
-    # Each group begins on its own thread, and either may be entered first.
-    first, second = sorted(load_runs(path), key=lambda run: not run.finished)
+    first, second = load_runs(path)
     assert [run.finished for run in (first, second)] == [True, False]
 
     again = ContinuedGame(second, Connection())
@@ -167,6 +167,16 @@ def test_groups_are_runs_of_one_recording_and_all_of_them_go_on(tmp_path, monkey
     answer(again, BEN, "5")
     again.join()
     assert [run.finished for run in load_runs(path)] == [True, True]
+
+
+def test_groups_that_cannot_be_recorded_do_not_begin(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sabm_recordings").write_text("a file where the folder has to be")
+    session = a_class(n=1, recording=None)
+    session.start()
+    assert session.status == "over"
+    (problem,) = {game.problem for game in session.games}
+    assert "sabm_recordings" in problem
 
 
 def test_a_host_stops_the_clock_gives_time_and_skips_a_sleeper() -> None:

@@ -6,27 +6,34 @@ import asyncio
 import gc
 import inspect
 import re
+import shlex
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import ipyvuetify
 import mesa
 import pytest
+import solara
 from mesa.examples.advanced.wolf_sheep import agents as wolf_agents
 from mesa.examples.advanced.wolf_sheep import model as wolf_model
 from mesa.examples.basic.boltzmann_wealth_model import agents as money_agents
 from mesa.examples.basic.boltzmann_wealth_model import model as money_model
+from mesa.visualization.solara_viz import ModelController
 
-from sabm_mesa import Number, Recorded
+from sabm_mesa import Number, Recorded, sweep
 from sabm_mesa.errors import BudgetExceeded, ReplayMismatch, RunError, UsageError
 from sabm_mesa.models import registry
 from sabm_mesa.models.hosted import hosted
 from sabm_mesa.models.registry import load
 from sabm_mesa.recording import load_runs
+from sabm_mesa.runs.game import Game
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.runs.run import run_all
+from sabm_mesa.testing.minds import People
+from tests.cli.support import Sabm
 from tests.core.support import Waiting
 from tests.llm_server import LLMServer
 
@@ -59,11 +66,11 @@ def changed(module: ModuleType, hunks: list[list[str]]) -> str:
 
 def written(folder: Path, example: str, agents: ModuleType, model: ModuleType, name: str) -> None:
     """Write a changed example of Mesa as modules, with its prompt file."""
-    for module, part in ((agents, "agents"), (model, "model")):
+    for module, part, file in ((agents, "agents", f"{name}_agents"), (model, "model", name)):
         source = changed(module, changes()[example, part]).replace(
             agents.__name__, f"{name}_agents"
         )
-        (folder / f"{name}_{part}.py").write_text(source, "utf-8")
+        (folder / f"{file}.py").write_text(source, "utf-8")
     for file, text in PROMPT_FILE.findall(PAGE.read_text("utf-8")):
         (folder / file).write_text(text, "utf-8")
 
@@ -115,12 +122,48 @@ def test_the_examples_of_mesa_give_the_same_data_with_at_most_ten_new_lines(
     hunks = [hunk for place, found in changes().items() if place[0] == example for hunk in found]
     assert sum(line[:1] == "+" for hunk in hunks for line in hunk) <= MOST_LINES
     written(folder, example, agents, module, name)
-    minded = load(f"{name}_model.py:{cls}").hosts
+    minded = load(f"{name}.py:{cls}").hosts
     model = made(minded, sys.modules[minded.__module__], 7)
 
     own, mesas = played(model, 20), played(made(getattr(module, cls), module, 7), 20)
     assert own.equals(mesas)
     assert model.minds.spent()["asks"] > 100
+
+
+COMMANDS = re.search(r"```\n(sabm run money.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[1]
+"""The commands of the docs for Boltzmann's wealth."""
+
+
+def commands(url, cls, name, parameter):
+    """The commands, of one of the two examples, shorter and with a server on this machine."""
+    small = {"n=20,50": f"{parameter}=3,4", "20": "3", "5": "2"}
+    small["llm:gpt-4o-mini"] = f"llm:gpt-4o-mini@{url}"
+    sizes = [word for size in (f"{parameter}=5", "width=2", "height=2") for word in ("--set", size)]
+    for line in COMMANDS.replace("money.py:BoltzmannWealth", f"{name}.py:{cls}").splitlines():
+        _, command, *words = [small.get(word, word) for word in shlex.split(line)]
+        yield [command, *words, *(sizes if command == "run" else ())]
+
+
+@pytest.mark.parametrize(
+    ("example", "agents", "module", "cls", "name", "parameter"),
+    [
+        ("boltzmann_wealth_model", money_agents, money_model, "BoltzmannWealth", "money", "n"),
+        ("wolf_sheep", wolf_agents, wolf_model, "WolfSheep", "wolf", "initial_wolves"),
+    ],
+)
+def test_the_commands_of_the_docs_play_the_examples(
+    folder, capsys, example, agents, module, cls, name, parameter
+) -> None:
+    written(folder, example, agents, module, name)
+    sabm, brain = Sabm(capsys), lambda *_: "1" if name == "money" else "roam"
+    with LLMServer(brain=brain) as server:
+        for words in commands(server.url, cls, name, parameter):
+            assert (done := sabm(*words)).status == 0, (words, done.err)
+    (run,) = load_runs("out/money/recording.sqlite")
+    assert run.asks
+    assert (run.finished, run.rounds) == (True, 3)
+    assert run.parameters[parameter] == 5
+    assert "simulator" not in run.parameters
 
 
 @pytest.fixture
@@ -234,6 +277,160 @@ def test_questions_that_overlap_give_the_data_of_one_after_another(village, at_o
         assert_equal(data(village(minds=late, rng=1, at_once=at_once)), expected)
 
 
+DEPENDENT = {
+    "draws after asking, and others before": """
+        self.random.random()
+        self.take(self.ask())
+        self.given += self.random.randrange(5)
+""",
+    "asks twice, and draws between": """
+        self.take(self.ask())
+        self.random.random()
+        self.take(self.ask())
+        self.given += self.model.rng.integers(5)
+""",
+    "sets an attribute of one that waits": """
+        others = list(self.model.agents)
+        gift = self.ask().value
+        other = others[(self.unique_id + 1) % len(others)]
+        other.given, self.given = other.given + gift, self.given - gift
+""",
+    "sets an attribute of one that did not ask": """
+        if self.unique_id == 4:
+            self.given *= 2
+        else:
+            gift = self.ask()
+            next(a for a in self.model.agents if a.unique_id == 4).given += gift.value
+""",
+}
+INDEPENDENT = """
+        self.take(self.ask())
+        self.given += self.random.randrange(5)
+        self.model.pot = getattr(self.model, "pot", 0) + self.given
+"""
+
+
+def dependent(folder, body):
+    """A village whose people do something else in their step."""
+    ask = 'self.model.minds.ask(self, "give", Number(0, 99, integer=True), given=self.given)'
+    step = MODEL.index("    def step(self):\n        limit")
+    end = MODEL.index("    def take(self")
+    body = f"    def ask(self):\n        return {ask}\n\n    def step(self):{body}\n"
+    (folder / "other.py").write_text(MODEL[:step] + body + MODEL[end:], "utf-8")
+    (folder / "village.toml").write_text(PROMPTS, "utf-8")
+    return load("other.py").hosts
+
+
+@pytest.mark.parametrize("fault", DEPENDENT)
+def test_gather_notices_steps_that_are_not_independent_and_calls_one_after_another(
+    folder, caplog, fault
+) -> None:
+    village = dependent(folder, DEPENDENT[fault])
+    minds = Counting(by_place)
+    model = village(minds=minds, rng=1, at_once="gather")
+    model.step()
+    assert "one after another" in caplog.text
+    minds.most = 0
+    model.step()
+    assert minds.most == 1
+    assert caplog.text.count("one after another") == 1
+
+
+def test_gather_takes_draws_that_come_in_the_order_of_the_agents(folder, caplog) -> None:
+    village = dependent(folder, INDEPENDENT)
+    minds = Counting(by_place)
+    overlapping = data(village(minds=minds, rng=1, at_once="gather"))
+    assert (minds.most, caplog.text) == (5, "")
+    assert_equal(overlapping, data(village(minds=Counting(by_place), rng=1)))
+
+
+def test_gather_takes_changes_of_one_that_did_not_ask_by_later_ones(folder, caplog) -> None:
+    first = "next(a for a in self.model.agents if a.unique_id == 1)"
+    body = f"""
+        if self is not {first}:
+            {first}.given += 1
+            self.take(self.ask())
+"""
+    village, minds = dependent(folder, body), Counting(by_place)
+    overlapping = data(village(minds=minds, rng=1, at_once="gather"))
+    assert (minds.most, caplog.text) == (4, "")
+    assert_equal(overlapping, data(village(minds=Counting(by_place), rng=1)))
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize(("remover", "taken"), [(1, 0), (5, 1)])
+def test_gather_neither_calls_on_nor_asks_one_that_another_has_removed(
+    folder, caplog, *, remover, taken, check
+) -> None:
+    body = f"""
+        self.take(self.ask())
+        if self.unique_id == {remover}:
+            next(a for a in self.model.agents if a.unique_id == 3).remove()
+        self.take(self.ask())
+"""
+
+    class Removing(dependent(folder, body)):
+        def step(self):
+            self.minds.gather(self.agents, check=check)
+
+    asked = []
+    model = Removing(minds=Waiting(lambda ask: asked.append(ask.key.agent) or "1"), rng=1)
+    third = next(a for a in model.agents if a.unique_id == 3)
+    model.step()
+    assert (third.given, sorted(asked)) == (taken, [1, 1, 2, 2, 3, 4, 4, 5, 5])
+    assert ("3 was removed by another agent" in caplog.text) == check
+
+
+def test_gather_without_its_check_overlaps_whatever_agents_do(folder, caplog) -> None:
+    village = dependent(folder, DEPENDENT["sets an attribute of one that waits"])
+
+    class Unchecked(village):
+        def step(self):
+            self.minds.gather(self.agents, check=False)
+
+    minds = Counting(by_place)
+    model = Unchecked(minds=minds, rng=1)
+    model.step()
+    model.step()
+    assert (minds.most, caplog.text) == (5, "")
+
+
+def test_people_take_seats_in_a_plain_model(village) -> None:
+    minds = {"human": 2, "fixed:1": 3}
+    game = Game(hosted(village), minds=minds, n_rounds=2, rng=1, recording=False)
+    people = People(game)
+    people.play(20.0)
+    assert (people.problems, game.problem) == ([], "")
+    rows = game.model.agent_frame()
+    assert rows["mind"].tolist() == ["human", "human", "fixed:1", "fixed:1", "fixed:1"] * 2
+    assert rows["invalid"].sum() == 0
+    assert rows["given"].tolist()[-3:] == [2, 2, 2]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Solara's, on the source of Mesa
+def test_mesas_own_page_steps_and_resets_it(village) -> None:
+    class Shown(village):  # Mesa 3.5 gives a Scenario to what takes any parameter
+        def __init__(self, minds, rng=None):
+            super().__init__(minds=minds, rng=rng)
+
+    first = Shown(minds="fixed:2", rng=1)
+    shown = solara.reactive(first)
+    page = ModelController(
+        shown,
+        model_parameters={"minds": "fixed:2", "rng": 1},
+        play_interval=solara.reactive(100),
+        render_interval=solara.reactive(1),
+        use_threads=solara.reactive(value=False),
+    )
+    _, rendered = solara.render(page, handle_error=False)
+    for label in ("Step", "Reset", "Step"):
+        rendered.find(ipyvuetify.Btn, children=[label]).widget.click()
+    rendered.close()
+    assert shown.value is not first
+    assert_equal(data(shown.value, 0), data(first, 0))
+    assert shown.value.datacollector.model_vars["total"] == [10]
+
+
 def test_a_step_of_a_model_is_a_round_of_its_recording(village) -> None:
     model = village(rng=1, record="v.sqlite")
     expected = data(model)
@@ -269,6 +466,51 @@ def test_steps_without_questions_are_rounds_too(village) -> None:
     assert rows["round"].tolist() == [0, 1, 2, 3, 4]
     assert rows["asks"].tolist() == [0, 5, 0, 0, 5]
     assert rows["total"].tolist() == [0, 5, 5, 5, 10]
+
+
+@pytest.mark.parametrize("at_first", [False, True])
+@pytest.mark.parametrize("of_agents", [False, True])
+@pytest.mark.parametrize(
+    ("before", "asks", "expected"),
+    [
+        (False, [4, 4, 4, 4], [4, 8, 12, 16]),
+        (True, [4, 4, 4, 4], [0, 4, 8, 12]),
+        (False, [0, 0, 4, 4], [0, 0, 4, 8]),
+        (True, [0, 0, 4, 4], [0, 0, 0, 4]),
+    ],
+)
+def test_each_row_is_that_of_its_step(
+    village, *, before, asks, expected, of_agents, at_first
+) -> None:
+    class Collecting(village):
+        def __init__(self, **given):
+            super().__init__(**given)
+            if not of_agents:
+                self.datacollector.agent_reporters = {}
+
+        def collect_all(self):
+            self.datacollector.collect(self)
+
+        def step(self):
+            if before:
+                self.collect_all()
+            if next(coming):
+                self.agents.shuffle_do("step")
+            if not before:
+                self.collect_all()
+
+    class CollectingAtFirst(Collecting):
+        def __init__(self, **given):
+            super().__init__(**given)
+            self.collect_all()
+
+    coming = iter(asks)
+    model = (CollectingAtFirst if at_first else Collecting)(n=4, rng=1, record="c.sqlite")
+    for _ in asks:
+        model.step()
+    model.minds.close()
+    rows = Recorded("c.sqlite").model_data()
+    assert (rows["total"].tolist(), rows["asks"].tolist()) == (expected, asks)
 
 
 SCRIPT = """
@@ -365,6 +607,33 @@ def test_commands_play_a_plain_model_as_a_script_does(village) -> None:
 
     alone = village(n=4, minds="fixed:2", rng=5)
     assert data(alone, 3)[0]["total"].tolist() == [8, 16, 24]
+
+
+def test_a_scenario_class_that_is_not_clear_is_refused(folder) -> None:
+    code = "import mesa\n\n\nclass Two(mesa.Model):\n    def __init__(self, scenario=None):\n"
+    (folder / "two.py").write_text(f"{code}        super().__init__()\n", "utf-8")
+    with pytest.raises(UsageError, match=r"annotate it, as in scenario: MyScenario"):
+        run_all(load("two.py"), {}, seed=1)
+
+
+@pytest.mark.usefixtures("village")
+def test_its_prompts_are_found_beside_it(folder, monkeypatch) -> None:
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    runs = run_all(load("../village.py"), {"n": 2, "n_rounds": 1}, seed=1)
+    assert runs.model_frame()["total"].tolist() == [2]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("village")
+def test_a_sweep_on_processes_plays_what_one_here_plays(tmp_path) -> None:
+    model, given = load("village.py"), {"minds": "fixed:2", "n_rounds": 2}
+    there = sweep(
+        model, {"n": [3, 4]}, parameters=given, folder=tmp_path / "a", on="processes", workers=2
+    )
+    here = sweep(model, {"n": [3, 4]}, parameters=given, folder=tmp_path / "b")
+    assert there.model_data.equals(here.model_data)
+    assert there.model_data["total"].tolist() == [6, 12, 8, 16]
 
 
 def test_minds_by_number_and_by_class(village) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pettingzoo.test import parallel_api_test
+from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.errors import UsageError
@@ -31,6 +31,32 @@ def test_pettingzoos_own_test_passes(name: str, capsys: pytest.CaptureFixture[st
     env.close()
 
     assert "Passed Parallel API test" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["kbc", "fishery"])
+def test_pettingzoos_own_test_of_seeds_passes(name: str) -> None:
+    parallel_seed_test(lambda: ScenarioEnv(name, n_rounds=2, **SMALL.get(name, {})), num_cycles=10)
+
+
+@pytest.mark.filterwarnings("ignore:No agents present")  # not all that may be born are
+def test_learners_that_are_born_join_up_to_the_most_there_may_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    env = ScenarioEnv(Colony, minds={"Ant": "learner", "Bird": "fixed:none"}, n_rounds=6,
+                      most_agents=200)  # fmt: skip
+    at_first = [name for name in env.possible_agents if name.startswith("agent_")]
+    list(played(env, 1))
+    assert env.model is not None
+    ants = [agent for agent in env.model.population if type(agent).__name__ == "Ant"]
+    assert len(ants) > len(at_first)
+    parallel_api_test(env, num_cycles=60)
+    env.close()
+    assert "Passed Parallel API test" in capsys.readouterr().out
+
+    few = ScenarioEnv(Colony, minds={"Ant": "learner", "Bird": "fixed:none"}, n_rounds=6)
+    with pytest.raises(UsageError, match=r"was born as a learner.*most_agents="):
+        list(played(few, 1))
+    few.close()
 
 
 def played(env: ScenarioEnv, seed: int) -> Iterator[tuple[Any, ...]]:

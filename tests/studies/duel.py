@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from sabm_mesa.models.base import Score
+from sabm_mesa.models.declarations import Score
 from tests.core.support import Tiny
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
-from sabm_mesa import sweep
+from sabm_mesa import KeynesianBeautyContest, Recording, sweep
 from sabm_mesa.analysis.inference import infer
 from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
 from sabm_mesa.studies.compare import as_markdown, compare, picture
 from tests.cli.conftest import sabm
 from tests.cli.support import Sabm, one_line
+from tests.llm_server import LLMServer
 
 __all__ = ["sabm"]
 PLAIN = {"n_rounds": 3, "communication": False}
@@ -108,6 +110,16 @@ def test_recordings_are_compared_with_one_another(tmp_path: Path) -> None:
     assert found.table["estimate"].tolist() == [-10]
 
 
+def test_few_runs_have_no_interval(sabm: Sabm, tmp_path: Path) -> None:
+    small = ("--vary", "n_players=4,6", "--rounds", "1", "--runs", "3", "--out", tmp_path)
+    assert sabm("sweep", "kbc", *small).status == 0
+
+    said = sabm("compare", tmp_path, "--measure", "mean").out
+
+    assert said.count("(no interval)") == 3  # of two settings, and of their difference
+    assert "nan" not in said
+
+
 def test_the_files(sabm: Sabm, folder: Path) -> None:
     done = sabm("compare", folder, "--measure", "mean", "--by", "minds,n_players",
                 "--figures", "png,svg")  # fmt: skip
@@ -149,3 +161,90 @@ def test_what_cannot_be_compared(sabm: Sabm, folder: Path, tmp_path: Path) -> No
     assert one_line(refused) == "--bounds takes LOW,HIGH, such as 0,1, not '1'."
     outside = sabm("compare", folder, "--measure", "mean", "--of", "mean", "--bounds", "0,1")
     assert one_line(outside).startswith("mean cannot be compared: ")
+
+
+def recorded(folder: Path, rows: list[tuple[dict[str, Any], dict[str, Any]]]) -> Path:
+    """Runs of one round, each with its parameters and tags; the seeds count up in each setting."""
+    path = folder / "recording.sqlite"
+    counts: dict[str, int] = {}
+    with Recording(path) as recording:
+        for parameters, tags in rows:
+            setting = str(parameters)
+            counts[setting] = counts.get(setting, 0) + 1
+            model = KeynesianBeautyContest(
+                n_rounds=1, n_players=3, rng=counts[setting], recording=recording, **parameters
+            )
+            model.tags = tags
+            model.run_model()
+            model.close()
+    return path
+
+
+def test_a_tag_that_other_factors_determine_is_no_factor_of_its_own(tmp_path: Path) -> None:
+    cells = [
+        ({"minds": mind, "personas": who}, {"condition": f"{mind} {who}"})
+        for mind in ("fixed:10", "fixed:20")
+        for who in (None, "agreeable")
+        for _ in range(2)
+    ]
+    path = recorded(tmp_path, cells)
+    found = compare([path], "mean")
+
+    assert sorted(found.by) == ["minds", "personas"]
+    assert "interaction" in set(found.table["comparison"])
+    assert "personas none, minds fixed:10" in set(found.cells["setting"])
+    assert compare([path], "mean", ["condition"]).by == ["condition"]
+
+
+def test_a_tag_that_names_each_run_is_no_factor(tmp_path: Path) -> None:
+    tags = [{"run": str(i), "condition": "ab"[i % 2]} for i in range(8)]
+    path = recorded(tmp_path, [({"minds": "fixed:10"}, each) for each in tags])
+
+    assert compare([path], "mean").by == ["condition"]
+
+
+def test_a_parameter_and_a_tag_of_one_name_are_two_columns(tmp_path: Path) -> None:
+    cells = [({"minds": mind}, {"minds": tag}) for mind in ("fixed:10", "fixed:20") for tag in "ab"]
+    path = recorded(tmp_path, 2 * cells)
+    found = compare([path], "mean")
+
+    assert found.by == ["set.minds", "tag.minds"]
+    assert compare([path], "mean", ["set.minds"]).table["estimate"].tolist() == [-10]
+
+
+def test_models_have_their_names_where_these_tell_them_apart(tmp_path: Path) -> None:
+    with LLMServer(brain=lambda _m, _b: "20") as one, LLMServer(brain=lambda _m, _b: "30") as other:
+        specs = [f"llm:a@{one.url}", f"llm:b@{other.url}"]
+        path = recorded(tmp_path, [({"minds": spec}, {}) for spec in specs for _ in range(2)])
+    found = compare([path], "mean")
+
+    assert found.cells["setting"].tolist() == ["minds a", "minds b"]
+    assert found.table.loc[0, "estimate"] == -10
+
+
+def test_a_measure_without_a_value_is_known_and_says_so(tmp_path: Path) -> None:
+    only_given = {**PLAIN, "n_rounds": 1, "minds": "fixed:8"}
+    sweep("bertrand", {"initial_prices": STARTS}, folder=tmp_path, runs=2, parameters=only_given)
+
+    with pytest.raises(ParameterError, match="No run has a value of collusion_index"):
+        compare([tmp_path], "collusion_index")
+
+
+def test_a_sweep_draws_its_measures_by_setting(sabm: Sabm, tmp_path: Path) -> None:
+    small = ("--vary", "n_players=4,6", "--rounds", "1", "--runs", "3", "--out", tmp_path)
+    done = sabm("sweep", "kbc", *small, "--measure", "mean", "--measure", "meen",
+                "--figures", "svg", "--no-title")  # fmt: skip
+
+    assert done.status == 0, done.err
+    assert (tmp_path / "mean.svg").exists()
+    assert "mean.svg" in done.out
+    assert "No figure of meen:" in done.out
+
+
+def test_a_mean_without_bounds_is_not_tested(tmp_path: Path) -> None:
+    played = {**PLAIN, "minds": "fixed:8"}
+    sweep("bertrand", {"initial_prices": STARTS}, folder=tmp_path, runs=6, parameters=played)
+    comparison = compare([tmp_path], "collusion_index", of="mean")
+
+    assert comparison.table["p"].isna().all()
+    assert set(comparison.table["verdict"]) == {"not tested"}

@@ -80,7 +80,7 @@ def test_words_are_decisions_by_their_codes(tmp_path: Path) -> None:
         ("high = 100", "highest = 100", r"highest is no key of a codebook"),
         ("columns =", "[[effects]]\nsays = 'x'\ndirection = 'less'\n[columns]\n#", r"give one of"),
         ("columns =", "#", r"has no table columns"),
-        ('scenarios = ["kbc"]', "scenarios = [", r"is not TOML"),
+        ('scenarios = ["kbc"]', "scenarios = [", r"is not valid TOML"),
     ],
 )
 def test_a_codebook_that_does_not_fit_is_one_line(

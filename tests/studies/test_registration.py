@@ -24,6 +24,7 @@ from sabm_mesa.studies.registration import (
     runs_by_effect,
     runs_by_pilot,
     write,
+    write_deposit,
 )
 
 from .experiments.support import SMALL
@@ -107,6 +108,17 @@ def test_an_edited_registration_is_noticed(tmp_path: Path) -> None:
     assert find(tmp_path / "elsewhere") is None
 
 
+def test_a_deposit_is_written_beside_what_is_frozen(tmp_path: Path) -> None:
+    write(register(planned(), LLM), tmp_path)
+    before = read(tmp_path / FILE)
+    write_deposit(tmp_path, "10.5281/zenodo.1")
+    after = read(tmp_path / FILE)
+    assert after.deposit == {"identifier": "10.5281/zenodo.1", "sha256": before.digest}
+    assert (after.digest, after.content) == (before.digest, before.content)
+    with pytest.raises(ParameterError, match=r"was deposited as 10\.5281/zenodo\.1 already"):
+        write_deposit(tmp_path, "10.5281/zenodo.2")
+
+
 def test_runs_are_judged_by_the_registered_claim_and_the_registered_exclusions(
     tmp_path: Path,
 ) -> None:
@@ -136,6 +148,11 @@ def test_runs_are_judged_by_the_registered_claim_and_the_registered_exclusions(
     silent = judge(frozen, run(mute, tmp_path / "mute"), LLM)
     assert silent.excluded == [1, 2, 3, 4, 5, 6]
     assert silent.deviations == ["condition baseline minds: mute, registered classical"]
+
+    another = type(frozen)(frozen.content, deposit={"identifier": "10.5281/1", "sha256": "0" * 64})
+    deposited = judge(another, outcome, LLM)
+    assert deposited.deviations == ["the deposit 10.5281/1 has the SHA-256 000000000000…"]
+    assert "Deposited as 10.5281/1." in deposited.lines()
 
     late = register(planned(minds="classical"), LLM)
     content = json.loads(json.dumps(late.content)) | {"registered": "2099-01-01T00:00:00+00:00"}

@@ -8,7 +8,7 @@ import pytest
 
 from sabm_mesa import CocktailParty, KeynesianBeautyContest, Recorded, replay
 from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
-from sabm_mesa.models.base import Score
+from sabm_mesa.models.declarations import Score
 from sabm_mesa.studies import plots
 from sabm_mesa.studies.tournament import Entrant, entrants, play, ranking_of, score_of, seatings
 from tests.core.support import Tiny

@@ -9,12 +9,25 @@ from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import networkx as nx
 from annotated_types import Ge
+from mesa.discrete_space import OrthogonalMooreGrid
 
-from sabm_mesa import Decision, Number, Observation, Phase, SmartAgent, SmartModel, action, planning
+from sabm_mesa import (
+    Decision,
+    NetworkPicture,
+    Number,
+    Observation,
+    Phase,
+    Portrayal,
+    SmartAgent,
+    SmartModel,
+    action,
+    planning,
+)
 from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.base import NO_SOURCE, Score
+from sabm_mesa.models.declarations import NO_SOURCE, Score
 
 PROMPTS = Path(__file__).with_name("fishing.toml")
 TONNES = Number(0, 10)
@@ -320,3 +333,46 @@ class Trusting(Fishing):
 
     def after_act(self, fisher: Fisher, tonnes: Decision) -> None:
         fisher.catch = tonnes.value + 0
+
+
+class Late(Fishing):
+    """Fails in a round that short runs do not have."""
+
+    def update(self) -> None:
+        if self.round == 7:
+            raise ArithmeticError("no fish")
+
+
+class Pictured(Fishing):
+    """Has a picture of an attribute that its agents lack."""
+
+    pictures = (NetworkPicture("net", node=lambda fisher: Portrayal(value=fisher.boat)),)
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.network = nx.path_graph(len(self.fishers))
+
+
+class Plotted(Fishing):
+    """Has plots of a column that there is not."""
+
+    plots = "tests.testing.fishing"
+
+
+def figures(model_data: Any, agent_data: Any, subtitle: str = "") -> dict[str, Any]:
+    """The plots of `Plotted`."""
+    return {"boats": (model_data["boats"], agent_data, subtitle)}
+
+
+class Layered(Fishing):
+    """Keeps its fish in a layer of a grid."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.grid = OrthogonalMooreGrid((2, 2), random=self.random)
+        self.grid.create_property_layer("fish", 1.0)
+
+    def update(self) -> None:
+        super().update()
+        for cell in self.grid.all_cells:
+            cell.fish += 1.0

@@ -20,7 +20,11 @@ class {cls}(Fishing):
 
 
 def install(
-    site: Path, package: str, points: Mapping[str, str], modules: Mapping[str, str]
+    site: Path,
+    package: str,
+    points: Mapping[str, str],
+    modules: Mapping[str, str],
+    group: str = GROUP,
 ) -> None:
     """Put a package where Python finds it.
 
@@ -29,12 +33,13 @@ def install(
         package: its name.
         points: name of a scenario → ``module:Class``.
         modules: file → text.
+        group: the group of its entry points.
     """
     notes = site / f"{package}-2.5.dist-info"
     texts = {
         notes / "METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: 2.5\n",
         notes / "entry_points.txt": "\n".join(
-            [f"[{GROUP}]", *(f"{name} = {place}" for name, place in points.items())]
+            [f"[{group}]", *(f"{name} = {place}" for name, place in points.items())]
         ),
         **{site / name: text for name, text in modules.items()},
     }

@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import mesa
 import pytest
 
 from sabm_mesa import SmartModel
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.testing import check_scenario
+from sabm_mesa.testing import check_scenario, examine
 from tests.testing import fishing
 from tests.testing.fishing import PROMPTS, Fishing
 
@@ -114,6 +115,9 @@ def points(model: Any, **parameters: Any) -> dict[str, str]:
         (fishing.Insatiable, "classical minds", "classical:greedy: 9 of 9 decisions were invalid"),
         (fishing.Guessing, "invalid answers", "'catch' of agent 1 is 5.0 though no answer could"),
         (fishing.Trusting, "invalid answers", "RunError: fishing, round 0: TypeError"),
+        (fishing.Late, "whole run", "RunError: fishing, round 7: ArithmeticError: no fish"),
+        (fishing.Pictured, "whole run", "the picture net cannot be drawn: AttributeError"),
+        (fishing.Plotted, "whole run", "the plots cannot be drawn: KeyError: 'boats'"),
     ],
 )
 def test_a_broken_promise_is_told_of(model: type[SmartModel], point: str, told: str) -> None:
@@ -123,9 +127,28 @@ def test_a_broken_promise_is_told_of(model: type[SmartModel], point: str, told: 
 
 
 def test_nothing_else_is_told_of() -> None:
-    for model in (fishing.Impersonal, fishing.Insatiable, fishing.Guessing):
+    for model in (fishing.Impersonal, fishing.Insatiable, fishing.Guessing, fishing.Late):
         assert len(points(model)) == 1
     assert set(points(fishing.Lucky)) >= {"same seed", "latency", "replay", "batch_run", "pickling"}
+
+
+def test_what_mesa_does_not_copy_is_not_the_scenarios_fault() -> None:
+    found = examine(fishing.Layered)
+    assert found.problems == {}
+    assert found.not_checked == {
+        f"Mesa {mesa.__version__} does not copy a OrthogonalMooreGrid (self.grid) whole: its cells "
+        "lose the layer 'empty'": ["pickling"]
+    }
+
+
+def test_prompts_that_cannot_be_filled_are_one_line_at_all_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "prompts.toml"
+    path.write_text(PROMPTS.read_text("utf-8").replace("{stock}", "{stocks}"), "utf-8")
+    monkeypatch.setattr(Fishing, "prompt_file", str(path))
+    problems = [said for said in examine(Fishing).problems if "{stocks}" in said]
+    assert len(problems) == 1
 
 
 def test_what_is_no_scenario_at_all() -> None:
@@ -180,7 +203,8 @@ def test_a_problem_that_is_met_everywhere_is_told_of_once() -> None:
         check_scenario(fishing.Mistaken)
     assert re.fullmatch(
         "The scenario Mistaken does not conform:\n- same seed, latency, replay, fork, mixed minds, "
-        "people, batch_run, pickling, prompts, classical minds, answers, invalid answers, cost: "
+        "people, batch_run, pickling, prompts, classical minds, answers, invalid answers, cost, "
+        "whole run: "
         r"RunError: fishing, round 0: ArithmeticError: no fish \(fishing\.py, line \d+\)",
         str(caught.value),
     )

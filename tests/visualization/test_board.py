@@ -102,13 +102,13 @@ def test_slides_have_a_sentence_each_and_the_ranking_where_it_is_wanted(
     )  # fmt: skip
     monkeypatch.setattr(type(game.model), "score", score)
     course, shape, earned, _ = debrief.slides(session)
-    assert course.words == [
-        "Number chosen: from a mean of 30 in the first round to 12 in the last one."
-    ]
-    assert shape.words == [
-        "Number chosen: the mean of the people here was 30 in round 1, and 12 in round 2."
-    ]
-    assert earned.words == ["Points, on average (more is better): people 6.5."]
+    assert len(course.words) == len(shape.words) == 1
+    assert course.words[0].startswith("The mean fell from 30 to 12, towards the equilibrium 0")
+    assert shape.words[0] == (
+        "The mean of the people here was 30 in round 1 (nearest in theory: level 1, 33.33), 12 in "
+        "round 2 (nearest in theory: level 2, 22.22)."
+    )
+    assert earned.words == ["Points: people 6.5 on average, and 10 at best."]
     game.ranked = True
     ranking = debrief.slides(session)[3]
     assert ranking.words == ["Player 2 is first of 2."]

@@ -15,6 +15,7 @@ from sabm_mesa import (
 )
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.errors import ParameterError, UsageError
+from sabm_mesa.models.games.rules import library
 from sabm_mesa.visualization.controls import LEFT_OUT, controls_of, parameters_from
 
 REWARDS = ("independent", "amplified", "exclusive")
@@ -29,6 +30,14 @@ def test_every_parameter_has_a_control(model):
     assert set(controls) == set(parameters_of(model)) - LEFT_OUT
     assert all(control.help and "`" not in control.help for control in controls.values())
     assert list(controls)[:3] == ["minds", "condition", "personas"]
+
+
+@pytest.mark.parametrize("model", [*MODELS, FiniteGame, PublicGoods])
+def test_the_help_of_what_is_shown_at_once_is_a_sentence(model):
+    for control in controls_of(model):
+        if control.main:
+            assert control.help[0].isupper() or control.help.startswith('"'), control.help
+            assert control.help.endswith("."), control.help
 
 
 def test_no_path_on_the_server_can_be_set_in_a_browser():
@@ -47,6 +56,7 @@ def test_untouched_controls_are_the_defaults(model):
 @pytest.mark.parametrize(
     ("model", "name", "kind", "options"),
     [
+        (FiniteGame, "game", "suggest", (*library(),)),
         (KeynesianBeautyContest, "n_players", "slider", ()),
         (
             KeynesianBeautyContest,

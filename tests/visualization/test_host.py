@@ -1,14 +1,19 @@
 """Games of the page of a host, without its browser."""
 
+import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import reacton
+from solara.server.kernel import Kernel
+from solara.server.kernel_context import VirtualKernelContext
 
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm import close_all
 from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE
 from sabm_mesa.models.registry import scenario
-from sabm_mesa.visualization.pages.host import open_session, take_up
+from sabm_mesa.visualization.pages.host import Page, open_session, take_up
 from sabm_mesa.visualization.pages.play_parts import GAMES
 from tests.llm_server import LLMServer
 
@@ -52,3 +57,27 @@ def test_language_models_of_a_game_are_at_the_endpoints_of_the_server(
         assert {seen.headers["Authorization"] for seen in server.requests} == {f"Bearer {KEY}"}
         GAMES.close(again)
         close_all()
+
+
+def test_one_browser_hosts_classes_that_are_over_played_and_open() -> None:
+    sizes = {"n_players": 2, "n_rounds": 2, "rng": 1, "recording": False}
+    with (
+        closing(asyncio.new_event_loop()) as loop,
+        VirtualKernelContext(id="page", kernel=Kernel(), session_id="teacher", event_loop=loop),
+    ):
+        sessions = [
+            open_session(
+                "teacher", scenario("beauty-contest"), sizes, "classical", 2,
+                time_limit_s=limit, public=True, groups=2,
+            )
+            for limit in (0.01, 0.01, 60, 60, 60, 60)
+        ]  # fmt: skip
+        for session in sessions[:4]:
+            session.start()
+        assert all(game.join(30) for session in sessions[:2] for game in session.games)
+        _, page = reacton.render(Page(), handle_error=False)
+        page.close()
+        states = [session.status for session in sessions]
+        for game in GAMES.of("teacher"):
+            GAMES.close(game)
+    assert states == ["over", "over", "playing", "playing", "open", "open"]

@@ -1,5 +1,7 @@
 """Recordings of strangers in the viewer: each is drawn, or is one line, in every tab."""
 
+import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +11,13 @@ import pytest
 import solara
 
 from sabm_mesa.errors import RecordingError
-from sabm_mesa.visualization.pages.recording import Opened, tabs_of
+from sabm_mesa.visualization.labels import error_line
+from sabm_mesa.visualization.pages.recording import Chooser, Opened, tabs_of
+from sabm_mesa.visualization.records.compare_view import Sides
 from sabm_mesa.visualization.records.parts import Guarded
-from sabm_mesa.visualization.records.store import run_data, runs_of
+from sabm_mesa.visualization.records.reading_view import source_of
+from sabm_mesa.visualization.records.store import listed, run_data, runs_of
+from sabm_mesa.visualization.story import story_of
 from tests.recording.hostile import OF_BYTES, WAYS, make_good, spoil
 
 HUGE = "answers are 300 MB"
@@ -28,6 +34,14 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of another run, to compare with."""
+    path = tmp_path_factory.mktemp("other") / "recording.sqlite"
+    make_good(path)
+    return path
+
+
 @pytest.mark.parametrize(
     "how",
     [
@@ -37,7 +51,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_no_recording_of_a_stranger_ends_a_page_in_a_traceback(
-    good: Path, tmp_path: Path, how: str
+    good: Path, other: Path, tmp_path: Path, how: str
 ) -> None:
     path = tmp_path / "r.sqlite"
     spoil(good, path, how)
@@ -48,9 +62,18 @@ def test_no_recording_of_a_stranger_ends_a_page_in_a_traceback(
         for draw in tabs(path):
             Guarded(draw)
 
-    shown_texts = drawn(shown())
+    @solara.component
+    def elsewhere() -> None:
+        Chooser(listed(tmp_path), False, lambda _path: None)
+        Guarded(lambda: Sides(run_data(other, 0), str(path), 0))
+
+    shown_texts, texts_elsewhere, told = drawn(shown()), drawn(elsewhere()), story(path)
+    assert "\n" not in told
+    assert all(len(text) < 1_000 for text in texts_elsewhere)
     if how in FAST:
         assert any(REFUSED in text for text in shown_texts)
+        assert any(REFUSED in text for text in texts_elsewhere)
+        assert REFUSED in told
 
 
 def test_a_good_recording_is_drawn_without_a_line_of_an_error(good: Path) -> None:
@@ -61,7 +84,14 @@ def test_a_good_recording_is_drawn_without_a_line_of_an_error(good: Path) -> Non
 
     shown_texts = drawn(shown())
     assert "Only invalid ones" in shown_texts
+    assert '"Round 2"' in story(good)
     assert not any(REFUSED in text for text in shown_texts)
+
+
+def test_a_pipe_with_the_name_of_a_recording_is_not_listed(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "r.sqlite")
+
+    assert listed(tmp_path) == []
 
 
 def tabs(path: Path) -> list[Any]:
@@ -70,6 +100,16 @@ def tabs(path: Path) -> list[Any]:
         return [*tabs_of(run_data(path, 0), runs_of(path), {}, [], lambda _url: None).values()]
     except RecordingError:
         return []
+
+
+def story(path: Path) -> str:
+    """The story of the first agent as it goes to the browser, or the line that is shown."""
+    try:
+        source = source_of(run_data(path, 0))
+        told = source and story_of(source, 1, 1)
+    except Exception as error:  # noqa: BLE001 - as on the page
+        return error_line(error)
+    return json.dumps(told, allow_nan=False)
 
 
 def drawn(element: Any) -> list[str]:
@@ -95,5 +135,10 @@ def texts(widget: Any) -> Iterator[str]:
     label = getattr(widget, "label", None)
     if isinstance(label, str):
         yield label
+    yield from getattr(widget, "columns", None) or ()
+    for recording in getattr(widget, "recordings", None) or ():
+        yield from (recording["words"], recording["about"])
+    for fact in getattr(widget, "facts", None) or ():
+        yield from fact
     for child in getattr(widget, "children", None) or ():
         yield from texts(child)

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sabm_mesa import BertrandCompetition
+from sabm_mesa import BertrandCompetition, SmartModel
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.game import ClassSession, Game, Games
@@ -33,9 +33,9 @@ pytestmark = pytest.mark.slow
 class Room:
     """A class of two seats, and browsers that come to its server."""
 
-    def __init__(self, **settings: Any) -> None:
-        given = {"minds": "human", "n": 2, "n_rounds": 1, "rng": 1, "recording": False}
-        self.game = Game(Tiny, **(given | settings))
+    def __init__(self, scenario: type[SmartModel] = Tiny, **settings: Any) -> None:
+        given = {"minds": "human", "n": 2, "n_rounds": 1, "rng": 1, "recording": False, **settings}
+        self.game = Game(scenario, **{name: v for name, v in given.items() if v is not None})
         self.session, self.games = ClassSession([self.game]), Games()
         self.games.add("host", self.game)
         self.waits: list[float] = []
@@ -87,8 +87,11 @@ def test_a_code_gives_a_seat_and_a_stranger_neither_takes_nor_reads_it(room: Roo
     assert "not yours" in stranger.post(f"{path}/answer", json=given).json()["problem"]
     own = room.browser("ann")
     assert own.get(f"{path}/state").json()["word"] == seat.word
-    assert own.post(f"{path}/answer", json=given).json() == {"problem": ""}
-    assert "is over" in own.post(f"{path}/answer", json=given).json()["problem"]  # sent twice
+    for _ in range(2):  # the response to the first was lost
+        assert own.post(f"{path}/answer", json=given).json() == {"problem": ""}
+    other = {"question": 0, "values": {"": "6"}}
+    assert "is over" in own.post(f"{path}/answer", json=other).json()["problem"]
+    assert "not yours" in stranger.post(f"{path}/answer", json=given).json()["problem"]
     room.join("carl")
     assert room.join("dora")["problem"] == "All seats are taken: ask the host."
     room.game.stop()
@@ -142,6 +145,43 @@ def test_guesses_take_ever_longer_and_the_right_code_always_works(room: Room, by
     elsewhere = room.browser("ben", "192.0.2.2")
     assert elsewhere.post("/join", json={"code": room.session.code}).json()["path"]
     assert not room.waits
+
+
+def test_a_pair_reads_one_anothers_messages_while_both_write() -> None:
+    given = load_class_game(BertrandCompetition.class_game).parameters
+    talking = Room(BertrandCompetition, n=None, n_firms=2, n_rounds=2, **given)
+    ann, ben = ((talking.browser(who), talking.join(who)["path"]) for who in ("ann", "ben"))
+    talking.session.start()
+    for seat in talking.game.seats.values():
+        version = -1
+        while seat.question is None:
+            version = seat.wait(version)
+
+    def post(who: Any, action: str, **content: Any) -> Any:
+        browser, seat = who
+        return browser.post(f"{seat}/{action}", json={"question": 0, **content}).json()["problem"]
+
+    def shown(who: Any) -> Any:
+        talk = who[0].get(f"{who[1]}/state").json()["talk"]
+        return [(each["who"], each["own"], each["text"]) for each in talk]
+
+    assert shown(ann) == []
+    for _ in range(2):  # the response to the first was lost
+        assert post(ann, "say", text="Shall we ask 8?", id="0.1") == ""
+    assert post(ben, "say", text="<b>Yes</b>") == ""
+    assert "empty" in post(ben, "say", text=" ")
+    assert post(ann, "say", question=7, text="late") == "The talk is over."
+    assert shown(ann) == [("Ed", True, "Shall we ask 8?"), ("Gill", False, "<b>Yes</b>")]
+    assert shown(ben) == [("Ed", False, "Shall we ask 8?"), ("Gill", True, "<b>Yes</b>")]
+    assert post(ann, "answer", values={}) == ""
+    assert shown(ben)[0][2] == "Shall we ask 8?"
+    assert post(ben, "answer", values={}) == ""
+    seat = talking.game.seats[1]
+    while (question := seat.question) is None:
+        seat.wait(seat.version)
+    talking.game.stop()
+    said: Any = question.ask.observation.said  # type: ignore[attr-defined]
+    assert [each.text for each in said] == ["Shall we ask 8?", "<b>Yes</b>"]
 
 
 def test_texts_of_a_language_model_are_not_shown_to_people() -> None:

@@ -1,10 +1,13 @@
 """Texts on pages: names of rounds, errors of input at once, recordings read anew."""
 
-from sabm_mesa import Fishery, KeynesianBeautyContest, Recorded
+from sabm_mesa import BertrandCompetition, Fishery, KeynesianBeautyContest, Recorded
 from sabm_mesa.minds.scripted import ScriptedMind
 from sabm_mesa.recording.store import open_for_reading
+from sabm_mesa.visualization.records.charts import called
+from sabm_mesa.visualization.records.reading_view import RoundByRound
 from sabm_mesa.visualization.records.rounds import differences, said_in, with_honesty
 from sabm_mesa.visualization.records.store import listed, run_data, stamp
+from tests.visualization.test_hostile import drawn
 
 
 def test_a_recording_is_no_other_one_while_somebody_reads_it(tmp_path):
@@ -58,3 +61,17 @@ def test_the_words_in_which_two_requests_differ():
     ]  # fmt: skip
     for kind, text in (("gone", one[1][1]), ("new", other[1][1])):
         assert "".join(words for how, words in pieces if how in {"same", kind}) == text
+
+
+def test_a_run_opens_at_the_first_round_that_was_decided_with_titles(tmp_path):
+    path = tmp_path / "r.sqlite"
+    BertrandCompetition(n_rounds=3, communication=False, rng=1, recording=path).run_model()
+    run = run_data(path, 0)
+
+    opened = drawn(RoundByRound(run))
+    assert opened[0] == "Round 1"
+    facts = opened.index("Price of Ed"), opened.index("price_1")  # the title, and the name of data
+    assert facts[0] < facts[1] < opened.index("Technical columns") < opened.index("cost_usd")
+    assert {"Profit", "Price kept (no answer)"} <= {*opened}
+    assert called(run, 0, "in") == "before the first round"
+    assert drawn(RoundByRound(run, {"round": "0"}))[0] == "Before the first round"

@@ -7,7 +7,7 @@ import time
 import pandas as pd
 import pytest
 
-from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa import FiniteGame, KeynesianBeautyContest
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.visualization.page_state import PageState
@@ -170,6 +170,14 @@ def test_the_published_table_is_that_of_the_published_room():
         model = scenario("evacuation")(n_people=5, n_rounds=1, rng=1, **parameters)
         model.run_model()
         assert (ScenarioView(type(model)).table(model, model.model_frame()) is not None) == shown
+
+
+def test_a_finite_game_has_its_name_and_its_payoffs_before_the_first_round():
+    view, model = ScenarioView(FiniteGame), FiniteGame(game="chicken", recording=False)
+    assert view.heading(model) == f"Finite games: {model.rules.title}"
+    caption, payoffs = view.table(model, model.model_frame())
+    assert caption.startswith(model.rules.title)
+    assert len(payoffs) == 2
 
 
 @pytest.mark.parametrize(

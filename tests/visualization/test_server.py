@@ -9,6 +9,7 @@ from contextlib import ExitStack, asynccontextmanager
 
 import pytest
 import uvicorn
+from starlette.responses import FileResponse
 
 from sabm_mesa.visualization import server as viewer
 from sabm_mesa.visualization.access import LISTENS, VARIABLE
@@ -28,7 +29,7 @@ async def app(_scope, receive, send):
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[int]:
+async def serving(app=app) -> AsyncIterator[int]:
     """A server; its port."""
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, http=viewer.BoundedProtocol, lifespan="off", log_level="error")
@@ -83,6 +84,38 @@ def test_a_request_that_comes_byte_by_byte_has_no_longer_than_another(monkeypatc
             writer.close()
 
     asyncio.run(asyncio.wait_for(scene(), 30))
+
+
+def test_slow_readers_of_a_large_file_keep_nobody_waiting_and_no_memory(tmp_path):
+    large, readers, taken = 2**25, 20, []
+    (tmp_path / "large").write_bytes(bytes(large))
+
+    async def app(scope, receive, send):
+        async def count(message):
+            await send(message)  # returns when there is room for more
+            taken.append(len(message.get("body", b"")))
+
+        await FileResponse(tmp_path / "large")(scope, receive, count)
+
+    async def ask(port: int, limit: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=limit)
+        writer.write(ASKS)
+        assert await reader.readexactly(1) == b"H"
+        return reader, writer
+
+    async def scene() -> None:
+        async with serving(app) as port:
+            slow = [await ask(port, limit=1) for _ in range(readers)]
+            reader, writer = await ask(port, limit=large)
+            for _ in range(large // 2**20):  # the slow ones read a byte where it reads a million
+                await reader.readexactly(2**20)
+                for slow_reader, _ in slow:
+                    await slow_reader.readexactly(1)
+            assert sum(taken) < large + readers * large / 2
+            for _, each in [*slow, (reader, writer)]:
+                each.transport.abort()
+
+    asyncio.run(asyncio.wait_for(scene(), 60))
 
 
 def test_connections_are_bounded_by_address_and_in_all(monkeypatch):

@@ -15,12 +15,14 @@ import ctypes
 import errno
 import os
 import platform
+import re
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -280,12 +282,31 @@ _READ_ONLY, _NO_SETUID, _NO_DEVICES, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 4096
 _MOUNT_SETATTR, _AT_RECURSIVE = 442, 0x8000
 _CAPABILITIES_3 = 0x20080522
 _SECCOMP = 22
-_HIDDEN_MEMORY = {
-    "x86_64": (0xC000003E, (29, 64, 68, 248, 250, 319, 323, 425, 447)),
-    "aarch64": (0xC00000B7, (186, 190, 194, 217, 219, 279, 282, 425, 447)),
+_ANYWHERE = (425, 428, 429, 430, 431, 432, 433, 438, 442, 447)
+"""The same on both: io_uring_setup, open_tree, move_mount, fsopen, fsconfig, fsmount, fspick,
+pidfd_getfd, mount_setattr and memfd_secret."""
+_FORBIDDEN = {
+    "x86_64": (
+        (29, 64, 68, 248, 250, 319, 323),
+        (101, 155, 165, 166, 240, 272, 298, 304, 308, 310, 311, 321),
+    ),
+    "aarch64": (
+        (186, 190, 194, 217, 219, 279, 282),
+        (117, 41, 40, 39, 180, 97, 241, 265, 268, 270, 271, 280),
+    ),
 }
-"""Machine → its number, and those of msgget, semget, shmget, add_key, keyctl, memfd_create,
-userfaultfd, io_uring_setup and memfd_secret."""
+"""Machine → the calls for memory that belongs to no process: msgget, semget, shmget, add_key,
+keyctl, memfd_create, userfaultfd. And those that no mind needs: ptrace, pivot_root, mount, umount2,
+mq_open, unshare, perf_event_open, open_by_handle_at, setns, process_vm_readv, process_vm_writev,
+bpf."""
+_CLONE = {"x86_64": (0xC000003E, 56), "aarch64": (0xC00000B7, 220)}
+"""Machine → its number, and that of clone."""
+_CLONE_3 = 435
+_ANY_NAMESPACE = _NEW_NAMESPACES | 0x02000000
+_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
+_WRITE, _MAKE, _REFER = 1 << 1, 0b1111111 << 6, 1 << 13
+"""Rights of Landlock: to open a file for writing, to make one of any kind, to move one."""
+_IN_MEMORY = {"devtmpfs", "hugetlbfs", "ramfs", "tmpfs"}
 
 
 def _libc() -> ctypes.CDLL:
@@ -381,17 +402,19 @@ def confine(link: int, folder: str, *, namespaces: bool) -> None:
     ):
         with suppress(ValueError, OSError):  # there may be a narrower limit already
             resource.setrlimit(limit, (value, value))
-    _forbid_hidden_memory()
+    if not namespaces:
+        _forbid_files_in_memory()
+    _forbid_calls()
 
 
 def _tasks_of_user() -> int:
     """Processes and threads of this user: the limit of their number counts all of them."""
     found = 0
     with suppress(OSError):
-        for each in Path("/proc").iterdir():
+        for path in Path("/proc").iterdir():
             with suppress(OSError):  # it has just ended
-                if each.name.isdigit() and each.stat().st_uid == os.getuid():
-                    found += len(list((each / "task").iterdir()))
+                if path.name.isdigit() and path.stat().st_uid == os.getuid():
+                    found += len(list((path / "task").iterdir()))
     return found
 
 
@@ -403,29 +426,112 @@ def _drop_capabilities() -> None:
             _call("capset", header, (ctypes.c_uint32 * 6)())
 
 
-def _forbid_hidden_memory() -> None:
-    """Refuse the system calls that take memory which belongs to no process: a filter of seccomp.
+def _forbid_calls() -> None:
+    """Refuse system calls by a filter of seccomp.
 
-    These are files in memory, shared memory and messages of System V, rings, and keys.
+    These are the ones that take memory which belongs to no process (files in memory, shared memory
+    and messages of System V, rings, keys), and those for namespaces, mounts and other processes,
+    which no mind needs. `clone3` is said to be unknown: programs then use `clone`, whose flags can
+    be read.
     """
-    known = _HIDDEN_MEMORY.get(platform.machine())
-    if sys.platform != "linux" or known is None:
+    machine = platform.machine()
+    if sys.platform != "linux" or machine not in _FORBIDDEN:
         return
-    architecture, numbers = known
+    architecture, clone = _CLONE[machine]
+    numbers = *_ANYWHERE, *(number for group in _FORBIDDEN[machine] for number in group)
     # Each step: operation, steps to pass over if true, if false, operand (linux/filter.h).
-    load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
+    load, equal, at_least, any_bit, answer = 0x20, 0x15, 0x35, 0x45, 0x06
+    unknown = (answer, 0, 0, 0x0005_0000 | errno.ENOSYS)
     refuse, allow = (answer, 0, 0, 0x0005_0000 | errno.EPERM), (answer, 0, 0, 0x7FFF_0000)
     refused = [(at_least, 0x4000_0000), *((equal, number) for number in numbers)]
+    last = len(refused) + 3
     steps = [
         (load, 0, 0, 4), (equal, 1, 0, architecture), refuse, (load, 0, 0, 0),
-        *((test, len(refused) - place, 0, value) for place, (test, value) in enumerate(refused)),
-        allow, refuse,
+        (equal, 0, 1, _CLONE_3), unknown,
+        *((test, last - place, 0, value) for place, (test, value) in enumerate(refused)),
+        (equal, 0, 2, clone), (load, 0, 0, 16), (any_bit, 1, 0, _ANY_NAMESPACE), allow, refuse,
     ]  # fmt: skip
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     program = ctypes.create_string_buffer(struct.pack("HP", len(steps), ctypes.addressof(code)))
     with suppress(OSError):
         nothing = ctypes.c_ulong(0)
         _call("prctl", _SECCOMP, ctypes.c_ulong(2), program, nothing, nothing)
+
+
+@cache
+def places_to_write() -> tuple[str, ...]:
+    """The places outside of large file systems in memory; none where there is no such system.
+
+    A file there takes memory that no process has. A small one, as in a sandbox, does no harm.
+    """
+    mounts: dict[str, bool] = {}
+    with suppress(OSError):
+        for line in Path("/proc/self/mountinfo").read_text().splitlines():
+            mount, _, kind = line.partition(" - ")
+            path = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), mount.split()[4])
+            mounts[path] = kind.split()[0] in _IN_MEMORY and _is_large(path)
+    if not any(mounts.values()):
+        return ()
+    devices = (Path(folder, name) for folder, _, names in os.walk("/dev") for name in names)
+    return (*_outside("/", mounts), *(str(path) for path in devices if path.is_char_device()))
+
+
+def _is_large(mount: str) -> bool:
+    """Whether files of more than `SCRATCH` bytes in all can be written to a file system."""
+    try:
+        space = os.statvfs(mount)
+    except OSError:  # hidden by another one
+        return False
+    writable = not space.f_flag & os.ST_RDONLY and not Path(mount).is_relative_to("/proc")
+    return writable and not 0 < space.f_blocks * space.f_frsize <= SCRATCH
+
+
+def _outside(path: str, mounts: Mapping[str, bool], *, above: bool = False) -> Iterator[str]:
+    """The highest places, from a path down, that are in file systems which are not forbidden."""
+    forbidden, begin = mounts.get(path, above), f"{path.rstrip('/')}/"
+    below = [mount for mount in mounts if mount.startswith(begin) and mount != path]
+    if all(mounts[mount] == forbidden for mount in below):
+        if not forbidden:
+            yield path
+        return
+    with suppress(OSError):
+        for entry in os.scandir(path):
+            if not entry.is_symlink():
+                yield from _outside(begin + entry.name, mounts, above=forbidden)
+
+
+def _forbid_files_in_memory() -> None:
+    """Keep this process from writing where a file takes memory, by Landlock where there is one."""
+    places = places_to_write()
+    with suppress(OSError):
+        if places:
+            version = _landlock(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
+            rights = _WRITE | _MAKE | (_REFER if version > 1 else 0)
+            handled = ctypes.c_uint64(rights)
+            nothing = ctypes.c_uint32(0)
+            rules = _landlock(_LANDLOCK_CREATE, ctypes.byref(handled), ctypes.c_size_t(8), nothing)
+            for place in places:
+                with suppress(OSError):  # it is gone
+                    _allow_writing(rules, place, rights)
+            _landlock(_LANDLOCK_RESTRICT, ctypes.c_int(rules), nothing)
+            os.close(rules)
+
+
+def _allow_writing(rules: int, place: str, rights: int) -> None:
+    descriptor = os.open(place, os.O_PATH | os.O_NOFOLLOW)
+    is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+    rule = struct.pack("=Qi", rights if is_folder else _WRITE, descriptor)
+    try:
+        _landlock(_LANDLOCK_ADD, ctypes.c_int(rules), ctypes.c_int(1), rule, ctypes.c_uint32(0))
+    finally:
+        os.close(descriptor)
+
+
+def _landlock(number: int, *arguments: object) -> int:
+    answer: int = _libc().syscall(ctypes.c_long(number), *arguments)
+    if answer < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return answer
 
 
 def _enter_namespaces(needed: Iterable[str]) -> None:

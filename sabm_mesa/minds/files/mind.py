@@ -40,17 +40,19 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import FAILED, Reply
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.toml_io import read_file
 from sabm_mesa.errors import MindError, MindSpecError, RecordingError, one_line
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.files.client import SupervisorClient, client
 from sabm_mesa.minds.files.isolation import is_paid
 from sabm_mesa.minds.files.worker import AskMessage, Start
+
+if TYPE_CHECKING:
+    from sabm_mesa.agents.base import SmartAgent
 
 LOSSES = 3
 """Lost processes after which a mind is not asked any more in a run."""
@@ -112,10 +114,7 @@ def read(spec: str) -> bytes:
         MindSpecError: when it cannot be read.
     """
     path, _ = path_and_name(spec)
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise MindSpecError(f"Cannot read the mind {path}: {error.strerror or error}.") from None
+    return read_file(path, "mind", MindSpecError)
 
 
 def path_and_name(spec: str) -> tuple[str, str]:

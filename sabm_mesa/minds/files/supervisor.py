@@ -28,6 +28,7 @@ from sabm_mesa.minds.files.isolation import (
     end_with_parent,
     hide_memory,
     namespaces_work,
+    places_to_write,
 )
 from sabm_mesa.minds.files.measuring import Used, used
 from sabm_mesa.minds.files.worker import NoMind, Start, TimeLimits, live, plain_answer
@@ -256,6 +257,7 @@ def serve(link: int, limits: TimeLimits, *, namespaces: bool) -> None:
     namespaces = namespaces and namespaces_work()
     if not namespaces:
         hide_memory()
+        places_to_write()  # once, here, and not in each process
     connection = Connection(link)
     connection.send((READY, {"namespaces": namespaces}))
     Supervisor(connection, limits, namespaces=namespaces).serve()

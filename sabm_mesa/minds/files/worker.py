@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import math
 import pickle
 import random
 import signal
@@ -345,6 +346,8 @@ def plain_answer(answer: Any, depth: int = 0) -> Any:
         raise NoMind(f"it answered with a {kind}, which is neither number, text, dict nor list")
     if isinstance(answer, str) and len(answer) > LONGEST:
         raise NoMind(f"it answered with {len(answer):,} letters ({LONGEST:,} at most)")
+    if isinstance(answer, float) and math.isnan(answer):
+        raise NoMind("it answered with NaN, which is no number")
     if isinstance(answer, int) and answer.bit_length() > BITS:
         raise NoMind("it answered with a number that is too large")
     return answer

@@ -30,7 +30,7 @@ DIGITS, DECIMALS = 6, 9
 
 @dataclass(frozen=True, slots=True)
 class PlayedRound:
-    """An earlier round as a player knows it; None stands for hidden values.
+    """An earlier round as a player knows it; hidden values are None.
 
     Attributes:
         round: the round, from 0.
@@ -148,54 +148,54 @@ class GuessingView(Observation):
             return ""
         numbers, count = self.notice.numbers, self.notice.count
         which = "untold" if numbers is None else "one" if len(numbers) == 1 else "several"
-        told = {"numbers": ", ".join(map(shown, numbers or ()))}
+        values = {"numbers": ", ".join(map(shown, numbers or ()))}
         return book.render(
             "notice_some" if count is None else "notice_count",
-            {"count": count, "choosing": book.render(f"choosing_{which}", told)},
+            {"count": count, "choosing": book.render(f"choosing_{which}", values)},
         )
 
     def _rounds(self, book: PromptBook) -> list[str]:
         """One paragraph per round."""
-        own = self.own or repeat(None, len(self.past))
-        told = (
+        results = self.own or repeat(None, len(self.past))
+        paragraphs = (
             _paragraph(past, result, self.player, book)
-            for past, result in zip(self.past, own, strict=True)
+            for past, result in zip(self.past, results, strict=True)
         )
-        return [paragraph for paragraph in told if paragraph]
+        return [paragraph for paragraph in paragraphs if paragraph]
 
 
 @lru_cache(maxsize=4096)  # each prompt shows every round again
 def _paragraph(
-    past: PlayedRound, own: tuple[float | None, float] | None, player: int, book: PromptBook
+    past: PlayedRound, result: tuple[float | None, float] | None, player: int, book: PromptBook
 ) -> str:
     """The account of a round for a player; ``""`` when all is hidden."""
     none = book.render("nobody", {})
     lines: list[tuple[str, dict[str, object]]] = []
     if past.choices is not None:
-        each = [
+        choices = [
             book.render(
                 "choice_own" if number == player else "choice_other",
                 {"player": number, "choice": none if choice is None else shown(choice)},
             )
             for number, choice in enumerate(past.choices, 1)
         ]
-        lines.append(("past_choices", {"choices": ", ".join(each)}))
+        lines.append(("past_choices", {"choices": ", ".join(choices)}))
     for name, value in (("mean", past.mean), ("target", past.target)):
         if value is not None:
             lines.append((f"past_{name}", {name: none if math.isnan(value) else shown(value)}))
     if past.winners is not None:
-        each = [
+        choices = [
             book.render("winner_own" if number == player else "winner_other", {"player": number})
             for number in past.winners
         ]
-        lines.append(("past_winners", {"winners": ", ".join(each) or none}))
-    if own is not None:
-        choice, payoff = own
-        told: dict[str, object] = {
+        lines.append(("past_winners", {"winners": ", ".join(choices) or none}))
+    if result is not None:
+        choice, payoff = result
+        placeholders: dict[str, object] = {
             "choice": none if choice is None else shown(choice),
             "payoff": _points(payoff, book),
         }
-        lines.append(("past_own", told))
+        lines.append(("past_own", placeholders))
     if not lines:
         return ""
     head = book.render("past_round", {"round_number": past.round + 1})
@@ -252,7 +252,7 @@ class Player(SmartAgent):
             goal: the goal of this round in its own words.
         """
         model = self.model
-        past, own = model.revealed_to(self)
+        past, results = model.revealed_to(self)
         return GuessingView(
             player=self.unique_id,
             n_players=model.n_players,
@@ -264,7 +264,7 @@ class Player(SmartAgent):
             prize=model.prize,
             notice=model.notice_to(self),
             past=past,
-            own=own,
+            own=results,
             understanding=self.understanding,
             goal=goal,
             persona=self.persona,

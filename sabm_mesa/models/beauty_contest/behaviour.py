@@ -27,17 +27,17 @@ def rows(run: PlayedRun) -> Iterator[Row]:
     """
     revealed = run.parameters.get("revealed", "choices,mean,target,winners")
     named = revealed.split(",") if isinstance(revealed, str) else list(revealed or ())
-    told = any(name.strip() in OF_A_MEAN for name in named)
+    shows_mean = any(name.strip() in OF_A_MEAN for name in named)
     window = run.parameters.get("window")
     whole = bool(run.parameters.get("integer", False))
-    course = {int(each["round"]): each for each in run.rounds.to_dict("records")}
-    for each in run.agents.to_dict("records"):
-        time, pick = int(each["round"]), each["choice"]
+    course = {int(row["round"]): row for row in run.rounds.to_dict("records")}
+    for row in run.agents.to_dict("records"):
+        time, pick = int(row["round"]), row["choice"]
         high, p = float(course[time]["high"]), float(course[time]["p"])
         first = 0 if window is None else max(time - int(window), 0)
-        means = [float(course[t]["mean"]) for t in range(first, time)] if told else []
+        means = [float(course[t]["mean"]) for t in range(first, time)] if shows_mean else []
         reference = next((mean for mean in reversed(means) if not math.isnan(mean)), high / 2)
-        decider = Decider(run.run, int(each["agent"]), str(each["mind"]), run.condition)
+        decider = Decider(run.run, int(row["agent"]), str(row["mind"]), run.condition)
         valid = pick is not None and not math.isnan(pick)
         yield Row(decider, time, float(pick) if valid else None, _known(reference, p, high, whole))
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.languages import Phrase
+from sabm_mesa.models.contests import (
+    course_in_words,
+    place_in_words,
+    target_in_words,
+    winners_in_words,
+)
 from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 
+MOST_LISTED = 6
+"""Players whose numbers stand in the question of a person at most."""
 P_OF_NAGEL = 2 / 3
 """The factor in the published distribution of people's picks, of numbers from 0 to 100."""
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """A number line with the last mean and target, as far as they are known.
+    """A number line with the last mean, target and own number, as far as they are known.
 
     Args:
         ask: the question.
@@ -23,10 +31,17 @@ def board(ask: Ask) -> dict[str, Any] | None:
         return None
     seen: Any = ask.observation
     last = seen.past[-1] if seen.past else None
-    known = {} if last is None else {"last mean": last.mean, "last target": last.target}
+    known = {}
+    if last is not None:
+        known = {Phrase("contest.last_mean"): last.mean, Phrase("contest.last_target"): last.target}
+        if last.choices is not None:
+            known[Phrase("contest.yours_last")] = last.choices[seen.player - 1]
     marks = [{"label": label, "at": at} for label, at in known.items() if at is not None]
     step = 1 if seen.integer else 0
-    return {"kind": "line", "low": 0, "high": seen.high, "step": step, "marks": marks}
+    found = {"kind": "line", "low": 0, "high": seen.high, "step": step, "marks": marks}
+    if last is not None and last.choices is not None and seen.n_players > MOST_LISTED:
+        found["text"] = Phrase("contest.your_turn")  # the list of all numbers is folded
+    return found
 
 
 def told(played: ToldRound) -> list[str]:
@@ -35,35 +50,10 @@ def told(played: ToldRound) -> list[str]:
     Args:
         played: the round.
     """
-    target, known = played.values["target"], played.model.revealed
-    if "target" not in known or not math.isfinite(target):
-        return []
-    lines = [f"The target was {target:.4g}."]
-    away = (played.agents["choice"].astype(float) - target).abs()
-    place = away.rank(method="min")
-    winners = played.agents[played.agents["won"].astype(bool)]
-    if "winners" in known and len(winners):
-        names = [
-            "You" if agent == played.agent else played.name(int(agent))
-            for agent in winners["agent"]
-        ]
-        who = names[0] if len(names) == 1 else f"{len(names)} players"
-        with_ = f" with {float(winners['choice'].iloc[0]):.4g}" if len(names) == 1 else ""
-        lines.append(f"{who} won{with_}.")
-    own = place[played.agents["agent"] == played.agent].dropna()
-    if len(own):
-        lines.append(f"You were {ordinal(int(own.iloc[0]))} of {len(place.dropna())}.")
-    return lines
-
-
-def ordinal(n: int) -> str:
-    """A place in words, such as ``"3rd"``.
-
-    Args:
-        n: the place, from 1.
-    """
-    ends = {1: "st", 2: "nd", 3: "rd"}
-    return f"{n}{'th' if n % 100 in {11, 12, 13} else ends.get(n % 10, 'th')}"
+    known = played.model.revealed
+    target = target_in_words(played) if "target" in known else []
+    winners = winners_in_words(played) if "winners" in known else []
+    return [*target, *winners, *place_in_words(played)] if target else []
 
 
 def levels(model: Any) -> dict[str, float]:
@@ -72,8 +62,10 @@ def levels(model: Any) -> dict[str, float]:
     Args:
         model: the contest.
     """
-    steps = {f"level {k}": min(model.high, model.p**k * model.high / 2) for k in (1, 2)}
-    return ({"equilibrium": 0.0} if model.p < 1 else {}) | steps
+    found: dict[str, float] = {Phrase("theory.equilibrium"): 0.0} if model.p < 1 else {}
+    for k in (1, 2):
+        found[Phrase("theory.level", k=k)] = min(model.high, model.p**k * model.high / 2)
+    return found
 
 
 def people(model: Any) -> Sequence[str]:
@@ -86,14 +78,32 @@ def people(model: Any) -> Sequence[str]:
     return ("nagel-1995",) if same else ()
 
 
+def course(model: Any, began: float, ended: float) -> str:
+    """The course of the mean; towards 0 where that is the equilibrium.
+
+    Args:
+        model: the contest.
+        began: the mean of the first round.
+        ended: the mean of the last round.
+    """
+    if model.p < 1:
+        return course_in_words(model, began, ended)
+    return Phrase("slides.course", label=Phrase("decisions.number"), began=began, ended=ended)
+
+
 GAME = ClassGame(
-    rule="Choose a number: whoever is closest to the target, a fraction of the mean of all "
-    "numbers, wins the round.",
+    rule=Phrase("rules.numbers"),
     people=(3, 40),
     minutes=8,
     board=board,
     told=told,
     debrief=Debrief(
-        "choice", "Number chosen", lambda _: 0, lambda model: model.high, levels, people
+        "choice",
+        Phrase("decisions.number"),
+        lambda _: 0,
+        lambda model: model.high,
+        levels,
+        people,
+        course,
     ),
 )

@@ -48,7 +48,7 @@ def session_measures(model_data: pd.DataFrame, agent_data: pd.DataFrame) -> dict
     picks = np.full((at.max() + 1, len(players)), math.nan)
     picks[at, who] = data["choice"]
     latest_mind = dict(zip(who, data["mind"], strict=True))
-    free = [not is_fixed(latest_mind[place]) for place in range(len(players))]
+    free = [not is_fixed(latest_mind[i]) for i in range(len(players))]
     by_mind = data.groupby("mind", sort=False)
     means, medians = by_mind[["percent", "payoff"]].mean(), by_mind[["percent", "depth"]].median()
     by_round = data.groupby(["mind", "round"], sort=False)["choice"].mean()

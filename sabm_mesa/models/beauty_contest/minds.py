@@ -215,7 +215,7 @@ CLASSICAL_MINDS: Mapping[str, Callable[[str], Any]] = {
     "learning_direction": LearningDirection,
     "best_reply": BestReply,
 }
-"""Name → maker; ``level_0`` to ``level_3`` have that level for certain, and no noise."""
+"""Name → factory; ``level_0`` to ``level_3`` have that level for certain, and no noise."""
 
 
 def _first_pick(game: GuessingView, rng: np.random.Generator) -> float:
@@ -231,7 +231,7 @@ def _class_limits(step: int, game: GuessingView) -> tuple[float, float]:
         return (reference, game.high) if p <= 1 else (SMALLEST_SHARE * reference, reference)
     if step < HIGHER:
         return step_limits(step, reference, p)
-    near, far = (step_limits(each, reference, p) for each in (HIGHER, HIGHER - 1 + HIGHER_STEPS))
+    near, far = (step_limits(depth, reference, p) for depth in (HIGHER, HIGHER - 1 + HIGHER_STEPS))
     return min(near[0], far[0]), max(near[1], far[1])
 
 

@@ -55,12 +55,12 @@ Unreadable answers
 
 Deviations from the authors' program
     An answer out of range entered the mean there (and a foul player was paid NaN); here it does
-    not. It played single rounds; here the history that the papers describe is told. Lu's agents
-    restate rules and goal in one conversation; here each is a question of its own, and what was
-    said is shown again. Prompts are in our own words, and the range is told in each question.
-    That some players follow a fixed strategy is told as in the paper. Its prompt names the strategy
-    in the heading, and its sentence is lost in the text available: that their number is told
-    (``told_number``) and not how many they are (``told_count``) is our choice.
+    not. It played single rounds; here prompts have the history that the papers describe. Lu's
+    agents restate rules and goal in one conversation; here each is a separate question, and what
+    was said is shown again. Prompts are in our own words, and each question states the range.
+    Prompts say that some players follow a fixed strategy, as in the paper. Its prompt names the
+    strategy in the heading, and its sentence is lost in the available text: that ours name the
+    number (``told_number``) and not how many these players are (``told_count``) is our choice.
     Where the sources say nothing it is our choice [choice]: an upper bound that is drawn is a whole
     number, uniform between the two that are given, once a run; ``max_tokens`` 256
     (``temperature`` is the server's own, as published); the constants of the classical minds that
@@ -99,11 +99,12 @@ from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.base import Personas, SmartModel
 from sabm_mesa.models.beauty_contest.agents import GOAL, RULES, Notice, PlayedRound, Player
 from sabm_mesa.models.beauty_contest.measures import is_fixed, session_measures
 from sabm_mesa.models.beauty_contest.minds import CLASSICAL_MINDS
 from sabm_mesa.models.beauty_contest.theory import strategic_level
+from sabm_mesa.models.declarations import Score
 
 REVEALED = ("choices", "mean", "target", "winners", "own")
 LARGEST = 1e6
@@ -226,8 +227,8 @@ class RepeatedBeautyContest(SmartModel):
         self.high = _read_high(high, integer, self.rng)
         self.revealed = _read_revealed(revealed)
         self.played: list[PlayedRound] = []
-        self._told: list[PlayedRound] = []
-        self._told_as = self.revealed
+        self._stated: list[PlayedRound] = []
+        self._stated_as = self.revealed
         self.mean = self.median = self.target = self.variance = self.ratio = math.nan
         self.n_winners = 0
         self.reference = self.high / 2
@@ -244,15 +245,15 @@ class RepeatedBeautyContest(SmartModel):
         """Find the players with fixed minds: a fork may change them."""
         self._fixed = self._players_with_fixed_minds()
 
-    def _rounds_told(self) -> list[PlayedRound]:
+    def _stated_rounds(self) -> list[PlayedRound]:
         """All rounds without what is hidden; each is made once."""
-        if self._told_as != self.revealed:  # a fork may change what is revealed
-            self._told, self._told_as = [], self.revealed
+        if self._stated_as != self.revealed:  # a fork may change what is revealed
+            self._stated, self._stated_as = [], self.revealed
         hidden: dict[str, Any] = {name: None for name in REVEALED if name not in self.revealed}
         hidden.pop("own", None)
-        for each in self.played[len(self._told) :]:
-            self._told.append(replace(each, payoffs=None, **hidden))
-        return self._told
+        for past in self.played[len(self._stated) :]:
+            self._stated.append(replace(past, payoffs=None, **hidden))
+        return self._stated
 
     def revealed_to(
         self, player: Player
@@ -266,11 +267,11 @@ class RepeatedBeautyContest(SmartModel):
             The last rounds without what is hidden, and the player's own pick and payoff in each of
             them; the latter are empty when they are not revealed.
         """
-        told = newest(self._rounds_told(), self.window)
-        return told, newest(player.results, self.window) if "own" in self.revealed else ()
+        revealed = newest(self._stated_rounds(), self.window)
+        return revealed, newest(player.results, self.window) if "own" in self.revealed else ()
 
     def notice_to(self, player: Player) -> Notice | None:
-        """Return the facts on opponents with a fixed strategy; None when nothing is told.
+        """Return the facts on opponents with a fixed strategy; None when prompts say nothing.
 
         Args:
             player: the player.
@@ -369,8 +370,8 @@ def _read_revealed(given: Any) -> tuple[str, ...]:
     if not isinstance(given, str | Sequence):
         raise ParameterError(f"revealed has to be names with commas between them, not {given!r}.")
     names = given.split(",") if isinstance(given, str) else [str(name) for name in given]
-    found = {check_choice("revealed", name.strip(), REVEALED) for name in names if name.strip()}
-    return tuple(name for name in REVEALED if name in found)
+    chosen = {check_choice("revealed", name.strip(), REVEALED) for name in names if name.strip()}
+    return tuple(name for name in REVEALED if name in chosen)
 
 
 def _number(text: str) -> float | None:

@@ -26,9 +26,9 @@ def charts(
         agent_data: one row a round and player.
     """
     means = lines(model_data, {"mean": "mean", "target": "target"}, ("#000000", style.VERMILLION))
-    found = by_type(agent_data) if len(agent_data) else agent_data
-    ratio, payoff = _by_type(found, "ratio"), _by_type(found, "payoff")
-    moving = [each for each in ratio if not is_fixed(each.label)]
+    typed = by_type(agent_data) if len(agent_data) else agent_data
+    ratio, payoff = _by_type(typed, "ratio"), _by_type(typed, "payoff")
+    moving = [line for line in ratio if not is_fixed(line.label)]
     p = Level(model.p, f"p = {model.p:.3g}")
     picks = [*dots(agent_data, "choice"), *means]
     return [
@@ -38,14 +38,14 @@ def charts(
     ]
 
 
-def _by_type(found: pd.DataFrame, column: str) -> list[Series]:
-    groups = found.groupby("mind", sort=False) if len(found) else ()
+def _by_type(typed: pd.DataFrame, column: str) -> list[Series]:
+    groups = typed.groupby("mind", sort=False) if len(typed) else ()
     return [
         Series(
             str(mind), list(zip(rows["round"].tolist(), rows[column].tolist(), strict=True)),
-            colour=COLOURS[place % len(COLOURS)],
+            colour=COLOURS[i % len(COLOURS)],
         )
-        for place, (mind, rows) in enumerate(groups)
+        for i, (mind, rows) in enumerate(groups)
     ]  # fmt: skip
 
 

@@ -61,16 +61,16 @@ def figures(
     require_rows(agent_data, _AGENTS)
     model, agents, unit = _on_one_scale(model_data, agent_data)
     subtitle = style.with_runs(subtitle, model)
-    found = {"picks": picks(model, agents, subtitle, unit=unit)}
+    drawn = {"picks": picks(model, agents, subtitle, unit=unit)}
     if (model["p"] < 1).all():
-        found["first_picks"] = first_picks(model, agents, subtitle, unit=unit)
+        drawn["first_picks"] = first_picks(model, agents, subtitle, unit=unit)
     if agents.loc[~agents["mind"].map(is_fixed), "level"].notna().any():
-        found["levels"] = levels(agents, subtitle)
+        drawn["levels"] = levels(agents, subtitle)
     if model["round"].unique().size > 1:
-        found["convergence"] = convergence(model, agents, subtitle)
+        drawn["convergence"] = convergence(model, agents, subtitle)
     if agents["mind"].unique().size > 1:
-        found["payoffs"] = payoffs(agents, subtitle)
-    return found
+        drawn["payoffs"] = payoffs(agents, subtitle)
+    return drawn
 
 
 # The picks.
@@ -92,14 +92,14 @@ def picks(
     minds = _types_of(agent_data)
     few = len(agent_data) <= MANY
     spread = 0.62 / len(minds)
-    for place, mind in enumerate(minds):
+    for i, mind in enumerate(minds):
         data = agent_data[agent_data["mind"] == mind]
         # Places that fill the width evenly instead of random ones: same data, same picture.
         order = data.groupby("round")["choice"].rank(method="first")
         beside = (order * GOLDEN) % 1 - 0.5
-        colour, marker = _look_of(place)
+        colour, marker = _look_of(i)
         ax.scatter(
-            data["round"] + (place - (len(minds) - 1) / 2) * spread + 0.8 * spread * beside,
+            data["round"] + (i - (len(minds) - 1) / 2) * spread + 0.8 * spread * beside,
             data["choice"], s=14 if few else 4, color=colour, marker=marker, alpha=0.6,
             linewidths=0, label=_name_of(mind),
         )  # fmt: skip
@@ -199,8 +199,10 @@ def levels(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     rounds = sorted(data["round"].unique().tolist())
     shades = colormaps["cividis_r"](np.linspace(0.08, 1, HIGHER + 1))
     for ax, mind in zip(panels, minds, strict=False):
-        own = data[data["mind"] == mind]
-        shares = pd.crosstab(own["round"], own["level"].astype(int), normalize="index") * 100
+        of_mind = data[data["mind"] == mind]
+        shares = (
+            pd.crosstab(of_mind["round"], of_mind["level"].astype(int), normalize="index") * 100
+        )
         bottom = np.zeros(len(shares))
         for level, label in CLASSES.items():
             height = shares[level].to_numpy() if level in shares else np.zeros(len(shares))
@@ -211,7 +213,7 @@ def levels(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
             )  # fmt: skip
             bottom += height
         if few:
-            for number, depth in own.groupby("round")["depth"].median().dropna().items():
+            for number, depth in of_mind.groupby("round")["depth"].median().dropna().items():
                 ax.annotate(
                     f"{depth:.1f}", (float(str(number)), 101), ha="center", va="bottom",
                     fontsize=style.NOTE, color="#404040",
@@ -291,11 +293,11 @@ def _moving_share(agent_data: pd.DataFrame) -> float:
 
 def _type_lines(ax: Axes, table: pd.DataFrame, column: str, *, moving_only: bool = False) -> None:
     """A line for each type: the mean over runs by round."""
-    for place, mind in enumerate(_types_of(table)):
+    for i, mind in enumerate(_types_of(table)):
         if moving_only and is_fixed(mind):
             continue
         values = table[table["mind"] == mind].groupby("round")[column].mean().dropna()
-        colour, marker = _look_of(place)
+        colour, marker = _look_of(i)
         ax.plot(
             values.index, values, color=colour, linewidth=1.9, marker=marker,
             markersize=5 if len(values) <= style.FEW else 0,
@@ -306,13 +308,13 @@ def _type_lines(ax: Axes, table: pd.DataFrame, column: str, *, moving_only: bool
 # The look of types, axes and legends.
 
 
-def _look_of(place: int) -> tuple[str, str]:
+def _look_of(i: int) -> tuple[str, str]:
     """Colour and marker of a type.
 
     Args:
-        place: its place in the order of the players, from 0.
+        i: its place in the order of the players, from 0.
     """
-    return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+    return COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
 
 
 def _types_of(agent_data: pd.DataFrame) -> list[str]:

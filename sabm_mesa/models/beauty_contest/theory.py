@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
@@ -44,7 +43,7 @@ def strategic_level(choice: float, reference: float = 50.0, p: float = 2 / 3) ->
 
     Args:
         choice: a pick, 0 or more.
-        reference: where level 0 stands: the mid-point in the first round, then the mean of the
+        reference: the choice of level 0: the mid-point in the first round, then the mean of the
             previous round.
         p: factor of the target.
 
@@ -67,7 +66,7 @@ def step_limits(step: int, reference: float, p: float = 2 / 3) -> tuple[float, f
 
     Args:
         step: 0 or more; step 0 ends at the reference itself (Nagel 1995, table 2).
-        reference: where level 0 stands.
+        reference: the choice of level 0.
         p: factor of the target.
     """
     near = reference * p ** max(step - 0.5, 0)
@@ -89,26 +88,6 @@ def best_reply(others_mean: float, n_players: int, p: float = 2 / 3) -> float:
     if n_players < 2 or not 0 < p < n_players:
         raise ValueError(f"need n_players >= 2 and 0 < p < n_players, not {n_players}, {p}")
     return p * (n_players - 1) / (n_players - p) * others_mean
-
-
-def expected_choice(counts: Sequence[float], choices: Sequence[float], p: float = 2 / 3) -> float:
-    """Return the next pick if each type repeats its last: p times the mean of all.
-
-    With opponents that always pick 0 it is equation 1 of Lu (2024, section 4); with two types it
-    is equation 2, where `counts` are the numbers that an agent believes in. Divided by the own last
-    pick it is the expected ratio of a player that replies naively.
-
-    Args:
-        counts: the number of players of each type, the player itself included.
-        choices: for each type its last pick.
-        p: factor of the target.
-
-    Raises:
-        ValueError: if nobody plays, or the lengths differ.
-    """
-    if len(counts) != len(choices) or not sum(counts) > 0:
-        raise ValueError(f"need a number of players for each type, not {counts} and {choices}")
-    return p * float(np.dot(counts, choices)) / sum(counts)
 
 
 # Learning from round to round.
@@ -153,7 +132,7 @@ def direction_share(
     Args:
         choices: picks by round and player, shape (n_rounds, n_players); NaN is an abstention.
         means: mean of the valid picks by round, shape (n_rounds,).
-        reference: stands for the mean before the first round.
+        reference: the value used as the mean before the first round.
         p: factor of the target, or one a round, shape (n_rounds,).
         players: which players are judged, shape (n_players,); all, when None.
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.agents.memory import Remembers
-from sabm_mesa.core.answers import Decision, Text
+from sabm_mesa.core.answers import Decision, Number, Text
 from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.fields import Fields, Talk
 from sabm_mesa.core.messages import Message
 from sabm_mesa.models.bertrand.theory import Market
 
@@ -31,6 +32,8 @@ STRATEGIES = 20
 LINES = 2000
 """Lines of prompts that are kept: those of fifty firms."""
 MESSAGE = Text(max_words=60, label="message")
+TALK = Talk(Fields(second=Number(0, 3600), text=MESSAGE), at_most=30)
+"""The messages of a firm where all talk at the same time."""
 STRATEGY = Text(max_words=60)
 
 
@@ -192,9 +195,10 @@ class FirmView(Observation):
             "strategy": self._strategy(book),
             "strategies": "\n".join(
                 book.render(
-                    "strategy_of", {"round": each.round, "text": self._quote(book, each.text)}
+                    "strategy_of",
+                    {"round": strategy.round, "text": self._quote(book, strategy.text)},
                 )
-                for each in self.strategies
+                for strategy in self.strategies
             )
             or book.render("strategy_none", common),
         }
@@ -227,8 +231,8 @@ class FirmView(Observation):
             )
             for message in book.quoted_in_order(self.said)
         ]
-        said = "\n".join(lines) or book.render("said_nothing", {})
-        return book.render("conversation", {"said": said})
+        text = "\n".join(lines) or book.render("said_nothing", {})
+        return book.render("conversation", {"said": text})
 
 
 class Firm(SmartAgent):
@@ -258,6 +262,10 @@ class Firm(SmartAgent):
     async def communicate(self) -> Decision:
         """Say something to the other firms; later speakers hear it."""
         return await self.ask("communicate", MESSAGE, self.observe())
+
+    async def chat(self) -> Decision:
+        """Talk with the other firms, all at the same time; the value has all own messages."""
+        return await self.ask("chat", TALK, self.observe())
 
     async def plan(self) -> Decision:
         """Write down a strategy, from the statistics and its earlier strategies alone."""
@@ -305,7 +313,7 @@ def figure(value: float) -> str:
 
 @lru_cache(LINES)
 def _line(book: PromptBook, entry: str, summary: PeriodSummary) -> str:
-    """The line of a round or a period, which a firm is told again and again."""
+    """The line of a round or a period, which is in many prompts."""
     values = {
         "first": summary.first,
         "last": summary.last,

@@ -120,8 +120,8 @@ class PriceRule(BehaviouralModel):
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
         """Draw a price around the rule."""
         drawn = self.mean(parameters, panel) + parameters[-1] * rng.standard_normal(len(panel))
-        found: Floats = np.clip(drawn, panel.known["low"], panel.known["high"])
-        return found
+        prices: Floats = np.clip(drawn, panel.known["low"], panel.known["high"])
+        return prices
 
 
 class Reaction(PriceRule):
@@ -136,8 +136,8 @@ class Reaction(PriceRule):
 
     def mean(self, parameters: Floats, panel: Panel) -> Floats:
         """A line."""
-        found: Floats = parameters[0] + parameters[1] * panel.known["rivals"].mean(axis=1)
-        return found
+        means: Floats = parameters[0] + parameters[1] * panel.known["rivals"].mean(axis=1)
+        return means
 
 
 class StaticBestReply(PriceRule):
@@ -161,8 +161,8 @@ class Matching(PriceRule):
     def mean(self, parameters: Floats, panel: Panel) -> Floats:
         """The lowest last price of the rivals."""
         del parameters
-        found: Floats = panel.known["rivals"].min(axis=1)
-        return found
+        lowest: Floats = panel.known["rivals"].min(axis=1)
+        return lowest
 
 
 class Inertia(PriceRule):
@@ -196,15 +196,17 @@ class PriceByChance(Chance):
 
     def count(self, panel: Panel) -> Floats:
         """The number of grid points between the limits."""
-        found: Floats = (_cell(panel.known["high"]) - _cell(panel.known["low"]) + 1).astype(float)
-        return found
+        n_points: Floats = (_cell(panel.known["high"]) - _cell(panel.known["low"]) + 1).astype(
+            float
+        )
+        return n_points
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
         """Draw a grid point."""
         del parameters
-        place = _cell(panel.known["low"]) + np.floor(rng.random(len(panel)) * self.count(panel))
-        found: Floats = np.clip(_point(place), panel.known["low"], panel.known["high"])
-        return found
+        cells = _cell(panel.known["low"]) + np.floor(rng.random(len(panel)) * self.count(panel))
+        prices: Floats = np.clip(_point(cells), panel.known["low"], panel.known["high"])
+        return prices
 
 
 # Q-learning.
@@ -232,8 +234,8 @@ class QPath(NamedTuple):
             ties: the probability that the lowest of equally good prices is taken.
         """
         equal = self.equal[np.arange(len(self.place)), self.place]
-        found: Floats = ties * (self.place == self.lowest) + (1 - ties) * equal
-        return found
+        probability: Floats = ties * (self.place == self.lowest) + (1 - ties) * equal
+        return probability
 
     def shares(self, ties: float) -> Floats:
         """How likely each place is without exploration; shape (n, places).
@@ -241,8 +243,8 @@ class QPath(NamedTuple):
         Args:
             ties: the probability that the lowest of equally good prices is taken.
         """
-        found: Floats = ties * np.eye(POINTS)[self.lowest] + (1 - ties) * self.equal
-        return found
+        shares: Floats = ties * np.eye(POINTS)[self.lowest] + (1 - ties) * self.equal
+        return shares
 
 
 class LearnsPrices(BehaviouralModel):
@@ -296,8 +298,8 @@ class LearnsPrices(BehaviouralModel):
         explores = parameters[1] * np.exp(-parameters[2] * panel.position)
         shares = explores[:, None] / POINTS + (1 - explores)[:, None] * best
         places = np.array([drawn_options(shares, rng) for _ in range(n)])
-        found: Floats = np.clip(_point(places), panel.known["low"], panel.known["high"])
-        return found
+        prices: Floats = np.clip(_point(places), panel.known["low"], panel.known["high"])
+        return prices
 
     def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
         """Draw all decisions anew, learning as it goes."""
@@ -352,7 +354,7 @@ def _learn(
     """
     rivals = panel.known["rivals"][:, 0]
     rival_place = _place(rivals).tolist()
-    found = np.zeros(len(panel), dtype=np.int64)
+    greedy_choices = np.zeros(len(panel), dtype=np.int64)
     several: dict[int, list[int]] = {}
     recorded = _place(panel.decisions).tolist()
     earned = None if lots is not None else _profits(panel)
@@ -382,26 +384,26 @@ def _learn(
         best = max(row)
         greedy = row.index(best)
         if row.count(best) > 1:
-            several[i] = [place for place, value in enumerate(row) if value == best]
+            several[i] = [k for k, value in enumerate(row) if value == best]
             if among is not None:
                 greedy = several[i][int(among[i] * len(several[i]))]
         if lots is None:
-            found[i], choice = greedy, recorded[i]
+            greedy_choices[i], choice = greedy, recorded[i]
         else:
             choice = greedy if lots[i] < 0 else int(lots[i])
-            found[i] = choice
-    return found, several
+            greedy_choices[i] = choice
+    return greedy_choices, several
 
 
 @once_a_panel
 def _profits(panel: Panel) -> list[float]:
     """The profit of each firm in the round before each decision; 0 before its first one."""
-    found = [0.0] * len(panel)
+    profits = [0.0] * len(panel)
     rivals = panel.known["rivals"][:, 0]
     for i in np.flatnonzero(panel.position > 0):
         market = market_of(tuple(panel.known["market"][i].tolist()))
-        found[i] = market.profits(money(market, panel.decisions[i - 1], rivals[i]))[0]
-    return found
+        profits[i] = market.profits(money(market, panel.decisions[i - 1], rivals[i]))[0]
+    return profits
 
 
 @cache
@@ -415,14 +417,14 @@ def _first_values(market: Market) -> tuple[float, ...]:
 
 @cache
 def market_of(code: tuple[float, ...]) -> Market:
-    """The market of two firms that stands for the facts of a row.
+    """The market of two firms with the facts of a row.
 
     Args:
         code: the number of its kind, cost, a, and the other parameters, filled up with 0.
     """
     kind, cost, a, *rest = code
-    own = {LinearMarket: 2, HomogeneousMarket: 1, LogitMarket: 2}[KINDS[int(kind)]]
-    return KINDS[int(kind)](DUOPOLY, cost, a, *rest[:own])
+    n_parameters = {LinearMarket: 2, HomogeneousMarket: 1, LogitMarket: 2}[KINDS[int(kind)]]
+    return KINDS[int(kind)](DUOPOLY, cost, a, *rest[:n_parameters])
 
 
 def _code(market: Market) -> tuple[float, ...]:
@@ -460,7 +462,7 @@ def money(market: Market, *units: float) -> list[float]:
         units: the prices in units of the market.
     """
     marks = _marks(market)
-    return [marks.bertrand_price + float(each) * marks.distance for each in units]
+    return [marks.bertrand_price + float(unit) * marks.distance for unit in units]
 
 
 def _cell(units: Floats) -> Ints:
@@ -470,19 +472,19 @@ def _cell(units: Floats) -> Ints:
 
 def _edge(cell: Ints) -> Floats:
     """The lower end of an interval."""
-    found: Floats = (cell.astype(np.float64) - 0.5) * STEP - BEYOND
-    return found
+    edges: Floats = (cell.astype(np.float64) - 0.5) * STEP - BEYOND
+    return edges
 
 
 def _place(units: Floats) -> Ints:
     """The place on the grid that is nearest to a price."""
-    found: Ints = np.clip(_cell(units), 0, POINTS - 1)
-    return found
+    cells: Ints = np.clip(_cell(units), 0, POINTS - 1)
+    return cells
 
 
-def _point(place: Any) -> Any:
+def _point(cell: Any) -> Any:
     """The price at a place on the grid."""
-    return place * STEP - BEYOND
+    return cell * STEP - BEYOND
 
 
 def own_last(panel: Panel) -> Floats:
@@ -491,10 +493,10 @@ def own_last(panel: Panel) -> Floats:
     Args:
         panel: the decisions.
     """
-    found: Floats = panel.known["first"].copy()
+    prices: Floats = panel.known["first"].copy()
     later = panel.position > 0
-    found[later] = panel.decisions[np.flatnonzero(later) - 1]
-    return found
+    prices[later] = panel.decisions[np.flatnonzero(later) - 1]
+    return prices
 
 
 # The facts.
@@ -513,11 +515,11 @@ def rows(run: PlayedRun) -> Iterator[Row]:
     for time in list(by_round)[1:]:
         market = markets[max(begin for begin in markets if begin <= time)]
         last = by_round[time - 1]["price"].to_numpy(dtype=np.float64)
-        for i, each in enumerate(by_round[time].to_dict("records")):
-            player = Decider(run.run, int(each["agent"]), str(each["mind"]), run.condition)
-            told = facts(market, first[i], np.delete(last, i).tolist())
-            price = None if each["kept"] else units(market, float(each["price"]))
-            yield Row(player, int(time), price, told)
+        for i, row in enumerate(by_round[time].to_dict("records")):
+            player = Decider(run.run, int(row["agent"]), str(row["mind"]), run.condition)
+            known = facts(market, first[i], np.delete(last, i).tolist())
+            price = None if row["kept"] else units(market, float(row["price"]))
+            yield Row(player, int(time), price, known)
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
@@ -545,7 +547,8 @@ def answer(ask: Ask, price: float | None) -> object:
     assert isinstance(view, FirmView)
     if price is None:
         entry = "classical_plans" if ask.name == "plan" else "fitted_says"
-        return ask.book.render(entry, {})
+        words = ask.book.render(entry, {})
+        return [{"second": 0, "text": words}] if ask.name == "chat" else words
     assert view.market is not None
     return min(max(money(view.market, price)[0], view.low), view.high)
 
@@ -558,14 +561,14 @@ def facts(market: Market, first: float, rivals: Any) -> dict[str, Any]:
         first: its own price before its first decision.
         rivals: the last prices of the others.
     """
-    found = {
+    values = {
         "rivals": [units(market, price) for price in rivals],
         "first": units(market, first),
         "reply": units(market, market.best_response(rivals)),
         "low": units(market, market.cost),
         "high": units(market, _marks(market).highest_price(market)),
     }
-    return found | ({"market": _code(market)} if market.n == DUOPOLY else {})
+    return values | ({"market": _code(market)} if market.n == DUOPOLY else {})
 
 
 def _markets(run: PlayedRun) -> dict[int, Market]:
@@ -573,7 +576,7 @@ def _markets(run: PlayedRun) -> dict[int, Market]:
     names = MarketParameters.__slots__
     given = MarketParameters(**{name: run.parameters[name] for name in names})
     planned = given.planned(run.parameters.get("changes"))
-    return {0: given.market()} | {begin: each.market() for begin, each in planned.items()}
+    return {0: given.market()} | {begin: change.market() for begin, change in planned.items()}
 
 
 BEHAVIOUR = Behaviour(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
+from sabm_mesa.core.languages import Phrase
+from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound, rounded
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
@@ -14,9 +15,11 @@ def board(ask: Ask) -> dict[str, Any] | None:
     Args:
         ask: the question.
     """
+    seen: Any = ask.observation
+    if ask.name == "chat":
+        return {"kind": "talk", "text": Phrase("market.talk", others=seen.rivals)}
     if ask.name != "act":
         return None
-    seen: Any = ask.observation
     last = seen.recent[-1].rivals if seen.recent else (None,) * len(seen.rivals)
     tags = [{"name": name, "at": at} for name, at in zip(seen.rivals, last, strict=True)]
     known = [each.price for each in seen.recent] + [at for at in last if at is not None]
@@ -35,13 +38,14 @@ def told(played: ToldRound) -> list[str]:
         return []
     others = played.agents[played.agents["agent"] != played.agent]
     rivals = [
-        f"{played.name(int(agent))} asked {price:.4g}"
+        Phrase("market.rival", name=played.name(int(agent)), price=float(price))
         for agent, price in zip(others["agent"], others["price"], strict=True)
     ]
-    said = "You kept the price" if own["kept"] else "You asked"
+    key = "market.kept" if own["kept"] else "market.asked"
+    sold, earned = rounded(own["demand"]), rounded(own["profit"])
     return [
-        f"{said} {own['price']:.4g}, and {', '.join(rivals)}.",
-        f"You sold {own['demand']:.4g} and earned {own['profit']:.4g}.",
+        Phrase(key, price=float(own["price"]), rivals=rivals),
+        Phrase("market.sold", sold=sold, earned=earned),
     ]
 
 
@@ -51,19 +55,36 @@ def prices(model: Any) -> dict[str, float]:
     Args:
         model: the market.
     """
-    return {"Bertrand equilibrium": model.bertrand_price, "cartel": model.cartel_price}
+    return {
+        Phrase("market.equilibrium"): model.bertrand_price,
+        Phrase("market.cartel"): model.cartel_price,
+    }
+
+
+def course(model: Any, began: float, ended: float) -> str:
+    """The place of the last prices between competition and a cartel.
+
+    Args:
+        model: the market.
+        began: the mean price of the first round.
+        ended: the mean price of the last round.
+    """
+    low, high = model.bertrand_price, model.cartel_price
+    key = "market.near_cartel" if ended > (low + high) / 2 else "market.near_competition"
+    return Phrase(key, began=began, ended=ended, low=float(low), high=float(high))
 
 
 GAME = ClassGame(
-    rule="You run a firm: set a price in each round, and earn as much as you can.",
+    rule=Phrase("rules.prices"),
     people=(2, 4),
     minutes=10,
-    # People see the range on the field.
-    parameters={"told_range": True},
+    # People see the range on the field, and talk while the others do.
+    parameters={"told_range": True, "talk": "together"},
+    choices={"talk": lambda: ("together", "turns")},
     board=board,
     told=told,
     debrief=Debrief(
-        "price", "Price", lambda model: model.market.cost, lambda model: 1.6 * model.cartel_price,
-        prices,
+        "price", Phrase("decisions.price"), lambda model: model.market.cost,
+        lambda model: 1.6 * model.cartel_price, prices, course=course,
     ),
 )  # fmt: skip

@@ -77,19 +77,19 @@ def first_price_agreement(
     Returns:
         Run → round, None without such an agreement. Runs without messages are left out.
     """
-    found: dict[int, int | None] = {}
-    for _, said in messages.groupby(["run", "round"], sort=True):
-        run, round_ = (int(said[name].iloc[0]) for name in ("run", "round"))
-        texts = zip(said["speaker"], said["text"], strict=True)
+    first_rounds: dict[int, int | None] = {}
+    for _, talk_of_round in messages.groupby(["run", "round"], sort=True):
+        run, round_ = (int(talk_of_round[name].iloc[0]) for name in ("run", "round"))
+        texts = zip(talk_of_round["speaker"], talk_of_round["text"], strict=True)
         talk = [Message(round_, speaker, text) for speaker, text in texts]
-        if found.get(run) is None:
-            found[run] = round_ if _is_agreed(talk, low, high) else None
-    return found
+        if first_rounds.get(run) is None:
+            first_rounds[run] = round_ if _is_agreed(talk, low, high) else None
+    return first_rounds
 
 
-def _is_agreed(said: Iterable[Message], low: float, high: float) -> bool:
+def _is_agreed(messages: Iterable[Message], low: float, high: float) -> bool:
     named: dict[float, set[int]] = {}
-    for message in said:
+    for message in messages:
         others = {price for price, firms in named.items() if firms - {message.sender}}
         prices = stated_prices(message.text, low, high)
         takes_up = others.intersection(prices) or (others and assents(message.text))

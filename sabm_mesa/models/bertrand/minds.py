@@ -85,6 +85,8 @@ class PricingRule(ClassicalMind):
             return ask.book.render("classical_plans", {})
         if ask.name == "communicate":
             return self._speak(ask, view)
+        if ask.name == "chat":
+            return [{"second": 0, "text": self._speak(ask, view)}]
         return _legal(self.settled(view), view)
 
     def settled(self, view: FirmView) -> float:
@@ -125,8 +127,8 @@ class BestResponse(PricingRule):
     Source: Cournot 1838, chapter 7, for prices Bertrand 1883; with linear demand the dynamics
     converge to the Nash equilibrium (Vives 1999, "Oligopoly Pricing", chapter 6). That words are
     believed until they prove wrong is our choice: words that bind nobody can be credible where
-    they tell what the speaker wants to do anyway (Farrell and Rabin 1996, "Cheap Talk", Journal of
-    Economic Perspectives 10(3)).
+    they announce what the speaker wants to do anyway (Farrell and Rabin 1996, "Cheap Talk",
+    Journal of Economic Perspectives 10(3)).
     """
 
     informed = ("market", *PricingRule.informed)
@@ -435,10 +437,10 @@ class QLearner:
     def _start_values(self, market: Market) -> Sequence[float]:
         profiles = list(product(self.grid, repeat=market.n - 1))
         return [
-            sum(market.profits((own, *others))[0] for others in profiles)
+            sum(market.profits((price, *others))[0] for others in profiles)
             / len(profiles)
             / (1 - DISCOUNT)
-            for own in self.grid
+            for price in self.grid
         ]
 
 

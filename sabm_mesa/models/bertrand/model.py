@@ -17,7 +17,8 @@ Demand
 
 Round
     0: the prices are the initial prices; nobody is asked. From round 1 on: communication (when it
-    is on), 3 turns each in an order shuffled every round, hearing this round's talk so far;
+    is on), 3 turns each in an order shuffled every round, hearing this round's talk so far (with
+    `talk` ``together``: all at the same time, and each firm's messages are one answer);
     planning, in every round that is a multiple of `plan_every` (20): each firm writes down its
     strategy; action: all set their prices at the same moment; update.
 
@@ -65,9 +66,10 @@ Deviations
     The paper's text speaks of homogeneous goods, its program has differentiated linear demand, and
     so have we. Its figure 2 has planning before communication, its procedure after: see
     `phase_order`. Its text has firms plan in every round, its program every 20 rounds: see
-    `plan_every`. Its printed prompt of a price names no range, its program "between 0 and a": see
-    `told_range`; without it our prompt says that a price is at least 0, and any such price is
-    accepted. The prompts are in our own words.
+    `plan_every`. Its firms talk by turns, and so do ours unless `talk` is ``together``, which is
+    for people: they read one another's messages while they write. Its printed prompt of a price
+    names no range, its program "between 0 and a": see `told_range`; without it our prompt says
+    that a price is at least 0, and any such price is accepted. The prompts are in our own words.
     More than published: silent firms are told the parts of a round, too, so that talk and silence
     differ by talk alone. Not repeated from the authors' program: the first number in a text was the
     price, an unreadable answer became the cost, profits were cut to integers, firm 2 could get the
@@ -84,6 +86,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -102,11 +105,12 @@ from sabm_mesa.core.scheduler import Phase, action, communication, every, planni
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, UnknownName, about
 from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.base import Personas, SmartModel
 from sabm_mesa.models.bertrand.agents import (
     MESSAGE,
     PERIOD,
     STRATEGY,
+    TALK,
     Firm,
     PeriodSummary,
     Strategy,
@@ -125,7 +129,7 @@ from sabm_mesa.models.bertrand.theory import (
     collusion_index,
     linear_market,
 )
-from sabm_mesa.models.declarations import MessageMeasure
+from sabm_mesa.models.declarations import MessageMeasure, Score
 
 Prices = float | Sequence[float] | None
 
@@ -142,7 +146,7 @@ LARGEST = 1e9
 Money = Annotated[float, Ge(0), Le(LARGEST)]
 Positive = Annotated[float, Ge(1e-9), Le(LARGEST)]
 TURNS = 3
-"""How often each firm speaks in a round."""
+"""How often each firm speaks in a round by turns."""
 NAMES = ("Ed", "Gill")
 """The names of two firms (those of the published prompts)."""
 PER_FIRM = ("price", "demand", "profit")
@@ -153,9 +157,14 @@ _PLANNING = (
 )
 
 
-def talk(model: BertrandCompetition) -> bool:
-    """Whether the firms talk in this round."""
-    return model.communication and model.round > 0
+def talk_by_turns(model: BertrandCompetition) -> bool:
+    """Whether the firms talk in this round, one after another."""
+    return model.communication and model.talk == "turns" and model.round > 0
+
+
+def talk_together(model: BertrandCompetition) -> bool:
+    """Whether the firms talk in this round, all at the same time."""
+    return model.communication and model.talk == "together" and model.round > 0
 
 
 _plans = every("plan_every", since=1)
@@ -194,9 +203,10 @@ class BertrandCompetition(SmartModel):
             ``win_continue_lose_reverse``, ``tit_for_tat``, ``keeps_agreements``, ``cheats``,
             ``q_learning``, ``q_learning_fast``.
         n_firms: number of firms.
+        talk: ``"turns"``: firms talk one after another; ``"together"``: all at the same time.
         phase_order: the phases of a round in their order, as a sequence or a text with commas.
         plan_every: firms plan in every round that is a multiple of it; 1: in every round.
-        told_range: whether a price is at most the highest price, which firms are then told.
+        told_range: whether prompts state the highest price, and no higher price is legal.
         tolerance: by how much prices may differ under collusion; None: a quarter of the distance
             between the reference prices (0.5 with linear demand).
         stop_after: rounds of collusion in a row that end the run; None: no such end.
@@ -232,10 +242,17 @@ class BertrandCompetition(SmartModel):
     phases: ClassVar[tuple[Phase, ...]] = (
         planning(when=plan_first, doc=_PLANNING),
         communication(
-            when=talk,
+            when=talk_by_turns,
             turns=TURNS,
             doc="Each firm says something to the other firms (`communicate`, at most "
             f"{MESSAGE.max_words} words); later speakers hear it.",
+        ),
+        Phase(
+            "chat",
+            when=talk_together,
+            doc="With `talk` together all firms talk at the same time instead (`chat`, at most "
+            f"{TALK.most} messages of {MESSAGE.max_words} words); people read the messages of "
+            "others while they write.",
         ),
         planning(when=plan_second, doc=_PLANNING),
         action(
@@ -285,6 +302,7 @@ class BertrandCompetition(SmartModel):
         minds: Minds = "classical",
         rng: Seed = None,
         n_firms: Annotated[int, Ge(2), Le(MOST_FIRMS)] = 2,
+        talk: Literal["turns", "together"] = "turns",
         phase_order: PhaseOrder | Sequence[str] = PHASE_ORDERS[0],
         plan_every: Annotated[int, Ge(1)] = PERIOD,
         told_range: bool = False,
@@ -309,7 +327,9 @@ class BertrandCompetition(SmartModel):
             n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
             temperature=temperature, max_tokens=max_tokens, **settings,
         )  # fmt: skip
-        self.plan_every, self.told_range = plan_every, told_range
+        self.plan_every, self.told_range, self.talk = plan_every, told_range, talk
+        self._chats: list[tuple[float, Firm, str]] = []
+        self._chatted = 0
         self._set(market_parameters)
         self._changes = changes or {}
         self._planned = market_parameters.planned(changes)
@@ -354,6 +374,16 @@ class BertrandCompetition(SmartModel):
         """Let the other firms hear a message."""
         self.say(firm, message.value)
 
+    def after_chat(self, firm: Firm, talk: Decision) -> None:
+        """Keep the messages of a firm; after the last firm all are said, in order of time."""
+        if talk.valid:
+            self._chats += [(item.second, firm, item.text) for item in talk.value]
+        self._chatted += 1
+        if self._chatted == self.n_firms:
+            for _, speaker, text in sorted(self._chats, key=itemgetter(0)):
+                self.say(speaker, text)
+            self._chats, self._chatted = [], 0
+
     def after_plan(self, firm: Firm, strategy: Decision) -> None:
         """Keep the written strategy of a firm."""
         if strategy.valid:
@@ -372,8 +402,8 @@ class BertrandCompetition(SmartModel):
         profits = self.market.profits(prices, demands)
         for i, firm in enumerate(self.firms):
             firm.demand, firm.profit = demands[i], profits[i]
-            told = prices[i], demands[i], profits[i], (*prices[:i], *prices[i + 1 :])
-            firm.memory.add(PeriodSummary(self.round, self.round, *told))
+            summary = prices[i], demands[i], profits[i], (*prices[:i], *prices[i + 1 :])
+            firm.memory.add(PeriodSummary(self.round, self.round, *summary))
             for name in PER_FIRM:
                 setattr(self, f"{name}_{i + 1}", getattr(firm, name))
         if self.round >= self.given_rounds:

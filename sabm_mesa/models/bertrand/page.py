@@ -35,7 +35,7 @@ def charts(
     """
     del agent_data
     model_data = model_data[model_data["round"] >= model.given_rounds]
-    found = []
+    by_firm = []
     for column, title, unit in (("price", "Prices", "Price"), ("profit", "Profits", "Profit")):
         names = {f"{column}_{k}": name for k, name in enumerate(model.plot_options()["names"], 1)}
         levels = (
@@ -43,10 +43,10 @@ def charts(
             Level(getattr(model.benchmarks, f"cartel_{column}"), "Cartel", style.VERMILLION),
         )
         firms = lines(model_data, names, agents=range(1, model.n_firms + 1))
-        found.append(Chart(f"{column}s", f"{title} by round", firms, unit, levels))
+        by_firm.append(Chart(f"{column}s", f"{title} by round", firms, unit, levels))
     index = lines(model_data, {"collusion_index": "index Δ"})
     levels = (Level(0, "Bertrand"), Level(1, "Cartel", style.VERMILLION))
-    return [*found, Chart("collusion", "Collusion index by round", index, "Δ", levels)]
+    return [*by_firm, Chart("collusion", "Collusion index by round", index, "Δ", levels)]
 
 
 PAGE = ScenarioPage(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+GIVEN = 1
+"""First rounds that nobody decided: the given prices of round 0."""
 MOST_PANELS = 5
 """Up to this many runs each has a panel of its own; more are drawn over one another."""
 _COLORS = (
@@ -107,7 +109,7 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
 
     Args:
         model_data: one row a run and round, with columns ``run``, ``round``,
-            ``collusion_index`` (see `theory.collusion_index`) and, if they are to be told,
+            ``collusion_index`` (see `theory.collusion_index`) and, for the subtitle,
             ``collusion`` and ``communication``.
         subtitle: which minds and condition were run; the number of runs is added.
 
@@ -139,7 +141,7 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
             label="mean of the runs that go on",
         )  # fmt: skip
     style.plain_axes(ax, "Round", "Collusion index Δ")
-    style.round_ticks(ax.xaxis, sorted(model_data["round"].unique().tolist()))
+    style.round_ticks(ax.xaxis, sorted(model_data["round"].unique().tolist()), GIVEN)
     ax.set_xlim(model_data["round"].min() - 0.5, model_data["round"].max() + 0.5)
     ax.set_ylim(low, high)
     figure.legend(loc="outside lower center", ncols=4, fontsize=style.NOTE, frameon=False)
@@ -289,7 +291,7 @@ def _finish(
         ax.set_ylim(low - margin, high + margin)
         ax.set_xlim(data["round"].min() - 0.5, last + 0.5)
         ax.margins(x=0.01)
-    style.round_ticks(axes[-1].xaxis, sorted(data["round"].unique().tolist()))
+    style.round_ticks(axes[-1].xaxis, sorted(data["round"].unique().tolist()), GIVEN)
     axes[-1].set_xlabel("Round", fontsize=style.LABEL)
     if len(axes) > 1:
         figure.supylabel(measure.label, fontsize=style.LABEL)
@@ -364,21 +366,21 @@ def _talk_changes(run: pd.DataFrame) -> dict[int, str]:
 def _rows_of_words(marks: Sequence[int], span: float) -> list[int]:
     """Return the row above the axes for the words of each mark, so that none overlap.
 
-    Words stand to the right of their mark. Those of the last mark are in the lowest row, 0; the
+    Words are to the right of their mark. Those of the last mark are in the lowest row, 0; the
     words of an earlier one rise above the words that they would run into.
 
     Args:
         marks: the rounds, rising.
         span: number of rounds that the axis shows.
     """
-    found: list[int] = []
-    starts: list[float] = []  # by row, where its leftmost words or mark stand
+    rows: list[int] = []
+    starts: list[float] = []  # by row, the place of its leftmost words or mark
     for mark in reversed(marks):
         end = mark + _WIDTH * span
         row = next((i for i, start in enumerate(starts) if end <= start), len(starts))
         starts[: row + 1] = [mark] * (row + 1)  # the mark rises through the rows below its words
-        found.append(row)
-    return found[::-1]
+        rows.append(row)
+    return rows[::-1]
 
 
 def _mark_talk(ax: Axes, run: pd.DataFrame) -> float:
@@ -394,10 +396,10 @@ def _mark_talk(ax: Axes, run: pd.DataFrame) -> float:
     Returns:
         The height of the words above the axes, in points.
     """
-    found = _talk_changes(run)
+    changes = _talk_changes(run)
     span = float(run["round"].iloc[-1] - run["round"].iloc[0] + 1)
     height = 0.0
-    for (at, words), row in zip(found.items(), _rows_of_words(list(found), span), strict=True):
+    for (at, words), row in zip(changes.items(), _rows_of_words(list(changes), span), strict=True):
         ax.axvline(at, color=style.GREY, linewidth=1.0, linestyle=":", zorder=1)
         if row >= _MOST_ROWS:
             continue

@@ -24,10 +24,10 @@ class PriceScreener(Screener):
         first = frames["asks"][frames["asks"]["attempt"] == 0]
         low, high = band(frames["runs"])
         # The prices of round 0 are given, and an agent without a usable answer keeps its price.
-        own = prices[(prices["round"] > 0) & ~prices["kept"].astype(bool)]
-        price, late = own["price"].astype(float), prices[prices["round"] >= SETTLED]
-        in_band = price[own["round"] >= SETTLED].between(low, high)
-        changes = price.groupby([own["run"], own["agent"]]).diff()
+        chosen = prices[(prices["round"] > 0) & ~prices["kept"].astype(bool)]
+        price, late = chosen["price"].astype(float), prices[prices["round"] >= SETTLED]
+        in_band = price[chosen["round"] >= SETTLED].between(low, high)
+        changes = price.groupby([chosen["run"], chosen["agent"]]).diff()
         measures = {
             "answers": float(len(decided)),
             "usable": float(decided["valid"].astype(float).mean()),
@@ -37,11 +37,11 @@ class PriceScreener(Screener):
             "band_high": high,
             "price": float(price.mean()),
             "price_step": float(changes.abs().mean()),
-            "profit": float(own["profit"].astype(float).mean()),
+            "profit": float(chosen["profit"].astype(float).mean()),
         }
         words = (
             "no usable price"
-            if own.empty
+            if chosen.empty
             else (
                 f"{percent(measures['usable'])} usable prices "
                 f"({percent(measures['usable_at_first'])} at the first attempt); mean price "

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +33,6 @@ ABOVE = 1e-6
 """A price within this share of that distance of the Bertrand price counts as equal to it."""
 _SAME = 1e-9
 Floats = npt.NDArray[np.float64]
-GRID = 100
-"""Prices tried before the search is refined: profits are flat where nothing is sold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +113,10 @@ class LinearMarket(Market):
 
     def demands(self, prices: Sequence[float]) -> list[float]:
         """Quantity sold by each firm, cut at 0."""
-        own, all_ = 1 / (self.beta - self.d), self.d / (self.beta + (self.n - 1) * self.d)
+        slope, all_ = 1 / (self.beta - self.d), self.d / (self.beta + (self.n - 1) * self.d)
         below = [max(0.0, self.a - p) for p in prices]
         total = all_ * sum(below)
-        return [max(0.0, own * (amount - total)) for amount in below]
+        return [max(0.0, slope * (amount - total)) for amount in below]
 
     def best_response(self, rivals: Sequence[float]) -> float:
         """Half way between cost and the price at which nothing is sold; at least cost."""
@@ -254,7 +252,7 @@ class Benchmarks:
         return CLOSE * self.distance
 
     def highest_price(self, market: Market) -> float:
-        """Return the highest price of the told range: `a`, or a bit above a higher cartel price."""
+        """Return the end of the stated range: `a`, or a bit above a higher cartel price."""
         beyond = math.ceil(10 * (self.cartel_price + BEYOND * self.distance)) / 10
         return max(market.a, beyond)
 
@@ -284,52 +282,3 @@ def collusion_index(profits: Sequence[float], bertrand: float, cartel: float) ->
     if math.isclose(bertrand, cartel, rel_tol=_SAME):
         return math.nan
     return (sum(profits) / len(profits) - bertrand) / (cartel - bertrand)
-
-
-# Reference prices by numerical search: the check on the formulas above. Only the profits of a
-# market enter it, none of its first-order conditions.
-
-
-def solve_best_response(market: Market, rivals: Sequence[float]) -> float:
-    """The best reply found by a search over the profit alone."""
-    return _highest(lambda price: market.profits([price, *rivals])[0], market)
-
-
-def solve_bertrand_price(market: Market) -> float:
-    """The Nash equilibrium price as the fixed point of numerical best replies of all n firms.
-
-    Raises:
-        ValueError: when no price above cost is in equilibrium (homogeneous goods).
-    """
-    from scipy.optimize import fixed_point
-
-    if market.bertrand_price() <= market.cost:
-        raise ValueError("no price above cost is an equilibrium that could be searched for")
-
-    def replies(prices: Floats) -> Floats:
-        others = [np.delete(prices, firm).tolist() for firm in range(market.n)]
-        return np.array([solve_best_response(market, rivals) for rivals in others])
-
-    start = np.linspace(market.cost, market.a, market.n)
-    found = fixed_point(replies, start, xtol=1e-7, maxiter=1000, method="iteration")
-    return float(np.mean(found))
-
-
-def solve_cartel_price(market: Market) -> float:
-    """The common price with the largest joint profit, by a numerical search."""
-    return _highest(market.common_profit, market)
-
-
-def _highest(profit: Callable[[float], float], market: Market) -> float:
-    """The price with the largest profit: best of a grid, of a finer one, then Brent's method."""
-    from scipy.optimize import minimize_scalar
-
-    bounds = market.cost, market.cost + 4 * (market.a - market.cost)
-    for _ in range(2):
-        grid = np.linspace(*bounds, GRID)
-        best = int(np.argmax([profit(price) for price in grid]))
-        bounds = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, GRID - 1)])
-    found = minimize_scalar(
-        lambda price: -profit(price), bounds=bounds, method="bounded", options={"xatol": 1e-12}
-    )
-    return float(found.x)

@@ -1,10 +1,13 @@
 """The cocktail party as a game for a class."""
 
+from sabm_mesa.core.languages import Phrase
 from sabm_mesa.models.declarations import ClassGame
+from sabm_mesa.models.pairs import partners_in_words
 
 GAME = ClassGame(
-    rule="Choose whom you want to talk with, and talk in pairs: about anything that you like.",
+    rule=Phrase("rules.party"),
     people=(4, 12),
     minutes=15,
+    told=partners_in_words,
     people_answer=("invite", "accept", "say"),
 )

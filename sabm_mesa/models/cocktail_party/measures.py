@@ -97,7 +97,7 @@ def partner_entropy(met: Iterable[Pair], n_others: int) -> float:
     if not partners or n_others < 2:
         return math.nan
     shares = (np.array([*counts.values()]) / counts.total() for counts in partners.values())
-    found = [float(entr(each).sum()) for each in shares]
+    found = [float(entr(share).sum()) for share in shares]
     return float(np.mean(found)) / math.log(n_others)
 
 

@@ -90,8 +90,8 @@ from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas
 from sabm_mesa.models.cocktail_party import measures
 from sabm_mesa.models.cocktail_party.agents import Guest
-from sabm_mesa.models.cocktail_party.minds import RandomPartners, Sociable
-from sabm_mesa.models.pairs import PairModel, invitation_phases, talk_phase
+from sabm_mesa.models.cocktail_party.minds import RandomPartners
+from sabm_mesa.models.pairs import PairModel, Sociable, invitation_phases, talk_phase
 
 
 class CocktailParty(PairModel):

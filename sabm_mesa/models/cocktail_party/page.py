@@ -38,4 +38,4 @@ def charts(model: CocktailParty, model_data: pd.DataFrame, agent_data: pd.DataFr
     ]
 
 
-PAGE = ScenarioPage(card_chart="network", charts=charts)
+PAGE = ScenarioPage(charts=charts)

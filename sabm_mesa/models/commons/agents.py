@@ -145,8 +145,8 @@ def first_day(month: int) -> date:
     Args:
         month: the month, from 1.
     """
-    years, place = divmod(month - 1, 12)
-    return date(FIRST_YEAR + years, place + 1, 1)
+    years, month_of_year = divmod(month - 1, 12)
+    return date(FIRST_YEAR + years, month_of_year + 1, 1)
 
 
 def last_day(month: int) -> date:
@@ -174,14 +174,14 @@ class CommonsView(Observation):
         stock: units before this month's harvest.
         communication: whether the harvesters talk.
         reported: whether everybody's harvest is made known.
-        catches: the reported harvests of this month, where the prompt tells them.
+        catches: the reported harvests of this month, where the prompt states them.
         memory: the retrieved memories, oldest first.
         talk: the messages of this month's talk so far.
         agreed_limit: the last agreed amount a person and month (units), while it is remembered.
         item: the memory to be rated; None in other questions.
         minutes: whether the question is to the keeper of the minutes, outside the talk.
-        last_month: the month before, for minds that are declared `informed`, since prompts tell of
-            it by memories alone; else None.
+        last_month: the month before, for minds that are declared `informed`, since prompts
+            have it in memories alone; else None.
     """
 
     wording: str
@@ -216,7 +216,7 @@ class CommonsView(Observation):
             "stock": self.stock,
             "n_insights": INSIGHTS,
             "persona": book.persona(self.persona),
-            "told": words.render(f"told_{self._told()}"),
+            "told": words.render(f"told_{self._stated()}"),
             "memories": self._remembered(book, "memory"),
             "numbered": self._remembered(book, "memory_numbered"),
             "talk": self._talk(words),
@@ -239,9 +239,9 @@ class CommonsView(Observation):
         """
         words = Words(book, self.wording, self.capacity)
         opening = [words.report(self.catches)] if self.catches else []
-        return [*opening, *(each.text for each in self.talk)][-n:]
+        return [*opening, *(message.text for message in self.talk)][-n:]
 
-    def _told(self) -> str:
+    def _stated(self) -> str:
         if self.communication:
             return "talk" if self.reported else "talk_only"
         return "report_only" if self.reported else "nothing"
@@ -266,12 +266,12 @@ class CommonsView(Observation):
     def _talk(self, words: Words) -> str:
         book, lines = words.book, []
         if self.catches:
-            told = {"speaker": words.render("moderator"), "text": words.report(self.catches)}
-            lines.append(book.render("said_other", told))
+            values = {"speaker": words.render("moderator"), "text": words.report(self.catches)}
+            lines.append(book.render("said_other", values))
         for message in book.quoted_in_order(self.talk):
-            own = message.name == self.name and not self.minutes
+            is_own = message.name == self.name and not self.minutes
             text = book.quote(message.text, self.names)
-            entry = "said_own" if own else "said_other"
+            entry = "said_own" if is_own else "said_other"
             lines.append(book.render(entry, {"speaker": message.name, "text": text}))
         return "\n".join(lines) or book.render("said_nothing", {})
 
@@ -358,17 +358,17 @@ class Harvester(SmartAgent):
         seen = self._listening()
         focus = [NOTHING, *seen.last_said(model.book, LAST_SAID)]
         memories = await self._recall(focus, RECALLED_IN_TALK, today)
-        said = await self.ask("communicate", UTTERANCE, replace(seen, memory=memories))
+        utterance = await self.ask("communicate", UTTERANCE, replace(seen, memory=memories))
         self.hands_over_to = None
         if self.turn + 1 < model.turns:
-            if said.valid:
-                own = self.message(said.value)
-                seen = replace(seen, talk=(*seen.talk, own))
+            if utterance.valid:
+                message = self.message(utterance.value)
+                seen = replace(seen, talk=(*seen.talk, message))
             options = model.words.speakers(model.names)
             named = await self.ask("next_speaker", Choice(options, label="speaker"), seen)
             if named.valid and named.value != options[-1]:
                 self.hands_over_to = named.value
-        return said
+        return utterance
 
     async def minutes(self) -> Decision:
         """Keep the minutes, as somebody without a part in the talk."""
@@ -417,15 +417,15 @@ class Harvester(SmartAgent):
                     await self._remember("thought", text.strip(), seen)
         return insights
 
-    def begin_month(self, told: Iterable[str]) -> None:
+    def begin_month(self, news: Iterable[str]) -> None:
         """Begin a month: forget outdated memories, and remember the news.
 
         Args:
-            told: the news told to all.
+            news: the news for all.
         """
         self.memory.forget(first_day(self.model.month))
         self.gain = self.gain or 0
-        for text in told:
+        for text in news:
             self.witness(text)
 
     def take(self, harvest: int, threshold: int) -> None:

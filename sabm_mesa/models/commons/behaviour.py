@@ -4,7 +4,7 @@ A decision is a degree of cooperation in twentieths: all 20 are a request of the
 none a request of an equal share of the whole stock or more
 (`sabm_mesa.models.commons.theory.cooperation`). A harvester expects of the others the mean degree
 of last month's harvests, as far as they were reported, and before it knows any, the first belief of
-the subjects of Fischbacher and Gächter 2010. A month in which the two amounts are the same tells
+the subjects of Fischbacher and Gächter 2010. A month in which the two amounts are the same says
 nothing and is left out. Neither what is said nor an agreed limit is among the facts.
 
 That people follow the others in a commons is known from field experiments, in which conformity with
@@ -44,12 +44,12 @@ def rows(run: PlayedRun) -> Iterator[Row]:
         time, n = int(month["round"].iloc[0]), len(month)
         stock = int(stocks[time])
         steps = stock // n - threshold(stock, n)
-        for each in month.to_dict("records"):
-            agent, wanted = int(each["agent"]), each["wanted"]
+        for row in month.to_dict("records"):
+            agent, wanted = int(row["agent"]), row["wanted"]
             if steps:
                 valid = wanted is not None and not math.isnan(wanted)
                 units = UNITS * cooperation(wanted, stock, n) if valid else None
-                player = Decider(run.run, agent, str(each["mind"]), run.condition)
+                player = Decider(run.run, agent, str(row["mind"]), run.condition)
                 seen = [degree for other, degree in last.items() if other != agent]
                 yield Row(player, time, units, _known(seen if agent in last else [], steps))
         harvests = zip(month["agent"], month["harvest"], strict=True)
@@ -66,9 +66,9 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
     if ask.name != "act" or not isinstance(view, CommonsView):
         return None
     n, last, seen = len(view.names), view.last_month, []
-    if last is not None and any(each.name == view.name for each in last.catches):
-        others = [each for each in last.catches if each.name != view.name]
-        seen = [cooperation(each.harvest, last.stock, len(last.catches)) for each in others]
+    if last is not None and any(catch.name == view.name for catch in last.catches):
+        others = [catch for catch in last.catches if catch.name != view.name]
+        seen = [cooperation(other.harvest, last.stock, len(last.catches)) for other in others]
     return _known(seen, view.stock // n - threshold(view.stock, n))
 
 

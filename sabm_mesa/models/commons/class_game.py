@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.declarations import ClassGame, Debrief
+from sabm_mesa.core.languages import Phrase
+from sabm_mesa.models.commons.theory import has_collapsed, regrown
+from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 
-UNITS = {"fishery": "tons of fish", "pasture": "hectares of grass", "pollution": "units"}
+UNITS = {
+    "fishery": Phrase("units.fish"),
+    "pasture": Phrase("units.grass"),
+    "pollution": Phrase("units.units"),
+}
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
@@ -23,15 +29,48 @@ def board(ask: Ask) -> dict[str, Any] | None:
     return {"kind": "lake", "stock": seen.stock, "capacity": seen.capacity, "unit": unit}
 
 
+def told(played: ToldRound) -> list[str]:
+    """The own harvest beside that of all, and what grows from the rest.
+
+    Args:
+        played: the round.
+    """
+    model, values, own = played.model, played.values, played.own
+    lines: list[str] = []
+    if own:
+        taken, total = int(own["harvest"]), int(values["harvest"])
+        unit = UNITS[model.wording]
+        lines.append(Phrase("share.took", taken=taken, unit=unit, total=total))
+    left = int(values["left"])
+    if has_collapsed(left, model.collapse_below):
+        return [*lines, Phrase("share.collapsed", left=left, least=model.collapse_below)]
+    grown = int(regrown(left, model.capacity))
+    return [*lines, Phrase("share.grows", left=left, grown=grown)]
+
+
+def course(model: Any, began: float, ended: float) -> str:
+    """Whether people asked for more than what lasts.
+
+    Args:
+        model: the commons.
+        began: the mean request of the first month.
+        ended: the mean request of the last month.
+    """
+    lasts = model.capacity / 2 / model.n_agents
+    key = "share.too_much" if began > lasts else "share.enough"
+    return Phrase(key, began=began, ended=ended, lasts=float(lasts))
+
+
 GAME = ClassGame(
-    rule="Take from what you all share: what is left doubles each month, up to its limit, and "
-    "what is emptied stays empty.",
+    rule=Phrase("rules.share"),
     people=(3, 6),
     minutes=20,
     people_answer=("act", "communicate", "next_speaker"),
     board=board,
+    told=told,
     debrief=Debrief(
-        "wanted", "Units asked for in a month", lambda _: 0, lambda model: model.capacity / 2,
-        lambda model: {"what lasts, from a full stock": model.capacity / 2 / model.n_agents},
+        "wanted", Phrase("decisions.wanted"), lambda _: 0, lambda model: model.capacity / 2,
+        lambda model: {Phrase("share.lasts"): model.capacity / 2 / model.n_agents},
+        course=course,
     ),
 )  # fmt: skip

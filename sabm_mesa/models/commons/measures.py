@@ -181,7 +181,7 @@ def kaplan_meier(months: Sequence[int], collapsed: Sequence[bool]) -> pd.DataFra
         # SciPy warns where the interval is not defined and therefore NaN.
         warnings.simplefilter("ignore", RuntimeWarning)
         ends: Any = estimate.confidence_interval(CONFIDENCE, method="log-log")
-    found = pd.DataFrame(
+    survival = pd.DataFrame(
         {
             "month": estimate.quantiles,
             "survival": estimate.probabilities,
@@ -190,4 +190,4 @@ def kaplan_meier(months: Sequence[int], collapsed: Sequence[bool]) -> pd.DataFra
         }
     )
     start = pd.DataFrame({"month": [0.0], "survival": [1.0], "low": [math.nan], "high": [math.nan]})
-    return pd.concat([start, found], ignore_index=True)
+    return pd.concat([start, survival], ignore_index=True)

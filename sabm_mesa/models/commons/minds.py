@@ -29,14 +29,14 @@ class ClassicalHarvester(ClassicalMind):
 
     They speak once each, in order, and propose the threshold of the next month. The keeper of the
     minutes finds an agreement when at least two harvesters named numbers and all named the same
-    one last. The texts that they remember do not change their decisions; the stock of the month is
-    known to them in the talk since they were told it when they harvested.
+    one last. The texts that they remember do not change their decisions; they know the
+    stock of the month in the talk, since the question on the harvest stated it.
 
     Args:
         spec: the name of the mind in the data.
 
     Attributes:
-        stock: units at the beginning of the month, as it was told when it harvested last.
+        stock: units at the beginning of the month, from the last question on its harvest.
     """
 
     def __init__(self, spec: str) -> None:
@@ -83,9 +83,9 @@ class ClassicalHarvester(ClassicalMind):
     def _say(self, ask: Ask, view: CommonsView) -> str:
         if not view.catches:
             return ask.book.render("classical_silent", {})
-        left = self.stock - sum(each.harvest for each in view.catches)
+        left = self.stock - sum(catch.harvest for catch in view.catches)
         limit = threshold(regrown(left, view.capacity), len(view.names))
-        proposed = any(stated_numbers(each.text)[-1:] == (limit,) for each in view.talk)
+        proposed = any(stated_numbers(message.text)[-1:] == (limit,) for message in view.talk)
         entry = "classical_accepts" if proposed else "classical_proposes"
         return ask.book.render(entry, {"limit": limit})
 
@@ -94,7 +94,7 @@ class ConditionalHarvester(ClassicalHarvester):
     """A type of players of public goods games, transferred to a commons.
 
     Its type is drawn with the frequencies of Fischbacher & Gächter 2010. A contribution, as a
-    share of their endowment, stands for a degree of cooperation: full cooperation is to take the
+    share of their endowment, is a degree of cooperation: full cooperation is to take the
     threshold, none to take an equal share of the whole stock (a mapping of our choice; no human
     data support it). The schedule of its type gives the contribution at the expected contribution
     of the others: first that of the subjects, then the cooperation of the others last month, as
@@ -131,10 +131,10 @@ class ConditionalHarvester(ClassicalHarvester):
 
     def learn(self, view: CommonsView) -> None:
         """Revise the belief by the cooperation of the others."""
-        others = [each for each in view.catches if each.name != view.name]
+        others = [catch for catch in view.catches if catch.name != view.name]
         if others:
             n = len(view.names)
-            degrees = [cooperation(each.harvest, self.stock, n) for each in others]
+            degrees = [cooperation(other.harvest, self.stock, n) for other in others]
             self.belief = _endowment() * sum(degrees) / len(degrees)
 
 
@@ -175,7 +175,7 @@ def _drawn_type(ask: Ask, view: CommonsView) -> str:
 
 
 def _endowment() -> int:
-    """The largest contribution in the experiment, which stands for full cooperation."""
+    """The largest contribution in the experiment, which counts as full cooperation."""
     return int(published()["endowment"])
 
 

@@ -93,7 +93,7 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.embedding import embedder
 from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.base import Personas, SmartModel
 from sabm_mesa.models.commons.agents import (
     SENTENCE,
     THOUGHTS,
@@ -106,6 +106,7 @@ from sabm_mesa.models.commons.agents import (
 from sabm_mesa.models.commons.measures import ANNOUNCEMENT, run_measures
 from sabm_mesa.models.commons.minds import ConditionalHarvester, OpenAccess, Sustainable
 from sabm_mesa.models.commons.theory import allocate, has_collapsed, regrown, threshold
+from sabm_mesa.models.declarations import Score
 
 NAMES = ("John", "Kate", "Jack", "Emma", "Luke")
 """The names of the published prompts."""
@@ -132,7 +133,7 @@ def _keeper(model: CommonsGovernance) -> list[Harvester]:
 
 def _speakers(model: CommonsGovernance, harvesters: list[Harvester]) -> Iterator[Harvester]:
     """The first harvester, then the one named by the speaker, until none is or the time is up."""
-    by_name = {each.name: each for each in harvesters}
+    by_name = {harvester.name: harvester for harvester in harvesters}
     speaker = harvesters[0]
     for _ in range(model.turns):
         yield speaker
@@ -289,8 +290,8 @@ class CommonsGovernance(SmartModel):
             self.connection = self.connection or Connection()
             self.embedder = embedder("memory_relevance", memory_relevance, self.mind_context)
         self.harvesters = self.populate(Harvester, self.n_agents)
-        for each, name in zip(self.harvesters, self._names(names), strict=True):
-            each.name = name
+        for harvester, name in zip(self.harvesters, self._names(names), strict=True):
+            harvester.name = name
         self.present: list[Harvester] = []
 
     @property
@@ -306,7 +307,7 @@ class CommonsGovernance(SmartModel):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the harvesters that take part this month."""
-        return tuple(each.name for each in self.present)
+        return tuple(harvester.name for harvester in self.present)
 
     @property
     def reported(self) -> bool:
@@ -324,7 +325,7 @@ class CommonsGovernance(SmartModel):
         return 0 if self.newcomer_month is None else self.newcomer_month - 1
 
     def begin_round(self) -> None:
-        """Let the commons grow back, and tell all how much there is."""
+        """Let the commons grow back, and inform all of the stock."""
         if self.round > 0:
             self.last_month = LastMonth(self.stock, tuple(self.catches))
         self.catches, self._decided = [], 0
@@ -334,12 +335,12 @@ class CommonsGovernance(SmartModel):
         complete = self.newcomer_month is None or self.month >= self.newcomer_month
         self.present = self.harvesters if complete else self.harvesters[:-1]
         self.threshold = threshold(self.stock, len(self.present))
-        told = [
+        news = [
             self.words.render(entry, stock=self.stock, threshold=self.threshold)
             for entry in (f"{self.wording}_remember_stock", "remember_hint")
         ]
-        for each in self.present:
-            each.begin_month([text for text in told if text])
+        for harvester in self.present:
+            harvester.begin_month([text for text in news if text])
 
     def after_act(self, harvester: Harvester, amount: Decision) -> None:
         """Note the amount a harvester wants; when all are known, divide the stock."""
@@ -350,17 +351,20 @@ class CommonsGovernance(SmartModel):
 
     def _divide(self) -> None:
         """Give each harvester its units, and make the harvests known if they are reported."""
-        requests = [each.wanted or 0 for each in self.present]
+        requests = [harvester.wanted or 0 for harvester in self.present]
         harvests = allocate(requests, self.stock, self.rng)
         self.harvest = sum(harvests)
         self.left = self.stock - self.harvest
-        for each, harvest in zip(self.present, harvests, strict=True):
-            each.take(harvest, self.threshold)
+        for harvester, harvest in zip(self.present, harvests, strict=True):
+            harvester.take(harvest, self.threshold)
         if self.reported:
-            self.catches = [Catch(*each) for each in zip(self.names, harvests, strict=True)]
+            self.catches = [
+                Catch(*name_and_amount)
+                for name_and_amount in zip(self.names, harvests, strict=True)
+            ]
             if not self.communication:
-                for each in self.present:
-                    each.witness(self.words.report(self.catches))
+                for harvester in self.present:
+                    harvester.witness(self.words.report(self.catches))
 
     def after_communicate(self, speaker: Harvester, sentence: Decision) -> None:
         """Let all that take part hear a harvester."""
@@ -379,7 +383,9 @@ class CommonsGovernance(SmartModel):
 
     def update(self) -> None:
         """Measure the month, and end the run when the commons has collapsed."""
-        self.over_usage = sum(bool(each.over) for each in self.present) / len(self.present)
+        self.over_usage = sum(bool(harvester.over) for harvester in self.present) / len(
+            self.present
+        )
         self.utterances = len(self.said)
         self.collapsed = bool(has_collapsed(self.left, self.collapse_below))
         if self.collapsed:

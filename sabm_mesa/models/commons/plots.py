@@ -181,7 +181,9 @@ def gains(agent_data: pd.DataFrame, subtitle: str, first_round: int = 0) -> Figu
     if first_round:
         subtitle += f" · from month {first_round + 1} (reached by {counted['run'].nunique()})"
     totals = counted.groupby(["run", "agent", "name"])["harvest"].sum().reset_index()
-    even = totals.groupby("run")["harvest"].apply(lambda each: equality(each.tolist())).mean()
+    even = (
+        totals.groupby("run")["harvest"].apply(lambda harvests: equality(harvests.tolist())).mean()
+    )
     if not np.isnan(even):
         subtitle += f" · equality (1 − Gini) {even:.2f}"
     figure = style.new_figure("What each person gained", subtitle, height=2.8)
@@ -191,7 +193,7 @@ def gains(agent_data: pd.DataFrame, subtitle: str, first_round: int = 0) -> Figu
     places = np.arange(len(names))
     ax.bar(places, means, width=0.6, color=style.SKY_BLUE, edgecolor=style.BLACK, linewidth=0.5)
     if len(totals["run"].unique()) > 1:
-        place_of = {agent: place for place, (agent, _) in enumerate(means.index)}
+        place_of = {agent: i for i, (agent, _) in enumerate(means.index)}
         ax.plot(
             totals["agent"].map(place_of), totals["harvest"], linestyle="", marker="o",
             markersize=3.5, color=style.BLACK, alpha=0.5, label="single runs",

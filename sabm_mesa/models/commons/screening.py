@@ -263,11 +263,11 @@ class CommonsScreening(SmartModel):
         self.wording, self.names, self.capacity = wording, NAMES, CAPACITY
         self.dynamics = self.action = self.same = self.belief = math.nan
         self.examinees = self.populate(Examinee, n_problems * len(SKILLS))
-        for i, each in enumerate(self.examinees):
-            each.skill = SKILLS[i // n_problems]
-            each.stock = int(self.rng.integers(LOWEST_STOCK, CAPACITY + 1))
-            each.amount = int(self.rng.integers(0, HIGHEST_AMOUNT + 1))
-            each.correct = solution(each.skill, each.stock, each.amount)
+        for i, examinee in enumerate(self.examinees):
+            examinee.skill = SKILLS[i // n_problems]
+            examinee.stock = int(self.rng.integers(LOWEST_STOCK, CAPACITY + 1))
+            examinee.amount = int(self.rng.integers(0, HIGHEST_AMOUNT + 1))
+            examinee.correct = solution(examinee.skill, examinee.stock, examinee.amount)
 
     def after_act(self, examinee: Examinee, answer: Decision) -> None:
         """Mark an answer; one that could not be read is not passed."""
@@ -277,7 +277,7 @@ class CommonsScreening(SmartModel):
     def update(self) -> None:
         """Count the passed problems, by test."""
         for skill in SKILLS:
-            marks = [each.passed for each in self.examinees if each.skill == skill]
+            marks = [examinee.passed for examinee in self.examinees if examinee.skill == skill]
             setattr(self, skill, sum(marks) / len(marks))
 
 
@@ -303,9 +303,9 @@ class SkillScreener(Screener):
 
         rows = [
             {"mind": mind, "wording": screened.titles[test], "skill": skill,
-             "share": found.measures[skill], "low": found.measures[f"{skill} low"],
-             "high": found.measures[f"{skill} high"]}
-            for (test, mind), found in screened.findings.items()
+             "share": result.measures[skill], "low": result.measures[f"{skill} low"],
+             "high": result.measures[f"{skill} high"]}
+            for (test, mind), result in screened.findings.items()
             for skill in SKILLS
         ]  # fmt: skip
         figure = skills(pd.DataFrame(rows), enough=ENOUGH)
@@ -332,10 +332,10 @@ def solved_shares(answers: pd.DataFrame) -> dict[str, tuple[float, float, float]
     """
     from scipy.stats import binomtest
 
-    found = {}
+    shares = {}
     for skill in SKILLS:
         marks = answers.loc[answers["skill"] == skill, "passed"].astype(bool)
         test = binomtest(int(marks.sum()), len(marks))
         ends = test.proportion_ci(CONFIDENCE, method="wilson")
-        found[skill] = float(marks.mean()), float(ends.low), float(ends.high)
-    return found
+        shares[skill] = float(marks.mean()), float(ends.low), float(ends.high)
+    return shares

@@ -155,7 +155,7 @@ class Crossing(InRoom):
 
     Attributes:
         target: the exit it wants to leave by.
-        previous: the cell it stood in one round ago; None in the first round.
+        previous: its cell one round ago; None in the first round.
         options: the free neighbouring cells and its own, in the order of their letters.
         trace: the dynamic floor field by (x, y), for minds of theory that are declared
             `informed`; else None.
@@ -217,10 +217,10 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         model: the evacuation.
 
     Attributes:
-        x: row of the cell it stands in; the exit cell in the round in which it escapes, then None.
+        x: row of its cell; the exit cell in the round in which it escapes, then None.
         y: column of that cell.
         target: the exit it wants to leave by; None before its first readable choice.
-        previous: the cell it stood in one round ago; None in the first round.
+        previous: its cell one round ago; None in the first round.
         status: ``"inside"``, ``"escaped"`` or ``"dead"``.
         exit: the exit it left by, or None.
         choices: the exits it has chosen so far.
@@ -294,11 +294,11 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
 
     def heard(self) -> tuple[Message, ...]:
         """Return the messages of others that it has heard in this round, the nearest first."""
-        said = self.model.words
+        words = self.model.words
         # No two have one position.
-        found = [(away, said[i].position, said[i]) for away, i in self.talkers if i in said]
-        found.sort()
-        return tuple([message for _, _, message in found])
+        heard = [(away, words[i].position, words[i]) for away, i in self.talkers if i in words]
+        heard.sort()
+        return tuple([message for _, _, message in heard])
 
     def observe(self, heard: tuple[Message, ...]) -> Situation:
         """Return what the person sees, hears, feels and remembers now.

@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from math import dist
 from typing import Any
 
 import numpy as np
 
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.languages import Lines, Phrase, known, slug
 from sabm_mesa.models.declarations import ClassGame, ToldRound
 from sabm_mesa.models.evacuation.agents import DEAD, ESCAPED
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """The room with the cells that a step can lead to; a cell is (row, column) in the model.
+    """The room, with the exits or the cells to choose from; a cell is (row, column) in the model.
 
     Args:
         ask: the question.
     """
     seen: Any = ask.observation
+    if ask.name == "choose":
+        return _exits(seen)
     if ask.name != "act":
         return None
     room = seen.room
     options = zip(ask.spec.options, seen.options, strict=False)  # type: ignore[attr-defined]
-    solid = np.argwhere(room.solid)
-    # Obstacles inside are not told to anybody.
-    last = room.height - 1, room.width - 1
-    walls = [cell for cell in solid if 0 in cell or cell[0] == last[0] or cell[1] == last[1]]
     free = {tuple(map(int, cell)) for cell in (seen.cell, *seen.options)}
     row, column = map(int, seen.cell)
     beside = [(row + i, column + j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
     cells = room.exit_cells[seen.target]
     nearest = min(cells, key=lambda cell: dist(cell, seen.cell))
+    return {
+        **_room(seen),
+        "people": [
+            _place(cell)
+            for cell in beside
+            if cell not in free and not room.solid[cell] and cell not in room.exit_at
+        ],
+        "target": _place(nearest),
+        "text": Phrase("room.step", exit=_named(seen.target)),
+        "options": [{"option": name, "at": _place(cell)} for name, cell in options],
+    }
+
+
+def _room(seen: Any) -> dict[str, Any]:
+    room = seen.room
+    # Nobody learns of obstacles inside.
+    last = room.height - 1, room.width - 1
+    solid = np.argwhere(room.solid)
+    walls = [cell for cell in solid if 0 in cell or cell[0] == last[0] or cell[1] == last[1]]
     return {
         "kind": "map",
         "width": room.width,
@@ -39,16 +59,47 @@ def board(ask: Ask) -> dict[str, Any] | None:
         "me": _place(seen.cell),
         "exits": [_place(cell) for cells in room.exit_cells.values() for cell in cells],
         "walls": [_place(cell) for cell in walls if tuple(map(int, cell)) not in room.exit_at],
-        "people": [
-            _place(cell)
-            for cell in beside
-            if cell not in free and not room.solid[cell] and cell not in room.exit_at
-        ],
-        "target": _place(nearest),
-        "text": f"You want to leave by the {seen.target} exit. Tap the cell that you step to; your "
-        "own one means that you wait.",
-        "options": [{"option": name, "at": _place(cell)} for name, cell in options],
     }
+
+
+def _exits(seen: Any) -> dict[str, Any]:
+    """The whole room with the exits to choose from, and what is seen and said of each."""
+    room, glance = seen.room, seen.glance
+    sights = zip(room.names, glance.distances, glance.crowds, strict=True)
+    lines: list[str] = [
+        Phrase("room.sight", exit=_named(name), away=round(away), crowd=round(crowd))
+        for name, away, crowd in sights
+    ]
+    if seen.heard:
+        lines += ["", Phrase("room.heard", exits=_grouped(seen))]
+    if seen.choices:
+        lines += ["", Phrase("room.last_choice", exit=_named(seen.choices[-1]))]
+    return {
+        **_room(seen),
+        "whole": True,
+        "people": [],
+        "text": Lines([Phrase("room.which"), "", *lines]),
+        "options": [
+            {"option": name, "at": _place(cells[len(cells) // 2])}
+            for name, cells in room.exit_cells.items()
+        ],
+    }
+
+
+def _named(exit_: str) -> str:
+    """An exit by its name, by which minds know it in what people say, and what that means."""
+    return known(f"words.{slug(exit_)}", exit_)
+
+
+def _grouped(seen: Any) -> list[str]:
+    """How many messages speak of which exit, such as ``"left (11)"``."""
+    counts = Counter[str]()
+    for message in seen.heard:
+        words = set(re.findall(r"\w+", message.text.lower()))
+        named = [name for name in seen.room.names if name.lower() in words]
+        counts[named[0] if len(named) == 1 else ""] += 1
+    parts: list[str] = [f"{name} ({n})" for name, n in counts.most_common() if name]
+    return [*parts, Phrase("room.no_exit", n=counts[""])] if counts[""] else parts
 
 
 def _place(cell: Any) -> list[int]:
@@ -63,19 +114,19 @@ def told(played: ToldRound) -> list[str]:
         played: the round.
     """
     out = int((played.agents["status"] == ESCAPED).sum())
-    lines = [f"{out} of {len(played.model.population)} are out of the room."]
+    lines: list[str] = [Phrase("room.out", n=out, of=len(played.model.population))]
     own = played.own
     if own.get("status") == ESCAPED:
-        lines.append(f"You are out, by the {own['exit']} exit.")
+        lines.append(Phrase("room.you_are_out", exit=_named(own["exit"])))
     elif own.get("status") == DEAD:
-        lines.append("You did not get out.")
+        lines.append(Phrase("room.not_out"))
     elif own:
-        lines.append("You are still inside.")
+        lines.append(Phrase("room.inside"))
     return lines
 
 
 GAME = ClassGame(
-    rule="Find your way out of the room, by the exit that you choose, before the time is over.",
+    rule=Phrase("rules.room"),
     people=(2, 30),
     minutes=10,
     # A smaller room, in which nobody waits for the steps of others.
@@ -85,5 +136,5 @@ GAME = ClassGame(
     people_answer=("choose", "act"),
     board=board,
     told=told,
-    never=("still inside", "did not get out"),
+    never=(Phrase("room.still_inside"), Phrase("room.never_out")),
 )  # fmt: skip

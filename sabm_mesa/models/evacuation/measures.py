@@ -71,18 +71,18 @@ def codes(text: str, exits: tuple[str, ...]) -> frozenset[str]:
         text: one message.
         exits: the names of the exits.
     """
-    found = set()
+    present = set()
     for clause in _clauses(text):
         named = any(_stands_in(name.lower(), clause) for name in exits)
         if (named or _stands_in("exit", clause) or _stands_in("exits", clause)) and _holds(
             clause, "situation"
         ):
-            found.add("informing")
+            present.add("informing")
         if _holds(clause, "heartening"):
-            found.add("encouraging")
+            present.add("encouraging")
         if named and _holds(clause, "direction") and not _holds(clause, "against"):
-            found.add("guiding")
-    return frozenset(found)
+            present.add("guiding")
+    return frozenset(present)
 
 
 def shares(messages: Iterable[str], exits: tuple[str, ...]) -> dict[str, float]:
@@ -92,10 +92,10 @@ def shares(messages: Iterable[str], exits: tuple[str, ...]) -> dict[str, float]:
         messages: the messages; blank ones are no messages.
         exits: the names of the exits.
     """
-    found = [codes(text, exits) for text in messages if text.strip()]
-    if not found:
+    coded = [codes(text, exits) for text in messages if text.strip()]
+    if not coded:
         return dict.fromkeys(CODES, math.nan)
-    return {code: sum(code in each for each in found) / len(found) for code in CODES}
+    return {code: sum(code in of_message for of_message in coded) / len(coded) for code in CODES}
 
 
 def recommended(text: str, exits: tuple[str, ...]) -> tuple[str, ...]:
@@ -108,11 +108,11 @@ def recommended(text: str, exits: tuple[str, ...]) -> tuple[str, ...]:
         text: one message.
         exits: the names of the exits.
     """
-    found: dict[str, None] = {}
+    named: dict[str, None] = {}
     for clause in _clauses(text):
         if not _holds(clause, "against"):
-            found |= {name: None for name in exits if _stands_in(name.lower(), clause)}
-    return tuple(found)
+            named |= {name: None for name in exits if _stands_in(name.lower(), clause)}
+    return tuple(named)
 
 
 @cache

@@ -77,7 +77,7 @@ class FloorField(ClassicalMind):
         self._in_view = 0
 
     async def answer(self, ask: Ask) -> object:
-        """Speak, tell its feeling, judge the exits, choose one, or step.
+        """Speak, say how it feels, judge the exits, choose one, or step.
 
         Args:
             ask: the question; its observation is a `Situation` or a `Crossing`.
@@ -100,7 +100,7 @@ class FloorField(ClassicalMind):
         names = seen.room.names
         if name == "evaluate":
             rounds = [round(time) if isfinite(time) else None for time in times]
-            return " ".join([_judgement(book, *each) for each in zip(names, rounds, strict=True)])
+            return " ".join([_judgement(book, *exit_) for exit_ in zip(names, rounds, strict=True)])
         best = names[times.index(min(times))]
         return book.render("classical_says", {"exit": best}) if name == "communicate" else best
 
@@ -124,14 +124,14 @@ class FloorField(ClassicalMind):
         if not heard:
             queues = zip(ways, crowds, widths, strict=True)
             return [way / pace + crowd / width for way, crowd, width in queues]
-        said, named, names = [0.0] * len(widths), 0, room.names
-        for each in heard:
-            if votes := _votes(each.text, names):
+        votes_for, named, names = [0.0] * len(widths), 0, room.names
+        for message in heard:
+            if votes := _votes(message.text, names):
                 named += 1
-                for place, vote in votes:
-                    said[place] += vote
+                for i, vote in votes:
+                    votes_for[i] += vote
         others = 1 - named / max(in_view, named, 1)
-        known = zip(ways, crowds, said, widths, strict=True)
+        known = zip(ways, crowds, votes_for, widths, strict=True)
         return [way / pace + (others * crowd + say) / width for way, crowd, say, width in known]
 
     def step(self, seen: Crossing, rng: np.random.Generator) -> int:

@@ -63,7 +63,7 @@ Unreadable answers
 
 Deviations from the authors' program
     Its texts swap the two traits, and its perception and logs cost most of its time; neither is
-    repeated here. The number of people in view is told beside that in the eight neighbouring
+    repeated here. Prompts state the number of people in view beside that in the eight neighbouring
     cells. The step names all cells of the exit, not only the nearest. Classical persons know the
     room, the way around obstacles and their own cell at all times (`FloorField.informed`).
     The prompts are in our own words. As in the program the right exit has one cell and the others
@@ -93,7 +93,8 @@ from sabm_mesa.core.scheduler import Phase, action, communication, planning
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.evacuation.agents import (
     DEAD,
     ESCAPED,
@@ -163,7 +164,7 @@ def _cells_of(people: Iterable[Evacuee]) -> Ints:
 
 def _targets_of(model: EmergencyEvacuation, people: Iterable[Evacuee]) -> Ints:
     """The places of their targets among the exits, or the number of exits without a target."""
-    places: dict[str | None, int] = {name: place for place, name in enumerate(model.room.names)}
+    places: dict[str | None, int] = {name: i for i, name in enumerate(model.room.names)}
     places[None] = len(places)
     return np.array([places[person.target] for person in people], dtype=np.int64)
 
@@ -448,8 +449,8 @@ class EmergencyEvacuation(SmartModel):
         talkers = list(zip(near.away[talks].tolist(), ids[talks].tolist(), strict=True))
         hearers_of = _split(ids.tolist(), near.cell, len(cells))
         talkers_to = _split(talkers, near.cell[talks], len(cells))
-        for person, *each in zip(self.planners, hearers_of, talkers_to, strict=True):
-            person.hearers, person.talkers = each
+        for person, *lists in zip(self.planners, hearers_of, talkers_to, strict=True):
+            person.hearers, person.talkers = lists
 
     def _start_cells(self, given: Any) -> list[Cell]:
         """The given cells, or random free ones."""

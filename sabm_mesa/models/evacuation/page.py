@@ -68,7 +68,7 @@ def charts(
 
 
 def scene(model: EmergencyEvacuation, people: pd.DataFrame | None) -> Scene:
-    """The room with all people; those who are out stand beside their exit.
+    """The room with all people; those who are out are beside their exit.
 
     The colour of a person is that of its target; its shape shows its state of mind.
 
@@ -98,7 +98,7 @@ def scene(model: EmergencyEvacuation, people: pd.DataFrame | None) -> Scene:
             row, column = map(float, at)
             marks.append(SceneMark(id_, column, row, colour, shape, 0.8, text, f"Person {id_}"))
     inside = model.n_people - sum(out.values())
-    told = ", ".join(f"{name} {n}" for name, n in out.items())
+    by_exit = ", ".join(f"{name} {n}" for name, n in out.items())
     gaps = [cell for cells in plan.exits.values() for cell in cells]
     beyond = [
         OUTSIDE if any(cell[axis] == end for cell in gaps) else EDGE
@@ -113,7 +113,7 @@ def scene(model: EmergencyEvacuation, people: pd.DataFrame | None) -> Scene:
             *((f"to {name}: {n} out", colours[name], "o") for name, n in out.items()),
             *((mind, style.GREY, shape) for mind, shape in MARKERS.items()),
         ),
-        words=f"{sum(out.values())} out ({told}), {inside} inside",
+        words=f"{sum(out.values())} out ({by_exit}), {inside} inside",
     )  # fmt: skip
 
 
@@ -132,10 +132,10 @@ def _rows(model: EmergencyEvacuation, people: pd.DataFrame | None) -> list[tuple
     return [tuple(row) for row in known.itertuples(index=False)]
 
 
-def _beside(cells: Sequence[tuple[int, int]], place: int, width: int) -> tuple[float, float]:
-    """The cell outside an exit where the next one stands, in rows away from the wall."""
+def _beside(cells: Sequence[tuple[int, int]], i: int, width: int) -> tuple[float, float]:
+    """The cell of the next one outside an exit, in rows away from the wall."""
     x, y = sum(cell[0] for cell in cells) / len(cells), sum(cell[1] for cell in cells) / len(cells)
-    row, k = divmod(place, ROW)
+    row, k = divmod(i, ROW)
     along = (-1) ** k * ((k + 1) // 2)
     away = 1.2 + 0.9 * row
     if y < 1 or y > width - 2:
@@ -169,10 +169,11 @@ def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd
 
     Returns:
         The caption, and one row a number of rounds played; None in another room than the
-        published one.
+        published one, and before the first round.
     """
     published = parameters_of(type(model))
-    if any(model.parameters[name] != published[name].default for name in ROOM):
+    own_room = any(model.parameters[name] != published[name].default for name in ROOM)
+    if own_room or model_data.empty:
         return None
     known = plots.published()
     escaped = model_data.set_index(model_data["round"] + 1)["escaped"]
@@ -181,7 +182,7 @@ def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd
     now = escaped.reindex(range(1, max(last, *known["rounds"]) + 1))
     ended = model_data["inside"].iloc[-1] == 0
     now = now.ffill() if ended else now
-    rows["this run"] = [now.get(each) for each in known["rounds"]]
+    rows["this run"] = [now.get(round_) for round_ in known["rounds"]]
     for condition, values in known["escaped"].items():
         rows[f"published: {condition}"] = list(values)
     exits = [name for name in model_data.columns if str(name).startswith(plots.PREFIX)]
@@ -196,8 +197,7 @@ def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd
 
 
 PAGE = ScenarioPage(
-    card_run={"n_rounds": 6},
-    card_chart="occupancy",
+    card_chart="inside",
     home_run={"n_people": 70, "n_rounds": 45},
     titles={
         "escaped": "Escaped (people)",

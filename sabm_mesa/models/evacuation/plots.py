@@ -242,10 +242,10 @@ def _of_run(
 
 
 def _exit_columns(model_data: pd.DataFrame) -> list[str]:
-    found = [str(name) for name in model_data.columns if str(name).startswith(PREFIX)]
-    if not found:
+    columns = [str(name) for name in model_data.columns if str(name).startswith(PREFIX)]
+    if not columns:
         raise ValueError(f"the data frame has no column {PREFIX}…: no exit to plot")
-    return found
+    return columns
 
 
 def _by_rounds_played(model_data: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
@@ -321,7 +321,7 @@ class FloorPlan:
             for name, e in out.groupby("exit", sort=False)
         }
         named = sorted({str(name) for name in agent_data["target"].dropna()} | set(exits))
-        cells = [cell for each in exits.values() for cell in each]
+        cells = [cell for exit_cells in exits.values() for cell in exit_cells]
         height = int(max(agent_data["x"].max() + 1, *(x for x, _ in cells), 2)) + 1
         width = int(max(agent_data["y"].max() + 1, *(y for _, y in cells), 2)) + 1
         # An exit is a gap in the wall, so that one at the largest row or column is the wall's own.
@@ -611,7 +611,7 @@ def routes(
     columns = min(2, len(named))
     rows = -(-len(named) // columns)
     width = style.WIDTH if columns > 1 else 0.6 * style.WIDTH
-    lines = 3 + max(_entries(each) for each in named.values())
+    lines = 3 + max(_entries(counts) for counts in named.values())
     room, legend = width / columns, _LINE * lines
     figure = style.new_figure(
         "Ways out of the room", subtitle, width=width, height=rows * (room + legend + 0.3)
@@ -700,7 +700,7 @@ def _draw_routes(
 
 def _draw_illegal(ax: Axes, last: Cell, cell: Cell, size: int, aside: float, colour: str) -> None:
     """A dotted line to where an illegal move leads, and a cross there or at the edge."""
-    x, y = (min(max(each, -0.5), size - 0.5) for each in cell)
+    x, y = (min(max(coordinate, -0.5), size - 0.5) for coordinate in cell)
     ax.plot([last[1] + aside, y + aside], [last[0] + aside, x + aside], color=colour,
             linewidth=1.4, linestyle=":", zorder=3)  # fmt: skip
     ax.plot(y + aside, x + aside, marker="x", markersize=8, markeredgewidth=2, color=colour,

@@ -43,7 +43,7 @@ DIAGONAL: tuple[Cell, ...] = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 RADIUS = 10
 """The range of sight, in cells (Euclidean)."""
 EMPTY, SOLID = 0, -1
-"""The values of the padded map where nobody stands; elsewhere it holds the ids of people."""
+"""The values of the padded map without people; elsewhere it holds their ids."""
 _SAME_ANGLE = 1e-9
 """Two angles that differ by less are the same but for rounding."""
 _HALF_VIEW = np.array([-np.pi / 4 - _SAME_ANGLE, np.pi / 4 + _SAME_ANGLE])[:, None, None]
@@ -198,16 +198,16 @@ class Room:
         jumps = np.array([dx * stride + dy for dx, dy in self.moves])
         ring = np.array([(x + 1) * stride + y + 1 for x, y in cells])
         seen = np.pad(self.solid, 1, constant_values=True).ravel()
-        found = np.full(seen.size, np.inf)
+        distances = np.full(seen.size, np.inf)
         count = 0
         while ring.size:
-            found[ring], seen[ring] = count, True
+            distances[ring], seen[ring] = count, True
             near = (ring[:, None] + jumps).ravel()
             near = near[~seen[near]]
             seen[near] = True
             ring = np.unique(near)
             count += 1
-        steps = found.reshape(self.height + 2, stride)[1:-1, 1:-1]
+        steps = distances.reshape(self.height + 2, stride)[1:-1, 1:-1]
         return np.ascontiguousarray(steps)
 
 
@@ -326,7 +326,7 @@ class Sight:
         self._neighbours = np.flatnonzero(np.abs(offsets).max(axis=1) == 1)
         self._lines = self._lines_of_sight(offsets) if room.has_obstacles else None
         cells = room.exit_cells.values()
-        self._exits = np.array([cell for each in cells for cell in each]).T
+        self._exits = np.array([cell for exit_cells in cells for cell in exit_cells]).T
         self._first = np.cumsum([0, *room.widths])[:-1]
 
     def index(self, x: Any, y: Any) -> Any:
@@ -520,24 +520,24 @@ class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from M
         return self.people.reshape(-1, self.sight.stride)[margin, margin]
 
     def place_agent(self, agent: Any, pos: Cell) -> None:
-        """Put a person into a cell, also one that stands in another.
+        """Put a person into a cell, also from another one.
 
         Args:
             agent: the person, Mesa's ``CellAgent``; its ``cell`` and its ``pos`` are set.
             pos: the cell.
 
         Raises:
-            ValueError: when the cell is wall or obstacle, or somebody stands there.
+            ValueError: when the cell is wall or obstacle, or somebody is in it.
         """
         now, first, stride = self._map, self._first, self._stride
-        place = first + pos[0] * stride + pos[1]
-        if now[place] != EMPTY:
+        index = first + pos[0] * stride + pos[1]
+        if now[index] != EMPTY:
             raise ValueError(f"The cell {pos} is not free.")
         if agent.cell is not None:
             before = agent.pos
             now[first + before[0] * stride + before[1]] = EMPTY
         agent.cell, agent.pos = self[pos], pos
-        now[place] = agent.unique_id
+        now[index] = agent.unique_id
 
     def remove_agent(self, agent: Any) -> None:
         """Take a person off the grid; its ``pos`` becomes None."""
@@ -583,11 +583,11 @@ def read_exits(given: Any, width: int, height: int) -> dict[str, tuple[Cell, ...
     """
     if not isinstance(given, Mapping) or not given:
         raise ParameterError(f"exits has to map names to lists of cells, not {given!r}.")
-    found = {_name(name): read_cells(f"exit {name}", cells) for name, cells in given.items()}
-    if len({name.casefold() for name in found}) < len(found):
-        raise ParameterError(f"Exits need different names (got {', '.join(found)}).")
+    exits = {_name(name): read_cells(f"exit {name}", cells) for name, cells in given.items()}
+    if len({name.casefold() for name in exits}) < len(exits):
+        raise ParameterError(f"Exits need different names (got {', '.join(exits)}).")
     taken: dict[Cell, str] = {}
-    for name, cells in found.items():
+    for name, cells in exits.items():
         if not cells:
             raise ParameterError(f"The exit {name} has no cells.")
         for cell in cells:
@@ -599,7 +599,7 @@ def read_exits(given: Any, width: int, height: int) -> dict[str, tuple[Cell, ...
             if cell in taken:
                 raise ParameterError(f"The cell {cell} belongs to {taken[cell]} and to {name}.")
             taken[cell] = name
-    return found
+    return exits
 
 
 @about("obstacles")
@@ -636,7 +636,7 @@ def read_positions(given: Any, n: int, free: Sequence[Cell]) -> list[Cell]:
     Args:
         given: one cell a person.
         n: the number of people.
-        free: the cells in which a person can stand.
+        free: the cells that a person can enter.
 
     Raises:
         ParameterError: when the cells are not `n` different free ones.

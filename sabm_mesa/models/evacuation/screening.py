@@ -307,8 +307,8 @@ class Walker(SmartAgent):
 class Cells(AnswerSpec):
     """A list of cells.
 
-    In a plain text each stands in round brackets, with commas, semicolons, arrows or blanks
-    between them, on one line or several, and nothing else stands there. A cell need not lie in
+    In a plain text each is in round brackets, with commas, semicolons, arrows or blanks
+    between them, on one line or several, and nothing else. A cell need not lie in
     the room, nor be next to the one before: such a route is an answer, and a wrong one.
     """
 
@@ -326,9 +326,10 @@ class Cells(AnswerSpec):
 
     def mentions(self, text: str) -> list[Mention]:
         """Find the lists of cells in a text."""
-        found = _ROUTE.finditer(text)
+        matches = _ROUTE.finditer(text)
         return [
-            Mention(each.start("route"), each.end("route"), from_words(each[0])) for each in found
+            Mention(match.start("route"), match.end("route"), from_words(match[0]))
+            for match in matches
         ]
 
     def example(self, rng: np.random.Generator) -> tuple[Cell, ...]:
@@ -369,7 +370,7 @@ def _in_list(value: Any) -> tuple[Cell, ...]:
         raise InvalidAnswer("not_cells", found=shorten(str(value)))
     for cell in value:
         is_pair = isinstance(cell, Sequence) and not isinstance(cell, str) and len(cell) == 2
-        if not is_pair or any(type(each) is not int for each in cell):
+        if not is_pair or any(type(coordinate) is not int for coordinate in cell):
             raise InvalidAnswer("not_cells", found=shorten(str(cell)))
     return tuple((x, y) for x, y in value)
 
@@ -409,12 +410,12 @@ class RouteScreener(Screener):
         drawn = []
         for test, frames in screened.frames.items():
             walked = frames["agent_data"]
-            for place, mind in enumerate(screened.minds, 1):
+            for i, mind in enumerate(screened.minds, 1):
                 figure = routes(
                     walked[walked["mind"] == mind], f"{mind} · {answers} from each start",
                     size=SIZE, exits=EXITS,
                 )  # fmt: skip
-                name = f"routes-{place}-{_FILE_NAME.sub('-', mind)[:_LONGEST_NAME].strip('-.')}"
+                name = f"routes-{i}-{_FILE_NAME.sub('-', mind)[:_LONGEST_NAME].strip('-.')}"
                 title = f"Ways out of the room that {mind} named, over the shortest ones"
                 drawn.append(ScreeningFigure(name, title, figure, test))
         return drawn

@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -31,64 +29,6 @@ Route = tuple[Cell, ...]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 _NUMBER = re.compile(r"[-+]?\d+")
-
-
-class Shortest(NamedTuple):
-    """The shortest evacuation.
-
-    Attributes:
-        steps: fewest steps of each person to any exit, infinite where there is no way.
-        mean_steps: their mean; NaN without people.
-        rounds: no fewer rounds can clear the room; infinite when somebody has no way out.
-    """
-
-    steps: Floats
-    mean_steps: float
-    rounds: float
-
-
-def shortest_evacuation(
-    graph: nx.Graph[Cell], exits: Mapping[str, Sequence[Cell]], starts: Sequence[Cell]
-) -> Shortest:
-    """Return the fewest steps of each person, and the fewest rounds that can clear the room.
-
-    Args:
-        graph: see `room_graph`.
-        exits: exit → its cells.
-        starts: the cell of each person, on no exit.
-
-    Raises:
-        ValueError: without exits.
-        networkx.NodeNotFound: if a cell of an exit is not in the graph.
-    """
-    steps = steps_to_exits(graph, exits.values(), starts)
-    rounds = fewest_rounds(steps, [len(cells) for cells in exits.values()])
-    nearest = steps.min(axis=0)
-    return Shortest(nearest, float(nearest.mean()) if nearest.size else math.nan, rounds)
-
-
-def fewest_rounds(steps: npt.ArrayLike, widths: Sequence[int]) -> float:
-    """Return the smallest number of rounds after which `most_escaped` is everybody.
-
-    It is at least the largest number of steps that anybody has to take, and at least the number
-    of people over the number of exit cells.
-
-    Args:
-        steps: steps to each exit, shape (n_exits, n_people); infinite where there is no way.
-        widths: number of cells of each exit.
-
-    Returns:
-        Rounds; 0 without people, infinite when somebody has no way out.
-
-    Raises:
-        ValueError: as `most_escaped`.
-    """
-    crowd = _Crowd(steps, widths)
-    if crowd.n_reachable < crowd.n:
-        return math.inf
-    least = max(crowd.longest, math.ceil(crowd.n / sum(widths)))
-    candidates = range(least, crowd.longest + crowd.n + 1)
-    return float(least + bisect_left(candidates, crowd.n, key=crowd.most_out))
 
 
 def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> Ints:
@@ -135,7 +75,6 @@ class _Crowd:
         self.n = given.shape[1]
         able = given[:, np.isfinite(given).any(axis=0)]
         self.n_reachable = able.shape[1]
-        self.longest = int(able.min(axis=0).max(initial=0))
         self.widths = np.array(widths)
         self.steps, self.counts = np.unique(able, axis=1, return_counts=True)
 
@@ -161,32 +100,11 @@ class _Crowd:
         return int(maximum_flow(network, 0, 1).flow_value)
 
 
-def steps_to_exits(
-    graph: nx.Graph[Cell], exits: Iterable[Iterable[Cell]], starts: Sequence[Cell]
-) -> Floats:
-    """Return the fewest steps of people to each exit.
-
-    Args:
-        graph: see `room_graph`.
-        exits: the cells of each exit.
-        starts: the cell of each person.
-
-    Returns:
-        Shape (n_exits, n_people); infinite where there is no way.
-
-    Raises:
-        networkx.NodeNotFound: if a cell of an exit is not in the graph.
-    """
-    found = [nx.multi_source_dijkstra_path_length(graph, set(cells)) for cells in exits]
-    rows = [[float(steps.get(cell, math.inf)) for cell in starts] for steps in found]
-    return np.array(rows, dtype=np.float64).reshape(len(found), len(starts))
-
-
 def room_graph(free: npt.NDArray[np.bool_], diagonals: bool = True) -> nx.Graph[Cell]:
     """Return the graph of a room: its free cells, joined where one step connects them.
 
     Args:
-        free: whether people can stand in a cell, exits included, by (x, y); shape (height, width).
+        free: whether people can enter a cell, exits included, by (x, y); shape (height, width).
         diagonals: whether steps lead to eight neighbours, else to four.
     """
     graph: nx.Graph[Cell] = nx.Graph()
@@ -242,9 +160,9 @@ def walk(size: int, start: Cell, exits: Sequence[Cell], route: Sequence[Cell]) -
         size: cells along a side.
         start: the first cell.
         exits: the exits.
-        route: the cells after the start; the start itself may stand first.
+        route: the cells after the start; the start itself may be first.
     """
-    nearest = min(steps(size, start, each) for each in exits)
+    nearest = min(steps(size, start, exit_) for exit_ in exits)
     graph, cells = _empty_room(size), [start]
     for cell in route[1:] if route[:1] == (start,) else route:
         if cells[-1] in exits:
@@ -271,8 +189,8 @@ def shortest_routes(size: int, start: Cell, exits: Iterable[Cell]) -> list[Route
         The cells after the start, the exit last.
     """
     known = list(exits)
-    nearest = min(steps(size, start, each) for each in known)
-    return [_to(size, start, each) for each in known if steps(size, start, each) == nearest]
+    nearest = min(steps(size, start, exit_) for exit_ in known)
+    return [_to(size, start, exit_) for exit_ in known if steps(size, start, exit_) == nearest]
 
 
 @cache

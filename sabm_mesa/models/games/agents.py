@@ -141,7 +141,7 @@ class PlayerView(Observation):
     def _rule(self) -> str:
         """The rules in words, with the figures of this run."""
         form = self.form
-        values: dict[str, object] = {each.name: number(each.value) for each in form.figures}
+        values: dict[str, object] = {figure.name: number(figure.value) for figure in form.figures}
         values |= {"n_players": form.n_players, "n_others": form.n_players - 1}
         amounts = form.moves[0].amounts
         if amounts is not None and form.together:
@@ -168,21 +168,21 @@ class PlayerView(Observation):
                 "gains": self._gains(book, play.payoffs),
             }
             lines.append(book.render("play" if play.path else "play_void", values))
-        told = book.render("past", {"plays": "\n".join(lines)}) if lines else ""
+        past = book.render("past", {"plays": "\n".join(lines)}) if lines else ""
         if self.n_rounds == 1:
-            return told
-        return f"{told}\n\n{book.render('now', {'number': len(self.plays) + 1})}"
+            return past
+        return f"{past}\n\n{book.render('now', {'number': len(self.plays) + 1})}"
 
     def _said(self, book: PromptBook) -> str:
         lines = [
             book.render(
-                "said_own" if each.sender == self.speaker else "said_other",
+                "said_own" if message.sender == self.speaker else "said_other",
                 {
-                    "number": self.members.index(each.sender) + 1,
-                    "text": book.quote(each.text),
+                    "number": self.members.index(message.sender) + 1,
+                    "text": book.quote(message.text),
                 },
             )
-            for each in book.quoted_in_order(self.said)
+            for message in book.quoted_in_order(self.said)
         ]
         return book.render("said", {"lines": "\n".join(lines)}) if lines else ""
 
@@ -198,28 +198,28 @@ class PlayerView(Observation):
         return book.render("so_far", {"choices": self._chosen(book, self.path)})
 
     def _chosen(self, book: PromptBook, path: Choices) -> str:
-        said = []
+        sentences = []
         moves = list(enumerate(path))
         if self.form.together:  # the own choice first
-            moves.sort(key=lambda each: self.form.moves[each[0]].player != self.player)
+            moves.sort(key=lambda choice: self.form.moves[choice[0]].player != self.player)
         for k, value in moves:
             move = self.form.moves[k]
             entry = "you_choose" if move.player == self.player else "other_chooses"
             option = label_of(self.form, k, value)
-            said.append(book.render(entry, {"number": move.player + 1, "option": option}))
-        return f"{book.render('between', {})} ".join(said)
+            sentences.append(book.render(entry, {"number": move.player + 1, "option": option}))
+        return f"{book.render('between', {})} ".join(sentences)
 
     def _gains(self, book: PromptBook, payoffs: Iterable[float]) -> str:
-        said = [
+        sentences = [
             book.render(
                 "you_earn" if player == self.player else "other_earns",
                 {"number": player + 1, "amount": number(payoff)},
             )
             for player, payoff in sorted(
-                enumerate(payoffs), key=lambda each: each[0] != self.player
+                enumerate(payoffs), key=lambda numbered: numbered[0] != self.player
             )
         ]
-        return f"{book.render('between', {})} ".join(said)
+        return f"{book.render('between', {})} ".join(sentences)
 
 
 class Player(SmartAgent):
@@ -270,7 +270,7 @@ class Player(SmartAgent):
         """The knowledge of the player at this moment."""
         model = self.model
         members = [member.unique_id for member in model.groups[self.group - 1]]
-        said = tuple([each for each in model.said if each.sender in members])
+        heard = tuple([message for message in model.said if message.sender in members])
         return PlayerView(
             player=self.role - 1,
             form=model.form,
@@ -282,7 +282,7 @@ class Player(SmartAgent):
             plays=tuple(self.plays),
             path=model.path_of(self) or (),
             value=self.value,
-            said=said,
+            said=heard,
             speaker=self.unique_id,
             members=tuple(members),
             persona=self.persona,
@@ -338,10 +338,8 @@ def number(value: float) -> str:
 
 def _in_order_of_options(form: GameForm) -> list[Any]:
     """The outcomes, in the order in which the options are shown."""
-    places = [
-        {option.value: place for place, option in enumerate(move.options)} for move in form.moves
-    ]
+    places = [{option.value: i for i, option in enumerate(move.options)} for move in form.moves]
     return sorted(
         form.outcomes,
-        key=lambda each: [places[k].get(v, v) for k, v in enumerate(each.path)],
+        key=lambda play: [places[k].get(v, v) for k, v in enumerate(play.path)],
     )

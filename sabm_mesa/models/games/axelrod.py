@@ -63,13 +63,13 @@ class AxelrodMind(Conditional):
         for play in view.plays:
             if not play.path:
                 continue
-            own, their = (
+            mine, their = (
                 Action.C if play.path[player] == _nice_value(view, player) else Action.D
                 for player in (view.player, 1 - view.player)
             )
             me.strategy(other)
-            me.update_history(own, their)
-            other.update_history(their, own)
+            me.update_history(mine, their)
+            other.update_history(their, mine)
         return bool(me.strategy(other) == Action.C)
 
 

@@ -95,22 +95,25 @@ def answer(ask: Ask, choice: float | None) -> object:
 def _rows_together(run: PlayedRun, rules: Rules, form: GameForm) -> Iterator[Row]:
     played = run.agents.to_dict("records")
     chosen = {
-        (int(each["round"]), int(each["group"]), int(each["role"])): _index(rules, form, each)
-        for each in played
+        (int(row["round"]), int(row["group"]), int(row["role"])): _index(rules, form, row)
+        for row in played
     }
-    groups = {(int(each["agent"]), int(each["round"])): int(each["group"]) for each in played}
+    groups = {(int(row["agent"]), int(row["round"])): int(row["group"]) for row in played}
     paths: dict[int, list[Choices]] = {}
-    for each in played:
-        agent, time, role = int(each["agent"]), int(each["round"]), int(each["role"])
+    for row in played:
+        agent, time, role = int(row["agent"]), int(row["round"]), int(row["role"])
         before = groups.get((agent, time - 1), 0)
         last = [chosen.get((time - 1, before, other + 1)) for other in range(form.n_players)]
-        decider = Decider(run.run, agent, str(each["mind"]), run.condition)
-        own = paths.setdefault(agent, [])
-        if all(place is not None for place in last):
+        decider = Decider(run.run, agent, str(row["mind"]), run.condition)
+        path = paths.setdefault(agent, [])
+        if all(i is not None for i in last):
             options = (form.options(player) for player in range(form.n_players))
-            own.append(tuple(o[int(at or 0)].value for o, at in zip(options, last, strict=True)))
+            path.append(tuple(o[int(at or 0)].value for o, at in zip(options, last, strict=True)))
         yield Row(
-            decider, time, chosen[time, groups[agent, time], role], facts(form, role - 1, last, own)
+            decider,
+            time,
+            chosen[time, groups[agent, time], role],
+            facts(form, role - 1, last, path),
         )
 
 
@@ -118,25 +121,25 @@ def _rows_in_turn(run: PlayedRun, rules: Rules, form: GameForm) -> Iterator[Row]
     """The moves of a game in turns in which each player moves once at most."""
     paths: dict[int, list[Choices]] = {}
     for _, group in run.agents.groupby(["round", "group"]):
-        by_role = {int(each["role"]) - 1: each for each in group.to_dict("records")}
+        by_role = {int(row["role"]) - 1: row for row in group.to_dict("records")}
         path: Choices = ()
         whole = False
         while (move := form.move_after(path)) is not None:
-            each = by_role[form.moves[move].player]
-            agent = int(each["agent"])
-            value = _value(rules, move, each["choice"])
+            mover = by_role[form.moves[move].player]
+            agent = int(mover["agent"])
+            value = _value(rules, move, mover["choice"])
             options = [option.value for option in form.options(move, path)]
-            place = None if value is None else float(np.argmin(np.abs(np.array(options) - value)))
-            decider = Decider(run.run, agent, str(each["mind"]), run.condition)
-            told = fairness(form, form.moves[move].player, path, paths.get(agent, []))
-            yield Row(decider, int(group["round"].iloc[0]), place, told)
+            choice = None if value is None else float(np.argmin(np.abs(np.array(options) - value)))
+            decider = Decider(run.run, agent, str(mover["mind"]), run.condition)
+            known = fairness(form, form.moves[move].player, path, paths.get(agent, []))
+            yield Row(decider, int(group["round"].iloc[0]), choice, known)
             if value is None:
                 break
             path = (*path, value)
         else:
             whole = True
-        for each in by_role.values() if whole else ():
-            paths.setdefault(int(each["agent"]), []).append(path)
+        for row in by_role.values() if whole else ():
+            paths.setdefault(int(row["agent"]), []).append(path)
 
 
 def has_payoffs(form: GameForm) -> bool:
@@ -158,7 +161,7 @@ def in_order(form: GameForm) -> GameForm:
         form: the game.
     """
     moves = tuple(
-        replace(move, options=tuple(sorted(move.options, key=lambda each: each.value)))
+        replace(move, options=tuple(sorted(move.options, key=lambda option: option.value)))
         for move in form.moves
     )
     return replace(form, moves=moves)
@@ -177,15 +180,15 @@ def facts(
     """
     others = [player for player in range(form.n_players) if player != me]
     seen = [last[player] for player in others]
-    whole = all(each is not None for each in last)
-    found = {
+    whole = all(choice is not None for choice in last)
+    values = {
         PAYOFFS: _payoffs(form, me),
-        LAST: [float(each) if whole and each is not None else math.nan for each in seen],
+        LAST: [float(choice) if whole and choice is not None else math.nan for choice in seen],
         **fairness(form, me, (), paths),
     }
     if _payoffs(form, me).shape == (2, 2, 2):
-        found["two_by_two"] = 1.0
-    return found | ({"dilemma": 1.0} if is_dilemma(_payoffs(form, me)) else {})
+        values["two_by_two"] = 1.0
+    return values | ({"dilemma": 1.0} if is_dilemma(_payoffs(form, me)) else {})
 
 
 def plans_once(form: GameForm) -> bool:
@@ -219,21 +222,21 @@ def fairness(
         move = len(path)
         options = form.options(move, path)
         expected = np.array([_expected(form, me, (*path, o.value), paths) for o in options])
-    own, behind, ahead = (expected / spread).T.tolist()
-    return {"own": own, "behind": behind, "ahead": ahead}
+    payoff, behind, ahead = (expected / spread).T.tolist()
+    return {"own": payoff, "behind": behind, "ahead": ahead}
 
 
 def _expected_together(form: GameForm, me: int, paths: Sequence[Choices]) -> Floats:
     """Own payoff, and the means of what others have more and less, by the own option."""
-    found = _unequal_outcomes(form, me)
+    payoffs = _unequal_outcomes(form, me)
     others = [player for player in range(form.n_players) if player != me]
     for player in reversed(others):
         values = [option.value for option in form.options(player)]
         belief = np.full(len(values), 1 / len(values))
-        for each in paths:
-            belief[int(np.argmin(np.abs(np.array(values) - each[player])))] += 1
-        found = np.tensordot(found, belief / belief.sum(), axes=([found.ndim - 2], [0]))
-    return found
+        for path in paths:
+            belief[int(np.argmin(np.abs(np.array(values) - path[player])))] += 1
+        payoffs = np.tensordot(payoffs, belief / belief.sum(), axes=([payoffs.ndim - 2], [0]))
+    return payoffs
 
 
 def _expected(form: GameForm, me: int, path: Choices, paths: Sequence[Choices]) -> Floats:
@@ -243,12 +246,12 @@ def _expected(form: GameForm, me: int, path: Choices, paths: Sequence[Choices]) 
         return _unequal(np.roll(np.array(form.payoffs(path)), -me))
     values = [option.value for option in form.options(move, path)]
     belief = np.full(len(values), 1 / len(values))
-    for each in paths:
-        if len(each) > move and each[:move] == path:
-            belief[int(np.argmin(np.abs(np.array(values) - each[move])))] += 1
+    for other in paths:
+        if len(other) > move and other[:move] == path:
+            belief[int(np.argmin(np.abs(np.array(values) - other[move])))] += 1
     after = np.array([_expected(form, me, (*path, value), paths) for value in values])
-    found: Floats = after.T @ (belief / belief.sum())
-    return found
+    expected: Floats = after.T @ (belief / belief.sum())
+    return expected
 
 
 def _unequal(payoffs: Floats) -> Floats:
@@ -270,8 +273,8 @@ def _unequal_outcomes(form: GameForm, me: int) -> Floats:
 @lru_cache(maxsize=128)
 def _spread(form: GameForm, me: int) -> float:
     """The largest own payoff less the smallest one; 1 where all are equal."""
-    own = [form.payoffs(path)[me] for path in form.courses()]
-    return (max(own) - min(own)) or 1.0
+    payoffs = [form.payoffs(path)[me] for path in form.courses()]
+    return (max(payoffs) - min(payoffs)) or 1.0
 
 
 def _value(rules: Rules, move: int, choice: Any) -> float | None:
@@ -290,16 +293,16 @@ def _payoffs(form: GameForm, me: int) -> Floats:
     return np.ascontiguousarray(np.transpose(table_of(form), (*order, form.n_players))[..., order])
 
 
-def _index(rules: Rules, form: GameForm, each: Mapping[Any, Any]) -> float | None:
+def _index(rules: Rules, form: GameForm, row: Mapping[Any, Any]) -> float | None:
     """The index of a recorded choice; None without a valid one."""
-    choice, move = each["choice"], int(each["role"]) - 1
+    choice, move = row["choice"], int(row["role"]) - 1
     if choice is None or (isinstance(choice, float) and math.isnan(choice)):
         return None
     names = rules.options[move]
     if not names:
         return _place(form, move, float(choice))
-    own = rules.form.moves[move].options[names.index(str(choice))]
-    return float(sorted(o.value for o in rules.form.moves[move].options).index(own.value))
+    option = rules.form.moves[move].options[names.index(str(choice))]
+    return float(sorted(o.value for o in rules.form.moves[move].options).index(option.value))
 
 
 def _place(form: GameForm, move: int, value: float | None) -> float | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.declarations import ClassGame
+from sabm_mesa.core.languages import Phrase
+from sabm_mesa.models.declarations import ClassGame, ToldRound
 from sabm_mesa.models.games.rules import library
 
 MOST_OPTIONS = 6
@@ -40,11 +42,28 @@ def board(ask: Ask) -> dict[str, Any] | None:
     }
 
 
+def told(played: ToldRound) -> list[str]:
+    """The own choice beside those of the group, and the payoff.
+
+    Args:
+        played: the round.
+    """
+    own = played.own
+    if not own or not isinstance(own["payoff"], float) or math.isnan(own["payoff"]):
+        return []
+    group = played.agents[played.agents["group"] == own["group"]]
+    others = [str(choice) for choice in group.loc[group["agent"] != played.agent, "choice"]]
+    earned = Phrase("choices.earned", earned=own["payoff"])
+    if len(others) != 1 or own["choice"] is None:
+        return [earned]
+    return [Phrase("choices.chose", own=str(own["choice"]), other=others[0]), earned]
+
+
 GAME = ClassGame(
-    rule="Decide without knowing what the others choose in the meantime: what each of you earns "
-    "depends on the choices of all.",
+    rule=Phrase("rules.choices"),
     people=(2, 40),
     minutes=6,
     choices={"game": library},
     board=board,
+    told=told,
 )

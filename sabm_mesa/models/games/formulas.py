@@ -134,12 +134,12 @@ def evaluate(text: str, values: Values) -> float:
         ParameterError: when there is no number, as after a division by zero.
     """
     try:
-        found = float(read_formula(text)(values))
+        value = float(read_formula(text)(values))
     except (ArithmeticError, ValueError) as problem:
         raise ParameterError(f"the formula {_shown(text)} gives no number: {problem}.") from None
-    if not math.isfinite(found):
+    if not math.isfinite(value):
         raise ParameterError(f"the formula {_shown(text)} gives no number.")
-    return found
+    return value
 
 
 def _tree(text: str) -> ast.expr:
@@ -204,24 +204,24 @@ def _of_comparison(node: Any, text: str) -> Formula | None:
     if not all(type(op) in _TESTS for op in node.ops):
         return None
     tests = [_TESTS[type(op)] for op in node.ops]
-    sides = [_compiled(each, text) for each in (node.left, *node.comparators)]
+    sides = [_compiled(part, text) for part in (node.left, *node.comparators)]
 
     def compare(values: Values) -> float:
-        found = [side(values) for side in sides]
-        pairs = zip(tests, found[:-1], found[1:], strict=True)
+        results = [side(values) for side in sides]
+        pairs = zip(tests, results[:-1], results[1:], strict=True)
         return float(all(test(a, b) for test, a, b in pairs))
 
     return compare
 
 
 def _of_several(node: Any, text: str) -> Formula:
-    parts = [_compiled(each, text) for each in node.values]
+    parts = [_compiled(part, text) for part in node.values]
     joined = all if isinstance(node.op, ast.And) else any
-    return lambda values: float(joined(each(values) for each in parts))
+    return lambda values: float(joined(part(values) for part in parts))
 
 
 def _of_condition(node: Any, text: str) -> Formula:
-    asked, yes, no = (_compiled(each, text) for each in (node.test, node.body, node.orelse))
+    asked, yes, no = (_compiled(part, text) for part in (node.test, node.body, node.orelse))
     return lambda values: yes(values) if asked(values) else no(values)
 
 
@@ -230,13 +230,13 @@ def _of_call(node: Any, text: str) -> Formula | None:
     if name not in _FUNCTIONS or node.keywords or not node.args:
         return None
     function, least, most = _FUNCTIONS[name]
-    if any(isinstance(each, ast.Starred) for each in node.args):
+    if any(isinstance(arg, ast.Starred) for arg in node.args):
         return None
     if not least <= len(node.args) <= most:
         numbers = "one number" if most == 1 else "two numbers or more"
         raise ParameterError(f"{name} in the formula {_shown(text)} takes {numbers}.")
-    given = [_compiled(each, text) for each in node.args]
-    return lambda values: function(*(each(values) for each in given))
+    given = [_compiled(arg, text) for arg in node.args]
+    return lambda values: function(*(argument(values) for argument in given))
 
 
 _MAKERS: dict[type[ast.expr], Callable[[Any, str], Formula | None]] = {

@@ -57,7 +57,7 @@ class Equilibrium:
     @property
     def pure(self) -> bool:
         """Whether nobody draws lots."""
-        return all(len(each) <= 1 for each in self.choices)
+        return all(len(choice) <= 1 for choice in self.choices)
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,10 @@ class Predictions:
         Args:
             paths: the choices of each game.
         """
-        pure = [each for each in self.equilibria if each.pure]
+        pure = [equilibrium for equilibrium in self.equilibria if equilibrium.pure]
         if not pure or not paths:
             return math.nan
-        known = {tuple(v for choice in each.choices for v in choice) for each in pure}
+        known = {tuple(v for choice in equilibrium.choices for v in choice) for equilibrium in pure}
         return float(np.mean([path in known for path in paths]))
 
     def shares(self, paths: Sequence[Choices]) -> dict[str, float]:
@@ -127,18 +127,22 @@ class Predictions:
             mean = (sale.least + sale.largest) / 2
             return [auction_bid(mean, self.form.n_players, sale.least, sale.price)]
         asked = self.columns[column]
-        found = [
-            self._mean(asked, [each.choices[k] for k in asked.moves if each.choices[k]])
-            for each in self.equilibria
+        values = [
+            self._mean(
+                asked, [equilibrium.choices[k] for k in asked.moves if equilibrium.choices[k]]
+            )
+            for equilibrium in self.equilibria
         ]
-        return sorted({round(value, 9) for value in found if not math.isnan(value)})
+        return sorted({round(value, 9) for value in values if not math.isnan(value)})
 
     def payoffs(self) -> list[float]:
         """The mean payoffs of the equilibria, each once; of an auction the expected one."""
         form = self.form
         if form.auction is not None:
             return [auction_payoff(form.auction.least, form.auction.largest, form.n_players)]
-        return sorted({round(float(np.mean(each.payoffs)), 9) for each in self.equilibria})
+        return sorted(
+            {round(float(np.mean(equilibrium.payoffs)), 9) for equilibrium in self.equilibria}
+        )
 
     def people(self, column: str) -> list[tuple[float, str]]:
         """Published results of people for a column: the value and who they were.
@@ -148,10 +152,10 @@ class Predictions:
         """
         asked = self.columns[column]
         return [
-            (each.value if each.option else each.value * self._unit(asked), each.of)
-            for each in self.rules.people
-            if each.option == asked.option
-            and (each.move is None or (each.move in asked.moves and len(asked.moves) == 1))
+            (person.value if person.option else person.value * self._unit(asked), person.of)
+            for person in self.rules.people
+            if person.option == asked.option
+            and (person.move is None or (person.move in asked.moves and len(asked.moves) == 1))
         ]
 
     def distributions(self, column: ChoiceColumn) -> list[PeopleResult]:
@@ -160,8 +164,10 @@ class Predictions:
         Args:
             column: the column.
         """
-        found = [each for each in self.rules.people if each.shares and not column.option]
-        return [each for each in found if each.move is None or (each.move,) == column.moves]
+        people = [person for person in self.rules.people if person.shares and not column.option]
+        return [
+            person for person in people if person.move is None or (person.move,) == column.moves
+        ]
 
     def distribution(self, column: ChoiceColumn, equilibrium: Equilibrium) -> dict[float, float]:
         """The probability of each value of a column's moves in an equilibrium.
@@ -170,12 +176,12 @@ class Predictions:
             column: the column.
             equilibrium: the equilibrium.
         """
-        found: dict[float, float] = {}
+        probabilities: dict[float, float] = {}
         moves = [equilibrium.choices[k] for k in column.moves if equilibrium.choices[k]]
         for choice in moves:
             for value, probability in choice.items():
-                found[value] = found.get(value, 0.0) + probability / len(moves)
-        return found
+                probabilities[value] = probabilities.get(value, 0.0) + probability / len(moves)
+        return probabilities
 
     def _unit(self, column: ChoiceColumn) -> float:
         amounts = self.form.moves[column.moves[0]].amounts
@@ -187,8 +193,8 @@ class Predictions:
             return math.nan
         value = self.value_of(column)
         if value is None:
-            return float(np.mean([sum(v * p for v, p in each.items()) for each in choices]))
-        return float(np.mean([each.get(value, 0.0) for each in choices]))
+            return float(np.mean([sum(v * p for v, p in choice.items()) for choice in choices]))
+        return float(np.mean([choice.get(value, 0.0) for choice in choices]))
 
     def value_of(self, column: ChoiceColumn) -> float | None:
         """The value of a column's option; None for an amount.
@@ -229,29 +235,29 @@ def choice_columns(rules: Rules) -> list[ChoiceColumn]:
     Args:
         rules: the game.
     """
-    form, found = rules.form, []
+    form, columns = rules.form, []
     numbers = range(len(form.moves))
     symmetric = bool(form.auction) or (form.together and is_symmetric(table_of(form)))
     for name in dict.fromkeys(name for options in rules.options for name in options):
         moves = tuple(k for k in numbers if name in rules.options[k])
         words = name.replace("_", " ")
         if symmetric or not moves[1:] or not form.together:
-            found.append(ChoiceColumn(f"share_{name}", f"Share of {words}", moves, name))
+            columns.append(ChoiceColumn(f"share_{name}", f"Share of {words}", moves, name))
         else:
             for k in moves:
                 label = f"Share of {words}, player {k + 1}"
-                found.append(ChoiceColumn(f"share_{name}_{k + 1}", label, (k,), name))
+                columns.append(ChoiceColumn(f"share_{name}_{k + 1}", label, (k,), name))
     amounts = [k for k in numbers if not rules.options[k]]
     if symmetric and amounts:
         name = rules.move_names[0]
-        return [*found, ChoiceColumn(f"mean_{name}", f"Mean {name}", tuple(amounts), "")]
+        return [*columns, ChoiceColumn(f"mean_{name}", f"Mean {name}", tuple(amounts), "")]
     for k in amounts:
         name = rules.move_names[k]
         name, words = (
             (f"{name}_{k + 1}", f"{name}, player {k + 1}") if form.together else (name, name)
         )
-        found.append(ChoiceColumn(f"mean_{name}", f"Mean {words.replace('_', ' ')}", (k,), ""))
-    return found
+        columns.append(ChoiceColumn(f"mean_{name}", f"Mean {words.replace('_', ' ')}", (k,), ""))
+    return columns
 
 
 @lru_cache(maxsize=64)
@@ -268,18 +274,22 @@ def equilibria_of(form: GameForm) -> tuple[Equilibrium, ...]:
     if form.auction:
         return ()
     if not form.together:
-        tree, found = tree_of(form), {}
+        tree, by_course = tree_of(form), {}
         for course in subgame_perfect(tree):
-            found[course] = _of_course(form, course)
-        return tuple(found.values())
+            by_course[course] = _of_course(form, course)
+        return tuple(by_course.values())
     payoffs = table_of(form)
     if form.n_players == PAIR:
         if mixed := mixed_equilibria(payoffs):
             return tuple(_of_strategies(form, payoffs, pair) for pair in mixed)
-        alike = [(each, each) for each in symmetric_equilibria(payoffs) if max(each) < 1]
+        alike = [
+            (equilibrium, equilibrium)
+            for equilibrium in symmetric_equilibria(payoffs)
+            if max(equilibrium) < 1
+        ]
         both: list[tuple[tuple[float, ...], ...]] = [*_pure(payoffs), *alike]
         return tuple(_of_strategies(form, payoffs, pair) for pair in both)
-    return tuple(_of_strategies(form, payoffs, each) for each in _pure(payoffs))
+    return tuple(_of_strategies(form, payoffs, profile) for profile in _pure(payoffs))
 
 
 @lru_cache(maxsize=64)

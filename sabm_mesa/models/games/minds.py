@@ -56,13 +56,13 @@ class PayoffMind(ClassicalMind):
         plays = view.plays
         if not plays:
             return start
-        place = id(plays[0]), name  # each player has its own
-        n, last, value = self._over.get(place, (0, None, start))
+        key = id(plays[0]), name  # each player has its own
+        n, last, value = self._over.get(key, (0, None, start))
         if n > len(plays) or (n and plays[n - 1] is not last):  # those of another run
             n, value = 0, start
         for play in plays[n:]:
             value = after(value, play)
-        self._over[place] = len(plays), plays[-1], value
+        self._over[key] = len(plays), plays[-1], value
         return value
 
     async def answer(self, ask: Ask) -> object:
@@ -168,8 +168,8 @@ class FictitiousPlay(PayoffMind):
         """The frequencies of the past."""
 
         def count(counts: Floats, play: PastPlay) -> Floats:
-            place = _chosen(view, move, path, play)
-            return counts if place is None else counts + (np.arange(n) == place)
+            i = _chosen(view, move, path, play)
+            return counts if i is None else counts + (np.arange(n) == i)
 
         counts = self.over_games(view, (move, path), np.full(n, 1.0 / n), count)
         return list(map(float, counts / counts.sum()))
@@ -249,7 +249,9 @@ class LevelK(PayoffMind):
                 first_best(expected_payoffs(payoffs, k, [*below[:k], *below[k + 1 :]]))
                 for k in range(form.n_players)
             ]
-            below = [_certain(at, len(each)) for at, each in zip(replies, below, strict=True)]
+            below = [
+                _certain(at, len(strategy)) for at, strategy in zip(replies, below, strict=True)
+            ]
         return below[move]
 
 
@@ -317,10 +319,8 @@ class Conditional(BestReply):
         """The nice choice, or the safe one."""
         del rng
         options = view.form.options(move, view.path)
-        place = (
-            nice_choice(view, move, view.path) if self.is_nice(view) else safe_choice(view, move)
-        )
-        return options[place].value
+        i = nice_choice(view, move, view.path) if self.is_nice(view) else safe_choice(view, move)
+        return options[i].value
 
     @abstractmethod
     def is_nice(self, view: PlayerView) -> bool:
@@ -397,9 +397,9 @@ class WinStayLoseShift(Conditional):
             return super().choose(view, move, rng)
         options = form.options(move)
         values = sorted(option.value for option in options)
-        place = values.index(last.path[me])
+        i = values.index(last.path[me])
         won = last.payoffs[me] >= float(_all_payoffs(view)[..., me].mean())
-        return values[place if won else (place + 1) % len(values)]
+        return values[i if won else (i + 1) % len(values)]
 
     def is_nice(self, view: PlayerView) -> bool:
         """Whether it is nice in turns: it changes after each game that paid too little."""
@@ -449,9 +449,9 @@ def safe_choice(view: PlayerView, move: int) -> int:
     if not view.form.together:
         node = _at(tree_of(view.form), view.path)
         return first_best(np.array([_smallest(after, me) for after in node.after]))
-    own = np.moveaxis(_payoffs(view)[..., me], me, 0)
+    payoffs = np.moveaxis(_payoffs(view)[..., me], me, 0)
     del move
-    return first_best(own.reshape(len(own), -1).min(axis=1))
+    return first_best(payoffs.reshape(len(payoffs), -1).min(axis=1))
 
 
 def _all_were_nice(view: PlayerView, path: Choices) -> bool:
@@ -475,7 +475,7 @@ def _last_game(view: PlayerView) -> PastPlay | None:
 def _last_chosen(view: PlayerView, move: int, path: Choices) -> int | None:
     """The place of the choice of a move in the last game; in turns, after the same moves."""
     places = (_chosen(view, move, path, play) for play in reversed(view.plays))
-    return next((place for place in places if place is not None), None)
+    return next((i for i in places if i is not None), None)
 
 
 def _chosen(view: PlayerView, move: int, path: Choices, play: PastPlay) -> int | None:
@@ -486,10 +486,10 @@ def _chosen(view: PlayerView, move: int, path: Choices, play: PastPlay) -> int |
     return values.index(play.path[move])
 
 
-def _in_file(form: GameForm, move: int, place: int) -> int:
-    """The place of one's own option that stands where the other's chosen one stands."""
+def _in_file(form: GameForm, move: int, chosen: int) -> int:
+    """The index of the player's option with the same rank as the option that the other chose."""
     other = form.options(1 - move)
-    rank = sorted(option.value for option in other).index(other[place].value)
+    rank = sorted(option.value for option in other).index(other[chosen].value)
     mine = form.options(move)
     wanted = sorted(option.value for option in mine)[rank]
     return next(i for i, option in enumerate(mine) if option.value == wanted)
@@ -520,8 +520,8 @@ def _at(tree: Node | Sequence[float], path: Choices) -> Node:
     return tree
 
 
-def _certain(place: int, n: int) -> list[float]:
-    return [float(i == place) for i in range(n)]
+def _certain(option: int, n: int) -> list[float]:
+    return [float(i == option) for i in range(n)]
 
 
 def _selfish(form: GameForm, path: Choices) -> tuple[int, Sequence[float]]:
@@ -530,9 +530,11 @@ def _selfish(form: GameForm, path: Choices) -> tuple[int, Sequence[float]]:
 
 
 def _rational(node: Node) -> tuple[int, Sequence[float]]:
-    after = [each if not isinstance(each, Node) else _rational(each)[1] for each in node.after]
-    place = first_best(np.array([payoffs[node.player] for payoffs in after]))
-    return place, after[place]
+    after = [
+        branch if not isinstance(branch, Node) else _rational(branch)[1] for branch in node.after
+    ]
+    best = first_best(np.array([payoffs[node.player] for payoffs in after]))
+    return best, after[best]
 
 
 def _of_level(node: Node, level: int) -> int:
@@ -541,14 +543,14 @@ def _of_level(node: Node, level: int) -> int:
     def worth(at: Node | Sequence[float]) -> float:
         if not isinstance(at, Node):
             return at[node.player]
-        values = [worth(each) for each in at.after]
+        values = [worth(branch) for branch in at.after]
         if at.player == node.player:
             return max(values)
         if level == 1:
             return float(np.mean(values))
         return values[_of_level(at, level - 1)]
 
-    return first_best(np.array([worth(each) for each in node.after]))
+    return first_best(np.array([worth(branch) for branch in node.after]))
 
 
 def _largest_sum(tree: Node | Sequence[float]) -> float:
@@ -561,7 +563,7 @@ def _smallest(tree: Node | Sequence[float], me: int) -> float:
     """The payoff that a player can be sure of."""
     if not isinstance(tree, Node):
         return tree[me]
-    values = [_smallest(each, me) for each in tree.after]
+    values = [_smallest(branch, me) for branch in tree.after]
     return max(values) if tree.player == me else min(values)
 
 

@@ -67,7 +67,8 @@ from sabm_mesa.core.scheduler import Phase, action, communication
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, one_line
 from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.games.agents import PastPlay, Player, value_of
 from sabm_mesa.models.games.measures import Predictions, choice_columns, predictions_of
 from sabm_mesa.models.games.minds import CLASSICAL
@@ -204,23 +205,23 @@ class FiniteGame(SmartModel):
         max_tokens: int | None = 256,
         **settings: Any,
     ) -> None:
-        own = self.rules = load_game(game)
-        self.parameters["game"] = kept(game, own)
+        rules = self.rules = load_game(game)
+        self.parameters["game"] = kept(game, rules)
         super().__init__(
-            n_rounds=own.rounds if n_rounds is None else n_rounds, condition=condition,
+            n_rounds=rules.rounds if n_rounds is None else n_rounds, condition=condition,
             personas=personas, minds=minds, rng=rng, temperature=temperature,
             max_tokens=max_tokens, **settings,
         )  # fmt: skip
-        self.continuation = (own.continuation if continuation is None else continuation) or None
-        self.talk = own.talk if talk is None else talk
+        self.continuation = (rules.continuation if continuation is None else continuation) or None
+        self.talk = rules.talk if talk is None else talk
         self.matching, self.currency = matching, _currency(currency)
         self.form = self._disguised(labels, option_order, scale)
-        self.predictions: Predictions = predictions_of(own, scale)
+        self.predictions: Predictions = predictions_of(rules, scale)
         self.groups: list[list[Player]] = []
         self.payoff = self.efficiency = self.equilibrium = math.nan
         self.absent = 0
         vars(self).update(dict.fromkeys(self.predictions.columns, math.nan))
-        size = own.form.n_players
+        size = rules.form.n_players
         if n_players is not None and n_players % size:
             raise ParameterError(
                 f"n_players has to be a multiple of {size}, the players of the game (got "
@@ -233,13 +234,13 @@ class FiniteGame(SmartModel):
     def identity(cls, given: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters as JSON values, with the content of the game instead of its name."""
         game = given.get("game", "")
-        own = {"game": kept(game, load_game(game))} if game else {}
-        return super().identity({**given, **own})
+        rules = {"game": kept(game, load_game(game))} if game else {}
+        return super().identity({**given, **rules})
 
     def columns(self) -> Mapping[str, str]:
         """The model columns, with those of the choices of the game."""
-        own = (column.name for column in choice_columns(self.rules))
-        return self.model_columns | {name: name for name in own}
+        names = (column.name for column in choice_columns(self.rules))
+        return self.model_columns | {name: name for name in names}
 
     def begin_round(self) -> None:
         """Form the groups, clear the choices, and draw the private values."""
@@ -323,8 +324,8 @@ class FiniteGame(SmartModel):
         for role in range(size):
             fixed = self.matching == "partner" or n_groups == 1
             places = range(n_groups) if fixed else self.rng.permutation(n_groups)
-            for group, place in zip(groups, places, strict=True):
-                group.append(self.players[int(place) * size + role])
+            for group, i in zip(groups, places, strict=True):
+                group.append(self.players[int(i) * size + role])
         for number, group in enumerate(groups, 1):
             for player in group:
                 player.group = number
@@ -371,7 +372,7 @@ def kept(game: str | Mapping[str, Any], rules: Rules) -> str | Mapping[str, Any]
 
     Args:
         game: the parameter.
-        rules: what it stands for.
+        rules: its rules.
     """
     return dict(rules.data) if isinstance(game, str) and game.endswith(".toml") else game
 

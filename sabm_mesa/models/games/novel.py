@@ -1,4 +1,4 @@
-"""New games of a named class: their payoffs are drawn, so that they stand in no text.
+"""New games of a named class: their payoffs are drawn, so that no text has them.
 
 A class is an order of payoffs, or a property of the equilibria; a seed gives one game of it. All
 payoffs of a game differ, and lie far from those of textbooks. Disguises (`FiniteGame`) change what
@@ -64,8 +64,8 @@ def _four(rng: np.random.Generator) -> list[int]:
 
 def _symmetric(reward: int, sucker: int, temptation: int, punishment: int) -> Ints:
     """A symmetric game by the payoffs of player 1 for (1, 1), (1, 2), (2, 1) and (2, 2)."""
-    own = np.array([[reward, sucker], [temptation, punishment]])
-    return np.stack([own, own.T], axis=-1)
+    payoffs = np.array([[reward, sucker], [temptation, punishment]])
+    return np.stack([payoffs, payoffs.T], axis=-1)
 
 
 def _dilemma(rng: np.random.Generator) -> Ints:
@@ -87,9 +87,9 @@ def _chicken(rng: np.random.Generator) -> Ints:
 
 def _battle(rng: np.random.Generator) -> Ints:
     best, second, *low = _four(rng)
-    own = np.array([[best, low[0]], [low[1], second]])
+    payoffs = np.array([[best, low[0]], [low[1], second]])
     other = np.array([[second, low[0]], [low[1], best]])
-    return np.stack([own, other], axis=-1)
+    return np.stack([payoffs, other], axis=-1)
 
 
 def _matching(rng: np.random.Generator) -> Ints:
@@ -119,8 +119,8 @@ def _lots(rng: np.random.Generator) -> Ints:
     def fits(payoffs: Ints) -> bool:
         if pure_equilibria(payoffs.astype(float)):
             return False
-        found = mixed_equilibria(payoffs.astype(float))
-        return len(found) == 1 and all(min(strategy) > 0.05 for strategy in found[0])
+        equilibria = mixed_equilibria(payoffs.astype(float))
+        return len(equilibria) == 1 and all(min(strategy) > 0.05 for strategy in equilibria[0])
 
     return _drawn_until(rng, fits)
 

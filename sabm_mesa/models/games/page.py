@@ -22,12 +22,14 @@ def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> li
         agent_data: not used.
     """
     del agent_data
-    found: Predictions = model.predictions
-    names = {name: each.label for name, each in found.columns.items()}
-    values = sorted({value for name in names for value in found.predicted(name)})
+    predictions: Predictions = model.predictions
+    names = {name: column.label for name, column in predictions.columns.items()}
+    values = sorted({value for name in names for value in predictions.predicted(name)})
     marked = [Level(value, f"equilibrium {value:.4g}") for value in values[:MOST_MARKED]]
-    earned = [Level(value, f"equilibrium {value:.4g}") for value in found.payoffs()[:MOST_MARKED]]
-    share = all(each.option for each in found.columns.values())
+    earned = [
+        Level(value, f"equilibrium {value:.4g}") for value in predictions.payoffs()[:MOST_MARKED]
+    ]
+    share = all(column.option for column in predictions.columns.values())
     low, high = (0.0, 1.0) if share else (None, None)
     unit = "Share of choices" if share else str(model.currency)
     return [
@@ -47,17 +49,33 @@ def theory_table(model: Any, model_data: pd.DataFrame) -> tuple[str, pd.DataFram
         model_data: one row a round.
     """
     del model_data
-    found: Predictions = model.predictions
-    if not has_table(found):
-        return _equilibria(found)
-    rows, columns = (list(map(_words, names)) for names in found.rules.options)
-    payoffs = found.form.table()
+    predictions: Predictions = model.predictions
+    if not has_table(predictions):
+        return _equilibria(predictions)
+    rows, columns = (list(map(_words, names)) for names in predictions.rules.options)
+    payoffs = predictions.form.table()
     cells = [[f"{one:g}, {two:g}" for one, two in row] for row in payoffs]
     table = pd.DataFrame(cells, columns=columns)
     table.insert(0, "Player 1 ↓ · Player 2 →", rows)
-    stable = [_course(found, each) for each in found.equilibria if each.pure]
+    stable = [
+        _course(predictions, equilibrium)
+        for equilibrium in predictions.equilibria
+        if equilibrium.pure
+    ]
     words = "; ".join(stable) if stable else "none without lots"
-    return f"{found.rules.title}: payoffs of player 1, player 2. Nash equilibria: {words}.", table
+    return (
+        f"{predictions.rules.title}: payoffs of player 1, player 2. Nash equilibria: {words}.",
+        table,
+    )
+
+
+def heading(model: Any) -> str:
+    """The name of the game.
+
+    Args:
+        model: the model.
+    """
+    return f"{model.title}: {model.rules.title}"
 
 
 def public_columns(model: Any) -> Sequence[str]:
@@ -70,28 +88,34 @@ def public_columns(model: Any) -> Sequence[str]:
     return ()
 
 
-def _equilibria(found: Predictions) -> tuple[str, pd.DataFrame]:
+def _equilibria(predictions: Predictions) -> tuple[str, pd.DataFrame]:
     rows = [
-        (_course(found, each), ", ".join(f"{payoff:.4g}" for payoff in each.payoffs))
-        for each in found.equilibria
+        (
+            _course(predictions, equilibrium),
+            ", ".join(f"{payoff:.4g}" for payoff in equilibrium.payoffs),
+        )
+        for equilibrium in predictions.equilibria
     ]
-    if found.form.auction is not None:
-        bids = ", ".join(f"{bid:.4g}" for bid in found.predicted(next(iter(found.columns))))
-        paid = ", ".join(f"{payoff:.4g}" for payoff in found.payoffs())
+    if predictions.form.auction is not None:
+        bids = ", ".join(
+            f"{bid:.4g}" for bid in predictions.predicted(next(iter(predictions.columns)))
+        )
+        paid = ", ".join(f"{payoff:.4g}" for payoff in predictions.payoffs())
         rows = [(f"mean bid {bids} (risk-neutral)", f"{paid} on average")]
-    what = "Nash equilibria" if found.form.together else "subgame-perfect courses"
-    return f"{found.rules.title}: {what}", pd.DataFrame(rows, columns=["Choices", "Payoffs"])
+    what = "Nash equilibria" if predictions.form.together else "subgame-perfect courses"
+    return f"{predictions.rules.title}: {what}", pd.DataFrame(rows, columns=["Choices", "Payoffs"])
 
 
-def _course(found: Predictions, equilibrium: Equilibrium) -> str:
-    said = []
+def _course(predictions: Predictions, equilibrium: Equilibrium) -> str:
+    moves = []
     for k, choice in enumerate(equilibrium.choices):
         parts = [
-            _words(str(found.rules.name_of(k, value))) + (f" {100 * p:.3g} %" if p < 1 else "")
+            _words(str(predictions.rules.name_of(k, value)))
+            + (f" {100 * p:.3g} %" if p < 1 else "")
             for value, p in choice.items()
         ]
-        said += [" / ".join(parts)] if parts else []
-    return ", ".join(said)
+        moves += [" / ".join(parts)] if parts else []
+    return ", ".join(moves)
 
 
 def _words(name: str) -> str:
@@ -107,9 +131,14 @@ PAGE = ScenarioPage(
         "absent": "Groups without a game",
         "value": "Private value",
     },
-    card_run={"n_players": 24, "matching": "stranger", "n_rounds": 10},
-    card_chart="table",
+    card_run={
+        "game": "rock_paper_scissors",
+        "n_players": 24,
+        "matching": "stranger",
+        "n_rounds": 10,
+    },
     charts=charts,
     public_columns=public_columns,
     table=theory_table,
+    heading=heading,
 )

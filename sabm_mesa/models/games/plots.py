@@ -56,15 +56,15 @@ def figures(
     require_rows(model_data, ["run", "round", "payoff", *predictions.columns])
     require_rows(agent_data, ["run", "round", "role", "group", "choice", "payoff"])
     subtitle = f"{predictions.rules.title} · {subtitle}" if subtitle else predictions.rules.title
-    found: dict[str, Figure] = {}
+    drawn: dict[str, Figure] = {}
     if has_table(predictions):
-        found["table"] = payoff_table(agent_data, subtitle, predictions)
+        drawn["table"] = payoff_table(agent_data, subtitle, predictions)
     if predictions.form.auction:
-        found["bids"] = bids_by_value(agent_data, subtitle, predictions, currency)
-    found["choices"] = distribution(agent_data, subtitle, predictions)
-    found["rounds"] = by_round(model_data, subtitle, predictions)
-    found["payoffs"] = payoffs_by_round(model_data, subtitle, predictions, currency)
-    return found
+        drawn["bids"] = bids_by_value(agent_data, subtitle, predictions, currency)
+    drawn["choices"] = distribution(agent_data, subtitle, predictions)
+    drawn["rounds"] = by_round(model_data, subtitle, predictions)
+    drawn["payoffs"] = payoffs_by_round(model_data, subtitle, predictions, currency)
+    return drawn
 
 
 def has_table(predictions: Predictions) -> bool:
@@ -110,12 +110,12 @@ def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
                     fontsize=style.TITLE)  # fmt: skip
             ax.text(j, i + 0.24, f"{100 * shares[i, j]:.0f} %", ha="center", va="center",
                     fontsize=style.NOTE, color="#404040")  # fmt: skip
-    pure = [each for each in predictions.equilibria if each.pure]
+    pure = [equilibrium for equilibrium in predictions.equilibria if equilibrium.pure]
     label = "Nash equilibrium"
-    for each in pure:
+    for equilibrium in pure:
         i, j = (
             [option.value for option in form.moves[k].options].index(next(iter(choice)))
-            for k, choice in enumerate(each.choices)
+            for k, choice in enumerate(equilibrium.choices)
         )
         ax.add_patch(
             Rectangle((j - 0.48, i - 0.46), 0.96, 0.92, fill=False, edgecolor=style.VERMILLION,
@@ -130,8 +130,8 @@ def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
     ax.set_ylabel("Player 1 (first number)", fontsize=style.LABEL)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    mixed = [each for each in predictions.equilibria if not each.pure]
-    lots = [_lots(predictions, each.choices) for each in mixed[:MOST_MARKED]]
+    mixed = [equilibrium for equilibrium in predictions.equilibria if not equilibrium.pure]
+    lots = [_lots(predictions, equilibrium.choices) for equilibrium in mixed[:MOST_MARKED]]
     notes = [f"{BEST} best reply", *_dominance(predictions, payoffs)]
     notes = ["; ".join(notes), *(f"Equilibrium with lots: {text}" for text in lots)]
     figure.supxlabel("\n".join(notes), fontsize=style.NOTE, color="#404040")
@@ -287,8 +287,8 @@ def _draw_distribution(
     total = counts.sum()
     ax.bar(places, counts / total if total else counts, width=width, color=style.SKY_BLUE,
            label="choices")  # fmt: skip
-    for i, each in enumerate(predictions.equilibria[:MOST_MARKED]):
-        expected = predictions.distribution(part[0], each)
+    for i, equilibrium in enumerate(predictions.equilibria[:MOST_MARKED]):
+        expected = predictions.distribution(part[0], equilibrium)
         marked = [(p, expected.get(v, 0.0)) for p, v in zip(places, values, strict=True)
                   if v is not None and (part[0].option or v in expected)]  # fmt: skip
         if marked and expected:
@@ -312,15 +312,15 @@ def _draw_people(
 ) -> None:
     """Short lines at published shares, or a line at a published mean."""
     marks: list[tuple[float, float, str]] = []
-    for place, column in zip(places, part, strict=False):
+    for x, column in zip(places, part, strict=False):
         if column.option:
-            marks += [(place, value, who) for value, who in predictions.people(column.name)]
+            marks += [(x, value, who) for value, who in predictions.people(column.name)]
     for result in predictions.distributions(part[0]):
         options = _options(predictions, part[0].moves[0])
         marks += [(o.value, p, result.of) for o, p in zip(options, result.shares, strict=True)]
     named: set[str] = set()
-    for place, share, who in marks:
-        ends = [place - width / 2, place + width / 2]
+    for x, share, who in marks:
+        ends = [x - width / 2, x + width / 2]
         ax.plot(
             ends, [share, share], color=style.BLACK, linewidth=2, zorder=5,
             label="_nolegend_" if who in named else f"people: {who}",
@@ -373,11 +373,11 @@ def _chosen(
     """The choices of a column's moves, of all rounds."""
     form = predictions.form
     roles = {form.moves[k].player + 1 for k in column.moves}
-    own = agent_data[agent_data["role"].isin(roles)]["choice"].dropna()
+    choices = agent_data[agent_data["role"].isin(roles)]["choice"].dropna()
     if form.together:
-        return own
+        return choices
     # In turns a player with several moves has their names in one text.
-    return own.astype(str).str.split(" ").explode()
+    return choices.astype(str).str.split(" ").explode()
 
 
 def _options(predictions: Predictions, move: int) -> list[Any]:
@@ -411,23 +411,23 @@ def _legend_below(figure: Figure, panels: Iterable[Axes]) -> None:
 
 def _dominance(predictions: Predictions, payoffs: Floats) -> list[str]:
     """The dominant options of both players, in words."""
-    found = [(k, dominant_option(payoffs, k)) for k in range(PAIR)]
+    dominant = [(k, dominant_option(payoffs, k)) for k in range(PAIR)]
     return [
         f"dominant for player {k + 1}: {_words(predictions.rules.options[k][option])}"
-        for k, option in found
+        for k, option in dominant
         if option is not None
     ]
 
 
 def _lots(predictions: Predictions, choices: Any) -> str:
-    said = []
+    lots = []
     for k, choice in enumerate(choices):
         parts = [
             f"{_words(str(predictions.rules.name_of(k, value)))} {100 * p:.3g} %"
             for value, p in choice.items()
         ]
-        said.append(f"player {k + 1} " + ", ".join(parts))
-    return "; ".join(said)
+        lots.append(f"player {k + 1} " + ", ".join(parts))
+    return "; ".join(lots)
 
 
 def _words(name: str) -> str:

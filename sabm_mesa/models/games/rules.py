@@ -1,7 +1,7 @@
 """The rules of a finite game, read from one TOML file.
 
-`GameForm` is what players are told: who moves, between what, and what each outcome pays. `Rules`
-adds what they are not told: names, source, and results of people. Docs: ``docs/how-to/games.md``.
+`GameForm` is what players know: who moves, between what, and what each outcome pays. `Rules`
+adds what they do not know: names, source, and results of people. Docs: ``docs/how-to/games.md``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Option:
 
     Attributes:
         label: its name in prompts.
-        value: the number that stands for it in formulas and in paths.
+        value: its number in formulas and in paths.
     """
 
     label: str
@@ -131,7 +131,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class GameForm:
-    """A finite game, as its players are told it.
+    """A finite game, as its players know it.
 
     Attributes:
         n_players: number of players.
@@ -160,7 +160,7 @@ class GameForm:
         Args:
             path: the moves so far.
         """
-        if len(path) == len(self.moves) or any(each.path == path for each in self.outcomes):
+        if len(path) == len(self.moves) or any(outcome.path == path for outcome in self.outcomes):
             return None
         return len(path)
 
@@ -182,8 +182,8 @@ class GameForm:
         steps = (high - low) / step + 1e-9
         if not 0 <= steps < MOST_OPTIONS:
             raise ParameterError(
-                f"after the moves {[f'{each:g}' for each in path]} the next move is an amount from "
-                f"{low:g} to {high:g} in steps of {step:g}: it has to hold from 1 to "
+                f"after the moves {[f'{choice:g}' for choice in path]} the next move is an amount "
+                f"from {low:g} to {high:g} in steps of {step:g}: it has to hold from 1 to "
                 f"{MOST_OPTIONS} amounts."
             )
         amounts = [low + i * step for i in range(math.floor(steps) + 1)]
@@ -212,7 +212,7 @@ class GameForm:
         if self.auction:
             return tuple(self._auctioned(np.array([path]), np.array(values))[0].tolist())
         if self.outcomes:
-            return next(each.payoffs for each in self.outcomes if each.path == path)
+            return next(outcome.payoffs for outcome in self.outcomes if outcome.path == path)
         return tuple(
             evaluate(formula, self._values(path, player))
             for player, formula in zip(range(self.n_players), self._formulas(), strict=True)
@@ -263,7 +263,7 @@ class GameForm:
         if self.auction:
             paid = self._auctioned(paths, np.array(values))
         else:
-            known = {each.path: each.payoffs for each in self.outcomes}
+            known = {outcome.path: outcome.payoffs for outcome in self.outcomes}
             rows = map(tuple, paths.tolist())
             paid = np.array([known[row] if known else self.payoffs(row) for row in rows])
         return paid.reshape((*sizes, self.n_players))
@@ -279,11 +279,13 @@ class GameForm:
             return round(amount * scale, 9)
 
         def of_move(move: Move) -> Move:
-            own = move.amounts
-            if own is None or not own.money:
+            amounts = move.amounts
+            if amounts is None or not amounts.money:
                 return move
-            low, high = (e if isinstance(e, str) else times(e) for e in (own.low, own.high))
-            return replace(move, amounts=replace(own, low=low, high=high, step=times(own.step)))
+            low, high = (e if isinstance(e, str) else times(e) for e in (amounts.low, amounts.high))
+            return replace(
+                move, amounts=replace(amounts, low=low, high=high, step=times(amounts.step))
+            )
 
         sale = self.auction
 
@@ -291,11 +293,12 @@ class GameForm:
             self,
             moves=tuple(map(of_move, self.moves)),
             outcomes=tuple(
-                each._replace(payoffs=tuple(map(times, each.payoffs))) for each in self.outcomes
+                outcome._replace(payoffs=tuple(map(times, outcome.payoffs)))
+                for outcome in self.outcomes
             ),
             figures=tuple(
-                replace(each, value=times(each.value)) if each.money else each
-                for each in self.figures
+                replace(figure, value=times(figure.value)) if figure.money else figure
+                for figure in self.figures
             ),
             auction=sale and replace(sale, least=times(sale.least), largest=times(sale.largest)),
         )
@@ -305,7 +308,7 @@ class GameForm:
 
     def _values(self, path: Choices, player: int | None = None) -> dict[str, float]:
         """Name → value for formulas."""
-        known = {each.name: each.value for each in self.figures}
+        known = {figure.name: figure.value for figure in self.figures}
         known |= {f"m{number}": value for number, value in enumerate(path, 1)}
         if player is not None and self.together:
             others = [*path[:player], *path[player + 1 :]]
@@ -541,7 +544,7 @@ class _Reading:
         if given is None:
             raise self._bad("payoffs", "is missing.")
         formulas = [given] if isinstance(given, str) else given
-        if isinstance(formulas, list) and all(isinstance(each, str) for each in formulas):
+        if isinstance(formulas, list) and all(isinstance(formula, str) for formula in formulas):
             if not rule:
                 raise self._bad("rule", "is missing: formulas of payoffs need the rules in words.")
             return replace(form, formulas=tuple(self._payoff_formulas(form, formulas)))
@@ -553,7 +556,7 @@ class _Reading:
 
     def _together(self, n: int) -> tuple[Move, ...]:
         given = self.data["options"]
-        of_each = isinstance(given, list) and all(isinstance(each, list | dict) for each in given)
+        of_each = isinstance(given, list) and all(isinstance(entry, list | dict) for entry in given)
         if of_each and len(given) != n:
             raise self._bad("options", f"are those of {len(given)} players, and there are {n}.")
         self.move_names = ["choice"] * n
@@ -570,34 +573,34 @@ class _Reading:
             raise self._bad("moves", "is a list of tables [[moves]].")
         if len(given) > MOST_MOVES:
             raise self._bad("moves", f"are {MOST_MOVES} at most.")
-        for i, each in enumerate(given):
-            place = f"moves[{i}]"
-            if unknown := sorted(set(each) - {"player", "name", "options"}):
-                raise self._bad(f"{place}.{unknown[0]}", "is not known.")
-            player = each.get("player")
+        for i, entry in enumerate(given):
+            location = f"moves[{i}]"
+            if unknown := sorted(set(entry) - {"player", "name", "options"}):
+                raise self._bad(f"{location}.{unknown[0]}", "is not known.")
+            player = entry.get("player")
             if isinstance(player, bool) or not isinstance(player, int) or not 1 <= player <= n:
-                raise self._bad(f"{place}.player", f"is a whole number from 1 to {n}.")
-            name = each.get("name", f"move_{i + 1}")
-            self._check_name(name, f"{place}.name")
+                raise self._bad(f"{location}.player", f"is a whole number from 1 to {n}.")
+            name = entry.get("name", f"move_{i + 1}")
+            self._check_name(name, f"{location}.name")
             if name in self.move_names or name in {f.name for f in figures}:
-                raise self._bad(f"{place}.name", f"{name!r} is there twice.")
+                raise self._bad(f"{location}.name", f"{name!r} is there twice.")
             self.move_names.append(name)
             moves.append(
-                self._move(player - 1, each.get("options"), f"{place}.options", None, figures)
+                self._move(player - 1, entry.get("options"), f"{location}.options", None, figures)
             )
         return tuple(moves)
 
     def _move(
-        self, player: int, given: Any, place: str, values: Any, figures: tuple[Figure, ...] = ()
+        self, player: int, given: Any, location: str, values: Any, figures: tuple[Figure, ...] = ()
     ) -> Move:
         if isinstance(given, Mapping):
-            return self._amounts(player, given, place, figures)
+            return self._amounts(player, given, location, figures)
         if not (isinstance(given, list) and given and all(isinstance(e, str) for e in given)):
-            raise self._bad(place, "is a list of names, or a table with from and to.")
+            raise self._bad(location, "is a list of names, or a table with from and to.")
         for i, name in enumerate(given):
-            self._check_name(name, f"{place}[{i}]")
+            self._check_name(name, f"{location}[{i}]")
         if len(set(given)) < len(given) or len(given) > MOST_OPTIONS:
-            raise self._bad(place, f"has to name from 1 to {MOST_OPTIONS} different options.")
+            raise self._bad(location, f"has to name from 1 to {MOST_OPTIONS} different options.")
         numbers = list(range(len(given))) if values is None else values
         right = isinstance(numbers, list) and all(map(_is_number, numbers))
         if not right or len(set(numbers)) != len(given):
@@ -607,30 +610,32 @@ class _Reading:
         return Move(player, tuple(Option(name, float(number)) for name, number in options))
 
     def _amounts(
-        self, player: int, given: Mapping[str, Any], place: str, figures: tuple[Figure, ...]
+        self, player: int, given: Mapping[str, Any], location: str, figures: tuple[Figure, ...]
     ) -> Move:
         if unknown := sorted(set(given) - {"from", "to", "step", "money"}):
-            raise self._bad(f"{place}.{unknown[0]}", "is not known.")
+            raise self._bad(f"{location}.{unknown[0]}", "is not known.")
         known = {f.name for f in figures} | set(self.move_names[:-1])
         known = known if "moves" in self.data else set()
-        low, high = (self._end(given.get(end), f"{place}.{end}", known) for end in ("from", "to"))
+        low, high = (
+            self._end(given.get(end), f"{location}.{end}", known) for end in ("from", "to")
+        )
         step, money = given.get("step", 1), given.get("money", False)
         if not (_is_number(step) and step > 0):
-            raise self._bad(f"{place}.step", "is a number above 0.")
+            raise self._bad(f"{location}.step", "is a number above 0.")
         if not isinstance(money, bool):
-            raise self._bad(f"{place}.money", "is true or false.")
+            raise self._bad(f"{location}.money", "is true or false.")
         steps = (high - low) / step if isinstance(low, float) and isinstance(high, float) else 0
         if not 0 <= steps < MOST_OPTIONS:
-            raise self._bad(place, f"has to hold from 1 to {MOST_OPTIONS} amounts.")
+            raise self._bad(location, f"has to hold from 1 to {MOST_OPTIONS} amounts.")
         self.names.append(())
         return Move(player, (), Amounts(low, high, float(step), money))
 
-    def _end(self, given: Any, place: str, known: set[str]) -> float | str:
+    def _end(self, given: Any, location: str, known: set[str]) -> float | str:
         if _is_number(given):
             return float(given)
         if not isinstance(given, str):
-            raise self._bad(place, "is a number, or a formula of the moves before.")
-        with self._at(place):
+            raise self._bad(location, "is a number, or a formula of the moves before.")
+        with self._at(location):
             check_names(given, known)
             return self._baked(given)
 
@@ -643,15 +648,15 @@ class _Reading:
             raise self._bad("auction", 'is "first" or "second", the price that is paid.')
         if not isinstance(values, Mapping) or set(values) - {"from", "to", "step"}:
             raise self._bad("values", "is a table with from and to, and a step.")
-        place = {"from": 0, **values, "money": True}
+        table = {"from": 0, **values, "money": True}
         self.move_names = ["bid"] * n
-        moves = tuple(self._move(k, place, "values", None) for k in range(n))
-        own = moves[0].amounts
-        assert own is not None
-        if isinstance(own.low, str) or isinstance(own.high, str) or own.low < 0:
+        moves = tuple(self._move(k, table, "values", None) for k in range(n))
+        amounts = moves[0].amounts
+        assert amounts is not None
+        if isinstance(amounts.low, str) or isinstance(amounts.high, str) or amounts.low < 0:
             raise self._bad("values", "are numbers of 0 or more.")
-        moves = tuple(replace(move, amounts=replace(own, low=0.0)) for move in moves)
-        return GameForm(n, True, moves, auction=Auction(kind, own.low, own.high))
+        moves = tuple(replace(move, amounts=replace(amounts, low=0.0)) for move in moves)
+        return GameForm(n, True, moves, auction=Auction(kind, amounts.low, amounts.high))
 
     # Payoffs.
 
@@ -659,46 +664,49 @@ class _Reading:
         choices = [form.options(k) for k in range(form.n_players)]
         if math.prod(map(len, choices)) > MOST_OUTCOMES:
             raise self._bad("payoffs", f"has more than {MOST_OUTCOMES} outcomes.")
-        for profile in product(*(range(len(each)) for each in choices)):
-            cell, place = given, "payoffs"
+        for profile in product(*(range(len(choice)) for choice in choices)):
+            cell, location = given, "payoffs"
             for k, i in enumerate(profile):
                 if not isinstance(cell, list) or len(cell) != len(choices[k]):
                     raise self._bad(
-                        place,
+                        location,
                         f"has to be a list of {len(choices[k])}, one an option of player {k + 1}.",
                     )
-                cell, place = cell[i], f"{place}[{i}]"
+                cell, location = cell[i], f"{location}[{i}]"
             yield Course(
-                tuple(each[i].value for each, i in zip(choices, profile, strict=True)),
-                self._paid(cell, place, form.n_players),
+                tuple(names[i].value for names, i in zip(choices, profile, strict=True)),
+                self._paid(cell, location, form.n_players),
             )
 
     def _outcomes(self, form: GameForm) -> tuple[Course, ...]:
-        found, given = [], self.data["outcomes"]
-        if not (isinstance(given, list) and all(isinstance(each, dict) for each in given)):
+        outcomes, given = [], self.data["outcomes"]
+        if not (isinstance(given, list) and all(isinstance(entry, dict) for entry in given)):
             raise self._bad("outcomes", "is a list of tables with path and payoffs.")
-        for i, each in enumerate(given):
-            place, path = f"outcomes[{i}]", each.get("path")
-            if set(each) != {"path", "payoffs"} or not isinstance(path, list):
-                raise self._bad(place, "is a table with path and payoffs.")
+        for i, entry in enumerate(given):
+            location, path = f"outcomes[{i}]", entry.get("path")
+            if set(entry) != {"path", "payoffs"} or not isinstance(path, list):
+                raise self._bad(location, "is a table with path and payoffs.")
             if not 1 <= len(path) <= len(form.moves):
-                raise self._bad(f"{place}.path", f"has from 1 to {len(form.moves)} choices.")
+                raise self._bad(f"{location}.path", f"has from 1 to {len(form.moves)} choices.")
             values = []
             for k, choice in enumerate(path):
                 named = dict(zip(self.names[k], form.moves[k].options, strict=True))
                 if choice not in named:
-                    raise self._bad(f"{place}.path[{k}]", f"{choice!r} is no option of that move.")
+                    raise self._bad(
+                        f"{location}.path[{k}]", f"{choice!r} is no option of that move."
+                    )
                 values.append(named[choice].value)
-            found.append(
+            outcomes.append(
                 Course(
-                    tuple(values), self._paid(each["payoffs"], f"{place}.payoffs", form.n_players)
+                    tuple(values),
+                    self._paid(entry["payoffs"], f"{location}.payoffs", form.n_players),
                 )
             )
-        return tuple(found)
+        return tuple(outcomes)
 
-    def _paid(self, cell: Any, place: str, n: int) -> tuple[float, ...]:
+    def _paid(self, cell: Any, location: str, n: int) -> tuple[float, ...]:
         if not (isinstance(cell, list) and len(cell) == n and all(map(_is_number, cell))):
-            raise self._bad(place, f"has to be {n} numbers, one a player.")
+            raise self._bad(location, f"has to be {n} numbers, one a player.")
         return tuple(map(float, cell))
 
     def _payoff_formulas(self, form: GameForm, formulas: list[str]) -> Iterator[str]:
@@ -715,14 +723,14 @@ class _Reading:
 
     def _option_values(self) -> dict[str, float]:
         """Name of an option → its number."""
-        found: dict[str, float] = {}
+        by_name: dict[str, float] = {}
         given = self.data.get("values")
         for options in self.names:
             numbers = range(len(options)) if not isinstance(given, list) else given
             for name, number in zip(options, numbers, strict=False):
-                if found.setdefault(name, float(number)) != float(number):
+                if by_name.setdefault(name, float(number)) != float(number):
                     raise self._bad("options", f"{name!r} stands at two places, so has two values.")
-        return found
+        return by_name
 
     def _baked(self, formula: str) -> str:
         """A formula without the names of options and moves of the file."""
@@ -747,7 +755,11 @@ class _Reading:
 
     def _rule(self, moves: tuple[Move, ...], figures: tuple[Figure, ...]) -> str:
         rule = self._text("rule", "")
-        known = {*_OF_RULE, *(f.name for f in figures), *(n for each in self.names for n in each)}
+        known = {
+            *_OF_RULE,
+            *(f.name for f in figures),
+            *(n for options in self.names for n in options),
+        }
         if any(move.options for move in moves) or "moves" in self.data:
             known -= {"low", "high", "step"}
         with self._at("rule"):
@@ -763,46 +775,48 @@ class _Reading:
 
     def _people(self, form: GameForm) -> Iterator[PeopleResult]:
         given = self.data.get("people", [])
-        if not (isinstance(given, list) and all(isinstance(each, dict) for each in given)):
+        if not (isinstance(given, list) and all(isinstance(entry, dict) for entry in given)):
             raise self._bad("people", "is a list of tables [[people]].")
         known = {"player", "move", "option", "value", "shares", "of", "source"}
-        for i, each in enumerate(given):
-            place = f"people[{i}]"
-            if unknown := sorted(set(each) - known):
-                raise self._bad(f"{place}.{unknown[0]}", "is not known.")
-            move, option = self._move_of_people(form, each, place), each.get("option", "")
+        for i, entry in enumerate(given):
+            location = f"people[{i}]"
+            if unknown := sorted(set(entry) - known):
+                raise self._bad(f"{location}.{unknown[0]}", "is not known.")
+            move, option = self._move_of_people(form, entry, location), entry.get("option", "")
             if option and option not in self.names[move or 0]:
-                raise self._bad(f"{place}.option", f"{option!r} is no option.")
-            shares = self._shares(form, move or 0, each.get("shares", []), f"{place}.shares")
-            value = each.get("value")
+                raise self._bad(f"{location}.option", f"{option!r} is no option.")
+            shares = self._shares(form, move or 0, entry.get("shares", []), f"{location}.shares")
+            value = entry.get("value")
             if shares and value is None:
                 options = form.options(move or 0)
                 value = sum(o.value * p for o, p in zip(options, shares, strict=True)) / sum(shares)
             if not _is_number(value):
-                raise self._bad(f"{place}.value", "is a number.")
-            of, source = str(each.get("of", "people")), str(each.get("source", ""))
+                raise self._bad(f"{location}.value", "is a number.")
+            of, source = str(entry.get("of", "people")), str(entry.get("source", ""))
             yield PeopleResult(move, option, float(value), shares, of, source)
 
-    def _move_of_people(self, form: GameForm, each: Mapping[str, Any], place: str) -> int | None:
+    def _move_of_people(
+        self, form: GameForm, entry: Mapping[str, Any], location: str
+    ) -> int | None:
         if not form.together:
-            if each.get("move") not in self.move_names:
-                raise self._bad(f"{place}.move", "names one of the moves.")
-            return self.move_names.index(each["move"])
-        player = each.get("player")
+            if entry.get("move") not in self.move_names:
+                raise self._bad(f"{location}.move", "names one of the moves.")
+            return self.move_names.index(entry["move"])
+        player = entry.get("player")
         if player is None:
             return None
         if isinstance(player, bool) or player not in range(1, form.n_players + 1):
-            raise self._bad(f"{place}.player", f"is a whole number from 1 to {form.n_players}.")
+            raise self._bad(f"{location}.player", f"is a whole number from 1 to {form.n_players}.")
         return int(player) - 1
 
-    def _shares(self, form: GameForm, move: int, given: Any, place: str) -> tuple[float, ...]:
+    def _shares(self, form: GameForm, move: int, given: Any, location: str) -> tuple[float, ...]:
         if given == []:
             return ()
-        own = form.moves[move].amounts
-        n = len(form.options(move)) if own is not None and own.fixed else 0
+        amounts = form.moves[move].amounts
+        n = len(form.options(move)) if amounts is not None and amounts.fixed else 0
         right = isinstance(given, list) and len(given) == n and all(map(_is_number, given))
         if not right or not abs(sum(given) - 1) < ROUNDING:
-            raise self._bad(place, f"has to be {n} shares, one an amount, with a sum of 1.")
+            raise self._bad(location, f"has to be {n} shares, one an amount, with a sum of 1.")
         return tuple(map(float, given))
 
     def _check(self, form: GameForm) -> None:
@@ -813,7 +827,7 @@ class _Reading:
                 raise self._bad(
                     "options", f"has {math.prod(sizes):,} outcomes, above {MOST_OUTCOMES:,}."
                 )
-        count, ends = 0, {each.path for each in form.outcomes}
+        count, ends = 0, {outcome.path for outcome in form.outcomes}
         with self._at("outcomes" if form.outcomes else "payoffs"):
             if form.together and form.formulas:
                 table_of(form)
@@ -845,36 +859,36 @@ class _Reading:
             raise self._bad(key, f"is a whole number from {low} to {high:,}.")
         return value
 
-    def _check_name(self, name: Any, place: str) -> None:
+    def _check_name(self, name: Any, location: str) -> None:
         taken = {*_OF_PROFILE, *_OF_RULE, "min", "max", "abs", "floor"}
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name in taken:
             raise self._bad(
-                place, f"{name!r} is no name: small letters, digits and _, and none of "
+                location, f"{name!r} is no name: small letters, digits and _, and none of "
                 f"{', '.join(sorted(taken))}.",
             )  # fmt: skip
         if re.fullmatch(r"m\d+", name):
-            raise self._bad(place, f"{name!r} stands for a move: choose another name.")
+            raise self._bad(location, f"{name!r} stands for a move: choose another name.")
 
     def _forbid(self, key: str, beside: str) -> None:
         if key in self.data:
             raise self._bad(key, f"has no place beside {beside}.")
 
-    def _bad(self, place: str, problem: str) -> ParameterError:
-        return ParameterError(f"{self.where}: {place} {problem}", parameter="game")
+    def _bad(self, location: str, problem: str) -> ParameterError:
+        return ParameterError(f"{self.where}: {location} {problem}", parameter="game")
 
-    def _at(self, place: str) -> AbstractContextManager[None]:
-        return _placed(f"{self.where}: {place}")
+    def _at(self, location: str) -> AbstractContextManager[None]:
+        return _placed(f"{self.where}: {location}")
 
 
 @contextmanager
-def _placed(place: str) -> Iterator[None]:
+def _placed(location: str) -> Iterator[None]:
     """Put the place before the message of an error."""
     try:
         yield
     except ParameterError as error:
-        if str(error).startswith(place):
+        if str(error).startswith(location):
             raise
-        raise ParameterError(f"{place}: {error}", parameter="game") from None
+        raise ParameterError(f"{location}: {error}", parameter="game") from None
 
 
 def _is_number(value: Any) -> bool:

@@ -69,8 +69,8 @@ def pure_equilibria(payoffs: Floats) -> list[tuple[int, ...]]:
     """
     best = np.ones(payoffs.shape[:-1], dtype=bool)
     for player in range(payoffs.shape[-1]):
-        own = payoffs[..., player]
-        best &= own >= own.max(axis=player, keepdims=True) - _tolerance(payoffs)
+        payoff = payoffs[..., player]
+        best &= payoff >= payoff.max(axis=player, keepdims=True) - _tolerance(payoffs)
     return [tuple(map(int, profile)) for profile in np.argwhere(best)]
 
 
@@ -83,23 +83,11 @@ def expected_payoffs(payoffs: Floats, player: int, beliefs: Sequence[Sequence[fl
         player: the player, from 0.
         beliefs: the probabilities of the options of each other player, in their order.
     """
-    own = payoffs[..., player] if payoffs.ndim == len(beliefs) + 2 else payoffs
-    own = np.moveaxis(own, player, 0)
+    payoff = payoffs[..., player] if payoffs.ndim == len(beliefs) + 2 else payoffs
+    payoff = np.moveaxis(payoff, player, 0)
     for belief in reversed(beliefs):
-        own = own @ np.asarray(belief, dtype=np.float64)
-    return own
-
-
-def best_replies(payoffs: Floats, player: int, beliefs: Sequence[Sequence[float]]) -> list[int]:
-    """The options of a player with the highest expected payoff.
-
-    Args:
-        payoffs: see `expected_payoffs`.
-        player: the player, from 0.
-        beliefs: the probabilities of the options of each other player, in their order.
-    """
-    expected = expected_payoffs(payoffs, player, beliefs)
-    return np.flatnonzero(expected >= expected.max() - _tolerance(payoffs)).tolist()
+        payoff = payoff @ np.asarray(belief, dtype=np.float64)
+    return payoff
 
 
 def dominant_option(payoffs: Floats, player: int, *, weakly: bool = False) -> int | None:
@@ -110,14 +98,16 @@ def dominant_option(payoffs: Floats, player: int, *, weakly: bool = False) -> in
         player: the player, from 0.
         weakly: whether it may also be only as good, if better in some case.
     """
-    own = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
+    payoff = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
     gap = _tolerance(payoffs)
-    for option in range(len(own)):
-        rest = np.delete(own, option, axis=0)
+    for option in range(len(payoff)):
+        rest = np.delete(payoff, option, axis=0)
         if weakly:
-            holds = (own[option] >= rest - gap).all() and (own[option] > rest + gap).any(1).all()
+            holds = (payoff[option] >= rest - gap).all() and (payoff[option] > rest + gap).any(
+                1
+            ).all()
         else:
-            holds = (own[option] > rest + gap).all()
+            holds = (payoff[option] > rest + gap).all()
         if holds and len(rest):
             return option
     return None
@@ -130,12 +120,12 @@ def dominated_options(payoffs: Floats, player: int) -> list[int]:
         payoffs: the game at the same time.
         player: the player, from 0.
     """
-    own = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
+    payoff = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
     gap = _tolerance(payoffs)
     return [
         option
-        for option in range(len(own))
-        if any((other > own[option] + gap).all() for other in np.delete(own, option, axis=0))
+        for option in range(len(payoff))
+        if any((other > payoff[option] + gap).all() for other in np.delete(payoff, option, axis=0))
     ]
 
 
@@ -160,15 +150,15 @@ def mixed_equilibria(payoffs: Floats) -> list[tuple[Strategy, Strategy]]:
         for mine in combinations(range(rows), size)
         for yours in combinations(range(columns), size)
     ] if _n_supports(rows, columns) <= MOST_SUPPORTS else []  # fmt: skip
-    found: dict[tuple[Strategy, Strategy], None] = {}
+    equilibria: dict[tuple[Strategy, Strategy], None] = {}
     for mine, yours in supports:
         of_second = _indifferent(first, mine, yours)
         of_first = _indifferent(second.T, yours, mine)
         if of_first is None or of_second is None:
             continue
         if _is_equilibrium(payoffs, of_first, of_second):
-            found[_rounded(of_first), _rounded(of_second)] = None
-    return sorted(found, reverse=True)
+            equilibria[_rounded(of_first), _rounded(of_second)] = None
+    return sorted(equilibria, reverse=True)
 
 
 def symmetric_equilibria(payoffs: Floats) -> list[Strategy]:
@@ -182,14 +172,14 @@ def symmetric_equilibria(payoffs: Floats) -> list[Strategy]:
     """
     if payoffs.shape[-1] > PAIR or len(payoffs) > MOST_OPTIONS or not is_symmetric(payoffs):
         return []
-    own = payoffs[..., 0]
-    found: dict[Strategy, None] = {}
-    for size in range(1, len(own) + 1):
-        for support in combinations(range(len(own)), size):
-            mixed = _indifferent(own, support, support)
+    payoff = payoffs[..., 0]
+    equilibria: dict[Strategy, None] = {}
+    for size in range(1, len(payoff) + 1):
+        for support in combinations(range(len(payoff)), size):
+            mixed = _indifferent(payoff, support, support)
             if mixed is not None and _is_equilibrium(payoffs, mixed, mixed):
-                found[_rounded(mixed)] = None
-    return sorted(found, reverse=True)
+                equilibria[_rounded(mixed)] = None
+    return sorted(equilibria, reverse=True)
 
 
 def is_symmetric(payoffs: Floats) -> bool:
@@ -221,18 +211,18 @@ def subgame_perfect(tree: Node | Sequence[float]) -> list[Course]:
     """
     if not isinstance(tree, Node):
         return [Course((), tuple(map(float, tree)))]
-    after = [subgame_perfect(each) for each in tree.after]
+    after = [subgame_perfect(branch) for branch in tree.after]
     me = tree.player
     worst = [min(course.payoffs[me] for course in courses) for courses in after]
-    found = []
+    outcomes = []
     for i, (choice, courses) in enumerate(zip(tree.choices, after, strict=True)):
         least = max((w for j, w in enumerate(worst) if j != i), default=-np.inf)
-        found += [
+        outcomes += [
             Course((choice, *course.path), course.payoffs)
             for course in courses
             if course.payoffs[me] >= least - SMALL
         ]
-    return found
+    return outcomes
 
 
 def inequity_averse(payoffs: Floats, player: int, envy: float, guilt: float) -> Floats:
@@ -247,12 +237,12 @@ def inequity_averse(payoffs: Floats, player: int, envy: float, guilt: float) -> 
     Returns:
         The utility of the player, without the last axis.
     """
-    own = payoffs[..., player]
-    gaps = payoffs - own[..., None]
+    payoff = payoffs[..., player]
+    gaps = payoffs - payoff[..., None]
     n = payoffs.shape[-1]
     behind = np.maximum(gaps, 0).sum(axis=-1) / (n - 1)
     ahead = np.maximum(-gaps, 0).sum(axis=-1) / (n - 1)
-    utility: Floats = own - envy * behind - guilt * ahead
+    utility: Floats = payoff - envy * behind - guilt * ahead
     return utility
 
 
@@ -307,11 +297,11 @@ def _n_supports(rows: int, columns: int) -> int:
     return sum(math.comb(rows, k) * math.comb(columns, k) for k in range(1, min(rows, columns) + 1))
 
 
-def _indifferent(own: Floats, mine: Sequence[int], yours: Sequence[int]) -> Floats | None:
+def _indifferent(payoffs: Floats, mine: Sequence[int], yours: Sequence[int]) -> Floats | None:
     """The strategy on `yours` that makes the options `mine` equally good; None without one."""
     size = len(mine)
     system = np.zeros((size + 1, size + 1))
-    system[:size, :size] = own[np.ix_(mine, yours)]
+    system[:size, :size] = payoffs[np.ix_(mine, yours)]
     system[:size, size] = -1
     system[size, :size] = 1
     right = np.zeros(size + 1)
@@ -322,7 +312,7 @@ def _indifferent(own: Floats, mine: Sequence[int], yours: Sequence[int]) -> Floa
         return None
     if (solved < SMALL).any():
         return None
-    strategy = np.zeros(own.shape[1])
+    strategy = np.zeros(payoffs.shape[1])
     strategy[list(yours)] = solved
     return strategy
 

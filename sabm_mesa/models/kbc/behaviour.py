@@ -26,13 +26,13 @@ def rows(run: PlayedRun) -> Iterator[Row]:
         run: the run.
     """
     named = _named(
-        (int(each["round"]), int(each["speaker"]), str(each["text"]))
-        for each in run.messages.to_dict("records")
+        (int(row["round"]), int(row["speaker"]), str(row["text"]))
+        for row in run.messages.to_dict("records")
     )
-    for each in run.agents.to_dict("records"):
-        agent, time = int(each["agent"]), int(each["round"])
-        pick = None if each["choice"] is None or np.isnan(each["choice"]) else float(each["choice"])
-        player = Decider(run.run, agent, str(each["mind"]), run.condition)
+    for row in run.agents.to_dict("records"):
+        agent, time = int(row["agent"]), int(row["round"])
+        pick = None if row["choice"] is None or np.isnan(row["choice"]) else float(row["choice"])
+        player = Decider(run.run, agent, str(row["mind"]), run.condition)
         yield Row(player, time, pick, _known(agent, named.get(time, {})))
 
 
@@ -45,7 +45,7 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
     discussion = ask.observation
     if ask.name != "act" or not isinstance(discussion, Discussion):
         return None
-    named = _named((each.round, each.sender, each.text) for each in discussion.said)
+    named = _named((message.round, message.sender, message.text) for message in discussion.said)
     return _known(discussion.player, named.get(discussion.round, {}))
 
 
@@ -61,13 +61,13 @@ def answer(ask: Ask, pick: float | None) -> object:
     return round(pick)
 
 
-def _named(said: Iterable[tuple[int, int, str]]) -> dict[int, dict[int, float]]:
+def _named(messages: Iterable[tuple[int, int, str]]) -> dict[int, dict[int, float]]:
     """Round → speaker → the last number in what it said."""
-    found: dict[int, dict[int, float]] = {}
-    for time, speaker, text in said:
+    named: dict[int, dict[int, float]] = {}
+    for time, speaker, text in messages:
         if numbers := stated_numbers(text):
-            found.setdefault(time, {})[speaker] = numbers[-1]
-    return found
+            named.setdefault(time, {})[speaker] = numbers[-1]
+    return named
 
 
 def _known(agent: int, named: Mapping[int, float]) -> dict[str, float]:

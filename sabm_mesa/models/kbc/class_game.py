@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.declarations import ClassGame, Debrief
+from sabm_mesa.core.languages import Phrase
+from sabm_mesa.models.contests import (
+    course_in_words,
+    place_in_words,
+    target_in_words,
+    winners_in_words,
+)
+from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 from sabm_mesa.models.kbc.agents import HIGH, LOW, P
 
 
@@ -21,17 +28,31 @@ def board(ask: Ask) -> dict[str, Any] | None:
 def levels(_model: Any) -> dict[str, float]:
     """The picks of theory: the equilibrium, and the first steps of reasoning from the middle."""
     middle = (LOW + HIGH) / 2
-    return {"equilibrium": LOW, "level 1": P * middle, "level 2": P**2 * middle}
+    return {
+        Phrase("theory.equilibrium"): LOW,
+        Phrase("theory.level", k=1): P * middle,
+        Phrase("theory.level", k=2): P**2 * middle,
+    }
+
+
+def told(played: ToldRound) -> list[str]:
+    """The target, who won, and the own place by the distance from the target.
+
+    Args:
+        played: the round.
+    """
+    target = target_in_words(played)
+    return [*target, *winners_in_words(played), *place_in_words(played)] if target else []
 
 
 GAME = ClassGame(
-    rule="Pick a number from 0 to 100: whoever is closest to two thirds of the mean of all picks "
-    "wins.",
+    rule=Phrase("rules.picks"),
     people=(4, 30),
     minutes=15,
     board=board,
+    told=told,
     debrief=Debrief(
-        "choice", "Pick (0 to 100)", lambda _: LOW, lambda _: HIGH, levels,
-        lambda _: ("nagel-1995",),
+        "choice", Phrase("decisions.pick"), lambda _: LOW, lambda _: HIGH, levels,
+        lambda _: ("nagel-1995",), course_in_words,
     ),
 )  # fmt: skip

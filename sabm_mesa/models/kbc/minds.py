@@ -33,8 +33,8 @@ class CognitiveHierarchy(ClassicalMind):
     same k: their mean takes the place of the middle of the range, so that a player of one step
     replies with two thirds of it, and one of none takes the mean itself. Its opinion moves by its
     trust towards that reply. Told to cooperate it does not outguess the others and replies with
-    their mean. It names its opinion when it speaks, and picks it, rounded, when it acts. What its
-    attitude to cooperation is it is told when it picks, and remembers it in the talk.
+    their mean. It names its opinion when it speaks, and picks it, rounded, when it acts. It
+    reads its attitude to cooperation when it picks, and remembers it in the talk.
 
     Source: Camerer, Ho & Chong 2004 (steps); Nagel 1995 (noise, and steps from the mean of others:
     there the mean of the last round); DeGroot 1974 (weight of what others say).

@@ -73,7 +73,8 @@ from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.scheduler import Phase, action, communication
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, Score, SmartModel
+from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.kbc.agents import HIGH, LOW, SENTENCE, P, Player
 from sabm_mesa.models.kbc.measures import ANNOUNCEMENT, Agreement
 from sabm_mesa.models.kbc.minds import CognitiveHierarchy, LevelK

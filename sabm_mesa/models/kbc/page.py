@@ -40,14 +40,14 @@ def charts(
 
 def _depth(agent_data: pd.DataFrame) -> list[Series]:
     """The number of players of each class by round, the deepest at the bottom."""
-    found = []
+    series = []
     for level, name, colour in zip(LEVELS, NAMES, LEVEL_COLOURS, strict=False):
         rows = agent_data[agent_data["level"] == level]
         counts = rows.groupby("round").size() if len(agent_data) else rows["round"]
         rounds = agent_data["round"].unique().tolist()
         points = [(number, float(counts.get(number, 0))) for number in rounds]
-        found.append(Series(name.replace("\n", " "), points, "bars", colour))
-    return found
+        series.append(Series(name.replace("\n", " "), points, "bars", colour))
+    return series
 
 
 PAGE = ScenarioPage(

@@ -58,7 +58,7 @@ class PlayerView(Observation):
         endowment: dollars of each of them at the start.
         multiplier: factor by which the pot grows.
         matching: how groups are formed.
-        n_rounds: number of announced games; None when it is not told.
+        n_rounds: number of announced games; None when prompts do not state it.
         games: its own past games that it remembers, oldest first.
         party: the agent it was at a cocktail party; None when it was not there.
         chats: its talks there, oldest first.
@@ -207,9 +207,9 @@ def _chat_text(book: PromptBook, chat: Chat, me: int) -> str:
     partner = book.render("party_name", {"number": chat.partner_of(me)})
     lines = [
         book.render(
-            "party_own" if each.sender == me else "party_other",
-            {"number": each.sender, "text": book.quote(each.text)},
+            "party_own" if message.sender == me else "party_other",
+            {"number": message.sender, "text": book.quote(message.text)},
         )
-        for each in book.quoted_in_order(chat.messages)
+        for message in book.quoted_in_order(chat.messages)
     ]
     return book.render("party_chat", {"partner": partner, "lines": "\n".join(lines)})

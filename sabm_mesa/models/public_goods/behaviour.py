@@ -41,12 +41,12 @@ def rows(run: PlayedRun) -> Iterator[Row]:
     playing = run.agents[run.agents["group"].notna()]
     for (_, _), group in playing.groupby(["round", "group"]):
         given = group["contribution"].to_numpy(dtype=np.float64) / endowment
-        for each, share in zip(group.to_dict("records"), given, strict=True):
-            agent = int(each["agent"])
-            player = Decider(run.run, agent, str(each["mind"]), run.condition)
+        for row, share in zip(group.to_dict("records"), given, strict=True):
+            agent = int(row["agent"])
+            player = Decider(run.run, agent, str(row["mind"]), run.condition)
             units = None if math.isnan(share) else float(round(UNITS * share))
             facts = _known(expected.get(agent), len(group), multiplier)
-            yield Row(player, int(each["round"]), units, facts)
+            yield Row(player, int(row["round"]), units, facts)
         if remembers:
             for i, agent in enumerate(group["agent"]):
                 others = np.delete(given, i)
@@ -90,15 +90,15 @@ def _known(expected: float | None, n: int, multiplier: float) -> dict[str, Any]:
         multiplier: factor by which the pot grows.
     """
     others = first_belief() / UNITS if expected is None else expected
-    own = np.arange(UNITS + 1) / UNITS
-    paid = 1 - own + multiplier * (own + (n - 1) * others) / n
+    given = np.arange(UNITS + 1) / UNITS
+    paid = 1 - given + multiplier * (given + (n - 1) * others) / n
     spread = 1 + multiplier * abs(n - 2) / n
     return {
         "others": others,
         "steps": float(UNITS),
         "own": paid / spread,
-        "behind": np.maximum(own - others, 0) / spread,
-        "ahead": np.maximum(others - own, 0) / spread,
+        "behind": np.maximum(given - others, 0) / spread,
+        "ahead": np.maximum(others - given, 0) / spread,
     }
 
 

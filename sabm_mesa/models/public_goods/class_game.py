@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.languages import Phrase
 from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 
 
@@ -19,7 +21,7 @@ def board(ask: Ask) -> dict[str, Any]:
         "kind": "pot",
         "endowment": seen.endowment,
         "multiplier": seen.multiplier,
-        "unit": "dollars",
+        "unit": Phrase("units.dollars"),
     }
 
 
@@ -32,22 +34,36 @@ def told(played: ToldRound) -> list[str]:
     if not (own := played.own):
         return []
     mean = played.agents["contribution"].astype(float).mean()
-    put = "nothing" if own["contribution"] != own["contribution"] else f"{own['contribution']:.4g}"
+    put = float(own["contribution"])
+    nothing = math.isnan(put)
     return [
-        f"You put {put} into the pot; the mean of all was {mean:.4g}.",
-        f"You earned {own['payoff']:.4g} dollars.",
+        Phrase("pot.put", put=Phrase("pot.nothing") if nothing else put, mean=float(mean)),
+        Phrase("pot.earned", earned=float(own["payoff"])),
     ]
 
 
+def course(model: Any, began: float, ended: float) -> str:
+    """Whether giving fell, as it does in most experiments.
+
+    Args:
+        model: the game.
+        began: the mean contribution of the first round.
+        ended: the mean contribution of the last round.
+    """
+    key = "pot.fell" if ended < began else "pot.held"
+    return Phrase(key, began=began, ended=ended, endowment=float(model.endowment))
+
+
 GAME = ClassGame(
-    rule="Keep your money or put it into the pot of your group: the pot is multiplied, and shared "
-    "equally among all.",
+    rule=Phrase("rules.pot"),
     people=(4, 40),
     minutes=8,
     board=board,
     told=told,
     debrief=Debrief(
-        "contribution", "Contribution (dollars)", lambda _: 0, lambda model: model.endowment,
-        lambda model: {"selfish": 0.0, "best for all": model.endowment},
+        "contribution", Phrase("decisions.contribution"), lambda _: 0,
+        lambda model: model.endowment,
+        lambda model: {Phrase("pot.selfish"): 0.0, Phrase("pot.best"): model.endowment},
+        course=course,
     ),
 )  # fmt: skip

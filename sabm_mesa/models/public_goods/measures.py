@@ -75,39 +75,6 @@ def infections(agent_data: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["run", "order", "before", "after", "drop"])
 
 
-def mean_drop(agent_data: pd.DataFrame, order: int = 1) -> float:
-    """Mean drop of the contribution by infection of one order, over the runs.
-
-    Args:
-        agent_data: see `infections`.
-        order: the order, from 1.
-
-    Returns:
-        Money; NaN when no run has it.
-
-    Raises:
-        ValueError: if a column is missing.
-    """
-    found = infections(agent_data)
-    return float(found.loc[found["order"] == order, "drop"].mean())
-
-
-def resilience_ratio(collective: float, isolated: float) -> float:
-    """Drop in a collective relative to that among isolated players: 0 is full resistance, 1 none.
-
-    Source: derived from Lai et al. 2024, section 4.2.
-
-    Args:
-        collective: mean drop of players with a common past.
-        isolated: mean drop of players without one.
-
-    Returns:
-        ``collective / isolated``; NaN without a drop among the isolated. The published drops of
-        20.25 (collective A) and 13.25 (B) against 38.5 give 0.53 and 0.34.
-    """
-    return collective / isolated if isolated else math.nan
-
-
 def group_efficiency(contribution: float, endowment: float) -> float:
     """The mean contribution as a share of the endowment: 1 when all give all.
 

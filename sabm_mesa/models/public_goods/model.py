@@ -26,9 +26,9 @@ Design concepts
 Initialization and input
     Round 0 starts without past games. ``n_players`` 2; ``n_rounds`` 10, at most
     (our choice; 1 is the published one-shot game); ``endowment`` 100; ``multiplier`` 1.3;
-    ``group_size`` all; ``memory``: past games that a player is told, all; ``malicious`` 0: the last
-    players, in this number, have the mind ``fixed:0``, whatever ``minds`` is. The paper does not
-    say whether its malicious player was scripted: this one is (our choice; the persona
+    ``group_size`` all; ``memory``: past games in the prompts of a player, all; ``malicious`` 0: the
+    last players, in this number, have the mind ``fixed:0``, whatever ``minds`` is. The paper does
+    not say whether its malicious player was scripted: this one is (our choice; the persona
     ``self_serving`` is a prompted one). ``party``: the recording of a cocktail party whose
     conversations the players remember; ``members``: the agents they were, ``A`` (1, 10, 9) or
     ``B`` (1, 6, 8), whose numbers mean something at the published party alone; at another one
@@ -60,10 +60,10 @@ Unreadable answers
 
 Deviations from the authors' program
     None was published. An amount is given on a line of its own, not after a keyword. Players
-    without a party have no names, and none is told the kind of the others. Under
-    ``partner`` and ``stranger`` the number of games is told, as in the laboratory; in a chain each
-    game seems the only one. The order of players, the name of outsiders, repetition, groups and
-    more than two players are our choice.
+    without a party have no names, and no prompt states the kind of the others. Under
+    ``partner`` and ``stranger`` prompts state the number of games, as in the laboratory; in a chain
+    each game seems the only one. The order of players, the name of outsiders, repetition, groups
+    and more than two players are our choice.
 
 Source
     Lai, Potter, Kim, Zhuang, Song and Evans 2024, "Evolving AI Collectives to Enhance Human
@@ -88,8 +88,9 @@ from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, Score, SmartModel
-from sabm_mesa.models.cocktail_party.memories import PARTY, PartyMemories, read_party, with_digest
+from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.declarations import Score
+from sabm_mesa.models.party import PartyMemories, builds_on_party, read_party, with_digest
 from sabm_mesa.models.public_goods.agents import PastGame, Player
 from sabm_mesa.models.public_goods.measures import group_efficiency, run_measures
 from sabm_mesa.models.public_goods.minds import (
@@ -132,7 +133,7 @@ class PublicGoods(SmartModel):
         endowment: dollars that each has at the start of a game.
         multiplier: factor by which the pot grows.
         group_size: players that share a pot; None: all.
-        memory: own past games that a player is told at most; None: all.
+        memory: the most past games in the prompts of a player; None: all.
         party: recording of a cocktail party, ``PATH`` or ``PATH#RUN``, that players remember.
         members: the agents they were there, by a published chain (A, B) or by their talks there
             (familiar, strangers), or a list.
@@ -182,7 +183,7 @@ class PublicGoods(SmartModel):
     }
     column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"zero_share": (0.0, 1.0)}
     score = Score("Payoff in a run (dollars)", "n_players")
-    builds_on = PARTY
+    builds_on = builds_on_party("cocktail-party")
     changeable = frozenset({"malicious", "multiplier", "memory"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": FischbacherGaechter,
@@ -237,7 +238,7 @@ class PublicGoods(SmartModel):
 
     @property
     def announced_rounds(self) -> int | None:
-        """The number of games that players are told; None for one, and in a chain."""
+        """The number of games that prompts state; None for one, and in a chain."""
         return None if self.matching == "chain" or self.n_rounds == 1 else self.n_rounds
 
     def others_of(self, player: Player) -> list[Player]:
@@ -283,8 +284,10 @@ class PublicGoods(SmartModel):
 
     def end_measures(self) -> dict[str, Any]:
         """Means over games, first and last contribution, drops of a chain; and a ``caution``."""
-        found = run_measures(self.model_frame(), self.agent_frame(), chain=self.matching == "chain")
-        return found | caution(self.multiplier, self.group_size)
+        measures = run_measures(
+            self.model_frame(), self.agent_frame(), chain=self.matching == "chain"
+        )
+        return measures | caution(self.multiplier, self.group_size)
 
     def plot_options(self) -> dict[str, Any]:
         """The endowment, and whether the players are a chain."""
@@ -378,13 +381,13 @@ def caution(multiplier: float, group_size: int) -> dict[str, str]:
     """
     dilemma = f"a dilemma has a multiplier between 1 and {group_size}"
     if optimal_contribution(1, multiplier) != 1:
-        said = f"a pot times {multiplier:g} does not grow, so that giving helps nobody"
+        reason = f"a pot times {multiplier:g} does not grow, so that giving helps nobody"
     elif dominant_contribution(1, multiplier, group_size) != 0:
         back = multiplier / group_size
-        said = f"{back:g} comes back of each dollar that one gives, so that giving costs nothing"
+        reason = f"{back:g} comes back of each dollar that one gives, so that giving costs nothing"
     else:
         return {}
-    return {"caution": f"no social dilemma: {said}; {dilemma}."}
+    return {"caution": f"no social dilemma: {reason}; {dilemma}."}
 
 
 def agents_at_party(members: Members, memories: PartyMemories, n: int) -> list[int]:

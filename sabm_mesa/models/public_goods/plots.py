@@ -53,12 +53,12 @@ def figures(
     Returns:
         ``contributions``; ``shares``, or in a chain ``infection`` once somebody was infected.
     """
-    found = {"contributions": contributions_by_round(model_data, agent_data, subtitle, endowment)}
+    drawn = {"contributions": contributions_by_round(model_data, agent_data, subtitle, endowment)}
     if not chain:
-        return {**found, "shares": shares_by_round(agent_data, subtitle, endowment)}
+        return {**drawn, "shares": shares_by_round(agent_data, subtitle, endowment)}
     if infections(agent_data).empty:
-        return found
-    return {"infection": infection(agent_data, subtitle, endowment), **found}
+        return drawn
+    return {"infection": infection(agent_data, subtitle, endowment), **drawn}
 
 
 def contributions_by_round(
@@ -170,10 +170,10 @@ def infection(agent_data: pd.DataFrame, subtitle: str, endowment: float) -> Figu
     Raises:
         ValueError: if a column is missing, or nobody played twice.
     """
-    found = infections(agent_data)
-    if found.empty:
+    cases = infections(agent_data)
+    if cases.empty:
         raise ValueError("nobody of the chain played twice: nothing to plot")
-    orders = sorted(found["order"].unique().tolist())[:MOST_ORDERS]
+    orders = sorted(cases["order"].unique().tolist())[:MOST_ORDERS]
     figure = style.new_figure(
         "Contribution before and after infection",
         style.with_runs(subtitle, agent_data),
@@ -181,7 +181,7 @@ def infection(agent_data: pd.DataFrame, subtitle: str, endowment: float) -> Figu
     )
     panels = figure.subplots(1, len(orders), sharey=True, squeeze=False)[0]
     for ax, order in zip(panels, orders, strict=True):
-        pairs = found.loc[found["order"] == order, ["before", "after"]].dropna().to_numpy()
+        pairs = cases.loc[cases["order"] == order, ["before", "after"]].dropna().to_numpy()
         _slopes(ax, pairs)
         style.plain_axes(ax)
         ax.set_xticks([0, 1], ["before", "after"])
@@ -190,7 +190,7 @@ def infection(agent_data: pd.DataFrame, subtitle: str, endowment: float) -> Figu
         drop = f"mean drop {_mean_drop(pairs)}" if len(pairs) else "no valid pair"
         ax.set_title(f"{ordinal(order)} order\n{drop}", loc="left", fontsize=style.LABEL)
     panels[0].set_ylabel("Contribution (dollars)", fontsize=style.LABEL)
-    if len(found["run"].unique()) > 1:
+    if len(cases["run"].unique()) > 1:
         panels[-1].legend(fontsize=style.NOTE, frameon=False, loc="best")
     return figure
 

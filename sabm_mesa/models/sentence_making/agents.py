@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,11 @@ from sabm_mesa.models.sentence_making.measures import (
 if TYPE_CHECKING:
     from sabm_mesa.core.prompts import PromptBook
     from sabm_mesa.models.sentence_making.model import SentenceMaking
+
+_IN_A_WORD = "[!#-Z^-~]"
+"""A character of a word where a pattern holds it: ASCII, and none that JSON escapes."""
+_LONGEST_WORD = 12
+"""Characters of a word at most where a pattern holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,17 @@ class Sentence(Text):
         if same_sentence(text) in set(map(same_sentence, self.taken)):
             raise InvalidAnswer("repeated")
         return text
+
+    def bounded_schema(self) -> dict[str, Any]:
+        """A text of few enough words, with the given ones in their order."""
+        gap = (self.max_words - len(self.words)) // (len(self.words) + 1)
+        word = f"{_IN_A_WORD}{{1,{_LONGEST_WORD}}}"
+        given = [re.escape(word) for word in self.words]
+        first, *others = given or [word]
+        parts = [f"({word} ){{0,{gap}}}{first}", *(f"( {word}){{0,{gap}}} {w}" for w in others)]
+        most = self.max_words * (_LONGEST_WORD + 1) + sum(map(len, self.words))
+        pattern = f"^{''.join(parts)}( {word}){{0,{gap}}}$"
+        return {"type": "string", "pattern": pattern, "maxLength": most}
 
     def example(self, rng: np.random.Generator) -> str:
         """Return the words, with others behind them until it repeats no sentence."""

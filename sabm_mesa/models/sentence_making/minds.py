@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.pairs import LEAVE, PairView
-from sabm_mesa.models.cocktail_party.minds import Sociable
+from sabm_mesa.models.pairs import Sociable
 from sabm_mesa.models.sentence_making.agents import TaskView
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class TemplateWriter(Sociable):
 
 
 def _entries(ask: Ask, name: str) -> list[str]:
-    return [each.strip() for each in ask.book.render(f"classical_{name}", {}).split(";")]
+    return [part.strip() for part in ask.book.render(f"classical_{name}", {}).split(";")]
 
 
 def _one(rng: np.random.Generator, entries: list[str]) -> str:

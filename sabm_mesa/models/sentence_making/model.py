@@ -84,8 +84,8 @@ from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas
-from sabm_mesa.models.cocktail_party.memories import PARTY, PartyMemories, read_party, with_digest
 from sabm_mesa.models.pairs import PairModel, invitation_phases, talk_phase
+from sabm_mesa.models.party import PartyMemories, builds_on_party, read_party, with_digest
 from sabm_mesa.models.sentence_making.agents import Writer
 from sabm_mesa.models.sentence_making.measures import valid_sentences
 from sabm_mesa.models.sentence_making.minds import TemplateWriter
@@ -160,7 +160,7 @@ class SentenceMaking(PairModel):
     prompt_file = Path(__file__).with_name("prompts.toml")
     class_game = "sabm_mesa.models.sentence_making.class_game"
     plots = "sabm_mesa.models.sentence_making.plots"
-    builds_on = PARTY
+    builds_on = builds_on_party("cocktail-party")
     page = "sabm_mesa.models.sentence_making.page"
     phases: ClassVar[tuple[Phase, ...]] = (
         *invitation_phases(when=_writers_choose),
@@ -255,7 +255,9 @@ class SentenceMaking(PairModel):
         """Keep the round, and judge the sentences in the order of the writers."""
         self.conversations = len(self.held)
         super().update()
-        usable = [each for writer in self.writers for each in writer.decisions if each.valid]
+        usable = [
+            decision for writer in self.writers for decision in writer.decisions if decision.valid
+        ]
         valid = valid_sentences([each.value for each in usable], self.words)
         at_once = [each.value for each in usable if each.attempts == 1]
         due = self.n_agents * self.n_sentences
@@ -264,8 +266,8 @@ class SentenceMaking(PairModel):
         self.variance = variance(valid)
         left = set(valid)
         for writer in self.writers:
-            own = {each.value for each in writer.decisions if each.valid} & left
-            writer.written = sum(each.valid for each in writer.decisions)
+            own = {decision.value for decision in writer.decisions if decision.valid} & left
+            writer.written = sum(decision.valid for decision in writer.decisions)
             writer.valid = len(own)
             left -= own
 

@@ -34,7 +34,6 @@ def charts(
 
 
 PAGE = ScenarioPage(
-    card_chart="scores",
     charts=charts,
     round_name=ROUND,
     titles={

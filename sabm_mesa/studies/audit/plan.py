@@ -55,9 +55,9 @@ LEVELS: Mapping[str, Sequence[str]] = {
 }
 """Factor → its levels, where these are the same for all scenarios."""
 SAME_CONTENT = ("paraphrased", "reworded")
-"""How the names of variants begin that say the same facts in other words."""
+"""Prefixes of the names of variants that say the same facts in other words."""
 EFFECTS = (0.5, 1.0, 2.0)
-"""Effects in one run, in standard deviations, for which the power is said before an audit runs."""
+"""Effects, in standard deviations of a run, for which an audit states its power beforehand."""
 ROUNDS_READ = 3
 """Rounds in which the prompts of two levels are compared."""
 
@@ -114,7 +114,7 @@ class AuditPlan:
     @cached_property
     def n_runs(self) -> int:
         """The number of all runs."""
-        return sum(len(each.cells) for each in self.plans)
+        return sum(len(cell_plan.cells) for cell_plan in self.plans)
 
     @cached_property
     def coinciding(self) -> list[str]:
@@ -141,7 +141,7 @@ class AuditPlan:
             cell: the number of the cell, from 0.
         """
         numbers = self.design.cells[cell]
-        return [each.labels[int(i)] for each, i in zip(self.factors, numbers, strict=True)]
+        return [factor.labels[int(i)] for factor, i in zip(self.factors, numbers, strict=True)]
 
 
 def audit_plan(
@@ -182,11 +182,16 @@ def audit_plan(
     several = isinstance(minds, Sequence) and not isinstance(minds, str) and len(minds) > 1
     for_all: Any = minds if isinstance(minds, Mapping) else minds[0]
     base = plan(experiment, scale, minds=for_all, runs=runs, seed=seed)
+    if isinstance(minds, Mapping) and {"minds", MODEL} & set(given or ()):
+        raise ParameterError(
+            f"--minds {next(iter(minds))}=SPEC sets minds and does not vary them: to vary those of "
+            "all, give --minds SPEC several times."
+        )
     given = _without_minds(given, several=several)
-    found, left_out = _factors(base, given)
+    factors, left_out = _factors(base, given)
     if several:
-        found.append(Factor(MODEL, "minds", tuple(minds)))
-    if not found:
+        factors.append(Factor(MODEL, "minds", tuple(minds)))
+    if not factors:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ParameterError(
             f"Nothing of {experiment.name} can be varied ({why}). Give levels of a parameter with "
@@ -194,19 +199,19 @@ def audit_plan(
         )
 
     def in_cell(levels: Sequence[int]) -> Plan:
-        chosen = {each: each.levels[int(i)] for each, i in zip(found, levels, strict=True)}
-        set_ = {each.parameter: level for each, level in chosen.items() if each.name != MODEL}
-        own = next((level for each, level in chosen.items() if each.name == MODEL), for_all)
+        chosen = {factor: factor.levels[int(i)] for factor, i in zip(factors, levels, strict=True)}
+        set_ = {factor.parameter: level for factor, level in chosen.items() if factor.name != MODEL}
+        specs = next((level for factor, level in chosen.items() if factor.name == MODEL), for_all)
         size = experiment.scales[scale]
         sizes = {**experiment.scales, scale: Scale(runs=size.runs, set={**size.set, **set_})}
         changed = experiment.model_copy(update={"scales": sizes})
-        return plan(changed, scale, minds=own, runs=runs, seed=seed)
+        return plan(changed, scale, minds=specs, runs=runs, seed=seed)
 
-    sizes = [len(each.levels) for each in found]
-    affordable = _affordable(found, in_cell, budget_usd, max_asks, prices)
+    sizes = [len(factor.levels) for factor in factors]
+    affordable = _affordable(factors, in_cell, budget_usd, max_asks, prices)
     design = _design(sizes, cells, affordable, experiment.name)
     plans = [in_cell(row) for row in design.cells.tolist()]
-    return AuditPlan(experiment, scale, base.runs, found, design, plans, left_out)
+    return AuditPlan(experiment, scale, base.runs, factors, design, plans, left_out)
 
 
 def _without_minds(
@@ -234,10 +239,10 @@ def _factors(
 ) -> tuple[list[Factor], dict[str, str]]:
     """The factors that are varied, and why others are not."""
     experiment = base.experiment
-    varied = {name for each in experiment.conditions for name in each.set}
+    varied = {name for condition in experiment.conditions for name in condition.set}
     if given is not None:
         return [_given(base, name, levels, varied) for name, levels in given.items()], {}
-    found, left_out = [], {}
+    factors, left_out = [], {}
     for name, parameter in KNOWN.items():
         factor = _by_itself(base, name)
         if parameter in varied:
@@ -252,12 +257,12 @@ def _factors(
                     raise
                 left_out[name] = "its personas have no text in the other formats"
                 continue
-            kept = tuple(each for each in factor.levels if each not in silent)
+            kept = tuple(level for level in factor.levels if level not in silent)
             if len(kept) < 2:
                 left_out[name] = "it changes no prompt of this experiment"
             else:
-                found.append(replace(factor, levels=kept))
-    return found, left_out
+                factors.append(replace(factor, levels=kept))
+    return factors, left_out
 
 
 def _by_itself(base: Plan, name: str) -> Factor:
@@ -274,8 +279,8 @@ def _by_itself(base: Plan, name: str) -> Factor:
         levels = (DEFAULT_FORMAT,) if first == "json" else ("json",)
     elif levels is None:
         variants = PromptBook(base.model.prompt_file).variants
-        levels = ["default", *(each for each in variants if each.startswith(SAME_CONTENT))]
-    return Factor(name, parameter, (first, *(each for each in levels if each != first)))
+        levels = ["default", *(variant for variant in variants if variant.startswith(SAME_CONTENT))]
+    return Factor(name, parameter, (first, *(level for level in levels if level != first)))
 
 
 def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]) -> Factor:
@@ -292,7 +297,7 @@ def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]
         if name not in KNOWN:
             raise ParameterError(f"--factor {name} needs its levels: --factor {name}=A,B.")
         levels = _by_itself(base, name).levels
-    if len({str(each) for each in levels}) < max(2, len(levels)):
+    if len({str(level) for level in levels}) < max(2, len(levels)):
         raise ParameterError(
             f"--factor {name} needs two different levels or more, and has "
             f"{', '.join(map(str, levels))}."
@@ -360,10 +365,10 @@ def _affordable(
     costs: list[Estimate] = []
     once: list[Estimate] = []  # earlier runs, the same for all cells of a model
     if budget_usd is not None or max_asks is not None:
-        place = next((i for i, each in enumerate(factors) if each.name == MODEL), None)
-        n_models = 1 if place is None else len(factors[place].levels)
+        model_factor = next((i for i, factor in enumerate(factors) if factor.name == MODEL), None)
+        n_models = 1 if model_factor is None else len(factors[model_factor].levels)
         for i in range(n_models):
-            cell = in_cell([i if j == place else 0 for j in range(len(factors))])
+            cell = in_cell([i if j == model_factor else 0 for j in range(len(factors))])
             if any(map(asks_language_model, cell.minds.values())):
                 costs.append(expected_cost(cell, Path("nowhere"), prices, earlier=False))
                 if cell.earlier is not None:
@@ -373,9 +378,9 @@ def _affordable(
         if not costs:
             return ""
         share = n_cells / max(1, len(costs))
-        parts = [(share, each.total) for each in costs] + [(1.0, each.total) for each in once]
-        usd = sum(times * each.usd.high for times, each in parts)
-        asks = sum(times * each.requests.high for times, each in parts)
+        parts = [(share, cost.total) for cost in costs] + [(1.0, cost.total) for cost in once]
+        usd = sum(times * cost.usd.high for times, cost in parts)
+        asks = sum(times * cost.requests.high for times, cost in parts)
         if budget_usd is not None and math.isnan(usd):
             return "the price of a model is not known, so that no budget in dollars can be planned"
         if budget_usd is not None and usd > budget_usd:
@@ -431,12 +436,12 @@ def expected_cost_of_audit(
     before = earlier_plans(audit.plans)
     named = [
         ("earlier runs",
-         expected_cost(each, folder / EARLIER, prices, batch=batch, among=before))
-        for each in before
+         expected_cost(earlier_plan, folder / EARLIER, prices, batch=batch, among=before))
+        for earlier_plan in before
     ] + [
         (f"cell {number}",
-         expected_cost(each, folder, prices, batch=batch, earlier=False, among=audit.plans))
-        for number, each in enumerate(audit.plans, 1)
+         expected_cost(cell_plan, folder, prices, batch=batch, earlier=False, among=audit.plans))
+        for number, cell_plan in enumerate(audit.plans, 1)
     ]  # fmt: skip
     parts = [part for _, part in named]
     lines = [

@@ -54,7 +54,7 @@ _ROW = 0.19
 
 
 def write(audited: Audited, folder: Path) -> list[Path]:
-    """Write all that is said of an audit into its folder, each file whole or not at all.
+    """Write the report of an audit into its folder; each file is complete or not written.
 
     The same recording gives the same files, byte for byte.
 
@@ -82,13 +82,13 @@ def write(audited: Audited, folder: Path) -> list[Path]:
         style.freeze_layout(figure)
         written[folder / FIGURES / f"{name}.png"] = partial(figure.savefig, dpi=style.DPI)
     done = [write_file(path, writing) for path, writing in written.items()]
-    said = content(audited)
+    values = content(audited)
     links = {name: f"{FIGURES}/{name}.png" for name in pictures}
     drawn = {name: (folder / link).read_bytes() for name, link in links.items()}
     text = files(__package__).joinpath("audit.md.jinja").read_text("utf-8")
     texts = {
-        "report.md": markdown(text, said, links),
-        "report.html": html_page(said["title"], markdown(text, said), drawn),
+        "report.md": markdown(text, values, links),
+        "report.html": html_page(values["title"], markdown(text, values), drawn),
         "summary.json": readable_json(audited.summary()) + "\n",
     }
     return [*done, *(write_text_file(folder / name, text) for name, text in texts.items())]
@@ -106,30 +106,30 @@ def tables(audited: Audited) -> dict[str, pd.DataFrame]:
     """
     plan = audited.plan
     cells = _cells(plan)
-    labels = {each.name: each.labels for each in plan.factors}
+    labels = {factor.name: factor.labels for factor in plan.factors}
     effects, levels, shares, claims = [], [], [], []
-    for n, (claim, found) in enumerate(audited.claims, 1):
+    for n, (claim, judged) in enumerate(audited.claims, 1):
         effects.append(
-            cells.merge(found.cells.assign(cell=found.cells["cell"] + 1)).assign(claim=n)
+            cells.merge(judged.cells.assign(cell=judged.cells["cell"] + 1)).assign(claim=n)
         )
-        names = [labels[row["factor"]][row["level"]] for _, row in found.levels.iterrows()]
-        levels.append(found.levels.assign(level=names, claim=n))
-        shares.append(found.shares.assign(claim=n))
+        names = [labels[row["factor"]][row["level"]] for _, row in judged.levels.iterrows()]
+        levels.append(judged.levels.assign(level=names, claim=n))
+        shares.append(judged.shares.assign(claim=n))
         claims.append({
-            "claim": n, "text": claim.text, "verdict": found.word, "why": found.why,
-            "effect": found.effect, "low": found.low, "high": found.high,
-            "smallest": found.cells["effect"].min(), "largest": found.cells["effect"].max(),
-            "survives": found.survives, "detected_for": found.detected_for,
-            "detected_against": found.detected_against, "cells": len(found.cells),
-            "seeds": found.n_seeds,
+            "claim": n, "text": claim.text, "verdict": judged.word, "why": judged.why,
+            "effect": judged.effect, "low": judged.low, "high": judged.high,
+            "smallest": judged.cells["effect"].min(), "largest": judged.cells["effect"].max(),
+            "survives": judged.survives, "detected_for": judged.detected_for,
+            "detected_against": judged.detected_against, "cells": len(judged.cells),
+            "seeds": judged.n_seeds,
         })  # fmt: skip
     counted = {"by_seed": audited.effects, "measures": audited.measures}
     return {
         "cells": cells,
         "claims": pd.DataFrame(claims),
         **{
-            name: _claim_first(pd.concat(each, ignore_index=True))
-            for name, each in (("effects", effects), ("levels", levels), ("shares", shares))
+            name: _claim_first(pd.concat(frames, ignore_index=True))
+            for name, frames in (("effects", effects), ("levels", levels), ("shares", shares))
         },
         **{name: table.assign(cell=table["cell"] + 1) for name, table in counted.items()},
     }
@@ -141,26 +141,26 @@ def _claim_first(table: pd.DataFrame) -> pd.DataFrame:
 
 def _cells(plan: AuditPlan) -> pd.DataFrame:
     rows = [(n + 1, *plan.cell_labels(n)) for n in range(len(plan.plans))]
-    return pd.DataFrame(rows, columns=["cell", *(each.name for each in plan.factors)])
+    return pd.DataFrame(rows, columns=["cell", *(factor.name for factor in plan.factors)])
 
 
 # The figure.
 
 
-def curve(audited: Audited, place: int) -> Any:
+def curve(audited: Audited, index: int) -> Any:
     """The specification curve of a claim (Simonsohn, Simmons and Nelson 2020).
 
     Args:
         audited: the audit.
-        place: the number of the claim, from 0.
+        index: the number of the claim, from 0.
     """
-    claim, found = audited.claims[place]
+    claim, judged = audited.claims[index]
     plan = audited.plan
-    table = found.cells.sort_values("effect", kind="stable").reset_index(drop=True)
-    rows = [(each, level) for each in plan.factors for level in range(len(each.levels))]
+    table = judged.cells.sort_values("effect", kind="stable").reset_index(drop=True)
+    rows = [(factor, level) for factor in plan.factors for level in range(len(factor.levels))]
     below = _ROW * (len(rows) + 1.5 * len(plan.factors))
-    subtitle = f"{claim.text} {_sentence(_verdict_in_words(found))} {plan.runs} seeds."
-    title = f"{plan.experiment.name}, claim {place + 1}"
+    subtitle = f"{claim.text} {_sentence(_verdict_in_words(judged))} {plan.runs} seeds."
+    title = f"{plan.experiment.name}, claim {index + 1}"
     figure = style.new_figure(title, subtitle, height=2.8 + below)
     top, bottom = figure.subplots(
         2, 1, sharex=True, gridspec_kw={"height_ratios": [2.6, below], "hspace": 0.02}
@@ -172,14 +172,14 @@ def curve(audited: Audited, place: int) -> Any:
 
 def _draw_effects(ax: Any, table: pd.DataFrame, claim: Claim, audited: Audited) -> None:
     style.plain_axes(ax, ylabel=_axis(claim, audited))
-    for told, name in _DETECTED.items():
-        mine = table[table["detected"] == told]
+    for detected, name in _DETECTED.items():
+        mine = table[table["detected"] == detected]
         if len(mine):
             ax.errorbar(
                 mine.index, mine["effect"],
                 yerr=[mine["effect"] - mine["low"], mine["high"] - mine["effect"]],
-                fmt=_MARKERS[told], color=_COLOURS[told], ecolor=_COLOURS[told], markersize=5,
-                elinewidth=1.2, capsize=0, label=name,
+                fmt=_MARKERS[detected], color=_COLOURS[detected], ecolor=_COLOURS[detected],
+                markersize=5, elinewidth=1.2, capsize=0, label=name,
             )  # fmt: skip
     for _, limit in limits(claim):
         ax.axhline(limit, color=style.BLACK, linewidth=0.9, linestyle=(0, (4, 3)))
@@ -191,7 +191,7 @@ def _draw_levels(ax: Any, table: pd.DataFrame, plan: AuditPlan) -> None:
     ticks: list[float] = []
     names: list[str] = []
     y = 0.0
-    for place, factor in enumerate(plan.factors):
+    for column, factor in enumerate(plan.factors):
         ax.text(
             -0.01, y, factor.name, transform=ax.get_yaxis_transform(), ha="right", va="center",
             fontsize=style.TICK, fontweight="bold", parse_math=False,
@@ -200,7 +200,7 @@ def _draw_levels(ax: Any, table: pd.DataFrame, plan: AuditPlan) -> None:
             y += 1
             ticks.append(y)
             names.append(label if len(label) <= 24 else f"{label[:23]}…")
-            here = plan.design.cells[table["cell"].to_numpy(), place] == level
+            here = plan.design.cells[table["cell"].to_numpy(), column] == level
             ax.plot(table.index, np.full(len(table), y), ".", color="#D8D8D8", markersize=4)
             ax.plot(table.index[here], np.full(here.sum(), y), "o", color=style.BLUE, markersize=5)
         y += 1.5
@@ -238,7 +238,7 @@ def content(audited: Audited) -> dict[str, Any]:
         "question": experiment.question,
         "warnings": warnings(audited),
         "claims": [_claim(audited, n) for n in _numbers(audited)],
-        "factors": [each.name for each in plan.factors],
+        "factors": [factor.name for factor in plan.factors],
         "cells": [
             {"cell": n + 1, "levels": plan.cell_labels(n)} for n in range(len(plan.plans))
         ],
@@ -247,18 +247,18 @@ def content(audited: Audited) -> dict[str, Any]:
         "power": power_in_words(plan),
         "left_out": [f"{name}, since {why}." for name, why in plan.left_out.items()],
         "facts": _facts(audited),
-        "commands": [Verbatim(each) for each in lines],
+        "commands": [Verbatim(line) for line in lines],
         "fence": fence(lines),
     }  # fmt: skip
 
 
 def headline(audited: Audited) -> str:
-    """How many claims have which verdict, in one sentence.
+    """The number of claims with each verdict, in one sentence.
 
     Args:
         audited: the audit.
     """
-    words = [each.word for each in audited.judged]
+    words = [judged.word for judged in audited.judged]
     counts = [f"{words.count(word)} {word}" for word in WORDS if word in words]
     claims = "1 claim" if len(words) == 1 else f"{len(words)} claims"
     return f"{claims} in {len(audited.plan.plans)} cells: {', '.join(counts)}."
@@ -270,8 +270,8 @@ def decided_by(plan: AuditPlan) -> str:
     Args:
         plan: the plan of the audit.
     """
-    minds = [each for cell in plan.plans for each in cell.minds.values()]
-    return " / ".join(dict.fromkeys(described(each) for each in minds))
+    minds = [mind for cell in plan.plans for mind in cell.minds.values()]
+    return " / ".join(dict.fromkeys(described(mind) for mind in minds))
 
 
 def design_in_words(plan: AuditPlan) -> str:
@@ -282,7 +282,7 @@ def design_in_words(plan: AuditPlan) -> str:
     """
     full = math.prod(plan.design.levels)
     n = len(plan.plans)
-    varied = ", ".join(f"{each.name} ({len(each.levels)})" for each in plan.factors)
+    varied = ", ".join(f"{factor.name} ({len(factor.levels)})" for factor in plan.factors)
     if n == full:
         return f"Factors with their number of levels: {varied}. All {full} combinations are run."
     return (
@@ -298,12 +298,12 @@ def power_in_words(plan: AuditPlan) -> str:
     Args:
         plan: the plan of the audit.
     """
-    said = [
-        f"{each.effect:g} standard deviations of a run: robust {percent(each.robust)}, a wording "
-        f"or format that removes it found {percent(each.fragile)}"
-        for each in plan.power
+    chances = [
+        f"{power.effect:g} standard deviations of a run: robust {percent(power.robust)}, a wording "
+        f"or format that removes it found {percent(power.fragile)}"
+        for power in plan.power
     ]
-    return f"Power with {plan.runs} seeds, by the effect in each cell. {'; '.join(said)}."
+    return f"Power with {plan.runs} seeds, by the effect in each cell. {'; '.join(chances)}."
 
 
 def warnings(audited: Audited) -> list[str]:
@@ -312,53 +312,53 @@ def warnings(audited: Audited) -> list[str]:
     Args:
         audited: the audit.
     """
-    said = list(dict.fromkeys(_sentence(each.why) for each in audited.judged if each.why))
-    said += audited.plan.coinciding
+    lines = list(dict.fromkeys(_sentence(judged.why) for judged in audited.judged if judged.why))
+    lines += audited.plan.coinciding
     if invalid := int(audited.all_runs["invalid"].sum()):
         asks = int(audited.all_runs["asks"].sum())
-        said.append(f"{invalid:,} of {asks:,} questions got no usable answer.")
-    return said
+        lines.append(f"{invalid:,} of {asks:,} questions got no usable answer.")
+    return lines
 
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
-def _verdict_in_words(found: Judged) -> str:
-    if found.word == "not judged":
-        return found.word
-    return f"{found.word}: on the claim's side in {found.survives} of {len(found.cells)} cells"
+def _verdict_in_words(judged: Judged) -> str:
+    if judged.word == "not judged":
+        return judged.word
+    return f"{judged.word}: on the claim's side in {judged.survives} of {len(judged.cells)} cells"
 
 
-def said_of(audited: Audited, found: Judged) -> str:
+def said_of(audited: Audited, judged: Judged) -> str:
     """The verdict on a claim in a sentence, with the levels that break it.
 
     Args:
         audited: the audit.
-        found: the verdict.
+        judged: the verdict.
     """
-    labels = {each.name: each.labels for each in audited.plan.factors}
-    where = " and ".join(f"{factor} = {labels[factor][i]}" for factor, i in found.fragile_in)
-    broken = f" It does not hold with {where}." if where and found.word == "fragile" else ""
-    why = f" {_sentence(found.why)}" if found.why else ""
-    return f"{_sentence(_verdict_in_words(found))}{broken}{why}"
+    labels = {factor.name: factor.labels for factor in audited.plan.factors}
+    where = " and ".join(f"{factor} = {labels[factor][i]}" for factor, i in judged.fragile_in)
+    broken = f" It does not hold with {where}." if where and judged.word == "fragile" else ""
+    why = f" {_sentence(judged.why)}" if judged.why else ""
+    return f"{_sentence(_verdict_in_words(judged))}{broken}{why}"
 
 
 def _claim(audited: Audited, n: int) -> dict[str, Any]:
-    claim, found = audited.claims[n - 1]
-    labels = {each.name: each.labels for each in audited.plan.factors}
-    total = len(found.cells)
-    smallest, largest = found.cells["effect"].min(), found.cells["effect"].max()
+    claim, judged = audited.claims[n - 1]
+    labels = {factor.name: factor.labels for factor in audited.plan.factors}
+    total = len(judged.cells)
+    smallest, largest = judged.cells["effect"].min(), judged.cells["effect"].max()
     return {
         "heading": f"Claim {n}",
         "text": claim.text,
-        "word": found.word,
-        "word_said": said_of(audited, found),
-        "effect": estimate(found.effect, found.low, found.high),
+        "word": judged.word,
+        "word_said": said_of(audited, judged),
+        "effect": estimate(judged.effect, judged.low, judged.high),
         "range": f"{number(smallest)} to {number(largest)}",
-        "survives": f"{found.survives} of {total}",
-        "detected_for": f"{found.detected_for} of {total}",
-        "detected_against": f"{found.detected_against} of {total}",
+        "survives": f"{judged.survives} of {total}",
+        "detected_for": f"{judged.detected_for} of {total}",
+        "detected_against": f"{judged.detected_against} of {total}",
         "alt": f"Specification curve of the claim: {claim.text}",
         "picture": f"claim-{n}",
         "levels": [
@@ -367,7 +367,7 @@ def _claim(audited: Audited, n: int) -> dict[str, Any]:
                 "level": labels[row["factor"]][row["level"]],
                 "effect": estimate(row["effect"], row["low"], row["high"]),
                 "detected": "–"
-                if found.word == "not judged"
+                if judged.word == "not judged"
                 else "fragile"
                 if row["fragile"]
                 else "yes"
@@ -375,7 +375,7 @@ def _claim(audited: Audited, n: int) -> dict[str, Any]:
                 else "no",
                 "p": p_value(row["p_fragile"]),
             }
-            for _, row in found.levels.iterrows()
+            for _, row in judged.levels.iterrows()
         ],
         "shares": [
             {
@@ -383,7 +383,7 @@ def _claim(audited: Audited, n: int) -> dict[str, Any]:
                 "share": f"{percent(row['share'])} ({percent(row['low'])} to "
                 f"{percent(row['high'])})",
             }
-            for _, row in found.shares.iterrows()
+            for _, row in judged.shares.iterrows()
             if not math.isnan(row["share"])
         ],
     }
@@ -436,9 +436,9 @@ def commands(audited: Audited) -> list[str]:
 def _minds(plan: AuditPlan) -> list[str]:
     first = plan.plans[0]
     given = {
-        each.name: _spec(first.minds[each.name])
-        for each in plan.experiment.conditions
-        if not each.fork_of
+        condition.name: _spec(first.minds[condition.name])
+        for condition in plan.experiment.conditions
+        if not condition.fork_of
     }
     if len(set(given.values())) == 1:
         return ["--minds", next(iter(given.values()))]
@@ -446,7 +446,7 @@ def _minds(plan: AuditPlan) -> list[str]:
 
 
 def _levels(factor: Factor) -> str:
-    plain = all(isinstance(each, str) and "," not in each for each in factor.levels)
+    plain = all(isinstance(level, str) and "," not in level for level in factor.levels)
     return ",".join(factor.levels) if plain else json.dumps(list(factor.levels))
 
 

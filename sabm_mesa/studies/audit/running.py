@@ -71,12 +71,14 @@ class Audited:
     @property
     def all_runs(self) -> pd.DataFrame:
         """All runs that were paid for, the earlier ones included."""
-        return pd.concat([*(each.all_runs for each in self.earlier), self.runs], ignore_index=True)
+        return pd.concat(
+            [*(outcome.all_runs for outcome in self.earlier), self.runs], ignore_index=True
+        )
 
     @property
     def paths(self) -> list[Path]:
         """The recordings, that of the cells first."""
-        return [self.path, *dict.fromkeys(each.path for each in self.earlier)]
+        return [self.path, *dict.fromkeys(outcome.path for outcome in self.earlier)]
 
     @property
     def claims(self) -> list[tuple[Claim, Judged]]:
@@ -93,37 +95,37 @@ class Audited:
             "seeds": plan.seeds,
             "cells": len(plan.plans),
             "efficiency": plan.design.efficiency,
-            "factors": {each.name: each.labels for each in plan.factors},
+            "factors": {factor.name: factor.labels for factor in plan.factors},
             "left_out": dict(plan.left_out),
             "coinciding": plan.coinciding,
-            "power": [asdict(each) for each in plan.power],
+            "power": [asdict(power) for power in plan.power],
             "asks": int(self.all_runs["asks"].sum()),
             "invalid": int(self.all_runs["invalid"].sum()),
             "paid_usd": float(self.all_runs["paid_usd"].sum(skipna=False)),
-            "claims": [self._in_json(claim, found) for claim, found in self.claims],
+            "claims": [self._in_json(claim, judged) for claim, judged in self.claims],
         }
 
-    def _in_json(self, claim: Claim, found: Judged) -> dict[str, Any]:
-        labels = {each.name: each.labels for each in self.plan.factors}
+    def _in_json(self, claim: Claim, judged: Judged) -> dict[str, Any]:
+        labels = {factor.name: factor.labels for factor in self.plan.factors}
         return {
             "claim": claim.text,
-            "verdict": found.word,
-            "why": found.why,
-            "effect": found.effect,
-            "low": found.low,
-            "high": found.high,
-            "seeds": found.n_seeds,
-            "smallest": float(found.cells["effect"].min()),
-            "largest": float(found.cells["effect"].max()),
-            "survives": found.survives,
-            "detected_for": found.detected_for,
-            "detected_against": found.detected_against,
-            "cells": len(found.cells),
+            "verdict": judged.word,
+            "why": judged.why,
+            "effect": judged.effect,
+            "low": judged.low,
+            "high": judged.high,
+            "seeds": judged.n_seeds,
+            "smallest": float(judged.cells["effect"].min()),
+            "largest": float(judged.cells["effect"].max()),
+            "survives": judged.survives,
+            "detected_for": judged.detected_for,
+            "detected_against": judged.detected_against,
+            "cells": len(judged.cells),
             "fragile_in": [
                 {"factor": factor, "level": labels[factor][level]}
-                for factor, level in found.fragile_in
+                for factor, level in judged.fragile_in
             ],
-            "shares": found.shares.to_dict("records"),
+            "shares": judged.shares.to_dict("records"),
         }
 
 
@@ -150,7 +152,7 @@ def run(
         RunError: when a run fails; its answers are recorded, and the same call continues.
     """
     built, earlier, ran = play(audit.plans, folder, connection=connection, watch=watch, begin=begin)
-    before = list({id(each): each for each in earlier if each is not None}.values())
+    before = list({id(outcome): outcome for outcome in earlier if outcome is not None}.values())
     return read_audit(replace(audit, plans=built), Path(folder) / RECORDING, ran, before)
 
 
@@ -168,12 +170,12 @@ def read_audit(
     Raises:
         RecordingError: when it cannot be read.
     """
-    data = frames(path, {each.data for each in audit.experiment.measures})
+    data = frames(path, {measure.data for measure in audit.experiment.measures})
     outcomes = [read(plan, path, data=data) for plan in audit.plans]
-    values = [measured(each) for each in outcomes]
+    values = [measured(outcome) for outcome in outcomes]
     claims = audit.experiment.claims
     effects = [_effects(audit, values, claim) for claim in claims]
-    design, names = audit.design, [each.name for each in audit.factors]
+    design, names = audit.design, [factor.name for factor in audit.factors]
     alpha = audit.experiment.alpha
     judged = [
         _judged(audit, claim, table, judge(table, design, names, limits(claim), alpha))
@@ -187,32 +189,32 @@ def read_audit(
     ]
     return Audited(
         audit, path,
-        _by_cell([each.runs for each in outcomes]), _by_cell(values),
+        _by_cell([outcome.runs for outcome in outcomes]), _by_cell(values),
         pd.DataFrame(rows, columns=["claim", "cell", "seed", "effect"]), judged, ran, earlier,
     )  # fmt: skip
 
 
 def _effects(audit: AuditPlan, values: Sequence[pd.DataFrame], claim: Claim) -> pd.DataFrame:
     """The effect of a claim by cell (rows) and seed (columns)."""
-    found = [effect_by_seed(audit.experiment, each, claim) for each in values]
-    return pd.DataFrame(found).reset_index(drop=True)
+    effects = [effect_by_seed(audit.experiment, cell_values, claim) for cell_values in values]
+    return pd.DataFrame(effects).reset_index(drop=True)
 
 
 def _why(audit: AuditPlan, effects: pd.DataFrame) -> str:
-    """Why the cells say nothing of a claim: they are one and the same; or ``""``."""
+    """The reason when cells are all the same and cannot judge a claim; else ``""``."""
     same = effects.eq(effects.iloc[0]) | (effects.isna() & effects.iloc[0].isna())
-    minds = [each for plan in audit.plans for each in plan.minds.values()]
+    minds = [mind for plan in audit.plans for mind in plan.minds.values()]
     return NOT_READ if same.all(axis=None) and not any(map(asks_language_model, minds)) else ""
 
 
-def _judged(audit: AuditPlan, claim: Claim, effects: pd.DataFrame, found: Judged) -> Judged:
+def _judged(audit: AuditPlan, claim: Claim, effects: pd.DataFrame, judged: Judged) -> Judged:
     """The verdict; ``not judged`` where these minds cannot judge the claim or read no texts."""
     why = next(filter(None, (why_not_judged(plan, claim) for plan in audit.plans)), "")
     if why := why or _why(audit, effects):
-        cells, levels = found.cells.assign(detected=""), found.levels.assign(detected_for=False)
+        cells, levels = judged.cells.assign(detected=""), judged.levels.assign(detected_for=False)
         levels = levels.assign(fragile=False, p_fragile=math.nan)
-        return replace(found, word="not judged", why=why, cells=cells, levels=levels)
-    return found
+        return replace(judged, word="not judged", why=why, cells=cells, levels=levels)
+    return judged
 
 
 def _by_cell(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -97,7 +97,7 @@ class Judged:
 
     @property
     def detected_against(self) -> int:
-        """The number of cells in which the opposite is detected: sign flips that are no chance."""
+        """The number of cells in which the opposite is detected: sign flips beyond chance."""
         return int((self.cells["detected"] == "against").sum())
 
     @property
@@ -184,19 +184,19 @@ def audit_power(
     def p_above(values: Floats) -> Floats:
         return sign.p([values], 0.0, "above")
 
-    means = [np.einsum("lc,scn->sln", each, y) for each in weights]
-    robust = np.all([(p_above(each) <= level).all(axis=1) for each in means], axis=0)
+    means = [np.einsum("lc,scn->sln", weight, y) for weight in weights]
+    robust = np.all([(p_above(mean) <= level).all(axis=1) for mean in means], axis=0)
     n_levels = sum(design.levels)
-    found = []
-    for factor, each in enumerate(weights):
-        for number in range(len(each)):
+    fragile = []
+    for factor, factor_weights in enumerate(weights):
+        for number in range(len(factor_weights)):
             gone = y - effect * (design.cells[:, factor] == number)[:, np.newaxis]
-            by_level = np.einsum("lc,scn->sln", each, gone)
+            by_level = np.einsum("lc,scn->sln", factor_weights, gone)
             others = np.delete(by_level, number, axis=1).mean(axis=1)
             less = p_above(KEPT * others - by_level[:, number]) <= level / n_levels
             shown = p_above(by_level[:, number]) <= level
-            found.append(float((less & (p_above(others) <= level) & ~shown).mean()))
-    return AuditPower(effect, float(robust.mean()), min(found))
+            fragile.append(float((less & (p_above(others) <= level) & ~shown).mean()))
+    return AuditPower(effect, float(robust.mean()), min(fragile))
 
 
 def coinciding(design: Design) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -222,14 +222,14 @@ def coinciding(design: Design) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def _cells(y: Floats, sides: Sides, alpha: float) -> pd.DataFrame:
-    both = [_p_values(each, sides) for each in y]
-    corrected = holm([min(1.0, 2 * min(each)) for each in both])
+    both = [_p_values(effects, sides) for effects in y]
+    corrected = holm([min(1.0, 2 * min(pair)) for pair in both])
     rows = []
     for cell, (values, (p_for, p_against), p) in enumerate(zip(y, both, corrected, strict=True)):
-        told = ("for" if p_for < p_against else "against") if p <= alpha else ""
+        detected = ("for" if p_for < p_against else "against") if p <= alpha else ""
         effect, low, high = _interval(values)
         inside = all(side * (effect - limit) > 0 for side, limit in sides)
-        rows.append((cell, effect, low, high, inside, told))
+        rows.append((cell, effect, low, high, inside, detected))
     return pd.DataFrame(rows, columns=["cell", "effect", "low", "high", "side", "detected"])
 
 
@@ -249,7 +249,7 @@ def _levels(
     table = pd.DataFrame(rows, columns=columns)
     # A level without a detected claim in the others is no test that was left out: it counts in the
     # correction.
-    p = holm([1.0 if math.isnan(each) else each for each in raw])
+    p = holm([1.0 if math.isnan(p_value) else p_value for p_value in raw])
     p = np.where(np.isnan(raw), math.nan, p)
     return table.assign(
         p_fragile=p, fragile=(p <= alpha) & ~table["detected_for"].to_numpy(dtype=bool)
@@ -257,7 +257,7 @@ def _levels(
 
 
 def _p_fragile(level: Floats, others: Floats, sides: Sides, alpha: float) -> float:
-    """The p-value that less than `KEPT` is left; NaN without a claim in the others."""
+    """The p-value of less than `KEPT` being left; NaN when the others do not show the claim."""
     if not _p_values(others, sides)[0] <= alpha:
         return math.nan
     if len(sides) > 1:

@@ -35,6 +35,7 @@ from sabm_mesa.studies.experiments.design import (
     bounds_of,
     check_columns,
     classical_by_class,
+    is_own,
     measures_of,
     of_claim,
 )
@@ -297,7 +298,7 @@ def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]]) -> Sample:
     keys = values["measure"], values["condition"]
     mine = [values[(keys[0] == measure) & (keys[1] == name)] for measure, name in places]
     seeds = [sorted(each["seed"]) for each in mine]
-    return Sample(found, "" if all(each == seeds[0] for each in seeds) else "their seeds differ")
+    return Sample(found, "" if all(seed == seeds[0] for seed in seeds) else "their seeds differ")
 
 
 def _sample(values: pd.DataFrame, claim: Claim) -> Sample:
@@ -570,7 +571,7 @@ def _stand_in(claim: Claim, plan: Plan) -> str:
 def _another(claim: Claim, plan: Plan) -> str:
     """The language models that decided although the claim is about others; ``""``: none did."""
     said: dict[str, None] = {}
-    for name in (each for group in concerned(claim) for each in plan.experiment.members(group)):
+    for name in (member for group in concerned(claim) for member in plan.experiment.members(group)):
         published = plan.experiment.condition(name).minds or plan.experiment.minds
         named = set(re.findall(r"llm:([^\s,]+)", published))
         decided = {
@@ -579,9 +580,8 @@ def _another(claim: Claim, plan: Plan) -> str:
             if (match := re.match(r"llm:([^@]+)", spec))
         }
         if named and (others := decided - named):
-            said[f"published of {', '.join(sorted(named))}, here {', '.join(sorted(others))}"] = (
-                None
-            )
+            word = "planned for" if is_own(plan.experiment) else "published of"
+            said[f"{word} {', '.join(sorted(named))}, here {', '.join(sorted(others))}"] = None
     return "; ".join(said)
 
 
@@ -589,7 +589,7 @@ def _assumed(claim: Claim, plan: Plan) -> str:
     """The assumption of a claim, where its classical minds have it built in; else ``""``."""
     if not claim.assumption:
         return ""
-    for name in (each for group in concerned(claim) for each in plan.experiment.members(group)):
+    for name in (member for group in concerned(claim) for member in plan.experiment.members(group)):
         for agents, known in classical_by_class(plan.model_of(name)).items():
             minds = plan.minds[name]
             for spec in specs_of(given_for(agents, minds, "classical") if agents else minds):
@@ -604,8 +604,8 @@ def _uninformative(claim: Claim, outcome: Outcome) -> str:
     """Why the runs say nothing of a claim, however many there are; ``""`` when they may."""
     names = concerned(claim)
     experiment = outcome.plan.experiment
-    of = {each.name: each.label for each in experiment.conditions}
-    of |= {each.name: each.label for each in experiment.groups}
+    of = {condition.name: condition.label for condition in experiment.conditions}
+    of |= {group.name: group.label for group in experiment.groups}
     if _one_request(claim, outcome.plan):
         return (
             f"{of[names[0]]} and {of[names[1]]} are one and the same request with these minds, so "

@@ -22,10 +22,11 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from sabm_mesa.analysis.inference import Of
 from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.core.parameters import check_int, parameters_of
+from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError, UnknownName, UsageError
 from sabm_mesa.minds.base import assumptions_of
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.registry import scenario
+from sabm_mesa.models.registry import is_file, load, loaded_from, scenario
 from sabm_mesa.studies.people import human_distributions
 
 Data = Literal["model", "agents", "messages", "honesty"]
@@ -42,8 +43,7 @@ SCALES = ("quick", "paper")
 COMPARED = ("less", "more", "like", "ratio", "equal_effects")
 """Kinds of claims that compare conditions."""
 ALPHA = 0.05
-"""The chance of any wrong verdict of an experiment whose file says nothing else, if no claim were
-true or false."""
+"""The default `alpha`: the chance of any wrong verdict if no claim were true or false."""
 GRADUAL = ("excess", "step")
 """The takes of the measures of a gradual claim: `measure`, and `than_measure`."""
 COSTS: Mapping[Cost, int] = {"small": 2_000, "medium": 20_000, "large": 10**9}
@@ -357,23 +357,23 @@ class Experiment(Entry):
 
     def condition(self, name: str) -> Condition:
         """The condition of a name."""
-        return next(each for each in self.conditions if each.name == name)
+        return next(condition for condition in self.conditions if condition.name == name)
 
     def members(self, name: str) -> tuple[str, ...]:
         """The conditions of a group, or the one condition, of a name."""
-        found = [each.conditions for each in self.groups if each.name == name]
-        return found[0] if found else (name,)
+        members = [group.conditions for group in self.groups if group.name == name]
+        return members[0] if members else (name,)
 
     def measure(self, name: str) -> Measure:
         """The measure of a name."""
-        return next(each for each in self.measures if each.name == name)
+        return next(measure for measure in self.measures if measure.name == name)
 
 
 TABLES: Mapping[str, type[Entry]] = {
     "conditions": Condition, "groups": Group, "measures": Measure, "claims": Claim,
     "published": Figures, "ratios": Ratio, "plots": Plot,
 }  # fmt: skip
-"""Key of a list of tables → what each of its tables is."""
+"""Key of a list of tables → the noun for one of its tables."""
 
 
 def of_claim(measure: Measure, claim: Claim) -> Of:
@@ -398,9 +398,9 @@ def bounds_of(experiment: Experiment, *measures: str) -> tuple[float, float] | N
         experiment: the experiment.
         measures: their names.
     """
-    found = [_bounds(experiment, experiment.measure(name)) for name in measures]
-    known = [bounds for bounds in found if bounds is not None]
-    if len(known) < len(found):
+    all_bounds = [_bounds(experiment, experiment.measure(name)) for name in measures]
+    known = [bounds for bounds in all_bounds if bounds is not None]
+    if len(known) < len(all_bounds):
         return None
     return min(low for low, _ in known), max(high for _, high in known)
 
@@ -413,10 +413,10 @@ def _bounds(experiment: Experiment, measure: Measure) -> tuple[float, float] | N
     declared = scenario(experiment.scenario).column_bounds if experiment.scenario else {}
     codes = dict.fromkeys(CODES, (0.0, 1.0)) if measure.data == "messages" else {}
     known = [{**declared, **codes}.get(column) for column in measure.columns]
-    if any(each is None for each in known):
+    if any(bound is None for bound in known):
         return None
-    low = min(each[0] for each in known if each is not None)
-    high = max(each[1] for each in known if each is not None)
+    low = min(bound[0] for bound in known if bound is not None)
+    high = max(bound[1] for bound in known if bound is not None)
     match measure.take:
         case "mean" | "min" | "max" | "mode":
             return low, high
@@ -432,34 +432,58 @@ def experiment_names() -> list[str]:
     return sorted(_built_in())
 
 
+def is_own(experiment: Experiment) -> bool:
+    """Whether an experiment is a user's own, and none of the published ones of the package.
+
+    Args:
+        experiment: the experiment.
+    """
+    return experiment.name not in _built_in()
+
+
 @cache
 def _built_in() -> dict[str, Path]:
     """Name → file, of the experiments in the folders of the scenarios."""
-    found = _models_folder().glob("*/experiments/*.toml")
-    return {path.stem: path for path in found}
+    paths = _models_folder().glob("*/experiments/*.toml")
+    return {path.stem: path for path in paths}
 
 
-def load_experiment(name: str | Path) -> Experiment:
+def load_experiment(name: str | Path, *, run_files: bool = False) -> Experiment:
     """An experiment that comes with the package, or one of your own.
 
     Args:
-        name: its name, or the path of a TOML file.
+        name: its name, or the path of a TOML file. The scenario of such an experiment may be a
+            file, ``FILE.py`` or ``FILE.py:Class``, by its place from the folder of the TOML file.
+        run_files: whether such a file is run; without it, it must have been loaded already.
 
     Raises:
         UnknownName: when there is none of that name.
         ParameterError: when the file cannot be read, or an entry of it cannot be used.
+        UsageError: when the file of the scenario cannot be used.
     """
     if str(name).endswith(".toml"):
         path = Path(name)
-        try:
-            return parse_experiment(path.stem, path.read_text("utf-8"))
-        except OSError as error:
-            raise ParameterError(f"Cannot read {path}: {error.strerror or error}.") from None
-        except UnicodeDecodeError:
-            raise ParameterError(f"{path} is not a text in UTF-8.") from None
+        data = read_toml(path, "experiment", ParameterError)
+        conditions = data.get("conditions")
+        for table in [data, *(conditions if isinstance(conditions, list) else ())]:
+            if isinstance(table, dict) and is_file(str(table.get("scenario"))):
+                table["scenario"] = _in_file(path, run_files, str(table["scenario"]))
+        return _checked(path.stem, data)
     if name not in _built_in():
         raise UnknownName("experiment", str(name), experiment_names())
     return parse_experiment(str(name), _built_in()[str(name)].read_text("utf-8"))
+
+
+def _in_file(experiment: Path, run_files: bool, name: str) -> str:
+    """The name of the scenario in a file that an experiment names."""
+    path = str(experiment.parent / name)
+    known = load(path).scenario_name if run_files else loaded_from(path)
+    if known is None:
+        raise ParameterError(
+            f"{experiment}: its scenario is the file {name}, which is not run here: give it with "
+            f"--scenario {path}."
+        )
+    return known
 
 
 def experiments_of(scenario: str) -> list[Experiment]:
@@ -471,8 +495,8 @@ def experiments_of(scenario: str) -> list[Experiment]:
         scenario: the name of the scenario.
     """
     texts = {name: _built_in()[name].read_text("utf-8") for name in experiment_names()}
-    said = f'\nscenario = "{scenario}"\n'
-    return [parse_experiment(name, text) for name, text in texts.items() if said in text]
+    line = f'\nscenario = "{scenario}"\n'
+    return [parse_experiment(name, text) for name, text in texts.items() if line in text]
 
 
 def parse_experiment(name: str, text: str) -> Experiment:
@@ -480,7 +504,7 @@ def parse_experiment(name: str, text: str) -> Experiment:
 
     Args:
         name: its name.
-        text: the TOML.
+        text: the TOML; no scenario in it is a file.
 
     Raises:
         ParameterError: when entries cannot be used; it names all of them that can be found at once.
@@ -489,25 +513,29 @@ def parse_experiment(name: str, text: str) -> Experiment:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ParameterError(f"Experiment {name}: {error}.") from None
-    found: Experiment | None
+    return _checked(name, data)
+
+
+def _checked(name: str, data: dict[str, Any]) -> Experiment:
+    experiment: Experiment | None
     wrong: list[str] = []
     try:
-        found = Experiment.model_validate({**data, "name": name})
+        experiment = Experiment.model_validate({**data, "name": name})
     except ValidationError as invalid:
         errors = invalid.errors(include_url=False)
         wrong = [_message(error) for error in errors]
-        found = _repaired(name, data, errors)
-    if found is not None:
-        wrong += _mistakes(found)
-    if wrong or found is None:
+        experiment = _repaired(name, data, errors)
+    if experiment is not None:
+        wrong += _mistakes(experiment)
+    if wrong or experiment is None:
         raise ParameterError(_all(name, wrong))
-    return found
+    return experiment
 
 
 def _all(name: str, wrong: Sequence[str]) -> str:
     if len(wrong) == 1:
         return f"Experiment {name}, {wrong[0]}"
-    listed = " ".join(f"({number}) {each}" for number, each in enumerate(wrong, 1))
+    listed = " ".join(f"({number}) {mistake}" for number, mistake in enumerate(wrong, 1))
     return f"Experiment {name} has {len(wrong)} mistakes: {listed}"
 
 
@@ -574,7 +602,7 @@ def _repaired(name: str, data: Any, errors: Sequence[ErrorDetails]) -> Experimen
 
 
 def _neutral(annotation: Any) -> Any:
-    """A value of a type that says nothing and names nothing."""
+    """A neutral value of a type."""
     if annotation == Mapping[str, Scale]:
         return {scale: {"runs": 1} for scale in SCALES}
     if get_origin(annotation) is Literal:
@@ -582,63 +610,69 @@ def _neutral(annotation: Any) -> Any:
     return {str: "", int: 1, float: 0.0}.get(annotation, ())
 
 
-def _mistakes(found: Experiment) -> list[str]:
+def _mistakes(experiment: Experiment) -> list[str]:
     """References of an experiment that lead nowhere, and entries that do not fit one another."""
-    wrong = [f"the scale {scale!r} is missing." for scale in SCALES if scale not in found.scales]
-    if not 0 < found.alpha < 1:
-        wrong.append(f"alpha has to be between 0 and 1 (got {found.alpha:g}).")
-    wrong += [*_of_names(found), *_of_references(found), *_of_gradual_claims(found)]
-    for measure in found.measures:
+    wrong = [
+        f"the scale {scale!r} is missing." for scale in SCALES if scale not in experiment.scales
+    ]
+    if not 0 < experiment.alpha < 1:
+        wrong.append(f"alpha has to be between 0 and 1 (got {experiment.alpha:g}).")
+    wrong += [*_of_names(experiment), *_of_references(experiment), *_of_gradual_claims(experiment)]
+    for measure in experiment.measures:
         if measure.agent and measure.data not in ("agents", "honesty"):
             wrong.append(f'{measure.name}: an agent needs data = "agents" or "honesty".')
-    for each in found.conditions:
-        wrong += [f"{each.name}: {said}" for said in _of_condition(found, each)]
+    for condition in experiment.conditions:
+        wrong += [
+            f"{condition.name}: {mistake}" for mistake in _of_condition(experiment, condition)
+        ]
     try:
-        model = scenario(found.scenario) if found.scenario else None
+        model = scenario(experiment.scenario) if experiment.scenario else None
     except UnknownName as error:
         return [str(error), *wrong]
     if model is not None:
-        wrong += _of_parameters(found, list(parameters_of(model)))
-        wrong += _of_declarations(found, model)
+        wrong += _of_parameters(experiment, list(parameters_of(model)))
+        wrong += _of_declarations(experiment, model)
         if not wrong:
-            wrong += _of_estimands(found)
-        wrong += _of_earlier_runs(found, model)
-        wrong += _of_other_scenarios(found, model)
+            wrong += _of_estimands(experiment)
+        wrong += _of_earlier_runs(experiment, model)
+        wrong += _of_other_scenarios(experiment, model)
     return wrong
 
 
-def _of_names(found: Experiment) -> Iterator[str]:
-    conditions = [each.name for each in found.conditions]
-    measures = [each.name for each in found.measures]
+def _of_names(experiment: Experiment) -> Iterator[str]:
+    conditions = [condition.name for condition in experiment.conditions]
+    measures = [measure.name for measure in experiment.measures]
     for kind, given in (("condition", conditions), ("measure", measures)):
         if not given or len(set(given)) < len(given):
             yield f"it needs one {kind} or more, each with its own name."
-    groups = [each.name for each in found.groups]
+    groups = [group.name for group in experiment.groups]
     for name in sorted(name for name in groups if name in conditions or groups.count(name) > 1):
         yield f"{name} is the name of a group and of something else."
-    for name in sorted(set(found.slots) & set(conditions)):
+    for name in sorted(set(experiment.slots) & set(conditions)):
         yield f"{name} is the name of a slot and of a condition."
 
 
-def _of_references(found: Experiment) -> Iterator[str]:
+def _of_references(experiment: Experiment) -> Iterator[str]:
     known = {
-        "measure": [each.name for each in found.measures],
-        "condition": [each.name for each in found.conditions],
+        "measure": [measure.name for measure in experiment.measures],
+        "condition": [condition.name for condition in experiment.conditions],
         "condition or group": [
-            *(each.name for each in found.conditions),
-            *(each.name for each in found.groups),
+            *(condition.name for condition in experiment.conditions),
+            *(group.name for group in experiment.groups),
         ],
-        "condition to fork": [each.name for each in found.conditions if not each.fork_of],
+        "condition to fork": [
+            condition.name for condition in experiment.conditions if not condition.fork_of
+        ],
     }
-    for where, kind, name in _named(found):
+    for where, kind, name in _named(experiment):
         if name and name not in known[kind]:
             yield f"{where}: {UnknownName(kind, name, known[kind])}"
 
 
-def _of_gradual_claims(found: Experiment) -> Iterator[str]:
+def _of_gradual_claims(experiment: Experiment) -> Iterator[str]:
     """Yield the gradual claims whose measures are no excess and step of one course."""
-    takes = {each.name: each.take for each in found.measures}
-    for number, claim in enumerate(found.claims, 1):
+    takes = {measure.name: measure.take for measure in experiment.measures}
+    for number, claim in enumerate(experiment.claims, 1):
         named = takes.get(claim.measure), takes.get(claim.than_measure)
         if claim.kind == "gradual" and (named != GRADUAL or claim.than):
             yield (
@@ -647,31 +681,31 @@ def _of_gradual_claims(found: Experiment) -> Iterator[str]:
             )
 
 
-def _of_estimands(found: Experiment) -> Iterator[str]:
+def _of_estimands(experiment: Experiment) -> Iterator[str]:
     """Yield the claims whose quantity has no valid test, or that lack what their kind needs."""
-    for number, claim in enumerate(found.claims, 1):
-        of = of_claim(found.measure(claim.measure), claim)
+    for number, claim in enumerate(experiment.claims, 1):
+        of = of_claim(experiment.measure(claim.measure), claim)
         if claim.kind == "equal_effects" and len(claim.other_effect) != 2:
             yield f"claims {number}: equal_effects needs other_effect with two conditions."
         if claim.kind == "like" and not claim.margin > 0:
             yield f"claims {number}: like needs a margin above 0."
         if claim.kind == "ratio" and of == "median":
             yield f'claims {number}: a ratio needs estimand = "mean" or "share".'
-        elif of == "mean" and bounds_of(found, *measures_of(claim)) is None:
+        elif of == "mean" and bounds_of(experiment, *measures_of(claim)) is None:
             yield (
                 f"claims {number}: no test of a mean is valid without bounds: give {claim.measure} "
                 'bounds = [LOW, HIGH], or the claim estimand = "median" or "share".'
             )
 
 
-def _of_condition(found: Experiment, condition: Condition) -> Iterator[str]:
+def _of_condition(experiment: Experiment, condition: Condition) -> Iterator[str]:
     if condition.fork_of and set(condition.at) != set(SCALES):
         yield "at has to name quick and paper."
     if condition.fork_of and condition.builds_on:
         yield f"it builds on what {condition.fork_of} builds on, and can name nothing else."
     for slot, n in condition.mix.items():
-        if slot not in found.slots:
-            yield f"mix: {UnknownName('slot', slot, found.slots)}"
+        if slot not in experiment.slots:
+            yield f"mix: {UnknownName('slot', slot, experiment.slots)}"
         else:
             try:
                 check_int(slot, n, 1)
@@ -679,10 +713,10 @@ def _of_condition(found: Experiment, condition: Condition) -> Iterator[str]:
                 yield f"mix: {error}"
 
 
-def _of_parameters(found: Experiment, known: Sequence[str]) -> Iterator[str]:
-    given = [("set", found.set)]
-    given += [(f"scale {name}, set", scale.set) for name, scale in found.scales.items()]
-    given += [(f"{each.name}, set", each.set) for each in found.conditions]
+def _of_parameters(experiment: Experiment, known: Sequence[str]) -> Iterator[str]:
+    given = [("set", experiment.set)]
+    given += [(f"scale {name}, set", scale.set) for name, scale in experiment.scales.items()]
+    given += [(f"{condition.name}, set", condition.set) for condition in experiment.conditions]
     for where, parameters in given:
         for name in parameters:
             if name not in known:
@@ -701,29 +735,34 @@ def classical_by_class(model: type[SmartModel]) -> dict[str, Mapping[str, Any]]:
     if model.classical_minds:
         return {"": model.classical_minds}
     trial = model(minds="fixed:0", recording=False)
-    return {each.__name__: trial.classical_of(each) for each in trial.agent_classes()}
+    return {
+        agent_class.__name__: trial.classical_of(agent_class)
+        for agent_class in trial.agent_classes()
+    }
 
 
-def _of_assumptions(found: Experiment, model: type[SmartModel]) -> Iterator[str]:
+def _of_assumptions(experiment: Experiment, model: type[SmartModel]) -> Iterator[str]:
     """Yield the assumptions of claims that no classical mind declares."""
-    named = [(n, each.assumption) for n, each in enumerate(found.claims, 1) if each.assumption]
+    named = [
+        (n, claim.assumption) for n, claim in enumerate(experiment.claims, 1) if claim.assumption
+    ]
     by_class = classical_by_class(model) if named else {}
-    makers = [maker for known in by_class.values() for maker in known.values()]
-    declared = dict.fromkeys(name for maker in makers for name in assumptions_of(maker))
+    factories = [factory for known in by_class.values() for factory in known.values()]
+    declared = dict.fromkeys(name for factory in factories for name in assumptions_of(factory))
     for number, name in named:
         if name not in declared:
             yield f"claims {number}: {UnknownName('assumption', name, declared)}"
 
 
-def _of_declarations(found: Experiment, model: type[SmartModel]) -> Iterator[str]:
+def _of_declarations(experiment: Experiment, model: type[SmartModel]) -> Iterator[str]:
     """Names of things that the scenario would have to declare."""
-    for measure in found.measures:
+    for measure in experiment.measures:
         if measure.take in model.message_measures and measure.data != "messages":
             yield f'{measure.name}: {measure.take} needs data = "messages".'
         elif measure.take not in (known := (*TAKES, *model.message_measures)):
             yield f"{measure.name}: {UnknownName('take', measure.take, known)}"
-    yield from _of_assumptions(found, model)
-    for number, plot in enumerate(found.plots, 1):
+    yield from _of_assumptions(experiment, model)
+    for number, plot in enumerate(experiment.plots, 1):
         if plot.theory and plot.theory not in model.theory_marks:
             yield f"plots {number}: {UnknownName('theory', plot.theory, model.theory_marks)}"
         if plot.human and plot.human not in human_distributions():
@@ -731,14 +770,16 @@ def _of_declarations(found: Experiment, model: type[SmartModel]) -> Iterator[str
             yield f"plots {number}: {human}"
 
 
-def _of_earlier_runs(found: Experiment, model: type[SmartModel]) -> Iterator[str]:
+def _of_earlier_runs(experiment: Experiment, model: type[SmartModel]) -> Iterator[str]:
     """Yield the faults of the earlier runs that conditions build on."""
-    named = sorted({each.builds_on for each in found.conditions if each.builds_on})
-    sources = sorted({each.rpartition("/")[0] for each in named})
+    named = sorted(
+        {condition.builds_on for condition in experiment.conditions if condition.builds_on}
+    )
+    sources = sorted({name.rpartition("/")[0] for name in named})
     if not named:
         return
     if model.builds_on is None:
-        yield f"runs of {found.scenario} build on no other run."
+        yield f"runs of {experiment.scenario} build on no other run."
     elif len(sources) > 1:
         yield f"its conditions build on several experiments: {sources}."
     else:
@@ -749,51 +790,54 @@ def _of_earlier_runs(found: Experiment, model: type[SmartModel]) -> Iterator[str
             return
         if earlier.scenario != model.builds_on.scenario:
             yield (
-                f"{earlier.name} is of {earlier.scenario}; runs of {found.scenario} build on "
+                f"{earlier.name} is of {earlier.scenario}; runs of {experiment.scenario} build on "
                 f"{model.builds_on.scenario}."
             )
             return
-        known = [each.name for each in earlier.conditions if not each.fork_of]
-        for each in named:
-            if (name := each.rpartition("/")[2]) not in known:
+        known = [condition.name for condition in earlier.conditions if not condition.fork_of]
+        for reference in named:
+            if (name := reference.rpartition("/")[2]) not in known:
                 yield str(UnknownName(f"condition of {earlier.name}", name, known))
 
 
-def _of_other_scenarios(found: Experiment, model: type[SmartModel]) -> Iterator[str]:
+def _of_other_scenarios(experiment: Experiment, model: type[SmartModel]) -> Iterator[str]:
     """Yield the faults of conditions with a scenario of their own."""
-    for each in found.conditions:
-        if not each.scenario:
+    for condition in experiment.conditions:
+        if not condition.scenario:
             continue
-        if each.fork_of or each.builds_on:
-            yield f"{each.name}: a run that continues or builds on another has its scenario."
+        if condition.fork_of or condition.builds_on:
+            yield f"{condition.name}: a run that continues or builds on another has its scenario."
         try:
-            other = scenario(each.scenario)
+            other = scenario(condition.scenario)
         except UnknownName as error:
-            yield f"{each.name}: {error}"
+            yield f"{condition.name}: {error}"
             continue
         if set(other.model_columns) != set(model.model_columns):
-            yield f"{each.name}: {each.scenario} has other columns than {found.scenario}."
+            yield (
+                f"{condition.name}: {condition.scenario} has other columns than "
+                f"{experiment.scenario}."
+            )
 
 
-def _named(found: Experiment) -> Iterator[tuple[str, str, str]]:
+def _named(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     """The measures and conditions that other entries name, and where."""
-    yield from _named_by_claims(found)
-    for number, each in enumerate(found.published, 1):
-        yield f"published {number}", "measure", each.measure
-        yield f"published {number}", "condition", each.condition
-    for number, ratio in enumerate(found.ratios, 1):
+    yield from _named_by_claims(experiment)
+    for number, published in enumerate(experiment.published, 1):
+        yield f"published {number}", "measure", published.measure
+        yield f"published {number}", "condition", published.condition
+    for number, ratio in enumerate(experiment.ratios, 1):
         yield f"ratios {number}", "measure", ratio.measure
         yield f"ratios {number}", "condition", ratio.condition
         yield f"ratios {number}", "condition", ratio.than
-    for group in found.groups:
+    for group in experiment.groups:
         for name in group.conditions:
             yield f"group {group.name}", "condition", name
-    for condition in found.conditions:
+    for condition in experiment.conditions:
         yield condition.name, "condition to fork", condition.fork_of
 
 
-def _named_by_claims(found: Experiment) -> Iterator[tuple[str, str, str]]:
-    for number, claim in enumerate(found.claims, 1):
+def _named_by_claims(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
+    for number, claim in enumerate(experiment.claims, 1):
         yield f"claims {number}", "measure", claim.measure
         yield f"claims {number}", "condition or group", claim.condition
         if claim.than_measure:
@@ -814,7 +858,7 @@ class PublishedModel(Entry):
         withdrawn: the day from which it cannot be had from its provider, as ``YYYY-MM-DD``, or a
             few words; ``""``: it can be had.
         successors: models that can take its place, with the day of their version.
-        source: where these facts stand.
+        source: where these facts are published.
     """
 
     provider: str
@@ -827,7 +871,9 @@ class PublishedModel(Entry):
 def published_models() -> dict[str, PublishedModel]:
     """Name of a language model of published runs → what became of it (``models.toml``)."""
     text = files("sabm_mesa.studies.experiments").joinpath("models.toml").read_text("utf-8")
-    return {name: PublishedModel.model_validate(each) for name, each in tomllib.loads(text).items()}
+    return {
+        name: PublishedModel.model_validate(entry) for name, entry in tomllib.loads(text).items()
+    }
 
 
 def models_of(experiment: Experiment) -> list[str]:
@@ -836,7 +882,7 @@ def models_of(experiment: Experiment) -> list[str]:
     Args:
         experiment: the experiment.
     """
-    named = [experiment.minds, *(each.minds for each in experiment.conditions)]
+    named = [experiment.minds, *(condition.minds for condition in experiment.conditions)]
     return list(dict.fromkeys(re.findall(r"llm:([^\s,]+)", " ".join(named))))
 
 
@@ -871,6 +917,6 @@ def _named_columns(experiment: Experiment) -> Iterator[tuple[str, Data, str]]:
     for plot in experiment.plots:
         for column in plot.columns:
             yield f"plot {plot.title!r}", "agents" if plot.kind == "values" else "model", column
-    for each in experiment.published:
-        if each.column:
-            yield f"published course of {each.condition}", "model", each.column
+    for published in experiment.published:
+        if published.column:
+            yield f"published course of {published.condition}", "model", published.column

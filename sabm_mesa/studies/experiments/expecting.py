@@ -35,7 +35,7 @@ EARLIER_RUNS = "The tokens do not include what comes from an earlier run that is
 
 
 def too_few_runs(plan: Plan) -> str:
-    """Why no result of a plan's runs can bear out some claims; ``""`` when they can.
+    """The reason why no result of a plan's runs can support some claims; ``""`` when they can.
 
     Args:
         plan: the experiment.
@@ -59,7 +59,7 @@ def too_few_runs(plan: Plan) -> str:
 
 
 def _smallest(plan: Plan, claims: Sequence[Claim], runs: int) -> list[float]:
-    """The smallest corrected p-value that each claim can have with so many runs a condition."""
+    """The smallest corrected p-value that each claim can have with ``runs`` runs a condition."""
     least = [estimand_of(plan.experiment, claim).least_p(runs) for claim in claims]
     return [float(p) for p in holm(min(1.0, 2 * p) for p in least)]
 
@@ -109,9 +109,9 @@ def expected_cost(
             if earlier:
                 missing.insert(0, (plan.earlier, played))
     parts = [
-        _estimated(each, cells, prices, batch=batch)
-        for each, place in missing
-        for cells in _missing(each, place, among)
+        _estimated(missing_plan, cells, prices, batch=batch)
+        for missing_plan, recording in missing
+        for cells in _missing(missing_plan, recording, among)
     ]
     if parts:
         parts += [
@@ -127,7 +127,7 @@ def expected_cost(
         title=plan.experiment.name,
         runs=sum(part.runs for _, part in parts),
         n_rounds=max((part.n_rounds for _, part in parts), default=0),
-        minds={" / ".join(dict.fromkeys(described(each) for each in plan.minds.values())): 1},
+        minds={" / ".join(dict.fromkeys(described(mind) for mind in plan.minds.values())): 1},
         lines=[_line(name, part) for name, part in parts if part.lines],
         notes=list(dict.fromkeys(notes)) if paid else [],
     )
@@ -147,12 +147,14 @@ def _estimated(
     """A condition, and the cost of its missing runs: of a fork the rounds from there on."""
     cell = cells[0]
     given = with_pending_run(plan, cell, Connection(), minds="classical") | {"rng": cell.seed}
-    found = estimate(plan.model_of(cell.condition), given, len(cells), prices=prices, batch=batch)
+    estimated = estimate(
+        plan.model_of(cell.condition), given, len(cells), prices=prices, batch=batch
+    )
     if cell.fork_of:
-        share = 1.0 - cell.at / found.n_rounds
-        lines = [replace(line, cost=_from(line.cost, share)) for line in found.lines]
-        found = replace(found, lines=lines)
-    return cell.condition, found
+        share = 1.0 - cell.at / estimated.n_rounds
+        lines = [replace(line, cost=_from(line.cost, share)) for line in estimated.lines]
+        estimated = replace(estimated, lines=lines)
+    return cell.condition, estimated
 
 
 def _line(condition: str, part: Estimate) -> Line:
@@ -162,4 +164,4 @@ def _line(condition: str, part: Estimate) -> Line:
 def _from(cost: Cost, share: float) -> Cost:
     """The cost of the last part of a run; prompts may grow, so at most that of the whole."""
     spans = (getattr(cost, name) for name in Cost.__slots__)
-    return Cost(*(Range(each.low * share, each.likely * share, each.high) for each in spans))
+    return Cost(*(Range(span.low * share, span.likely * share, span.high) for span in spans))

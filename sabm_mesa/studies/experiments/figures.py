@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SOURCES = {"rest": "seed and all else"}
-"""Source of variance → how it is called, where its name does not say it."""
+"""Source of variance → its label, where that is not its name."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def drawings(results: Results) -> list[ReportFigure]:
     asked = results.outcome.plan.experiment.plots
     drawn = [_plot(results, number, plot) for number, plot in enumerate(asked, 1)]
     drawn += [_measures(results), *_shares(results), *_of_scenario(results)]
-    for each in drawn:
-        style.freeze_layout(each.figure)
+    for drawing in drawn:
+        style.freeze_layout(drawing.figure)
     return drawn
 
 
@@ -61,10 +61,10 @@ def labels(results: Results) -> dict[str, str]:
     """Condition → its label; one named after its minds says which decided here."""
     minds = results.minds()
     return {
-        each.name: f"{each.label} (here: {minds[each.name]})"
-        if each.minds and each.minds != without_address(minds[each.name])
-        else each.label
-        for each in results.outcome.plan.experiment.conditions
+        condition.name: f"{condition.label} (here: {minds[condition.name]})"
+        if condition.minds and condition.minds != without_address(minds[condition.name])
+        else condition.label
+        for condition in results.outcome.plan.experiment.conditions
     }
 
 
@@ -110,6 +110,7 @@ def _plot(results: Results, number: int, plot: Plot) -> ReportFigure:
     figure = plots.by_round(
         data, column, _drawn_all(labels(results)), title=_drawn(plot.title),
         label=_drawn(plot.label), subtitle=_subtitle(results), published=courses, marks=theory,
+        given=outcome.plan.model.given_rounds,
     )  # fmt: skip
     return ReportFigure(name, f"Lines by round: {of}", " ".join(parts), figure)
 
@@ -138,7 +139,9 @@ def _distributions(results: Results, plot: Plot, theory: list[plots.Mark]) -> An
 
 
 def _measures(results: Results) -> ReportFigure:
-    measures = {each.name: measure_name(each) for each in results.outcome.plan.experiment.measures}
+    measures = {
+        measure.name: measure_name(measure) for measure in results.outcome.plan.experiment.measures
+    }
     figure = plots.by_condition(
         results.measures, _drawn_all(labels(results)), _drawn_all(measures),
         title="Measures by condition", subtitle=_subtitle(results), published=results.estimates,
@@ -155,17 +158,17 @@ def _measures(results: Results) -> ReportFigure:
 
 def _of_people(results: Results) -> dict[str, list[float]]:
     """Measure → published numbers of people."""
-    found: dict[str, list[float]] = {}
-    for each in results.outcome.plan.experiment.published:
-        if each.measure and not each.condition:
-            found.setdefault(each.measure, []).extend(each.numbers)
-    return found
+    numbers: dict[str, list[float]] = {}
+    for published in results.outcome.plan.experiment.published:
+        if published.measure and not published.condition:
+            numbers.setdefault(published.measure, []).extend(published.numbers)
+    return numbers
 
 
 def _shares(results: Results) -> Iterator[ReportFigure]:
     if results.shares.empty:
         return
-    measures = {each.name: each.label for each in results.outcome.plan.experiment.measures}
+    measures = {measure.name: measure.label for measure in results.outcome.plan.experiment.measures}
     figure = plots.variance_shares(
         results.shares, _drawn_all(measures), SOURCES, subtitle=_subtitle(results)
     )
@@ -184,7 +187,7 @@ def _of_scenario(results: Results) -> Iterator[ReportFigure]:
         return
     minds, names = results.minds(), labels(results)
     for number, condition in enumerate(plan.experiment.conditions, 1):
-        cell = next(each for each in plan.cells if each.condition == condition.name)
+        cell = next(cell for cell in plan.cells if cell.condition == condition.name)
         given = {**cell.parameters, **cell.changes, "minds": "classical"}
         model_class = plan.model_of(condition.name)
         draw = load_plots(model_class.plots, model_class.__module__).figures
@@ -195,8 +198,8 @@ def _of_scenario(results: Results) -> Iterator[ReportFigure]:
         )
         words = _drawn(f"{condition.label} · {minds[condition.name]}")
         label = names[condition.name]
-        found = draw(model_data, agent_data, words, **model.plot_options())
-        for name, figure in found.items():
+        figures = draw(model_data, agent_data, words, **model.plot_options())
+        for name, figure in figures.items():
             if name in shown:
                 title = figure.get_suptitle()
                 yield ReportFigure(

@@ -42,7 +42,7 @@ def minds_of(experiment: Experiment, minds: Minds | Mapping[str, Minds]) -> dict
         ParameterError: for minds of a condition that has none of its own, and for several minds
             in one slot.
     """
-    names = [each.name for each in experiment.conditions]
+    names = [condition.name for condition in experiment.conditions]
     places = [*experiment.slots, *names]
     by_place: Mapping[str, Minds] = {}
     for_all = cast(Minds, minds)
@@ -51,16 +51,21 @@ def minds_of(experiment: Experiment, minds: Minds | Mapping[str, Minds]) -> dict
     for name in by_place:
         if name not in places:
             raise UnknownName(f"condition of {experiment.name}", name, places)
-    for each in experiment.conditions:
-        if each.fork_of and each.name in by_place:
+    for condition in experiment.conditions:
+        if condition.fork_of and condition.name in by_place:
             raise ParameterError(
-                f"{each.name} continues the runs of {each.fork_of}: name the minds of that one."
+                f"{condition.name} continues the runs of {condition.fork_of}: name the minds "
+                "of that one."
             )
-    found = {
-        each.name: by_place.get(each.name) or _mixed(experiment, each, by_place, for_all)
-        for each in experiment.conditions
+    by_condition = {
+        condition.name: by_place.get(condition.name)
+        or _mixed(experiment, condition, by_place, for_all)
+        for condition in experiment.conditions
     }
-    return {each.name: found[each.fork_of or each.name] for each in experiment.conditions}
+    return {
+        condition.name: by_condition[condition.fork_of or condition.name]
+        for condition in experiment.conditions
+    }
 
 
 def asks_language_model(minds: Minds) -> bool:
@@ -93,7 +98,7 @@ def specs_of(minds: Minds) -> list[str]:
 def _mixed(
     experiment: Experiment, condition: Condition, by_slot: Mapping[str, Minds], for_all: Minds
 ) -> Minds:
-    """The minds of a condition that nobody is named for: those for all, or its mixture of slots."""
+    """The default minds of a condition: those for all, or its mixture of slots."""
     if not condition.mix:
         return for_all
     counts: dict[Any, int] = {}
@@ -190,7 +195,11 @@ class Plan:
     @property
     def published(self) -> list[Figures]:
         """The published numbers that runs of this scale can be compared with."""
-        return [each for each in self.experiment.published if each.scale in {"", self.scale}]
+        return [
+            published
+            for published in self.experiment.published
+            if published.scale in {"", self.scale}
+        ]
 
     @property
     def seeds(self) -> list[int]:
@@ -226,7 +235,8 @@ def plan(
     who = minds_of(experiment, minds)
     common = {**experiment.set, **chosen.set}
     given = {
-        each.name: {**common, **each.set, "minds": who[each.name]} for each in experiment.conditions
+        condition.name: {**common, **condition.set, "minds": who[condition.name]}
+        for condition in experiment.conditions
     }
     builds_on = scenario(experiment.scenario).builds_on
     if builds_on is not None:
@@ -234,8 +244,8 @@ def plan(
             if (name := builds_on.parameter) in parameters:
                 parameters[name] = builds_on.read(parameters[name])  # once, for all runs
     made = [
-        _cell(experiment, scale, each, common, given, seed)
-        for each in experiment.conditions
+        _cell(experiment, scale, condition, common, given, seed)
+        for condition in experiment.conditions
         for seed in seeds
     ]
     return Plan(experiment, scale, runs, made, who, _earlier(experiment, scale, who, seeds[0]))
@@ -276,21 +286,23 @@ def _earlier(
     """The earlier runs that conditions build on: one run of each."""
     deciding: dict[str, Minds] = {}
     source = ""
-    for each in experiment.conditions:
-        if not each.builds_on:
+    for condition in experiment.conditions:
+        if not condition.builds_on:
             continue
-        source, _, name = each.builds_on.rpartition("/")
-        minds = _deciding_earlier(each.name, who[each.name])
+        source, _, name = condition.builds_on.rpartition("/")
+        minds = _deciding_earlier(condition.name, who[condition.name])
         if deciding.setdefault(name, minds) != minds:
             raise ParameterError(
-                f"Several conditions of {experiment.name} build on {each.builds_on}: give them the "
-                "same minds, since these decide there too."
+                f"Several conditions of {experiment.name} build on {condition.builds_on}: give "
+                "them the same minds, since these decide there too."
             )
     if not deciding:
         return None
-    found = load_experiment(source)
-    named = tuple(each for each in found.conditions if each.name in deciding)
-    chosen = found.model_copy(update={"conditions": named})
+    source_experiment = load_experiment(source)
+    named = tuple(
+        condition for condition in source_experiment.conditions if condition.name in deciding
+    )
+    chosen = source_experiment.model_copy(update={"conditions": named})
     return plan(chosen, scale, minds=deciding, runs=1, seed=seed)
 
 
@@ -348,7 +360,9 @@ def with_pending_run(
     on = plan.model.builds_on
     if on is None or plan.earlier is None or not cell.builds_on or on.parameter in given:
         return given
-    earlier = next(each for each in plan.earlier.cells if each.condition == cell.builds_on)
+    earlier = next(
+        candidate for candidate in plan.earlier.cells if candidate.condition == cell.builds_on
+    )
     model = plan.earlier.model(
         **{**earlier.parameters, **changes},
         rng=earlier.seed,

@@ -33,7 +33,7 @@ from sabm_mesa.studies.experiments.claims import ANOTHER, WORDS, Verdict
 from sabm_mesa.studies.experiments.design import (
     Claim,
     Experiment,
-    experiment_names,
+    is_own,
     models_of,
     published_models,
 )
@@ -193,7 +193,7 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         drawn: its figures.
     """
     experiment = results.outcome.plan.experiment
-    lines = commands(results)
+    own, lines = is_own(experiment), commands(results)
     return {
         "title": f"{experiment.name}: {experiment.title}",
         "lead": headline(results),
@@ -204,23 +204,27 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         ],
         "question": experiment.question,
         "source": experiment.source.rstrip("."),
-        "published_minds": f"Published runs decided by {_list(_published_minds(experiment))}.",
+        "own": own,
+        "published_minds": ("Planned for " if own else "Published runs decided by ")
+        + f"{_list(_published_minds(experiment))}.",
         "published_models": _published_models(experiment),
         "warnings": warnings(results),
-        "verdicts": [_verdict(results, each) for each in results.verdicts],
+        "verdicts": [_verdict(results, verdict) for verdict in results.verdicts],
         "figures": [each for each in drawn if not each.own],
         "own_figures": [each for each in drawn if each.own],
-        "gradual": any(each.claim.kind == "gradual" for each in results.verdicts),
+        "gradual": any(verdict.claim.kind == "gradual" for verdict in results.verdicts),
         "alpha": f"{100 * experiment.alpha:g} %",
         "common_seeds": COMMON_SEEDS if len(experiment.conditions) > 1 else "",
         "outside": OUTSIDE_SAID if results.outside()[0] else "",
         "estimates": _estimates_rows(results),
+        "estimates_published": not own or results.estimates["published"].notna().any(),
         "people": _of_people_rows(results),
         "comparisons": _comparisons_rows(results),
         "n_comparisons": len(results.comparisons),
         "courses": _courses_rows(results),
         "n_courses": len(results.courses),
         "ratios": _ratios_rows(results),
+        "ratios_published": not own or results.ratios["published"].notna().any(),
         "shares": _shares_rows(results),
         "codes": [Verbatim(code) for code in CODES],
         "said": _codes_rows(results),
@@ -228,7 +232,7 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         "facts": _facts(results),
         "conditions": _conditions(results),
         "notes": list(experiment.notes),
-        "commands": [Verbatim(each) for each in lines],
+        "commands": [Verbatim(line) for line in lines],
         "fence": fence(lines),
         "repeat": _repeat(results),
         **_prompt_table(results),
@@ -241,31 +245,32 @@ def index_content(results: Sequence[Results]) -> dict[str, Any]:
     Args:
         results: the experiments.
     """
-    every = [verdict for each in results for verdict in each.verdicts]
-    llms = any(language_models(each.outcome.plan) for each in results)
+    every = [verdict for result in results for verdict in result.verdicts]
+    llms = any(language_models(result.outcome.plan) for result in results)
+    whose = _whose(results)
     return {
-        "title": "Published experiments, and what was found",
-        "lead": lead(every, whose=_whose(results)),
+        "title": f"{whose}experiments, and what was found".capitalize(),
+        "lead": lead(every, whose=whose),
         "warnings": [] if llms else [ONLY_RULES],
         "experiments": [
             {
-                "name": each.outcome.plan.experiment.name,
-                "address": Verbatim(f"{quote(each.outcome.plan.experiment.name)}/report.html"),
-                "title": each.outcome.plan.experiment.title,
-                "minds": " / ".join(dict.fromkeys(each.minds().values())),
-                "runs": len(each.outcome.runs),
-                "counts": [count(each.verdicts, word) for word in _shown(results)],
+                "name": result.outcome.plan.experiment.name,
+                "address": Verbatim(f"{quote(result.outcome.plan.experiment.name)}/report.html"),
+                "title": result.outcome.plan.experiment.title,
+                "minds": " / ".join(dict.fromkeys(result.minds().values())),
+                "runs": len(result.outcome.runs),
+                "counts": [count(result.verdicts, word) for word in _shown(results)],
             }
-            for each in results
+            for result in results
         ],
         "words": _shown(results),
-        "scales": ", ".join(dict.fromkeys(each.outcome.plan.scale for each in results)),
+        "scales": ", ".join(dict.fromkeys(result.outcome.plan.scale for result in results)),
     }
 
 
 def _shown(results: Sequence[Results]) -> list[str]:
     """The verdicts that the index counts: the usual ones, and others that occur."""
-    seen = {verdict.word for each in results for verdict in each.verdicts}
+    seen = {verdict.word for result in results for verdict in result.verdicts}
     usual = {"agrees", "assumed", "disagrees", "inconclusive", "too few runs", "not judged"}
     return [word for word in WORDS if word in usual | seen]
 
@@ -281,8 +286,7 @@ def warnings(results: Results) -> list[str]:
     said = []
     published, minds = _published_minds(experiment), results.minds()
     if any(without_address(minds[name]) != who for name, who in published.items()):
-        own = experiment.name not in experiment_names()
-        verb = "Planned for" if own else "Published with"
+        verb = "Planned for" if is_own(experiment) else "Published with"
         said.append(f"{verb} {_list(published)}; here: {_list(minds)}.")
         if not language_models(plan):
             said[-1] += f" {ONLY_RULES}"
@@ -301,7 +305,8 @@ def warnings(results: Results) -> list[str]:
     changed = {k: v for k, v in quick.items() if paper.get(k, experiment.set.get(k)) != v}
     if plan.scale == "quick" and changed:
         listed = ", ".join(f"{k} = {v}" for k, v in changed.items())
-        said.append(f"Smaller than what was published: {listed}.")
+        whole = "at paper scale" if is_own(experiment) else "what was published"
+        said.append(f"Smaller than {whole}: {listed}.")
     if unchanging := _without_chance(results):
         said.append(
             f"All runs of {unchanging} are the same, number for number, whatever the seed: these "
@@ -330,7 +335,9 @@ def _without_chance(results: Results) -> str:
 
 def _published_minds(experiment: Experiment) -> dict[str, str]:
     """Condition → the minds of the published runs."""
-    return {each.name: each.minds or experiment.minds for each in experiment.conditions}
+    return {
+        condition.name: condition.minds or experiment.minds for condition in experiment.conditions
+    }
 
 
 def _published_models(experiment: Experiment) -> Rows:
@@ -390,7 +397,7 @@ def _unpaired(verdict: Verdict) -> str:
 def _tested(results: Results, claim: Claim) -> str:
     """The test of a claim in words."""
     experiment = results.outcome.plan.experiment
-    called = labels(results) | {each.name: each.label for each in experiment.groups}
+    called = labels(results) | {group.name: group.label for group in experiment.groups}
     measure = measure_name(experiment.measure(claim.measure))
     label, than = called[claim.condition], f"“{called.get(claim.than, '')}”"
     if claim.than_measure:
@@ -431,7 +438,7 @@ def headline(results: Results) -> str:
 
 def _whose(results: Sequence[Results]) -> str:
     """``published`` of the package's experiments, ``planned`` of a user's own, with a space."""
-    own = {each.outcome.plan.experiment.name not in experiment_names() for each in results}
+    own = {is_own(result.outcome.plan.experiment) for result in results}
     return "" if len(own) > 1 else "planned " if own == {True} else "published "
 
 
@@ -456,7 +463,7 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0, whose: str = "published ") 
     differ, no_difference = (
         count(verdicts, word) for word in ("effects differ", "no difference detected")
     )
-    moot = sum(each.word == "inconclusive" and bool(each.why) for each in verdicts)
+    moot = sum(verdict.word == "inconclusive" and bool(verdict.why) for verdict in verdicts)
     few = count(verdicts, "inconclusive") - moot
     so_many = runs_in_words(runs) if runs else "so few runs"
     is_are, is_assumed = ("is" if found == 1 else "are" for found in (untold, assumed))
@@ -491,7 +498,7 @@ def count(verdicts: Sequence[Verdict], word: str) -> int:
         verdicts: the verdicts.
         word: one of `WORDS`.
     """
-    return sum(each.word == word for each in verdicts)
+    return sum(verdict.word == word for verdict in verdicts)
 
 
 def decided_by(plan: Plan) -> str:
@@ -500,7 +507,7 @@ def decided_by(plan: Plan) -> str:
     Args:
         plan: the experiment.
     """
-    minds = " / ".join(dict.fromkeys(described(each) for each in plan.minds.values()))
+    minds = " / ".join(dict.fromkeys(described(mind) for mind in plan.minds.values()))
     return minds if language_models(plan) else f"{minds} (no language model)"
 
 
@@ -734,7 +741,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
 
 
 def _scenarios(experiment: Experiment) -> list[str]:
-    own = [each.scenario or experiment.scenario for each in experiment.conditions]
+    own = [condition.scenario or experiment.scenario for condition in experiment.conditions]
     return list(dict.fromkeys(own))
 
 
@@ -745,17 +752,22 @@ def _conditions(results: Results) -> list[dict[str, str]]:
     builds_on = plan.model.builds_on
     hidden = {"minds"} if builds_on is None else {"minds", builds_on.parameter}
     told = []
-    for each in plan.experiment.conditions:
-        cell = next(cell for cell in plan.cells if cell.condition == each.name)
+    for condition in plan.experiment.conditions:
+        cell = next(cell for cell in plan.cells if cell.condition == condition.name)
         changed = {k: v for k, v in cell.parameters.items() if k not in hidden}
         words = _set(changed) or "none"
         if builds_on is not None and (earlier := cell.parameters.get(builds_on.parameter)):
-            words += f"; builds on {each.builds_on or builds_on.recorded(earlier)}"
+            words += f"; builds on {condition.builds_on or builds_on.recorded(earlier)}"
         if cell.fork_of:
             parent = plan.experiment.condition(cell.fork_of).label
             words = f"the runs of “{parent}” up to round {cell.at}, then {_set(cell.changes)}"
         told.append(
-            {"name": each.name, "label": each.label, "minds": minds[each.name], "set": words}
+            {
+                "name": condition.name,
+                "label": condition.label,
+                "minds": minds[condition.name],
+                "set": words,
+            }
         )
     return told
 
@@ -808,9 +820,9 @@ def commands(results: Results) -> list[str]:
     """Return the commands that resume these runs, and that repeat them."""
     plan, path = results.outcome.plan, results.outcome.path
     name = plan.experiment.name
-    words = ["sabm", "reproduce", name if name in experiment_names() else f"{name}.toml"]
+    words = ["sabm", "reproduce", f"{name}.toml" if is_own(plan.experiment) else name]
     words += ["--scale", plan.scale, "--runs", str(plan.runs), "--seed", str(plan.seeds[0])]
-    parents = [each.name for each in plan.experiment.conditions if not each.fork_of]
+    parents = [condition.name for condition in plan.experiment.conditions if not condition.fork_of]
     minds = {parent: _spec(plan.minds[parent]) for parent in parents}
     if len(set(minds.values())) == 1:
         words += ["--minds", minds[parents[0]]]

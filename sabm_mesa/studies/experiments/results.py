@@ -85,35 +85,37 @@ class Results:
             "registration": None if self.standing is None else self.standing.summary(),
             "claims": [
                 {
-                    "claim": each.claim.text,
-                    "source": each.claim.source,
-                    "verdict": each.word,
-                    "estimate": each.test.estimate,
-                    "low": each.test.low,
-                    "high": each.test.high,
-                    "effect": each.test.effect,
-                    "effect_name": each.test.effect_name,
-                    "p": each.p,
-                    "n": each.test.n,
-                    "estimand": each.test.estimand.quantity,
-                    "test": each.test.method,
-                    "fewest_runs": each.test.fewest,
-                    "runs_needed": None if each.runs_needed is None else str(each.runs_needed),
-                    "unpaired": each.unpaired,
-                    "why": each.why,
+                    "claim": verdict.claim.text,
+                    "source": verdict.claim.source,
+                    "verdict": verdict.word,
+                    "estimate": verdict.test.estimate,
+                    "low": verdict.test.low,
+                    "high": verdict.test.high,
+                    "effect": verdict.test.effect,
+                    "effect_name": verdict.test.effect_name,
+                    "p": verdict.p,
+                    "n": verdict.test.n,
+                    "estimand": verdict.test.estimand.quantity,
+                    "test": verdict.test.method,
+                    "fewest_runs": verdict.test.fewest,
+                    "runs_needed": None
+                    if verdict.runs_needed is None
+                    else str(verdict.runs_needed),
+                    "unpaired": verdict.unpaired,
+                    "why": verdict.why,
                 }
-                for each in self.verdicts
+                for verdict in self.verdicts
             ],
         }
 
     def outside(self) -> tuple[int, int]:
         """How many published numbers lie outside the 95 % intervals of these runs, and of all."""
-        found = [
+        outside = [
             is_outside(row["published"], row["low"], row["high"])
             for table in (self.estimates, self.courses, self.ratios)
             for _, row in table[table[["published", "low"]].notna().all(axis=1)].iterrows()
         ]
-        return sum(found), len(found)
+        return sum(outside), len(outside)
 
     def minds(self) -> dict[str, str]:
         """Condition → its minds, without any that a parameter of the scenario adds."""
@@ -152,17 +154,17 @@ def results(outcome: Outcome) -> Results:
 def _estimates(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
     experiment = outcome.plan.experiment
     published = {
-        (each.measure, each.condition): (each.numbers[0], each.source)
-        for each in outcome.plan.published
-        if each.measure and each.condition
+        (entry.measure, entry.condition): (entry.numbers[0], entry.source)
+        for entry in outcome.plan.published
+        if entry.measure and entry.condition
     }
     rows = []
     for measure in experiment.measures:
         for condition in experiment.conditions:
             estimate = estimate_mean(samples(values, measure.name, condition.name))
-            said = published.get((measure.name, condition.name), (float("nan"), ""))
+            number_and_source = published.get((measure.name, condition.name), (float("nan"), ""))
             together = _together(outcome, measure, condition.name)
-            rows.append((measure.name, condition.name, *estimate, *said, together))
+            rows.append((measure.name, condition.name, *estimate, *number_and_source, together))
     columns = ["measure", "condition", "n", "mean", "low", "high", "published", "source"]
     columns += ["together"]
     return pd.DataFrame(rows, columns=columns)
@@ -178,14 +180,14 @@ def _together(outcome: Outcome, measure: Measure, condition: str) -> float:
 def _comparisons(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
     experiment = outcome.plan.experiment
     columns = ["measure", "condition", "than", "difference", "low", "high", "delta", "test", "p"]
-    pairs = list(combinations([each.name for each in experiment.conditions], 2))
+    pairs = list(combinations([condition.name for condition in experiment.conditions], 2))
     tables = []
     for measure in experiment.measures:
         rows = []
         for one, other in pairs:
             test, _ = compare(values, measure.name, one, other)
-            found = test.estimate, test.low, test.high, test.effect, test.method, test.p
-            rows.append((measure.name, one, other, *found))
+            comparison = test.estimate, test.low, test.high, test.effect, test.method, test.p
+            rows.append((measure.name, one, other, *comparison))
         table = pd.DataFrame(rows, columns=columns)
         tables.append(table.assign(p=holm(table["p"])))
     return pd.concat(tables, ignore_index=True)
@@ -193,14 +195,18 @@ def _comparisons(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
 
 def _courses(outcome: Outcome) -> pd.DataFrame:
     rows = []
-    for each in outcome.plan.published:
+    for published in outcome.plan.published:
         data = outcome.model_data
-        mine = data[data["condition"] == each.condition]
-        for round_, value in zip(each.rounds, each.numbers, strict=False) if each.column else ():
+        mine = data[data["condition"] == published.condition]
+        for round_, value in (
+            zip(published.rounds, published.numbers, strict=False) if published.column else ()
+        ):
             # A run that ended before that round keeps its last value.
             then = mine[mine["round"] <= round_].sort_values("round").groupby("run").tail(1)
-            estimate = estimate_mean(then[each.column].astype(float))
-            rows.append((each.condition, each.column, round_, value, *estimate, each.source))
+            estimate = estimate_mean(then[published.column].astype(float))
+            rows.append(
+                (published.condition, published.column, round_, value, *estimate, published.source)
+            )
     columns = ["condition", "column", "round", "published", "n", "mean", "low", "high", "source"]
     return pd.DataFrame(rows, columns=columns)
 

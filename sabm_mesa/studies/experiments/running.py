@@ -74,11 +74,11 @@ def unfinished(plan: Plan, path: Path, among: Sequence[Plan] = ()) -> list[Exper
     Raises:
         RecordingError: see `find`.
     """
-    found = find(plan, path, among)
+    runs = find(plan, path, among)
     return [
         cell
         for cell in plan.cells
-        if (name := name_of(cell)) not in found or not found[name].finished
+        if (name := name_of(cell)) not in runs or not runs[name].finished
     ]
 
 
@@ -103,7 +103,7 @@ def _check_belongs(plans: Sequence[Plan], path: Path) -> None:
     """Check that some runs have the minds and a seed of a plan: its scale may be another one."""
     plan = plans[0]
     runs = [run for run in load_runs(path, missing_ok=True) if run.scenario != anchors.NAME]
-    cells = [cell for each in plans for cell in each.cells]
+    cells = [cell for plan in plans for cell in plan.cells]
     decide = [json_roundtrip(by_spec(cell.parameters["minds"])) for cell in cells]
     wanted = [([cell.seed], minds) for cell, minds in zip(cells, decide, strict=True)]
     if not runs or any((list(run.seed), run.parameters["minds"]) in wanted for run in runs):
@@ -114,7 +114,7 @@ def _check_belongs(plans: Sequence[Plan], path: Path) -> None:
     raise RecordingError(
         f"{path} holds {there} by {' / '.join(minds)}, with the seeds {seeds[0]} to {seeds[-1]}: "
         f"none with the minds and seeds of this {plan.experiment.name} "
-        f"({' / '.join(dict.fromkeys(described(each) for each in decide))}, {plan.seeds[0]} to "
+        f"({' / '.join(dict.fromkeys(described(minds) for minds in decide))}, {plan.seeds[0]} to "
         f"{plan.seeds[-1]}). Choose another folder (--out)."
     )
 
@@ -177,7 +177,7 @@ def run(
 
     Raises:
         UsageError: for parameters or minds that cannot be used.
-        RunError: when a run fails; its answers are recorded, and the same call goes on.
+        RunError: when a run fails; its answers are recorded, and the same call continues.
     """
     (planned,), (earlier,), ran = play(
         [plan], folder, connection=connection, watch=watch, begin=begin, anchored=anchored
@@ -210,7 +210,7 @@ def play(
 
     Raises:
         UsageError: for parameters or minds that cannot be used.
-        RunError: when a run fails; its answers are recorded, and the same call goes on.
+        RunError: when a run fails; its answers are recorded, and the same call continues.
     """
     path = Path(folder) / RECORDING
     needed = varied_sampling(cell.parameters for plan in plans for cell in plan.cells)
@@ -223,15 +223,15 @@ def play(
     left = [(plan, todo) for plan in built if (todo := unfinished(plan, path, among=built))]
     for plan, todo in left:
         check(plan, todo, connection)
-    before = list({id(each): each for each in earlier if each is not None}.values())
-    played = any(each.ran for each in before)
+    before = list({id(outcome): outcome for outcome in earlier if outcome is not None}.values())
+    played = any(outcome.ran for outcome in before)
     if not played:
         begin()
     sessions = anchors.planned(anchored) if left else []
     asked = len(missing(sessions, path))
     specs = {path: [*sessions, *(spec for plan in built for spec in plan.specs.values())]}
-    for each in before if not played else ():  # else it counts in the budget already
-        specs.setdefault(each.path, []).extend(each.plan.specs.values())
+    for outcome in before if not played else ():  # else it counts in the budget already
+        specs.setdefault(outcome.path, []).extend(outcome.plan.specs.values())
     return built, earlier, run_missing(specs, connection, watch=watch) - asked
 
 
@@ -247,13 +247,13 @@ def frames(
     Raises:
         RecordingError: when it cannot be read.
     """
-    found = Recorded(path).frames()
-    found["honesty"] = (
-        honesty_in(found) if "honesty" in needed else pd.DataFrame(columns=["run", *OF_HONESTY])
+    frames = Recorded(path).frames()
+    frames["honesty"] = (
+        honesty_in(frames) if "honesty" in needed else pd.DataFrame(columns=["run", *OF_HONESTY])
     )
     if "messages" in needed:
-        found["messages"] = message_coder().coded(found["messages"])
-    return found
+        frames["messages"] = message_coder().coded(frames["messages"])
+    return frames
 
 
 def read(
@@ -275,10 +275,10 @@ def read(
     Raises:
         RecordingError: when it cannot be read.
     """
-    found = find(plan, path)
+    runs = find(plan, path)
     known = frames(path) if data is None else data
     where = pd.DataFrame(
-        [(found[name].run, *name) for name in plan.specs],
+        [(runs[name].run, *name) for name in plan.specs],
         columns=["run", "condition", "seed"],
     )
 
@@ -304,18 +304,21 @@ def _earlier(
     different = earlier_plans(plans)
     if not different:
         return [None for _ in plans]
-    left = [len(unfinished(each, folder / RECORDING, among=different)) for each in different]
+    left = [
+        len(unfinished(earlier_plan, folder / RECORDING, among=different))
+        for earlier_plan in different
+    ]
     if any(left):
         for plan in plans:
             check(plan, plan.cells, connection)  # nothing is paid that no run can build on
         begin()
     built, before, _ = play(different, folder, connection=connection, watch=watch)
-    found = [
+    outcomes = [
         read(plan, folder / RECORDING, ran=ran, earlier=outcome)
         for plan, outcome, ran in zip(built, before, left, strict=True)
     ]
     places = [_place(plan.earlier, different) for plan in plans]
-    return [None if place is None else found[place] for place in places]
+    return [None if index is None else outcomes[index] for index in places]
 
 
 def earlier_plans(plans: Sequence[Plan]) -> list[Plan]:
@@ -324,11 +327,11 @@ def earlier_plans(plans: Sequence[Plan]) -> list[Plan]:
     Args:
         plans: the plans.
     """
-    found: list[Plan] = []
+    earlier: list[Plan] = []
     for plan in plans:
-        if plan.earlier is not None and _place(plan.earlier, found) is None:
-            found.append(plan.earlier)
-    return found
+        if plan.earlier is not None and _place(plan.earlier, earlier) is None:
+            earlier.append(plan.earlier)
+    return earlier
 
 
 def _place(plan: Plan | None, among: Sequence[Plan]) -> int | None:
@@ -337,13 +340,15 @@ def _place(plan: Plan | None, among: Sequence[Plan]) -> int | None:
         return None
     wanted = [spec.digest for spec in plan.specs.values()]
     same = (
-        i for i, each in enumerate(among) if [spec.digest for spec in each.specs.values()] == wanted
+        i
+        for i, candidate in enumerate(among)
+        if [spec.digest for spec in candidate.specs.values()] == wanted
     )
     return next(same, None)
 
 
 def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) -> None:
-    """Build one run of each condition, so that wrong use ends before there is any file.
+    """Build one run of each condition, so that errors occur before any file is written.
 
     Args:
         plan: the experiment.
@@ -355,7 +360,7 @@ def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) ->
     """
     of_model, of_agents = dict[str, None](), dict[str, None]()
     for condition in dict.fromkeys(cell.condition for cell in cells):
-        cell = next(each for each in cells if each.condition == condition)
+        cell = next(cell for cell in cells if cell.condition == condition)
         given = with_pending_run(plan, cell, connection)
         built = plan.model_of(condition)(
             **given, rng=cell.seed, recording=False, connection=connection

@@ -15,11 +15,12 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 import solara
 
+from sabm_mesa.core.languages import ENGLISH, Phrase, table_of, translated
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.visualization.connections import look_now
 from sabm_mesa.visualization.game_view import VIEWS
-from sabm_mesa.visualization.labels import counting, titles_of
+from sabm_mesa.visualization.labels import counting, round_noun, titles_of
 from sabm_mesa.visualization.pages.play_parts import GAMES
 from sabm_mesa.visualization.run_controller import Shown
 
@@ -34,11 +35,13 @@ class Wall:
         token: the secret of its read-only link.
         group: the index of the group in colour.
         slide: the number of the slide on show, from 1; 0: none.
+        language: the language of the class, unless the address of a wall says another.
     """
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     group: int = 0
     slide: int = 0
+    language: str = ENGLISH
 
     def choose(self, group: int) -> None:
         """Show a group in colour.
@@ -47,6 +50,15 @@ class Wall:
             group: its index.
         """
         self.group = group
+        look_now()
+
+    def speak(self, language: str) -> None:
+        """Show the wall in a language.
+
+        Args:
+            language: its code.
+        """
+        self.language = language
         look_now()
 
     def show(self, slide: int) -> None:
@@ -85,18 +97,24 @@ def session_of_link(token: str) -> ClassSession | None:
     return None
 
 
-def board(session: ClassSession, choose: Callable[[int], object] | None = None) -> None:
+def board(
+    session: ClassSession, language: str, choose: Callable[[int], object] | None = None
+) -> None:
     """Draw the board of a class.
 
     Args:
         session: the class.
+        language: its language.
         choose: called with the index of a group that was chosen; None: the board is only read.
     """
     model = session.games[0].model
     label, levels = _measure(model)
+    groups = [group_of(game, number) for number, game in enumerate(session.games, 1)]
+    shown = {"label": label, "noun": round_noun(model), "groups": groups}
     _Board(
-        groups=[group_of(game, number) for number, game in enumerate(session.games, 1)],
-        label=label, levels=levels, noun=counting(model)[0].capitalize(), last=_last(model),
+        **translated(shown, language), last=_last(model), language=language,
+        levels=[(translated(name, language), value) for name, value in levels],
+        texts=table_of(language, "wall"),
         chosen=wall_of(session).group, picks=choose is not None, event_choose=choose,
     )  # fmt: skip
 
@@ -116,15 +134,17 @@ def group_of(game: Game, number: int) -> dict[str, Any]:
     ready = [seat for seat in taken if seat.question is None]
     away = sum(seat.away for seat in taken)
     if game.status == "open":
-        state, words = "open", f"{len(taken)} of {len(seats)} joined"
+        state, words = "open", Phrase("wall.joined", joined=len(taken), of=len(seats))
     elif game.status == "over":
-        state, words = "over", "stopped" if game.problem else "over"
+        state, words = "over", Phrase("wall.stopped" if game.problem else "wall.over")
     else:
         state = "ready" if len(ready) == len(taken) else "waiting"
-        words = f"{len(ready)} of {len(taken)} ready" if taken else "nobody joined"
+        words = Phrase("wall.ready", ready=len(ready), of=len(taken))
+        words = words if taken else Phrase("wall.nobody_joined")
     if away and game.status != "over":
-        words += f", {away} away"
-    return {"name": f"Group {number}", "state": state, "words": words, "points": points_of(game)}
+        words = Phrase("wall.away", what=words, away=away)
+    name = Phrase("slides.group", number=number)
+    return {"name": name, "state": state, "words": words, "points": points_of(game)}
 
 
 def points_of(game: Game) -> list[Point]:
@@ -162,8 +182,10 @@ def _measure(model: Any) -> tuple[str, list[tuple[str, float]]]:
     """The title of the large chart, and the values of theory."""
     declared = load_class_game(model.class_game).debrief
     if declared is None:
-        return titles_of(model)[next(iter(model.columns()))], []
-    return f"{declared.label}: mean", [(k, float(v)) for k, v in declared.theory(model).items()]
+        return titles_of(model).localized(next(iter(model.columns()))), []
+    return Phrase("wall.mean", label=declared.label), [
+        (k, float(v)) for k, v in declared.theory(model).items()
+    ]
 
 
 def _last(model: Any) -> int:
@@ -177,6 +199,8 @@ def _Board(
     levels: list[tuple[str, float]],
     noun: str,
     last: int,
+    language: str,
+    texts: dict[str, Any],
     chosen: int,
     picks: bool,
     event_choose: Callable[[int], object] | None = None,
@@ -189,6 +213,8 @@ def _Board(
         levels: names and values of theory.
         noun: the word for a round.
         last: the number of the last round.
+        language: the language of its numbers.
+        texts: its other texts, with placeholders.
         chosen: the index of the group in colour.
         picks: whether a tile can be chosen.
         event_choose: called with the index of a chosen group.

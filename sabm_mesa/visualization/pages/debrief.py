@@ -4,36 +4,53 @@ from __future__ import annotations
 
 import io
 import math
+import unicodedata
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import pandas as pd
 
+from sabm_mesa.core.languages import (
+    ENGLISH,
+    Amount,
+    Drawing,
+    Lines,
+    Phrase,
+    known,
+    number_in,
+    slug,
+    translated,
+)
 from sabm_mesa.minds.human import HUMAN, Seat
 from sabm_mesa.models.declarations import Debrief, load_class_game
 from sabm_mesa.recording.export import csv_of
 from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.votes import Votes, is_right
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.studies.people import human_distributions
 from sabm_mesa.visualization.labels import (
-    count,
     counting,
     in_words,
     name_of,
-    number,
+    round_noun,
     round_of,
+    title_of,
     titles_of,
 )
-from sabm_mesa.visualization.scenario_view import one_sentence
+from sabm_mesa.visualization.scenario_view import rule_of
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 BINS = 20
+MOST_NAMED = 3
+"""Machines and suspects of a group by name on the slide of the votes at most."""
 MOST_RANKED = 10
 """People on the slide of the ranking at most."""
 YOU = "<!-- you -->"
@@ -42,6 +59,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 46
 HALO = ' paint-order="stroke" stroke="var(--sabm-card)" stroke-width="4" stroke-linejoin="round"'
 """Attributes of words over a picture."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_FILL, _GREY = "var(--sabm-free)", "#8a939c"
 FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
 Step = tuple[float, float, float]
 """From, to, and the share of all values between."""
@@ -53,12 +71,16 @@ class Slide(NamedTuple):
     Attributes:
         title: its title.
         words: its lines.
-        drawing: an SVG picture, or ``""``.
+        drawing: an SVG picture or a list (`Drawing`), or ``""``.
     """
 
     title: str
     words: list[str]
     drawing: str
+
+
+THOUGHT: WeakKeyDictionary[ClassSession, Slide] = WeakKeyDictionary()
+"""How a class thought, where its host has had that computed (`pages.class_fit`)."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +110,155 @@ def debrief_of(game: Game, seat: Seat) -> dict[str, Any] | None:
     """
     declared = load_class_game(game.model.class_game).debrief
     games = game.session.games if game.session is not None else (game,)
-    if declared is None or game.model_data().empty:
+    if game.model_data().empty:
         return None
     charts = []
-    for each in _comparisons(games, declared):
-        mine = each.own[games.index(game)].get(seat.agent)
-        words = f"{round_of(game.model, each.round).capitalize()}: "
-        words += f"you {number(mine)}, " if mine is not None else "you without an answer, "
-        charts.append({"words": words + each.words, "svg": each.drawn(mine)})
-    return {"title": "You and the others", "charts": charts} if charts else None
+    if game.session is not None and (thought := THOUGHT.get(game.session)) is not None:
+        lines = Lines([thought.title, *thought.words])
+        charts.append({"words": lines, "svg": thought.drawing})
+    for comparison in _comparisons(games, declared) if declared is not None else ():
+        mine = comparison.own[games.index(game)].get(seat.agent)
+        round_ = round_of(game.model, comparison.round).capitalize()
+        key = "slides.you_none" if mine is None else "slides.you"
+        mean: Any = "–" if comparison.mean is None else comparison.mean
+        words = Phrase(key, round=round_, mine=mine, n=comparison.n, mean=mean)
+        charts.append({"words": words, "svg": comparison.drawn(mine)})
+    return {"title": Phrase("slides.you_and_others"), "charts": charts} if charts else None
+
+
+def ballot_of(game: Game, seat: Seat) -> dict[str, Any] | None:
+    """The vote that a person is asked for at the end; None without one, or when it was given.
+
+    Args:
+        game: the game, which is over.
+        seat: the seat.
+    """
+    if not game.voting or seat.agent in game.votes or game.model_data().empty:
+        return None
+    chosen = _decided_by(game)
+    options = [
+        {
+            "agent": agent.unique_id,
+            "label": name_of(game.model, agent.unique_id),
+            "did": Phrase("number.these", these=chosen.get(agent.unique_id, [])),
+        }
+        for agent in game.model.population
+        if agent.unique_id != seat.agent
+    ]
+    declared = _declared(game)
+    label = "" if declared is None else declared.label
+    return {"title": Phrase("slides.machine"), "label": label, "options": options}
+
+
+def machines_in_words(game: Game, seat: Seat) -> list[str]:
+    """The machines of a group by name, and whether a person has found one.
+
+    Args:
+        game: the game, which is over.
+        seat: the seat.
+    """
+    if game.model_data().empty:
+        return []
+    minds = {agent.unique_id: agent.mind.spec for agent in game.model.population}
+    machines = game.machines()
+    if not machines:
+        words = Phrase("slides.no_machine")
+    elif len(machines) > MOST_RANKED:
+        words = Phrase("slides.many_machines", machines=len(machines), of=len(minds))
+    else:
+        kinds = [game.stand_in or "nobody" if minds[a] == HUMAN else minds[a] for a in machines]
+        named = zip(machines, kinds, strict=True)
+        names = [
+            Phrase("form.named", name=name_of(game.model, agent), takes=kind)
+            for agent, kind in named
+        ]
+        words = Phrase("slides.machines", names=names)
+    if not game.voting:
+        return [words] if machines else []
+    right = is_right(game.votes.get(seat.agent, -1), machines)
+    return [words, Phrase("slides.right" if right else "slides.wrong")]
+
+
+def _votes(games: Sequence[Game]) -> Slide:
+    """How many have found a machine, beside chance, and who got the votes."""
+    n = right = 0
+    chance, lines = 0.0, []
+    for place, game in enumerate(games, 1):
+        machines = game.machines()
+        options = len(game.model.population)  # all others, and nobody
+        hits = Votes(game.votes, machines).right
+        n, right = n + len(hits), right + sum(hits)
+        chance += len(hits) * max(1, len(machines)) / options
+        counted = Counter(game.votes.values()).most_common(MOST_NAMED)
+        votes = [
+            Phrase(
+                "form.named",
+                name=name_of(game.model, a) if a else Phrase("slides.nobody"),
+                takes=str(times),
+            )
+            for a, times in counted
+        ]
+        none = Phrase("slides.none")
+        was: Any = [name_of(game.model, agent) for agent in machines] or none
+        if len(machines) > MOST_NAMED:
+            was = Phrase("slides.of", some=len(machines), of=options)
+        line = Phrase("slides.votes", machines=was, votes=votes or none)
+        in_group = Phrase("slides.in_group", group=_group(place), what=line)
+        lines.append(in_group if len(games) > 1 else line)
+    words = Phrase("slides.no_votes")
+    if n:
+        words = Phrase(
+            "slides.votes_right", n=n, right=right, share=f"{right / n:.0%}",
+            chance=f"{chance / n:.0%}",
+        )  # fmt: skip
+    return Slide(Phrase("slides.machine"), [words], _list(lines))
+
+
+def _group(place: int) -> str:
+    return Phrase("slides.group", number=place)
+
+
+def _list(lines: Sequence[str]) -> Drawing:
+    """Lines as a list of a slide."""
+
+    def draw(language: str) -> str:
+        items = (f"<li>{escape(translated(line, language))}</li>" for line in lines)
+        many = " sabm-ranking-many" if len(lines) > MOST_RANKED else ""
+        return f'<ul class="sabm-ranking{many}">{"".join(items)}</ul>'
+
+    return Drawing(draw)
+
+
+def _declared(game: Game) -> Debrief | None:
+    return load_class_game(game.model.class_game).debrief
+
+
+def _decided_by(game: Game) -> dict[int, list[str]]:
+    """Agent → its decisions by round, in words; its score where a scenario compares none."""
+    if (declared := _declared(game)) is None:
+        return _scored(game)
+    found: dict[int, list[str]] = {}
+    own = _decisions((game,), declared)
+    for agent, value in zip(own["agent"], own[declared.column], strict=True):
+        found.setdefault(int(agent), []).append("–" if pd.isna(value) else Amount(float(value)))
+    return found
+
+
+def _scored(game: Game) -> dict[int, list[str]]:
+    """Agent → its score in words."""
+    if (score := game.model.score) is None:
+        return {}
+    played = len(game.model.decided_rounds(game.model_data()))
+    never = load_class_game(game.model.class_game).never[-1:]
+    table = score.of_agents(game.model.decided_rounds(game.agent_data()))
+    values = dict(zip(table["agent"].tolist(), table["score"].tolist(), strict=True))
+    label = score_in_words(score.label)
+    return {
+        agent: [*never]
+        if score.until and value > played
+        else [Phrase("slides.scored", value=Amount(value), label=label)]
+        for agent, value in values.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -105,7 +267,8 @@ class ComparedRound:
 
     Attributes:
         round: the round.
-        words: the mean in words.
+        n: the number of people who decided.
+        mean: their mean; None without one.
         svg: the picture, with `YOU` where the own decision is marked.
         low: the left end of the picture.
         high: the right end.
@@ -113,8 +276,9 @@ class ComparedRound:
     """
 
     round: int
-    words: str
-    svg: str
+    n: int
+    mean: float | None
+    svg: Drawing
     low: float
     high: float
     own: Sequence[Mapping[int, float]]
@@ -125,7 +289,12 @@ class ComparedRound:
         Args:
             mine: the own decision; None without one.
         """
-        return self.svg.replace(YOU, "" if mine is None else _you(mine, self.low, self.high))
+
+        def draw(language: str) -> str:
+            you = "" if mine is None else _you(mine, self.low, self.high, language)
+            return self.svg.in_(language).replace(YOU, you)
+
+        return Drawing(draw)
 
 
 _KEPT: WeakKeyDictionary[Game, tuple[list[Any], list[ComparedRound]]] = WeakKeyDictionary()
@@ -134,64 +303,72 @@ _KEPT: WeakKeyDictionary[Game, tuple[list[Any], list[ComparedRound]]] = WeakKeyD
 def _comparisons(games: Sequence[Game], declared: Debrief) -> list[ComparedRound]:
     # A class that hears of the end at once waits for one drawing, not for one each.
     of = [frame for game in games for frame in (game.agent_data(), game.reference)]
-    known, kept = _KEPT.get(games[0], ([], []))
-    if len(known) == len(of) and all(a is b for a, b in zip(known, of, strict=True)):
+    before, kept = _KEPT.get(games[0], ([], []))
+    if len(before) == len(of) and all(a is b for a, b in zip(before, of, strict=True)):
         return kept
     data, model = _decisions(games, declared), games[0].model
     each_game = [_decisions((game,), declared).dropna() for game in games]
     found = []
     for round_ in _first_and_last(data):
         values = _of_people(data, round_)
-        words = f"the mean of {count(len(values), 'person').replace('persons', 'people')} "
-        words += number(float(values.mean())) if len(values) else "–"
+        mean = float(values.mean()) if len(values) else None
         rounds = [own[own["round"] == round_] for own in each_game]
         decided = [dict(zip(own["agent"], own[declared.column], strict=True)) for own in rounds]
         svg = _compared(games, declared, round_)
         low, high = float(declared.low(model)), float(declared.high(model))
-        found.append(ComparedRound(round_, words + ".", svg, low, high, decided))
+        found.append(ComparedRound(round_, len(values), mean, svg, low, high, decided))
     _KEPT[games[0]] = of, found
     return found
 
 
-def slides(session: ClassSession) -> list[Slide]:
+def slides(session: ClassSession, chosen: int = 0) -> list[Slide]:
     """The results of a class, to be shown on the wall.
 
     Args:
         session: the class; its games are over.
+        chosen: the index of the group in colour, where there are too many for a colour each.
     """
     games, model = session.games, session.games[0].model
     declared = load_class_game(model.class_game)
     played = [game for game in games if not game.model_data().empty]
     if not played:
-        return [Slide("No round was played", [], "")]
-    found = [_course(played, declared.debrief)]
+        return [Slide(Phrase("slides.nothing"), [], "")]
+    found = [_votes(played)] if played[0].voting else []
+    found.append(_course(played, declared.debrief, chosen))
     if declared.debrief is not None:
         found.append(_shape(played, declared.debrief))
+    if session in THOUGHT:
+        found.append(THOUGHT[session])
     if model.score is not None:
         found.append(_earned(played))
         if played[0].ranked:
             found.append(_ranking(played))
-    words = [declared.rule or one_sentence(type(model))]
+    words = [rule_of(model)]
     if declared.debrief is not None:
         theory = declared.debrief.theory(model)
-        values = (f"{label} {number(float(value))}" for label, value in theory.items())
-        words += [f"In theory: {', '.join(values)}."] if theory else []
-        words += [human_distributions()[name][0] for name in declared.debrief.people(model)]
-    found.append(
-        Slide("What theory and the literature say", [*words, f"Source: {model.source}"], "")
-    )
+        values = [Phrase("slides.is", what=k, value=float(v)) for k, v in theory.items()]
+        words += [Phrase("slides.in_theory", values=values)] if theory else []
+        words += [_described(name) for name in declared.debrief.people(model)]
+    words.append(Phrase("slides.source", source=model.source))
+    found.append(Slide(Phrase("slides.literature"), words, ""))
     return found
 
 
-def bundle(session: ClassSession) -> bytes:
+def _described(name: str) -> str:
+    """Published people in words, with the source."""
+    return known(f"people.{slug(name)}", human_distributions()[name][0])
+
+
+def bundle(session: ClassSession, language: str = ENGLISH) -> bytes:
     """The recording, its data as CSV, and a report as one ZIP file.
 
     Args:
         session: the class; its games are over.
+        language: that of the report; all other files are English.
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("report.html", report(session))
+        archive.writestr("report.html", report(session, language))
         for path in dict.fromkeys(game.model.recording_path for game in session.games):
             if path is not None:
                 archive.write(path, path.name)
@@ -201,68 +378,96 @@ def bundle(session: ClassSession) -> bytes:
     return packed.getvalue()
 
 
-def report(session: ClassSession) -> str:
+def report(session: ClassSession, language: str = ENGLISH) -> str:
     """The results as a page that needs no server.
 
     Args:
         session: the class; its games are over.
+        language: its language.
     """
+
+    def say(text: Any) -> str:
+        return escape(translated(text, language))
+
     model = session.games[0].model
     seeds = ", ".join("-".join(map(str, game.model.entropy)) for game in session.games)
-    about = f"{count(len(session.games), 'group')}, seeds {seeds}, condition {model.condition}"
-    parts = [f"<h1>{escape(model.title)}</h1>", f"<p>{escape(about)}</p>"]
+    about = Phrase(
+        "slides.about", n=len(session.games), seeds=seeds, condition=model.condition
+    )  # fmt: skip
+    title = say(title_of(model))
+    parts = [f"<h1>{title}</h1>", f"<p>{say(about)}</p>"]
     for slide in slides(session):
-        words = "".join(f"<p>{escape(line)}</p>" for line in slide.words)
-        parts.append(f"<section><h2>{escape(slide.title)}</h2>{words}{slide.drawing}</section>")
+        words = "".join(f"<p>{say(line)}</p>" for line in slide.words)
+        drawing = translated(slide.drawing, language)
+        parts.append(f"<section><h2>{say(slide.title)}</h2>{words}{drawing}</section>")
     for place, game in enumerate(session.games, 1):
-        columns, rows = in_words(game.model, game.model_data())
+        columns, rows = translated(in_words(game.model, game.model_data()), language)
         table = pd.DataFrame(rows, columns=columns).to_html(index=False, border=0)
-        parts.append(f"<section><h2>Group {place} by round</h2>{table}</section>")
+        heading = say(Phrase("slides.group_by_round", group=_group(place)))
+        parts.append(f"<section><h2>{heading}</h2>{table}</section>")
     style = (
         ":root { --sabm-free: #0072b2; --sabm-soft: #57606a; --sabm-card: #fff }"
         "body { font: 1rem/1.5 sans-serif; max-width: 760px; margin: 2rem auto; padding: 0 1rem }"
         "svg { width: 100% } td, th { padding: 2px 10px; text-align: right }"
     )
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" '
-        f'content="width=device-width"><title>{escape(model.title)}</title><style>{style}</style>'
+        f'<!doctype html><html lang="{language}"><meta charset="utf-8"><meta name="viewport" '
+        f'content="width=device-width"><title>{title}</title><style>{style}</style>'
         f"{''.join(parts)}</html>"
     )
 
 
-def _course(games: Sequence[Game], declared: Debrief | None) -> Slide:
+def _course(games: Sequence[Game], declared: Debrief | None, chosen: int) -> Slide:
     """The mean decision of each group by round; without one the first column of the model."""
     model = games[0].model
     lines: dict[str, pd.Series[float]] = {}
     column = declared.column if declared else next(iter(model.columns()))
-    label = declared.label if declared else titles_of(model)[column]
+    label = declared.label if declared else titles_of(model).localized(column)
     for place, game in enumerate(games, 1):
         data = model.decided_rounds(game.agent_data() if declared else game.model_data())
         values = pd.to_numeric(data[column], errors="coerce").groupby(data["round"]).mean()
-        name = f"Group {place}" if len(games) > 1 else "Mean" if declared else label
+        name = label if not declared else Phrase("slides.mean")
+        name = _group(place) if len(games) > 1 else name
         lines[name] = values.dropna()
     theory = declared.theory(model) if declared else {}
     ends = [[own.iloc[place] for own in lines.values() if len(own)] for place in (0, -1)]
-    words = []
+    words: list[str] = []
     if ends[0]:
-        began, ended = (number(float(sum(values) / len(values))) for values in ends)
-        mean = "mean of " if declared or len(games) > 1 else ""
-        words = [f"{label}: from a {mean}{began} in the first round to {ended} in the last one."]
-    return Slide("What happened", words, _lines_svg(lines, theory, label, model))
+        began, ended = (float(sum(values) / len(values)) for values in ends)
+        words = [Phrase("slides.course", label=label, began=began, ended=ended)]
+        if declared is not None and declared.course is not None:
+            words = [declared.course(model, began, ended)]
+    drawing = _lines_svg(lines, theory, label, model, chosen)
+    return Slide(Phrase("slides.happened"), words, drawing)
 
 
 def _shape(games: Sequence[Game], declared: Debrief) -> Slide:
-    data = _decisions(games, declared)
-    drawn, means = [], []
+    """The first and the last round beside theory; which theory the class was nearest to."""
+    data, model = _decisions(games, declared), games[0].model
+    theory = declared.theory(model)
+    drawn: list[tuple[str, Drawing]] = []
+    means: list[str] = []
     for round_ in _first_and_last(data):
         values = _of_people(data, round_)
-        name = round_of(games[0].model, round_).capitalize()
-        mean = number(float(values.mean())) if len(values) else "–"
-        means.append(f"{mean} in {name.lower()}")
-        svg = _compared(games, declared, round_).replace(YOU, "")
-        drawn.append(f"<div><p>{escape(name)}</p>{svg}</div>")
-    words = f"{declared.label}: the mean of the people here was {', and '.join(means)}."
-    return Slide("The class beside theory, people and models", [words], "".join(drawn))
+        name = round_of(model, round_)
+        drawn.append((name.capitalize(), _compared(games, declared, round_)))
+        if values.empty:
+            continue
+        mean = float(values.mean())
+        nearest = min(theory, key=lambda k: abs(float(theory[k]) - mean), default=None)
+        key = "slides.mean_in" if nearest is None else "slides.mean_near"
+        value = None if nearest is None else float(theory[nearest])
+        means.append(Phrase(key, mean=mean, round=name, theory=nearest, value=value))
+
+    def draw(language: str) -> str:
+        return "".join(
+            f"<div><p>{escape(translated(name, language))}</p>"
+            f"{svg.in_(language).replace(YOU, '')}</div>"
+            for name, svg in drawn
+        )
+
+    words: list[str] = [Phrase("slides.shape", rounds=means)] if means else []
+    return Slide(Phrase("slides.beside"), words, Drawing(draw))
 
 
 def _earned(games: Sequence[Game]) -> Slide:
@@ -271,21 +476,38 @@ def _earned(games: Sequence[Game]) -> Slide:
     tables = [score.of_agents(game.model.decided_rounds(game.agent_data())) for game in games]
     table = pd.concat(tables, ignore_index=True)
     means = [
-        f"{'people' if mind == HUMAN else str(mind)} {number(float(own.mean()))}"
+        Phrase(
+            "slides.is",
+            what=Phrase("slides.people") if mind == HUMAN else str(mind),
+            value=float(own.mean()),
+        )
         for mind, own in table.groupby("mind")["score"]
     ]
-    better = "less" if score.lower_is_better else "more"
-    words = [f"{score.label}, on average ({better} is better): {', '.join(means)}."]
+    best = table["score"].min() if score.lower_is_better else table["score"].max()
+    label = score_in_words(score.label)
+    words: list[str] = [Phrase("slides.earned", label=label, means=means, best=float(best))]
     low, high = float(table["score"].min()), float(table["score"].max())
     high = high if high > low else low + 1
     people = table.loc[table["mind"] == HUMAN, "score"]
     others = table.loc[table["mind"] != HUMAN, "score"]
-    series = [Distribution("People", _steps(people, low, high), filled=True)]
+    series = [Distribution(Phrase("slides.people_label"), _steps(people, low, high), filled=True)]
     if len(others):
-        series.append(Distribution("Other minds", _steps(others, low, high)))
+        series.append(Distribution(Phrase("slides.other_minds"), _steps(others, low, high)))
+    drawing = _histogram(series, low, high, {}, label)
     return Slide(
-        "Who earned what", words, _histogram(series, low, high, {}, score.label).replace(YOU, "")
+        Phrase("slides.who_earned"),
+        words,
+        Drawing(lambda language: drawing.in_(language).replace(YOU, "")),
     )
+
+
+def score_in_words(label: str) -> str:
+    """The earnings of people, as the slides call them.
+
+    Args:
+        label: the label of the score of a run.
+    """
+    return known(f"scores.{slug(label)}", label)
 
 
 def _ranking(games: Sequence[Game]) -> Slide:
@@ -295,46 +517,57 @@ def _ranking(games: Sequence[Game]) -> Slide:
     rows = []
     for place, game in enumerate(games, 1):
         table = score.of_agents(game.model.decided_rounds(game.agent_data()))
-        group = f", group {place}" if len(games) > 1 else ""
         for agent, own in zip(table["agent"], table["score"], strict=True):
             if any(seat.agent == agent for seat in game.seats.values()):
-                rows.append((float(own), f"{name_of(game.model, int(agent))}{group}"))
+                name = name_of(game.model, int(agent))
+                in_group = Phrase("slides.of_group", name=name, group=_group(place))
+                rows.append((float(own), in_group if len(games) > 1 else name))
     rows.sort(key=lambda row: row[0], reverse=not score.lower_is_better)
     first = next(iter(rows), None)
-    words = f"{first[1]} is first of {len(rows)}." if first else "Nobody has a rank."
-    items = "".join(
-        f"<li>{1 + sum(_is_better(other, own, score.lower_is_better) for other, _ in rows)}. "
-        f"{escape(name)}: {number(own)}</li>"
+    words = Phrase("slides.nobody_ranked")
+    if first is not None:
+        words = Phrase("slides.first", name=first[1], of=len(rows))
+    lines = [
+        Phrase(
+            "slides.ranked",
+            place=1 + sum(_is_better(other, own, score.lower_is_better) for other, _ in rows),
+            name=name,
+            value=own,
+        )
         for own, name in rows[:MOST_RANKED]
-    )
-    title = f"Ranking: {score.label}"
-    return Slide(title, [words], f'<ul class="sabm-ranking">{items}</ul>' if rows else "")
+    ]
+    title = Phrase("slides.ranking", label=score_in_words(score.label))
+    return Slide(title, [words], _list(lines) if lines else "")
 
 
 def _is_better(one: float, other: float, lower: bool) -> bool:
     return one < other if lower else one > other
 
 
-def _compared(games: Sequence[Game], declared: Debrief, round_: int) -> str:
+def _compared(games: Sequence[Game], declared: Debrief, round_: int) -> Drawing:
     """The decisions of a round beside theory, people of the literature, and models."""
     model = games[0].model
     data = _decisions(games, declared)
     low, high = float(declared.low(model)), float(declared.high(model))
     series = [
-        Distribution("People of this class", _steps(_of_people(data, round_), low, high), True)
+        Distribution(
+            Phrase("slides.class_people"), _steps(_of_people(data, round_), low, high), True
+        )
     ]
     others = data[(data["round"] == round_) & (data["mind"] != HUMAN)]
     for mind, own in others.groupby("mind")[declared.column]:
-        series.append(Distribution(f"{mind}, in this class", _steps(own.dropna(), low, high)))
+        series.append(
+            Distribution(Phrase("slides.in_class", mind=str(mind)), _steps(own.dropna(), low, high))
+        )
     reference = [game.reference for game in games if game.reference is not None]
     if reference:
         all_ = pd.concat(reference, ignore_index=True)
         own = pd.to_numeric(all_.loc[all_["round"] == round_, declared.column], errors="coerce")
-        series.append(Distribution("Classical minds in all seats", _steps(own.dropna(), low, high)))
+        series.append(Distribution(Phrase("slides.all_classical"), _steps(own.dropna(), low, high)))
     if round_ == 0:
         for name in declared.people(model):
-            who, bins = human_distributions()[name]
-            series.append(Distribution(who, _from_bins(bins, low, high)))
+            _, bins = human_distributions()[name]
+            series.append(Distribution(_described(name), _from_bins(bins, low, high)))
     return _histogram(series, low, high, declared.theory(model), declared.label)
 
 
@@ -381,16 +614,26 @@ def _from_bins(bins: Sequence[Step], low: float, high: float) -> list[Step]:
 def _histogram(
     series: Sequence[Distribution], low: float, high: float, theory: Mapping[str, float],
     label: str,
+) -> Drawing:  # fmt: skip
+    """Distributions of values, with `YOU` where the own value is marked."""
+    return Drawing(lambda language: _histogram_in(language, series, low, high, theory, label))
+
+
+def _histogram_in(
+    language: str, series: Sequence[Distribution], low: float, high: float,
+    theory: Mapping[str, float], label: str,
 ) -> str:  # fmt: skip
-    top = max([0.1, *(share for each in series for _, _, share in each.steps)])
-    parts = [_axes(low, high, 0, top, label, "Share")]
+    say = partial(translated, language=language)
+    share = say(Phrase("slides.share"))
+    top = max([0.1, *(part for each in series for _, _, part in each.steps)])
+    parts = [_axes(language, low, high, 0, top, (say(label), share))]
     for place, each in enumerate(series):
-        colour = "var(--sabm-free)" if each.filled else COLOURS[place % len(COLOURS)]
+        colour = _FILL if each.filled else COLOURS[place % len(COLOURS)]
         points = []
-        for first, last, share in each.steps:
+        for first, last, part in each.steps:
             x, end = _x(first, low, high), _x(last, low, high)
-            y = _y(share, 0, top)
-            if each.filled and share:
+            y = _y(part, 0, top)
+            if each.filled and part:
                 parts.append(
                     f'<rect x="{x + 1:.1f}" y="{y:.1f}" width="{end - x - 2:.1f}" '
                     f'height="{HEIGHT - BOTTOM - y:.1f}" fill="{colour}" opacity=".55"/>'
@@ -401,56 +644,82 @@ def _histogram(
                 f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" '
                 'stroke-width="2.5"/>'
             )
-    parts += _theory(theory, low, high)
+    parts += _theory(say, theory, low, high)
     parts.append(YOU)
-    names = [(each.label, each.filled) for each in series]
-    return _svg(parts, names, f"{label}: {', '.join(name for name, _ in names)}")
+    legend = [
+        (say(each.label), each.filled, _FILL if each.filled else COLOURS[place % len(COLOURS)])
+        for place, each in enumerate(series)
+    ]
+    return _svg(parts, legend, f"{say(label)}: {', '.join(name for name, _, _ in legend)}")
 
 
-def _you(mine: float, low: float, high: float) -> str:
-    x = _x(mine, low, high)
+def _you(mine: float, low: float, high: float, language: str) -> str:
+    x, base = _x(mine, low, high), HEIGHT - BOTTOM  # above the axis, whose numbers stay free
+    you = escape(translated(Phrase("slides.you_mark"), language))
     return (
-        f'<path d="M{x:.1f} {HEIGHT - BOTTOM}l-9 16h18z" fill="#d55e00"/><text x="{x:.1f}" '
-        f'y="{HEIGHT - 12}" text-anchor="middle" font-weight="700">you</text>'
+        f'<path d="M{x:.1f} {base}l-9 -16h18z" fill="#d55e00"/><text x="{max(x, LEFT + 14):.1f}" '
+        f'y="{base - 20}" text-anchor="middle" font-weight="700"{HALO}>{you}</text>'
     )
 
 
 def _lines_svg(
     lines: Mapping[str, pd.Series[float]], theory: Mapping[str, float], label: str,
-    model: SmartModel,
+    model: SmartModel, chosen: int,
+) -> Drawing:  # fmt: skip
+    """Lines by round: a colour each; or one in colour among grey ones where they are many."""
+    return Drawing(lambda language: _lines_in(language, lines, theory, label, model, chosen))
+
+
+def _lines_in(
+    language: str, lines: Mapping[str, pd.Series[float]], theory: Mapping[str, float],
+    label: str, model: SmartModel, chosen: int,
 ) -> str:  # fmt: skip
-    values = [float(v) for each in lines.values() for v in each] + [
+    say = partial(translated, language=language)
+    values = [float(v) for line in lines.values() for v in line] + [
         float(v) for v in theory.values()
     ]
     low, high = min([*values, 0.0]), max([*values, 1e-9])
-    noun, first = counting(model)
+    first = counting(model)[1]
     begin = first + model.given_rounds
     last = max(
-        [begin + 1, *(int(each.index.max()) + first for each in lines.values() if len(each))]
+        [begin + 1, *(int(line.index.max()) + first for line in lines.values() if len(line))]
     )
-    parts = [_axes(begin, last, low, high, noun.capitalize(), label)]
-    for place, each in enumerate(lines.values()):
+    titles = say(round_noun(model)), say(label)
+    parts = [_axes(language, begin, last, low, high, titles)]
+    many, chosen = len(lines) > len(COLOURS), min(chosen, len(lines) - 1)
+    drawn = list(enumerate(lines.items()))
+    if many:  # the one in colour above the others
+        drawn.sort(key=lambda line: line[0] == chosen)
+    legend = []
+    for place, (name, each) in drawn:
         points = " ".join(
             f"{_x(int(r) + first, begin, last):.1f},{_y(float(v), low, high):.1f}"
             for r, v in zip(each.index.tolist(), each.tolist(), strict=True)
         )
-        colour = COLOURS[place % len(COLOURS)]
+        grey = many and place != chosen
+        colour = _GREY if grey else COLOURS[0 if many else place]
         parts.append(
-            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="3" '
-            'stroke-linejoin="round"/>'
+            f'<polyline points="{points}" fill="none" stroke="{colour}" '
+            f'stroke-width="{1.5 if grey else 3}" stroke-linejoin="round"/>'
         )
+        if not grey:
+            legend.append((say(name), False, colour))
+    if many:
+        legend.append((say(Phrase("slides.other_groups", n=len(lines) - 1)), False, _GREY))
     for name, value in theory.items():
         y = _y(float(value), low, high)
         label_y = y - 4 if y > TOP + 14 else y + 16
         parts.append(
             f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="currentColor" '
             f'stroke-dasharray="6 5"/><text x="{WIDTH - RIGHT}" y="{label_y:.1f}" '
-            f'text-anchor="end"{HALO}>{escape(name)}</text>'
+            f'text-anchor="end"{HALO}>{escape(say(name))}</text>'
         )
-    return _svg(parts, [(name, False) for name in lines], label, first_colour=0)
+    return _svg(parts, legend, say(label))
 
 
-def _theory(theory: Mapping[str, float], low: float, high: float) -> list[str]:
+def _theory(
+    say: Callable[[Any], str], theory: Mapping[str, float], low: float, high: float
+) -> list[str]:
     parts = []
     for place, (name, value) in enumerate(theory.items()):
         x = _x(min(high, max(low, float(value))), low, high)
@@ -458,12 +727,16 @@ def _theory(theory: Mapping[str, float], low: float, high: float) -> list[str]:
         parts.append(
             f'<path d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="currentColor" '
             f'stroke-dasharray="5 4"/><text x="{x + (-4 if anchor == "end" else 4):.1f}" '
-            f'y="{TOP + 14 + 18 * place}" text-anchor="{anchor}"{HALO}>{escape(name)}</text>'
+            f'y="{TOP + 14 + 18 * place}" text-anchor="{anchor}"{HALO}>{escape(say(name))}</text>'
         )
     return parts
 
 
-def _axes(low: float, high: float, bottom: float, top: float, x: str, y: str) -> str:
+def _axes(
+    language: str, low: float, high: float, bottom: float, top: float, titles: tuple[str, str]
+) -> str:
+    """The axes with their numbers, and their titles: of the x-axis, and of the y-axis."""
+    x, y = titles
     base = HEIGHT - BOTTOM
     middle = (low + high) / 2
     at = {low: "start", middle: "middle", high: "end"}
@@ -471,12 +744,12 @@ def _axes(low: float, high: float, bottom: float, top: float, x: str, y: str) ->
         del at[middle]  # no round is between two rounds
     ticks = "".join(
         f'<text x="{_x(v, low, high):.1f}" y="{base + 16}" text-anchor="{anchor}" '
-        f'fill="var(--sabm-soft)">{_tick(float(v))}</text>'
+        f'fill="var(--sabm-soft)">{_tick(language, float(v))}</text>'
         for v, anchor in at.items()
     )
     up = "".join(
         f'<text x="{LEFT - 6}" y="{_y(v, bottom, top) + 4:.1f}" text-anchor="end" '
-        f'fill="var(--sabm-soft)">{_tick(float(v))}</text>'
+        f'fill="var(--sabm-soft)">{_tick(language, float(v))}</text>'
         for v in (bottom, top)
     )
     return (
@@ -486,19 +759,15 @@ def _axes(low: float, high: float, bottom: float, top: float, x: str, y: str) ->
     )
 
 
-def _tick(value: float) -> str:
+def _tick(language: str, value: float) -> str:
     """A number at an axis: three significant digits, so that it stands beside it whole."""
-    return number(float(f"{value:.3g}"))
+    return number_in(language, float(f"{value:.3g}"))
 
 
-def _svg(
-    parts: Sequence[str], names: Sequence[tuple[str, bool]], title: str, first_colour: int = -1
-) -> str:
+def _svg(parts: Sequence[str], names: Sequence[tuple[str, bool, str]], title: str) -> str:
+    """A picture with its legend: the name, whether it is filled, and the colour of each."""
     legend = []
-    for place, (name, filled) in enumerate(names):
-        colour = (
-            "var(--sabm-free)" if filled and first_colour < 0 else COLOURS[place % len(COLOURS)]
-        )
+    for place, (name, filled, colour) in enumerate(names):
         y = HEIGHT + 14 + 20 * place
         legend.append(
             f'<rect x="{LEFT}" y="{y - 10}" width="18" height="{10 if filled else 4}" '
@@ -514,7 +783,8 @@ def _svg(
 
 def _fit(name: str) -> str:
     """The attribute that makes a long name fit."""
-    small = len(name) > 48
+    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in name)
+    small = len(name) + wide > 48
     return f' textLength="{WIDTH - LEFT - 30}" lengthAdjust="spacingAndGlyphs"' if small else ""
 
 

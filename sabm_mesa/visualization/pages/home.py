@@ -13,7 +13,7 @@ import solara.lab
 from sabm_mesa.models.registry import find_all, scenario
 from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.html import html, inside, picture, problem, root_path
-from sabm_mesa.visualization.scenario_view import Motion, Picture, ScenarioView, one_sentence
+from sabm_mesa.visualization.scenario_view import DrawnChart, Motion, ScenarioView, one_sentence
 from sabm_mesa.visualization.stage import film
 
 T = TypeVar("T")
@@ -159,7 +159,7 @@ def _film(name: str) -> Future[Motion]:
 
 
 @cache
-def _picture(name: str) -> Future[Picture]:
+def _picture(name: str) -> Future[DrawnChart]:
     return _drawn(lambda: ScenarioView(scenario(name)).card())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,15 @@ from typing import Any
 import solara
 import solara.lab
 
+from sabm_mesa.core.languages import ENGLISH, LANGUAGES, Phrase, known, slug, table_of
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.errors import UsageError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server
 from sabm_mesa.minds.human import HUMAN, Seat
-from sabm_mesa.minds.specs import CLASSICAL, named_in
+from sabm_mesa.minds.specs import CLASSICAL, is_local, named_in
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import find_all, scenario
 from sabm_mesa.recording import Recording, load_runs
@@ -38,15 +41,35 @@ from sabm_mesa.visualization.access import (
     open_to_others,
 )
 from sabm_mesa.visualization.connections import use_poll
+from sabm_mesa.visualization.frame import accepted_languages
 from sabm_mesa.visualization.game_view import VIEWS, GameView
-from sabm_mesa.visualization.html import choice, field, inside, problem, root_path
-from sabm_mesa.visualization.labels import count, counting, error_line, in_words, name_of
+from sabm_mesa.visualization.html import choice, field, inside, problem, root_path, unfolds
+from sabm_mesa.visualization.labels import (
+    count,
+    counting,
+    error_line,
+    in_words,
+    name_of,
+    title_of,
+)
 from sabm_mesa.visualization.pages.board import board, wall_of
-from sabm_mesa.visualization.pages.debrief import bundle
+from sabm_mesa.visualization.pages.class_fit import (
+    COMPUTING,
+    TITLE,
+    state_of_thinking,
+    think,
+)
+from sabm_mesa.visualization.pages.debrief import THOUGHT, bundle
+from sabm_mesa.visualization.pages.lesson_link import (
+    LinkedSettings,
+    language_of_page,
+    read_link,
+)
 from sabm_mesa.visualization.pages.play_parts import (
     GAMES,
     AllLinks,
     GameCards,
+    HostTexts,
     Line,
     SeatLink,
     SeatTiles,
@@ -64,6 +87,8 @@ MOST_GROUPS, MOST_USUAL = 20, 40
 """Groups of a class at most; and agents that may all be seats unless the host says otherwise."""
 MOST_NAMED = 5
 """People whom the host reads by name in the line of those who are waited for."""
+MOST_LOCAL = 4
+"""Seats of a model on this computer in all groups of a class."""
 NOBODY = "nobody"
 """Stands for no mind at empty seats."""
 ROW = {"flex-wrap": "wrap", "align-items": "center", "margin": "4px 0", "gap": "8px 16px"}
@@ -76,6 +101,9 @@ def Page() -> None:
     host = solara.get_session_id()
     use_poll(lambda: _state(host))
     closing, ask = solara.use_state("")
+    query = solara.use_router().search
+    words = HostTexts(language_of_page(query, accepted_languages()))
+    linked = solara.use_memo(lambda: read_link(query, find_all().models), [query])
     _, redraw = solara.use_state(0)
 
     def at_once(action: Callable[[], object]) -> Callable[[], None]:
@@ -88,20 +116,17 @@ def Page() -> None:
         return act
 
     own = _sessions(GAMES.of(host))
-    with inside("main", "sabm-host") if own else column():
-        Line("Play with people", tag="h1")
+    with inside("main", "sabm-host", lang=words.language) if own else column(words.language):
+        Line(words("title"), tag="h1")
         if not own:
-            Line(
-                "People, language models and classical minds in one game. People join by a code, "
-                "each in a browser of their own. Open this page by an address that the others can "
-                "reach."
-            )
+            Line(words("about"))
         for session in own:
-            _hosted(session, at_once, closing == session.code, ask)
+            _hosted(session, words, at_once, closing == session.code, ask)
         for session in _sessions(GAMES.of_others(host)):
-            _elsewhere(host, session, at_once)
+            _elsewhere(host, session, words, at_once)
         # One game at a time is what a host looks after: the form for another one is folded.
-        _NewGame(host, folded=any(each.status != "over" for each in own)).key("new")
+        going_on = any(each.status != "over" for each in own)
+        _NewGame(host, linked, words, folded=going_on and not linked.game).key("new")
 
 
 def open_session(
@@ -117,6 +142,9 @@ def open_session(
     stand_in: str = "",
     ranked: bool = False,
     seats_of: str = "",
+    voting: bool = False,
+    machines: int = 0,
+    language: str = ENGLISH,
 ) -> ClassSession:
     """Open new games for a class; they are on the page of the host then.
 
@@ -132,6 +160,10 @@ def open_session(
         stand_in: the mind that plays for empty seats; ``""`` for none.
         ranked: whether players see their rank.
         seats_of: the class of the agents at which people sit; the first one when empty.
+        voting: whether people say at the end who they take for a machine.
+        machines: how many of the others in each group sit among the people, in a drawn order; 0:
+            the people are the first agents.
+        language: the language of the wall and the results.
 
     Raises:
         UsageError: for parameters or minds that cannot be used, or that this server does not use.
@@ -145,21 +177,80 @@ def open_session(
     if not seats_of:
         check_seats(model, given, others, people)
     minds = with_others(model, given, others, people, seats_of)
+    if machines:
+        _check_machines(model, others)
+    _check_local(others if machines else minds, stand_in, people, machines, groups)
     seed = given.get("rng")
     games = []
     for group in range(groups):
         own = {**given, "rng": seed + group if type(seed) is int else seed}
-        game = Game(model, time_limit_s=time_limit_s, stand_in=stand_in, **own, minds=minds)
+        sits = _hidden(str(others), people, machines) if machines else minds
+        game = Game(model, time_limit_s=time_limit_s, stand_in=stand_in, **own, minds=sits)
         view = VIEWS[game] = GameView(game)
         game.public = tuple(view.scenario_view.public_columns(game.model)) if public else ()
-        game.ranked = ranked
+        game.results, game.ranked, game.voting = public, ranked, voting
         games.append(game)
         for spec in named_in(others) if group == 0 else ():  # also where no agent is left for it
             game.model.make_mind(game.model.population[0], spec)
-    return _keep(host, ClassSession(games))
+    session = _keep(host, ClassSession(games))
+    wall_of(session).speak(language)
+    return session
 
 
-def take_up(host: str, path: Path, run: int) -> ClassSession:
+def _code_of(name: str) -> str:
+    """The code of a language by its name."""
+    return next(code for code, known in LANGUAGES.items() if known == name)
+
+
+def _agents(usual: int, people: int, machines: int) -> int:
+    """As many agents as there are seats; with machines among the people no others."""
+    return people + machines if machines else max(usual, people)
+
+
+def _check_machines(model: type[Any], others: Any) -> None:
+    """Refuse machines among the people that cannot be there.
+
+    Raises:
+        UsageError: for several minds or classes of agents.
+    """
+    if not isinstance(others, str) or len(agents_by_class(model, {})) > 1:
+        raise UsageError("Machines among the people need one mind, and agents of one class.")
+
+
+def _check_local(minds: Any, stand_in: str, people: int, machines: int, groups: int) -> None:
+    """Refuse more seats of a model on this computer than it can answer for in a lesson.
+
+    It may stand in at each seat of people, and answer there what is not asked of them.
+
+    Raises:
+        UsageError: when there are too many.
+    """
+    own = {minds: machines} if isinstance(minds, str) else minds
+    n = _n_local(own) + (people if is_local(stand_in) else 0)
+    if n * groups > MOST_LOCAL:
+        raise UsageError(
+            f"A model on this computer plays at most {MOST_LOCAL} seats in all, with those that "
+            f"may stay empty (got {n} in each of {count(groups, 'group')}): take fewer, or a model "
+            "of a provider."
+        )
+
+
+def _n_local(minds: Mapping[str, Any]) -> int:
+    """How many agents of a group have a model on this computer, by minds → number, or by class."""
+    return sum(
+        _n_local(n) if isinstance(n, Mapping) else n if is_local(spec) else 0
+        for spec, n in minds.items()
+    )
+
+
+def _hidden(other: str, people: int, machines: int) -> list[str]:
+    """The minds of a group with its machines at seats that nobody can guess."""
+    minds = [HUMAN] * people + [other] * machines
+    secrets.SystemRandom().shuffle(minds)
+    return minds
+
+
+def take_up(host: str, path: Path, run: int, language: str = ENGLISH) -> ClassSession:
     """Take a game up again that was cut off, with the others of its class.
 
     They are on the page of the host then.
@@ -168,6 +259,7 @@ def take_up(host: str, path: Path, run: int) -> ClassSession:
         host: the secret of the browser that may see its links.
         path: the recording.
         run: the number of the run.
+        language: the language of the wall and the results.
 
     Raises:
         UsageError: as `ContinuedGame`, and for minds that this server does not use.
@@ -196,7 +288,9 @@ def take_up(host: str, path: Path, run: int) -> ClassSession:
         if recording is not None:
             recording.close()
         raise
-    return _keep(host, ClassSession(games, games[0].code, recording))
+    session = _keep(host, ClassSession(games, games[0].code, recording))
+    wall_of(session).speak(language)
+    return session
 
 
 def _keep(host: str, session: ClassSession) -> ClassSession:
@@ -206,40 +300,55 @@ def _keep(host: str, session: ClassSession) -> ClassSession:
 
 
 @solara.component
-def _NewGame(host: str, *, folded: bool) -> None:
-    known = find_all().models
-    name, set_name = solara.use_state(min(known))
+def _NewGame(host: str, linked: LinkedSettings, words: HostTexts, *, folded: bool) -> None:
+    scenarios = find_all().models
+    name, set_name = solara.use_state(linked.game or min(scenarios))
     unfolded = {} if folded else {"open": ""}
     with card(), solara.v.Html(tag="details", class_="sabm-details", attributes=unfolded):
-        solara.v.Html(tag="summary", children=[solara.v.Html(tag="h2", children=["New game"])])
-        cards = solara.use_memo(lambda: [_card(each) for each in known], [])
-        GameCards(games=cards, chosen=name, event_choose=set_name)
-        _Settings(host, name).key(name)
+        solara.v.Html(
+            tag="summary", children=[solara.v.Html(tag="h2", children=[words("new_game")])]
+        )
+        cards = solara.use_memo(lambda: [_card(each, words) for each in scenarios], [words])
+        if linked.problem:
+            problem(words.of(linked.problem))
+        if name == linked.game:  # the lesson is ready: all else is behind a line
+            _Settings(host, name, linked, words).key(name)
+            with unfolds(words("another_game")):
+                GameCards(games=cards, chosen=name, label=words("scenario"), event_choose=set_name)
+        else:
+            GameCards(games=cards, chosen=name, label=words("scenario"), event_choose=set_name)
+            _Settings(host, name, LinkedSettings(), words).key(name)
 
 
 @solara.component
-def _Settings(host: str, name: str) -> None:
+def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) -> None:
     model = scenario(name)
     declared = load_class_game(model.class_game)
     default = solara.use_memo(lambda: _sizes(model, declared.parameters), [name])
     classes = solara.use_memo(lambda: list(agents_by_class(model, {})), [name])
     size_of_people = _size_of_people(model, default)
-    own, set_own = solara.use_state(dict[str, Any]())
+    link = linked.values
+    rounds_of_link = {ROUNDS_SIZE: link["rounds"]} if "rounds" in link else {}
+    own, set_own = solara.use_state({**rounds_of_link, **linked.choices})
     usual = default.get(size_of_people, 1)
-    people, set_people = solara.use_state(usual if usual <= MOST_USUAL else 1)
-    groups, set_groups = solara.use_state(1)
-    others, set_others = solara.use_state(CLASSICAL)
+    people, set_people = solara.use_state(link.get("people", usual if usual <= MOST_USUAL else 1))
+    groups, set_groups = solara.use_state(link.get("groups", 1))
+    machines, set_machines = solara.use_state(link.get("machines", 0))
+    voting, set_voting = solara.use_state(link.get("vote", False))
+    others, set_others = solara.use_state(link.get("mind", CLASSICAL))
     stand_in, set_stand_in = solara.use_state(CLASSICAL)
     seats_of, set_seats_of = solara.use_state("")
     condition, set_condition = solara.use_state("baseline")
     seed, set_seed = solara.use_state("")
-    limit, set_limit = solara.use_state(TIME_LIMIT_S)
-    public, set_public = solara.use_state(True)
-    ranked, set_ranked = solara.use_state(False)
+    limit, set_limit = solara.use_state(link.get("seconds", TIME_LIMIT_S))
+    language, set_language = solara.use_state(LANGUAGES[link.get("lang", ENGLISH)])
+    public, set_public = solara.use_state(link.get("results", True))
+    ranked, set_ranked = solara.use_state(link.get("rank", False))
     conditions = solara.use_memo(lambda: list(PromptBook(model.prompt_file).conditions), [name])
     # As many agents as there are seats, unless the host says otherwise.
     sizes = {
-        n: own.get(n, max(v, people) if n == size_of_people else v) for n, v in default.items()
+        n: own.get(n, _agents(v, people, machines) if n == size_of_people else v)
+        for n, v in default.items()
     }
     chosen = {n: own[n] for n in declared.choices if n in own}
 
@@ -258,6 +367,7 @@ def _Settings(host: str, name: str) -> None:
             open_session(
                 host, model, given, rest, people, time_limit_s=limit, public=public, groups=groups,
                 stand_in="" if plays == NOBODY else plays, ranked=ranked, seats_of=seats_of,
+                voting=voting, machines=machines, language=_code_of(language),
             )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             return error_line(error)
@@ -268,52 +378,93 @@ def _Settings(host: str, name: str) -> None:
     def resize(size: str) -> Callable[[Any], None]:
         return lambda value: set_own(lambda own: {**own, size: value})
 
-    field("Seats for people", people, set_people, kind="whole")
-    field("Groups", groups, set_groups, kind="whole")
-    if ROUNDS_SIZE in sizes:
-        label, rounds = _size_label(ROUNDS_SIZE), sizes[ROUNDS_SIZE]
-        field(label, rounds, resize(ROUNDS_SIZE), kind="whole")
+    def settings() -> None:
+        field(words("people"), people, set_people, kind="whole")
+        field(words("groups"), groups, set_groups, kind="whole")
+        field(words("machines"), machines, set_machines, kind="whole")
+        solara.Checkbox(label=words("vote"), value=voting, on_value=set_voting)
+        if ROUNDS_SIZE in sizes:
+            label, rounds = words.of(_size_label(ROUNDS_SIZE)), sizes[ROUNDS_SIZE]
+            field(label, rounds, resize(ROUNDS_SIZE), kind="whole")
+        _choice_fields(model, own, resize, words)
+        choice(words("language"), [*LANGUAGES.values()], language, set_language)
+        with unfolds(words("more_settings")):
+            field(words("empty_seats"), stand_in, set_stand_in)
+            Line(words("empty_seats_hint"))
+            if len(classes) > 1:
+                choice(words("class_of_seats"), classes, seats_of or classes[0], set_seats_of)
+            field(words("others"), others, set_others)
+            Line(words("others_hint"))
+            _size_fields(sizes, resize, words)
+            choice(words("condition"), conditions, condition, set_condition)
+            field(words("seed"), seed, set_seed, hint=words("seed_hint"))
+            field(words("seconds"), limit, set_limit, kind="number")
+            solara.Checkbox(label=words("results"), value=public, on_value=set_public)
+            solara.Checkbox(label=words("rank"), value=ranked, on_value=set_ranked)
+
+    # By the English labels, whatever the language of the page is.
+    given: dict[str, Any] = {_size_label(size): value for size, value in sizes.items()}
+    given |= {_label_of("scenario"): name, _label_of("people"): people, _label_of("groups"): groups}
+    given |= {_label_of("machines"): machines, _label_of("others"): others}
+    given |= {_label_of("seconds"): limit, _label_of("seed"): seed, _label_of("language"): language}
+    given |= {_label_of("empty_seats"): stand_in, "results": public, "vote": voting} | chosen
+
+    def open_it() -> None:
+        with inside("div"):
+            if opening.value and not opening.pending:
+                problem(opening.value)
+        with inside("div", data_settings=json.dumps(given)):
+            solara.Button(
+                words("open"), color="primary", on_click=opening, disabled=opening.pending
+            )
+
+    if not linked.game:
+        settings()
+        open_it()
+        return
+    Line(_settings_in_words(model, given, chosen, words))
+    open_it()
+    with unfolds(words("check")):
+        settings()
+
+
+def _choice_fields(
+    model: type[Any],
+    given: Mapping[str, Any],
+    change: Callable[[str], Callable[[Any], None]],
+    words: HostTexts,
+) -> None:
+    """A field for each parameter for which the scenario lets a host choose."""
+    declared = load_class_game(model.class_game)
     for parameter, options in declared.choices.items():
-        values, first = list(options()), parameters_of(model)[parameter].default
-        label = parameter.replace("_", " ").capitalize()
-        choice(label, values, own.get(parameter, first), resize(parameter))
-    with solara.v.Html(tag="details", class_="sabm-details"):
-        solara.v.Html(tag="summary", children=["More settings"])
-        words = "Who plays for empty seats, and answers what is not asked of people"
-        field(words, stand_in, set_stand_in)
-        Line(
-            "A mind as below, for each empty seat until somebody comes; nobody: an empty seat "
-            "abstains, and people answer all questions."
-        )
-        if len(classes) > 1:
-            choice("Seats are of the class", classes, seats_of or classes[0], set_seats_of)
-        field("Who decides for the others", others, set_others)
-        Line(
-            "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL or llm:MODEL@NAME; "
-            "several with their numbers, as in llm:a=3,classical=2; of classes of agents with the "
-            "seats of people in them: Buyer/human=1,classical=2; Seller/llm:a"
-        )
-        for size, value in sizes.items():
-            if size != ROUNDS_SIZE:
-                field(_size_label(size), value, resize(size), kind="whole")
-        choice("Condition", conditions, condition, set_condition)
-        field("Seed (drawn when empty)", seed, set_seed)
-        field("Seconds for an answer", limit, set_limit, kind="number")
-        solara.Checkbox(
-            label="People see the results of each round (language models are told what their "
-            "prompts say, and no more)",
-            value=public, on_value=set_public,
-        )  # fmt: skip
-        solara.Checkbox(label="People see their rank", value=ranked, on_value=set_ranked)
-    with inside("div"):
-        if opening.value and not opening.pending:
-            problem(opening.value)
-    known: dict[str, Any] = {_size_label(size): value for size, value in sizes.items()}
-    known |= {"Seats for people": people, "Who decides for the others": others, "Seed": seed}
-    known |= {"Scenario": name, "Results shown": public, "Groups": groups}
-    known |= {"Who plays for empty seats": stand_in} | chosen
-    with inside("div", data_settings=json.dumps(known | {"Seconds for an answer": limit})):
-        solara.Button("Open the game", color="primary", on_click=opening, disabled=opening.pending)
+        first = declared.parameters.get(parameter, parameters_of(model)[parameter].default)
+        label = known(f"host.choice_{parameter}", parameter.replace("_", " ").capitalize())
+        choice(words.of(label), list(options()), given.get(parameter, first), change(parameter))
+
+
+def _size_fields(
+    sizes: Mapping[str, int], change: Callable[[str], Callable[[Any], None]], words: HostTexts
+) -> None:
+    """A field for each number of a scenario but that of its rounds."""
+    for size, value in sizes.items():
+        if size != ROUNDS_SIZE:
+            field(words.of(_size_label(size)), value, change(size), kind="whole")
+
+
+def _settings_in_words(
+    model: type[Any], given: Mapping[str, Any], chosen: Mapping[str, Any], words: HostTexts
+) -> str:
+    """The settings of a link in a sentence, which the host reads before the game is opened."""
+    groups = Phrase("host.count_groups", n=given[_label_of("groups")])
+    parts = [words("settings_seats", n=given[_label_of("people")], groups=groups)]
+    if rounds := given.get(_size_label(ROUNDS_SIZE)):
+        parts.append(words.of(_count_rounds("round", rounds)))
+    parts.append(words("settings_seconds", seconds=f"{given[_label_of('seconds')]:g}"))
+    if n := given[_label_of("machines")]:
+        parts.append(words("settings_machines", n=n, mind=given[_label_of("others")]))
+    parts += [f"{parameter}: {value}" for parameter, value in chosen.items()]
+    parts += [words("settings_vote")] if given["vote"] else []
+    return words("settings", title=title_of(model), parts=words("semicolon").join(parts))
 
 
 # The parts below are functions, not components: Solara draws a component again only when it is
@@ -321,28 +472,33 @@ def _Settings(host: str, name: str) -> None:
 
 
 def _hosted(
-    session: ClassSession, at_once: AtOnce, closing: bool, ask: Callable[[str], None]
+    session: ClassSession,
+    words: HostTexts,
+    at_once: AtOnce,
+    closing: bool,
+    ask: Callable[[str], None],
 ) -> None:
     status, code, games = session.status, session.code, session.games
     with card().key(code):
-        with solara.Row(style=ROW).key("head"):
-            title = f"{games[0].model.title}, {len(games)} groups"
-            Line(title if len(games) > 1 else games[0].model.title, tag="h2")
+        with solara.Row(style=ROW).key(f"{code} head"):
+            title = words.of(title_of(games[0].model))
+            n = len(games)
+            Line(words("groups_title", title=title, n=n) if n > 1 else title, tag="h2")
             if status != "over":
-                solara.v.Html(tag="span", children=["Code "])
+                solara.v.Html(tag="span", children=[f"{words('code')} "])
                 solara.v.Html(tag="strong", class_="sabm-code", children=[code])
-            _link("For the projector: code, QR and charts", f"/screen/{code}")
-            _link("Read-only, for another computer", f"/wall/{wall_of(session).token}")
-        with solara.Row(style=ROW).key("controls"):
-            _controls(session, at_once)
-            _progress(session)
+            _link(words("projector"), f"/screen/{code}")
+            _link(words("read_only"), f"/wall/{wall_of(session).token}")
+        with solara.Row(style=ROW).key(f"{code} controls"):
+            _controls(session, words, at_once)
+            Line(_progress(session, words))
         if status != "open" or len(games) > 1:
-            board(session, _with_index(at_once, wall_of(session).choose))
-        _chosen(session, at_once)
-        _ended(session, at_once)
+            board(session, words.language, _with_index(at_once, wall_of(session).choose))
+        _chosen(session, words, at_once)
+        _ended(session, words, at_once)
         if status != "playing":
-            _closing(session, at_once, closing, ask)
-        _links(session)
+            _closing(session, words, at_once, closing, ask)
+        _links(session, words)
 
 
 def _with_index(at_once: AtOnce, action: Callable[[int], object]) -> Callable[[int], None]:
@@ -350,47 +506,55 @@ def _with_index(at_once: AtOnce, action: Callable[[int], object]) -> Callable[[i
     return lambda index: at_once(lambda: action(index))()
 
 
-def _chosen(session: ClassSession, at_once: AtOnce) -> None:
+def _chosen(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
     """The seats of the chosen group, and its game in full below a line that unfolds."""
     number = min(wall_of(session).group, len(session.games) - 1)
     game = session.games[number]
-    name = f"Group {number + 1}" if len(session.games) > 1 else "the game"
+    group = Phrase("slides.group", number=number + 1)
+    full = words("full_game")
     if len(session.games) > 1:
-        Line(f"Seats of {name}", tag="h3")
-    _tiles(game, at_once)
+        full = words("full_group", group=group)
+        Line(words("seats_of", group=group), tag="h3")
+    _tiles(game, words, at_once)
     if game.status != "open":
-        with solara.v.Html(tag="details", class_="sabm-details").key(f"in full {number}"):
-            words = f"World, numbers, charts and conversation of {name}"
-            solara.v.Html(tag="summary", children=[words])
+        with solara.v.Html(tag="details", class_="sabm-details").key(
+            f"{session.code} {number} full"
+        ):
+            solara.v.Html(tag="summary", children=[full])
             view = VIEWS[game]
-            panels.Watched(view, view.version, details=True).key(f"{session.code} {number} game")
+            with inside("div", lang=ENGLISH):
+                watched = panels.Watched(view, view.version, details=True)
+                watched.key(f"{session.code} {number} game")
 
 
-def _ended(session: ClassSession, at_once: AtOnce) -> None:
+def _ended(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
     """How the games ended, and what is left of them."""
     over = session.status == "over"
     for line in dict.fromkeys(game.problem for game in session.games if over):
-        Line(line or "The game is over.")
+        Line(words.of(line) or words("over"))
     if over:
         game = session.games[min(wall_of(session).group, len(session.games) - 1)]
-        with solara.v.Html(tag="details", class_="sabm-details").key("by round"):
-            solara.v.Html(tag="summary", children=["Table of each round"])
-            table("The game by round", *in_words(game.model, game.model_data()))
+        with solara.v.Html(tag="details", class_="sabm-details").key(f"{session.code} by-round"):
+            solara.v.Html(tag="summary", children=[words("by_round")])
+            caption = words.of(Phrase("seat.game_by_round"))
+            table(caption, *words.of(in_words(game.model, game.model_data())))
     paths = [game.model.recording_path for game in session.games]
     for path in dict.fromkeys(filter(None, paths)):
-        Line(f"Recorded in {path}")
+        Line(words("recorded", path=path))
         if over:
-            recording_link(path)
+            recording_link(path, words("read"))
     if over:
-        _take_home(session, at_once)
+        _take_home(session, words, at_once)
 
 
-def _controls(session: ClassSession, at_once: AtOnce) -> None:
+def _controls(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
     """The buttons for the whole class."""
     playing = [game for game in session.games if game.status == "playing"]
     if session.status == "open":
         on_start = at_once(session.start)
-        solara.Button("Start the game", color="primary", on_click=on_start).key("start")
+        solara.Button(words("start"), color="primary", on_click=on_start).key(
+            f"{session.code} start"
+        )
     if not playing:
         return
     paused = playing[0].paused
@@ -408,37 +572,56 @@ def _controls(session: ClassSession, at_once: AtOnce) -> None:
         for game in playing:
             game.stop()
 
-    solara.Button("Go on" if paused else "Pause", on_click=at_once(pause)).key("pause")
-    solara.Button(f"+{MORE_S:g} seconds", on_click=at_once(more)).key("more")
-    solara.Button("End the game", on_click=at_once(end)).key("end")
+    solara.Button(words("go_on" if paused else "pause"), on_click=at_once(pause)).key(
+        f"{session.code} pause"
+    )
+    solara.Button(words("more", seconds=f"{MORE_S:g}"), on_click=at_once(more)).key(
+        f"{session.code} more"
+    )
+    solara.Button(words("end"), on_click=at_once(end)).key(f"{session.code} end")
 
 
 def _closing(
-    session: ClassSession, at_once: AtOnce, closing: bool, ask: Callable[[str], None]
+    session: ClassSession,
+    words: HostTexts,
+    at_once: AtOnce,
+    closing: bool,
+    ask: Callable[[str], None],
 ) -> None:
     if not closing:
-        closes = solara.Button("Close the game and its links", on_click=lambda: ask(session.code))
-        closes.key("close")
+        closes = solara.Button(words("close"), on_click=lambda: ask(session.code))
+        closes.key(f"{session.code} close")
         return
 
     def close_all() -> None:
         for game in session.games:
             GAMES.close(game)
 
-    Line("Nobody can come back to a game that is closed. Close it?")
-    solara.Button("Keep it", on_click=lambda: ask("")).key("keep")
-    solara.Button("Yes, close it", color="primary", on_click=at_once(close_all)).key("yes")
+    Line(words("close_sure"))
+    solara.Button(words("keep"), on_click=lambda: ask("")).key(f"{session.code} keep")
+    solara.Button(words("close_yes"), color="primary", on_click=at_once(close_all)).key(
+        f"{session.code} yes"
+    )
 
 
-def _take_home(session: ClassSession, at_once: AtOnce) -> None:
+def _take_home(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
     """The results on the wall, and everything in one file."""
-    with solara.Row(style=ROW).key("results"):
-        slide_controls(session, _with_index(at_once, wall_of(session).show))
-        with solara.FileDownload(lambda: bundle(session), f"{session.code}.zip"):
-            solara.Button("Download all: data, recording, report", icon_name="mdi-download")
+    with solara.Row(style=ROW).key(f"{session.code} results"):
+        slide_controls(session, words.language, _with_index(at_once, wall_of(session).show))
+        state = state_of_thinking(session)
+        if session not in THOUGHT and state != COMPUTING:
+            on_think = at_once(lambda: think(session))
+            solara.Button(words.of(TITLE), on_click=on_think).key(f"{session.code} think")
+        line = words("thought", title=TITLE) if session in THOUGHT else words.of(state)
+        if line:
+            Line(line)
+        with solara.FileDownload(
+            lambda: bundle(session, wall_of(session).language), f"{session.code}.zip"
+        ):
+            solara.Button(words("download"), icon_name="mdi-download")
 
 
-def _tiles(game: Game, at_once: AtOnce) -> None:
+def _tiles(game: Game, words: HostTexts, at_once: AtOnce) -> None:
     by_token = {seat.token: seat for seat in game.seats.values()}
 
     def do(action: Callable[[Seat], None]) -> Callable[[str], None]:
@@ -447,12 +630,13 @@ def _tiles(game: Game, at_once: AtOnce) -> None:
         )
 
     SeatTiles(
-        seats=[_tile(game, seat) for seat in game.seats.values()],
+        seats=[_tile(game, seat, words) for seat in game.seats.values()],
+        texts=table_of(words.language, "tiles"),
         event_skip=do(Seat.skip), event_free=do(Seat.free),
     ).key(f"tiles {_key(game)}")  # fmt: skip
 
 
-def _tile(game: Game, seat: Seat) -> dict[str, Any]:
+def _tile(game: Game, seat: Seat, words: HostTexts) -> dict[str, Any]:
     question = seat.question
     if not seat.taken:
         state = "free"
@@ -466,38 +650,37 @@ def _tile(game: Game, seat: Seat) -> dict[str, Any]:
         state = "answered" if game.status == "playing" and seat.turns else "joined"
     since = None if question is None or state != "thinking" else round(question.open_s)
     return {
-        "name": _label(game, seat), "token": seat.token, "state": state, "since": since,
+        "name": words.of(_label(game, seat)), "token": seat.token, "state": state, "since": since,
         "taken": seat.taken,
     }  # fmt: skip
 
 
-def _links(session: ClassSession) -> None:
+def _links(session: ClassSession, words: HostTexts) -> None:
     """The links to single seats, for a class without a wall."""
     games = session.games
 
     def label(game: Game, seat: Seat) -> str:
-        group = f"group {games.index(game) + 1}, " if len(games) > 1 else ""
-        return f"{group}{_label(game, seat)}"
+        name = _label(game, seat)
+        if len(games) > 1:
+            return words("in_group", number=games.index(game) + 1, name=name)
+        return str(words.of(name))
 
-    with solara.v.Html(tag="details", class_="sabm-details").key("links"):
-        solara.v.Html(tag="summary", children=["A link for each seat"])
-        Line(_minds_and_seed(games[0]))
+    texts = table_of(words.language, "links")
+
+    with solara.v.Html(tag="details", class_="sabm-details").key(f"{session.code} links"):
+        solara.v.Html(tag="summary", children=[words("links")])
+        Line(words.of(_minds_and_seed(games[0])))
         AllLinks(
             links=[[label(game, seat), _path(seat)] for game, seat in session.seats],
             open_=open_to_others(),
             machine=name_in_network(listens_at()),
+            texts=texts,
         )
         for game, seat in session.seats:
             with solara.Row(style=ROW).key(f"row {seat.token}"):
                 solara.Text(label(game, seat))
-                words = f"Link to the seat of {label(game, seat)}"
-                SeatLink(path=_path(seat), label=words).key(seat.token)
-
-
-def _plays_empty(game: Game) -> str:
-    if game.stand_in:
-        return f"{game.stand_in} plays for an empty seat until somebody comes"
-    return "an empty seat abstains"
+                to = words("link_to", name=label(game, seat))
+                SeatLink(path=_path(seat), label=to, texts=texts).key(seat.token)
 
 
 def _link(words: str, path: str) -> None:
@@ -505,59 +688,68 @@ def _link(words: str, path: str) -> None:
     solara.v.Html(tag="a", class_="sabm-link-words", children=[words], attributes=attributes)
 
 
-def _progress(session: ClassSession) -> None:
+def _progress(session: ClassSession, words: HostTexts) -> str:
     """How far the games are, and who is waited for."""
     games = session.games
     if session.status == "open":
-        empty = sum(not seat.taken for _, seat in session.seats)
-        left = f" Seats still empty: {empty}; {_plays_empty(games[0])}." if empty else ""
-        Line(f"Nobody plays yet.{left}")
-        return
+        empty, stand_in = sum(not seat.taken for _, seat in session.seats), games[0].stand_in
+        left = words("empty" if stand_in else "empty_abstains", n=empty, mind=stand_in)
+        return " ".join([words("nobody_plays"), *([left] if empty else [])])
     model = games[0].model
     done = [len(model.decided_rounds(game.model_data())) for game in games]
-    n = count(model.n_rounds - model.given_rounds, counting(model)[0])
-    from_to = f"{min(done)}" if min(done) == max(done) else f"{min(done)} to {max(done)}"
-    answers = count(sum(game.model.spent().asks for game in games), "answer")
-    words = f"{from_to} of {n} done, {answers}."
+    low, high = min(done), max(done)
+    line = words(
+        "done",
+        done=low if low == high else Phrase("host.from_to", low=low, high=high),
+        rounds=_count_rounds(counting(model)[0], model.n_rounds - model.given_rounds),
+        answers=Phrase("host.answers", n=sum(game.model.spent().asks for game in games)),
+    )
     asked = [
-        _label(game, seat) if len(games) == 1 else f"{_label(game, seat)} of group {number}"
+        _label(game, seat)
+        if len(games) == 1
+        else Phrase("host.of_group", name=_label(game, seat), number=number)
         for number, game in enumerate(games, 1)
         for seat in game.seats.values()
         if game.status == "playing" and seat.question
     ]
-    if session.status == "playing":
-        more = f" and {len(asked) - MOST_NAMED} more" if len(asked) > MOST_NAMED else ""
-        names = ", ".join(asked[:MOST_NAMED])
-        words += f" Waiting for {names}{more}." if asked else ""
-    Line(words)
+    if session.status != "playing" or not asked:
+        return line
+    more = len(asked) - MOST_NAMED
+    key = "waiting_more" if more > 0 else "waiting"
+    return f"{line} {words(key, names=asked[:MOST_NAMED], n=more)}"
 
 
-def _elsewhere(host: str, session: ClassSession, at_once: AtOnce) -> None:
+def _elsewhere(host: str, session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
     def share() -> None:
         for game in session.games:
             GAMES.share(host, game)
 
     with card().key(f"{session.code} elsewhere"):
-        Line(f"Opened in another browser: {_name(session.games[0])}", tag="h2")
-        status = {"open": "Nobody plays yet.", "playing": "It is played.", "over": "It is over."}
-        Line(status[session.status])
-        solara.Button("Host it here too", on_click=at_once(share))
+        Line(words("elsewhere", game=_name(session.games[0])), tag="h2")
+        status = {"open": "nobody_plays", "playing": "played", "over": "over"}
+        Line(words(status[session.status]))
+        solara.Button(words("host_here"), on_click=at_once(share))
 
 
 def _sessions(games: Sequence[Game]) -> list[ClassSession]:
     """The classes that play some games, in their order."""
-    return [each for each in dict.fromkeys(game.session for game in games) if each is not None]
+    sessions = dict.fromkeys(game.session for game in games)
+    return [session for session in sessions if session is not None]
 
 
-def _card(name: str) -> dict[str, str]:
+def _card(name: str, words: HostTexts) -> dict[str, str]:
     """A scenario as it is offered to a host."""
     model = scenario(name)
     declared = load_class_game(model.class_game)
-    size = "" if declared.people is None else "{}–{} people in a group".format(*declared.people)
-    minutes = f"{declared.minutes} minutes" if declared.minutes else ""
+    parts = []
+    if declared.people is not None:
+        low, high = declared.people
+        parts.append(Phrase("host.people_in_group", low=low, high=high))
+    if declared.minutes:
+        parts.append(Phrase("host.minutes", n=declared.minutes))
     about = declared.rule or one_sentence(model)
-    words = ", ".join(filter(None, [size, minutes]))
-    return {"name": name, "title": model.title, "about": about, "size": words}
+    size = Phrase("number.these", these=parts)
+    return dict(words.of({"name": name, "title": title_of(model), "about": about, "size": size}))
 
 
 def _size_of_people(model: type[Any], sizes: Mapping[str, int]) -> str:
@@ -573,7 +765,16 @@ def _key(game: Game) -> str:
 
 
 def _size_label(size: str) -> str:
-    return f"Number of {size.removeprefix('n_')}"
+    noun = size.removeprefix("n_")
+    return known(f"host.number_of_{slug(noun)}", f"Number of {noun}")
+
+
+def _label_of(setting: str) -> str:
+    return Phrase(f"host.{setting}")
+
+
+def _count_rounds(noun: str, n: int) -> str:
+    return known(f"rounds.count_{slug(noun)}", count(n, noun), n=n)
 
 
 def _label(game: Game, seat: Seat) -> str:
@@ -585,11 +786,11 @@ def _path(seat: Seat) -> str:
 
 
 def _name(game: Game) -> str:
-    return f"{game.model.title}, {_minds_and_seed(game)}"
+    return Phrase("host.game", title=title_of(game.model), minds=_minds_and_seed(game))
 
 
 def _minds_and_seed(game: Game) -> str:
-    return f"{_minds(game)}, seed {game.model.entropy[0]}"
+    return Phrase("host.minds", minds=_minds(game), seed=game.model.entropy[0])
 
 
 def _sizes(model: type[Any], usual: Mapping[str, Any]) -> dict[str, int]:
@@ -626,6 +827,7 @@ def _state(host: str) -> object:
         (
             (g.status, g.model.round, g.model.spent().asks, VIEWS[g].version),
             (g.session and (wall_of(g.session).group, wall_of(g.session).slide)),
+            (g.session and (state_of_thinking(g.session), g.session in THOUGHT)),
             (len(g.model.spoken), [(s.version, s.away) for s in g.seats.values()]),
         )
         for g in GAMES.of(host)

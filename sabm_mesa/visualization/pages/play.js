@@ -4,7 +4,16 @@
   const { base, token } = app.dataset;
   const STORED = ":solara:theme.variant";
   const SVG = "http://www.w3.org/2000/svg";
-  const POLL_AGAIN_MS = 1500;
+  const POLL_AGAIN_MS = 1500, POST_MS = 8000, POLL_MS = 35000;
+
+  // Texts in the language of the page; every request says which one it is.
+  const language = document.documentElement.lang;
+  const texts = JSON.parse(document.getElementById("texts").textContent);
+  const plural = new Intl.PluralRules(language);
+  function t(key, values = {}) {
+    const known = texts[key], text = known.one ? known[plural.select(values.n) === "one" ? "one" : "many"] : known;
+    return text.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+  }
 
   // Elements. A text is always a text, and never taken for markup.
   function make(element, attributes, children) {
@@ -31,45 +40,57 @@
   const isDark = () => document.documentElement.className === "theme--dark";
   const chosen = kept(STORED);
   theme(chosen ? chosen.includes("dark") : matchMedia("(prefers-color-scheme: dark)").matches);
+  document.getElementById("language").addEventListener("change", (event) => {
+    const address = new URL(location.href);
+    address.searchParams.set("lang", event.target.value);
+    location.replace(address);
+  });
   document.getElementById("theme").addEventListener("click", () => {
     theme(!isDark());
     keep(STORED, JSON.stringify(isDark() ? "dark" : "light"));
   });
 
+  // A connection may be dead without a word: what gets no response in time has failed.
+  const within = (ms) => (AbortSignal.timeout ? AbortSignal.timeout(ms) : undefined);
   async function post(path, content) {
-    const answer = await fetch(base + path, {
-      method: "POST", cache: "no-store", body: JSON.stringify(content),
+    const answer = await fetch(`${base}${path}?lang=${language}`, {
+      method: "POST", cache: "no-store", body: JSON.stringify(content), signal: within(POST_MS),
       headers: { "Content-Type": "application/json" },
     });
     return answer.json();
   }
+  // Once more by itself: a question takes one answer, and a message has an id.
+  async function postAgain(path, content) {
+    try { return await post(path, content); } catch { await sleep(POLL_AGAIN_MS); return post(path, content); }
+  }
 
-  // Joining.
+  // Joining. Whoever had the seat already reads so on its page.
+  const AGAIN = "#again";
   function join() {
     const code = h("input", {
       name: "code", maxlength: 6, autocomplete: "off", autocapitalize: "characters", spellcheck: "false",
-      value: app.dataset.code, required: true, "aria-label": "Code of six letters",
+      value: app.dataset.code, required: true, "aria-label": t("code_label"),
     });
     const word = h("input", { name: "word", autocomplete: "off", autocapitalize: "none", spellcheck: "false",
-      "aria-label": "Your word" });
+      "aria-label": t("word") });
     const problem = h("p", { class: "sabm-refusal", role: "alert", hidden: true });
     async function send(event, given) {
       event.preventDefault();
       problem.hidden = true;
       let answer;
-      try { answer = await post("/join", given); } catch { answer = { problem: "The server does not answer." }; }
-      if (answer.path) location.assign(base + answer.path);
+      try { answer = await post("/join", given); } catch { answer = { problem: t("no_answer") }; }
+      if (answer.path) location.assign(base + answer.path + location.search + (answer.again ? AGAIN : ""));
       else { problem.textContent = answer.problem; problem.hidden = false; }
     }
     const seat = h("form", { class: "sabm-card game-code", onsubmit: (event) => send(event, { code: code.value }) },
-      h("h1", {}, "Join the game"), h("label", { class: "sabm-field" }, "Code on the wall", code),
-      h("button", { type: "submit" }, "Take a seat"));
+      h("h1", {}, t("join")), h("label", { class: "sabm-field" }, t("code"), code),
+      h("button", { type: "submit" }, t("take")));
     const back = h("form", { onsubmit: (event) => send(event, { code: code.value, word: word.value }) },
-      h("p", {}, "Another device? Enter the code above, and the word that stood on your page."),
-      h("label", { class: "sabm-field" }, "Your word", word),
-      h("button", { type: "submit", class: "second" }, "Get my seat back"));
+      h("p", {}, t("other_device")),
+      h("label", { class: "sabm-field" }, t("word"), word),
+      h("button", { type: "submit", class: "second" }, t("back")));
     app.replaceChildren(h("div", { class: "game-join" }, seat, problem,
-      h("details", { class: "sabm-card" }, h("summary", {}, "I had a seat already"), back)));
+      h("details", { class: "sabm-card" }, h("summary", {}, t("had_seat")), back)));
     (app.dataset.code ? seat.querySelector("button") : code).focus();
   }
 
@@ -111,12 +132,12 @@
           stroke: own ? "#0072b2" : "currentColor", "stroke-width": 2 }), s("circle", { cx: 26, cy: 44, r: 4, fill: "currentColor" }),
           text, s("text", { x: 70, y: 90, "text-anchor": "middle", class: "soft" }, name)), text];
       };
-      const [own, price] = tag("You, now", "?", true);
-      const others = board.tags.map((each) => tag(`${each.name}, last`, each.at === null ? "–" : round(each.at))[0]);
+      const [own, price] = tag(t("you_now"), "?", true);
+      const others = board.tags.map((each) => tag(t("last", { name: each.name }), each.at === null ? "–" : round(each.at))[0]);
       const all = [own, ...others];
       all.forEach((each, i) => each.setAttribute("transform", `translate(${(i % beside) * 145} ${Math.floor(i / beside) * 100})`));
       const svg = s("svg", { viewBox: `0 0 ${wide} ${Math.ceil(all.length / beside) * 100}`, role: "img", "aria-label":
-        "Prices of the last round: " + board.tags.map((t) => `${t.name} ${t.at === null ? "none yet" : round(t.at)}`).join(", ") }, all);
+        t("last_prices", { prices: board.tags.map((one) => `${one.name} ${one.at === null ? t("none_yet") : round(one.at)}`).join(", ") }) }, all);
       const slide = slider(board, field);
       return [[svg, slide.element], (value) => { slide.follow(value); price.textContent = value === "" ? "?" : value; }];
     },
@@ -125,15 +146,15 @@
       const words = h("figcaption", {}), surface = 150 - height(board.stock);
       const level = s("rect", { x: 2, y: surface, width: wide - 4, height: height(board.stock), rx: 12, fill: "#0072b2", opacity: .35 });
       const taken = s("rect", { x: 2, y: surface, width: wide - 4, fill: "#d55e00", opacity: .6 });
-      const svg = s("svg", { viewBox: `0 0 ${wide} 156`, role: "img", "aria-label": `${board.stock} of at most ${board.capacity} ${board.unit}` },
+      const svg = s("svg", { viewBox: `0 0 ${wide} 156`, role: "img", "aria-label": t("stock", board) },
         s("path", { d: `M2 16v122q0 14 14 14h${wide - 32}q14 0 14-14V16`, fill: "none", stroke: "currentColor", "stroke-width": 3 }), level, taken);
       const slide = slider({ low: 0, high: board.stock, step: 1 }, field);
       return [[svg, words, slide.element], (value) => {
         slide.follow(value);
         const units = Math.min(board.stock, Math.max(0, Number(value) || 0));
         taken.setAttribute("height", height(units));
-        words.textContent = value === "" ? `There are ${board.stock} ${board.unit}, of at most ${board.capacity}.`
-          : `You take ${units}, and leave ${board.stock - units} of ${board.stock} ${board.unit} to the others.`;
+        words.textContent = value === "" ? t("there_are", board)
+          : t("you_take", { ...board, units, left: board.stock - units });
       }];
     },
     pot(board, field) {
@@ -142,11 +163,11 @@
       const hand = amount(left), pot = amount(right);
       const word = (x, text) => s("text", { x, y: 130, "text-anchor": "middle", class: "soft" }, text);
       const svg = s("svg", { viewBox: `0 0 ${wide} 136`, role: "img",
-        "aria-label": `You have ${board.endowment} ${board.unit}; the pot is multiplied by ${board.multiplier}` },
+        "aria-label": t("you_have", board) },
         s("rect", { x: 2, y: 30, width: side, height: 76, rx: 14, fill: "none", stroke: "currentColor", "stroke-width": 2 }),
         s("path", { d: `M${wide - side - 2} 30h${side}l-16 76H${wide - side + 14}z`, fill: "#0072b233", stroke: "#0072b2", "stroke-width": 2 }),
         s("path", { d: `M${wide / 2 - 24} 68h46m-12-10 12 10-12 10`, fill: "none", stroke: "currentColor", "stroke-width": 3 }),
-        hand, pot, word(left, "you keep"), word(right, `in the pot, × ${board.multiplier}`));
+        hand, pot, word(left, t("you_keep")), word(right, t("in_the_pot", { multiplier: round(board.multiplier) })));
       const slide = slider({ low: 0, high: board.endowment, step: board.step || "any" }, field);
       return [[svg, slide.element], (value) => {
         slide.follow(value);
@@ -158,22 +179,22 @@
     map(board, field) {
       // A cell is large enough for a finger, so a phone shows the neighbourhood of a large room.
       const least = 36, odd = (n) => (n % 2 ? n : n - 1);
-      const wide = Math.min(board.width, odd(Math.floor(width() / least))), high = Math.min(board.height, Math.max(7, odd(Math.round(wide * .7))));
+      const whole = board.whole, wide = whole ? board.width : Math.min(board.width, odd(Math.floor(width() / least))), high = whole ? board.height : Math.min(board.height, Math.max(7, odd(Math.round(wide * .7))));
       const from = (at, most, n) => Math.max(0, Math.min(most - n, at - Math.floor(n / 2)));
       const left = from(board.me[0], board.width, wide), top = from(board.me[1], board.height, high), cells = [];
       const inside = ([x, y]) => x >= left && x < left + wide && y >= top && y < top + high;
       const square = ([x, y], extra) => s("rect", { x, y, width: 1, height: 1, ...extra });
       const dot = ([x, y], extra) => s("circle", { cx: x + .5, cy: y + .5, ...extra });
       const to = board.target;
-      const svg = s("svg", { viewBox: `${left} ${top} ${wide} ${high}`, style: `max-width:${wide * 48}px;overflow:hidden`, role: "img",
-        "aria-label": "Map: you, the exits, the people beside you, and the cells that you can go to" },
+      const svg = s("svg", { viewBox: `${left} ${top} ${wide} ${high}`, style: `max-width:${wide * (whole ? 30 : 48)}px;overflow:hidden`, role: "img",
+        "aria-label": t(whole ? "map_whole" : "map") },
         board.walls.filter(inside).map((cell) => square(cell, { fill: "currentColor", opacity: .75 })),
         board.exits.filter(inside).map((cell) => square(cell, { fill: "#009e73" })),
         board.people.filter(inside).map((cell) => dot(cell, { r: .32, fill: "var(--sabm-soft)" })),
         board.options.map((each) => {
           const [x, y] = each.at;
           const cell = s("g", { class: "cell", onclick: () => field.set(each.option) }, square(each.at, { "stroke-width": .05 }),
-            s("text", { x: x + .5, y: y + .68, "text-anchor": "middle", style: "font-size:.5px" }, each.option));
+            whole ? exitName(board, each) : s("text", { x: x + .5, y: y + .68, "text-anchor": "middle", style: "font-size:.5px" }, each.option));
           cells.push([each.option, cell]);
           return cell;
         }),
@@ -184,12 +205,18 @@
     matrix(board, field) {
       const rows = board.rows.map((name, i) => h("tr", { class: "choice", onclick: () => field.set(name) },
         h("th", { scope: "row" }, name), board.cells[i].map(([own, other]) => h("td", {}, h("b", {}, round(own)), ` / ${round(other)}`))));
-      const table = h("table", { class: "matrix" }, h("caption", {}, "You earn the first number, the other the second"),
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "You ↓  other →"), board.columns.map((name) => h("th", { scope: "col" }, name)))),
+      const table = h("table", { class: "matrix" }, h("caption", {}, t("payoffs")),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("you_and_other")), board.columns.map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, rows));
       return [[h("div", { class: "sabm-table" }, table)], (value) => rows.forEach((row, i) => row.classList.toggle("chosen", board.rows[i] === value))];
     },
   };
+  function exitName(board, { at: [x, y], option }) {
+    // Beside the exit, inside the room.
+    const anchor = x === 0 ? "start" : x === board.width - 1 ? "end" : "middle";
+    const dx = { start: 1.3, end: -.3, middle: .5 }[anchor], dy = y === 0 ? 1.9 : y === board.height - 1 ? -.4 : .8;
+    return s("text", { x: x + dx, y: y + dy, "text-anchor": anchor, style: "font-size:1px;font-weight:700" }, option);
+  }
   function pointer([x, y], left, top, wide, high) {
     // An arrow at the edge of the map, towards what lies beyond it.
     const clamp = (value, low, most) => Math.max(low + .5, Math.min(low + most - .5, value + .5));
@@ -198,7 +225,7 @@
     return s("path", { d: "M.45 0L-.25-.4v.8z", fill: "#009e73", transform: `translate(${px} ${py}) rotate(${angle})` });
   }
   function slider(board, field, ends = true) {
-    const input = h("input", { type: "range", min: board.low, max: board.high, "aria-label": "Slider",
+    const input = h("input", { type: "range", min: board.low, max: board.high, "aria-label": t("slider"),
       step: board.step && board.step !== "any" ? board.step : nice(board.high - board.low), tabindex: -1,
       oninput: () => field.set(input.value) });
     const element = h("div", {}, input, ends ? h("div", { class: "ends", "aria-hidden": "true" },
@@ -209,8 +236,40 @@
     } };
   }
   const nice = (span) => 10 ** Math.floor(Math.log10((span || 1) / 50));
-  const round = (value) => String(Number(Number(value).toPrecision(4)));
-  const told = (marks, low, high) => [`From ${low} to ${high}`, ...marks.map((m) => `${m.label}: ${round(m.at)}`)].join("; ");
+  const round = (value) => Number(value).toLocaleString(language, { maximumSignificantDigits: 4, useGrouping: false });
+  const told = (marks, low, high) => [t("from_to", { low: round(low), high: round(high) }), ...marks.map((m) => `${m.label}: ${round(m.at)}`)].join("; ");
+
+  // A talk of all at the same time: messages come while one's own is written.
+  function talkForm(question) {
+    const log = h("div", { class: "talk", role: "log", "aria-live": "polite", "aria-label": t("talk"), tabindex: 0 });
+    const input = h("input", { type: "text", name: "answer", autocomplete: "off", maxlength: 500, "aria-label": t("message") });
+    const say = h("button", { type: "submit", class: "say" }, t("say"));
+    const refusal = h("p", { class: "sabm-refusal", role: "alert", hidden: true });
+    let known = 0, saying = false, message = { text: "", id: "" };
+    async function send(event) {
+      event.preventDefault();
+      const text = input.value.trim();
+      if (!text || saying) return;
+      if (message.text !== text) message = { text, id: String(Math.random()) };
+      saying = say.disabled = true;
+      let problem = "";
+      try { problem = (await postAgain(`/play/${token}/say`, { question: question.number, ...message })).problem; }
+      catch { problem = t("send_again"); }
+      saying = say.disabled = false;
+      refusal.textContent = problem;
+      refusal.hidden = !problem;
+      if (!problem) { input.value = ""; message = { text: "", id: "" }; }
+      input.focus();
+    }
+    const element = h("form", { class: "sabm-talk", novalidate: true, onsubmit: send }, log,
+      h("div", { class: "sabm-say" }, input, say), refusal);
+    return { element, update(talk) {
+      if (talk.length === known) return;
+      known = talk.length;
+      log.replaceChildren(...talk.map((each) => h("p", { class: each.own ? "own" : false }, h("b", {}, each.own ? t("you") : each.who), ` ${each.text}`)));
+      log.scrollTop = log.scrollHeight;
+    } };
+  }
 
   // The form of a question: made once, and then left in peace.
   function answerForm(state) {
@@ -244,7 +303,7 @@
         return input;
       });
       return { element: h("fieldset", { class: "sabm-field" }, h("legend", {}, each.label),
-        h("div", { class: "options" }, inputs.map((input) => h("label", { class: "sabm-option" }, input, h("span", {}, input.value))))),
+        h("div", { class: "options" }, inputs.map((input, i) => h("label", { class: "sabm-option" }, input, h("span", {}, each.words[i]))))),
         set(value) { const one = inputs.find((input) => input.value === value); if (one) { one.checked = true; given[each.path] = value; changed(); } } };
     }
     function typedField(each) {
@@ -262,7 +321,7 @@
       const count = () => {
         if (!counted) return;
         const n = words(input.value);
-        counted.textContent = `${n} of ${each.max_words} words${n > each.max_words ? ": the rest is cut off" : ""}`;
+        counted.textContent = t(n > each.max_words ? "words_cut" : "words", { n, most: each.max_words });
       };
       count();
       return { element: h("div", { class: "sabm-field" }, h("label", { class: "sabm-field" }, h("span", {}, each.label), input), counted),
@@ -278,7 +337,8 @@
       followers.push(() => follow(given[path]));
     }
     const refusal = h("p", { class: "sabm-refusal", role: "alert", hidden: true });
-    const button = h("button", { type: "submit" }, "Send");
+    const talk = question.talk ? talkForm(question) : null;
+    const button = h("button", { type: "submit" }, t(talk ? "done_talking" : "send"));
     const ring = s("circle", { cx: 12, cy: 12, r: 9, fill: "none", stroke: "currentColor", "stroke-width": 5, pathLength: 100, "stroke-dasharray": "100 100" });
     const left = h("span", {});
     const clock = h("span", { class: "sabm-clock", role: "timer", hidden: question.remaining_s === null },
@@ -292,25 +352,26 @@
       for (const each of shown()) values[each.path] = Array.isArray(given[each.path]) ? given[each.path].join(", ") : String(given[each.path]);
       let problem = "";
       try {
-        problem = (await post(`/play/${token}/answer`, { question: question.number, values, reasoning: thought.value })).problem;
-      } catch { problem = "The server does not answer: send it again."; }
+        problem = (await postAgain(`/play/${token}/answer`, { question: question.number, values, reasoning: thought.value })).problem;
+      } catch { problem = t("send_again"); }
       sending = button.disabled = false;
-      if (problem) { refusal.textContent = problem; refusal.hidden = false; } else drop(place);
+      if (problem) { refusal.textContent = problem; refusal.hidden = false; } else { drop(place); missed = ""; }
     }
     const element = h("form", { class: "sabm-answer", "data-question": question.number, novalidate: true, onsubmit: send },
-      figure, question.reasoning ? h("label", { class: "sabm-field" },
-        h("span", {}, "Your reasoning, in one sentence (private; may stay empty)"), thought) : null,
-      list, refusal, h("div", { class: "sabm-send" }, button, clock));
+      figure, list, question.reasoning ? h("label", { class: "sabm-field" },
+        h("span", {}, t("reasoning")), thought) : null, refusal, h("div", { class: "sabm-send" }, button, clock));
+    const whole = talk ? h("div", {}, talk.element, element) : element;
     thought.addEventListener("input", changed);
     changed();
     return {
-      number: question.number, element,
+      number: question.number, element: whole,
       focus() {
-        const first = element.querySelector("[name^=answer]:checked") || element.querySelector("[name^=answer]");
+        const first = whole.querySelector("[name^=answer]:checked") || whole.querySelector("[name^=answer]");
         if (first) first.focus({ preventScroll: true });
       },
       update(now) {
         paused = now.paused;
+        if (talk) talk.update(now.talk || []);
         button.disabled = sending || paused;
         all = Math.max(all, now.question.remaining_s || 0);
         held = paused ? now.question.remaining_s : null;
@@ -319,7 +380,7 @@
       },
       tick() {
         const seconds = Math.max(0, held === null ? (end - performance.now()) / 1000 : held), whole = Math.ceil(seconds);
-        const text = paused ? "the clock is stopped" : `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")} left`;
+        const text = paused ? t("stopped") : t("left", { time: `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}` });
         if (left.textContent !== text) left.textContent = text;
         ring.setAttribute("stroke-dasharray", `${100 * seconds / all} 100`);
         clock.classList.toggle("soon", seconds < 10 && !paused);
@@ -328,10 +389,24 @@
   }
 
   // The page of a seat. Each part is drawn again only when what it shows has changed.
-  const PARTS = ["offline", "head", "told", "now", "form", "rules", "debrief", "results", "turns"];
+  const PARTS = ["offline", "missed", "head", "told", "now", "form", "rules", "rule", "vote", "debrief", "results", "turns"];
   const places = {};
   const drawn = {};
   let form = null;
+  // A question whose time ran out while nobody looked: the phone slept, or the page was closed.
+  const OPEN = `sabm ${token} open`;
+  let slept = kept(OPEN), missed = "";
+  document.addEventListener("visibilitychange", () => { if (document.hidden && form) slept = String(form.number); });
+  function lookBack(state) {
+    const now = state.question ? String(state.question.number) : "";
+    if (slept !== null && slept !== now) {
+      const turn = state.turns[state.turns.length - 1 - Number(slept)];
+      if (turn && turn.missed) missed = t("away", { what: turn.round });
+      slept = null;
+    }
+    if (now) keep(OPEN, now); else drop(OPEN);
+    if (!document.hidden) slept = null;
+  }
   function part(name, data, build) {
     const key = JSON.stringify(data);
     if (drawn[name] === key) return;
@@ -351,33 +426,74 @@
         h("tbody", {}, one.rows.map((row) => h("tr", {}, row.map((cell, i) => h("td", { "data-title": one.columns[i] }, cell))))))));
   const prose = (text) => h("div", { class: "prose" }, text);
 
+  const lead = (rule) => h("p", { class: "sabm-lead" }, rule);
+  // After the first round the rule makes room for the result and the field, and stands below them.
+  const below = (state) => state.question && state.rounds.done > 0;
   function head(state) {
     const { rounds, score } = state;
     const pips = rounds && rounds.n > 1 && rounds.n <= 30
-      ? h("ol", { class: "game-rounds", "aria-label": `${rounds.done} of ${rounds.n} rounds done` },
+      ? h("ol", { class: "game-rounds", "aria-label": t("rounds_done", { n: rounds.n, done: rounds.done }) },
         Array.from({ length: rounds.n }, (_, i) => h("li", { class: i < rounds.done ? "done" : i === rounds.done && !rounds.over ? "now" : "" })))
       : null;
     return h("header", {}, h("h1", {}, state.title),
       h("div", { class: "game-head" }, state.who ? h("p", {}, state.who) : null,
-        state.word ? h("p", {}, "Your word, for another device: ", h("span", { class: "game-word" }, state.word)) : null),
-      state.rule ? h("p", { class: "sabm-lead" }, state.rule) : null, pips,
-      score ? h("p", { class: "game-score" }, h("span", {}, `${score.label}: `, h("b", {}, score.value)),
-        score.rank ? h("span", {}, "Rank: ", h("b", {}, `${score.rank} of ${score.of}`)) : null) : null);
+        state.word ? h("p", {}, t("your_word") + " ", h("span", { class: "game-word" }, state.word)) : null),
+      state.rule && !below(state) ? lead(state.rule) : null, pips,
+      score ? h("p", { class: "game-score" }, h("span", {}, `${score.label}${texts.colon}`, h("b", {}, score.value)),
+        score.rank ? h("span", {}, t("rank") + texts.colon, h("b", {}, t("rank_of", score))) : null) : null);
   }
   function now(state) {
     const elements = state.lines.map((each, i) => h(i === 0 && state.heading ? "h2" : "p", {}, each));
-    if (state.text) elements.push(prose(state.text));
+    if (state.text) elements.push(state.english ? h("p", { class: "sabm-hint" }, t("in_english")) : null,
+      h("div", { class: "prose", lang: state.english ? "en" : false }, state.text));
     if (state.waiting) elements.push(h("div", { class: "waiting", "aria-hidden": "true" }, h("i"), h("i"), h("i")));
-    return elements;
+    return elements.filter(Boolean);
+  }
+  // A figure as a file of its own, with the colours of the light page.
+  function takeHome(figure) {
+    return h("button", { type: "button", class: "take", onclick: () => {
+      const own = figure.cloneNode(true);
+      own.setAttribute("style", "--sabm-free:#0072b2;--sabm-soft:#57606a;--sabm-card:#fff;color:#1b1f24;background:#fff");
+      const link = h("a", { download: "sabm-figure.svg", href: URL.createObjectURL(new Blob([own.outerHTML], { type: "image/svg+xml" })) });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    } }, t("save"));
+  }
+  // The vote at the end.
+  function ballot(vote) {
+    const refusal = h("p", { class: "sabm-refusal", role: "alert", hidden: true });
+    const button = h("button", { type: "submit" }, t("vote"));
+    const option = (agent, words) => h("label", { class: "sabm-option" },
+      h("input", { type: "radio", name: "suspect", value: agent, required: true }), h("span", {}, words));
+    async function send(event) {
+      event.preventDefault();
+      const chosen = event.target.querySelector(":checked");
+      if (!chosen) return;
+      button.disabled = true;
+      let problem;
+      try { problem = (await post(`/play/${token}/vote`, { suspect: Number(chosen.value) })).problem; }
+      catch { problem = t("send_again"); }
+      button.disabled = false;
+      refusal.textContent = problem;
+      refusal.hidden = !problem;
+    }
+    const hint = vote.label ? h("p", { class: "sabm-hint" }, t("by_round", vote)) : null;
+    return h("section", { class: "sabm-card" }, h("h2", {}, vote.title), hint,
+      h("form", { class: "sabm-answer", onsubmit: send }, h("fieldset", { class: "sabm-field" }, h("legend", {}, t("your_choice")),
+        h("div", { class: "options" }, vote.options.map((each) => option(each.agent, each.did ? `${each.label}${texts.colon}${each.did}` : each.label)),
+          option(0, t("nobody")))), refusal, h("div", { class: "sabm-send" }, button)));
   }
   function draw(state) {
     part("offline", null);
-    part("head", { title: state.title, who: state.who, word: state.word, rule: state.rule, rounds: state.rounds, score: state.score }, head);
+    lookBack(state);
+    part("missed", missed || null, (text) => h("p", { class: "game-notice", role: "status" }, text));
+    part("head", { title: state.title, who: state.who, word: state.word, rule: state.rule, rounds: state.rounds, score: state.score, question: Boolean(state.question) }, head);
     const question = state.question;
+    part("rule", below(state) ? state.rule : null, lead);
     part("told", state.told || null, (told) => h("section", { class: "sabm-card told" },
       h("h2", {}, told.title), told.lines.map((line) => h("p", {}, line))));
     part("now", { lines: state.lines, heading: state.heading, waiting: state.waiting,
-      text: question ? question.text : "" }, now);
+      text: question ? question.text : "", english: question && question.in_english && language !== "en" }, now);
     if (question && (!form || form.number !== question.number)) {
       form = answerForm(state);
       places.form.replaceChildren(form.element);
@@ -389,33 +505,38 @@
     }
     if (form) form.update(state);
     part("rules", question ? question.rules : null, (rules) =>
-      h("details", {}, h("summary", {}, "Who you are, and the rules"), prose(rules)));
+      h("details", {}, h("summary", {}, t("rules")), prose(rules)));
     places.card.hidden = places.now.matches(":empty") && !form;
+    part("vote", state.vote || null, ballot);
     part("debrief", state.debrief || null, (debrief) => {
       const section = h("section", { class: "sabm-card debrief" }, h("h2", {}, debrief.title));
       for (const each of debrief.charts) {
-        section.append(h("p", {}, each.words), new DOMParser().parseFromString(each.svg, "image/svg+xml").documentElement);
+        section.append(h("p", {}, each.words));
+        if (!each.svg) continue;
+        const figure = new DOMParser().parseFromString(each.svg, "image/svg+xml").documentElement;
+        section.append(figure, takeHome(figure));
       }
       return section;
     });
     part("results", state.tables.length ? { heading: state.results, tables: state.tables } : null, (results) =>
       h("section", { class: "sabm-card" }, results.heading ? h("h2", {}, results.heading) : null, results.tables.map(table)));
     part("turns", state.turns.length ? state.turns : null, (turns) =>
-      h("section", { class: "sabm-card" }, h("h2", {}, "What you were asked, and what you answered"),
-        turns.map((turn) => h("details", {}, h("summary", {}, turn.title), h("h3", {}, "You were asked"), prose(turn.asked),
-          h("h3", {}, "You answered"), h("p", { class: "answered" }, turn.answer),
-          h("details", {}, h("summary", {}, "Who you are, and the rules"), prose(turn.rules))))));
+      h("section", { class: "sabm-card" }, h("h2", {}, t("turns")),
+        turns.map((turn) => h("details", {}, h("summary", {}, turn.title), h("h3", {}, t("asked")), prose(turn.asked),
+          h("h3", {}, t("answered")), h("p", { class: "answered" }, turn.answer),
+          h("details", {}, h("summary", {}, t("rules")), prose(turn.rules))))));
   }
   async function follow() {
+    const again = location.hash === AGAIN ? h("p", { class: "game-notice", role: "status" }, t("again")) : null;
     for (const name of PARTS) places[name] = h("div", name === "now" ? { "aria-live": "polite" } : {});
     places.card = h("section", { class: "sabm-card", hidden: true }, places.now, places.form, places.rules);
-    app.replaceChildren(...PARTS.filter((n) => n !== "form" && n !== "rules").map((n) => (n === "now" ? places.card : places[n])));
+    app.replaceChildren(...[again].filter(Boolean), ...PARTS.filter((n) => n !== "form" && n !== "rules").map((n) => (n === "now" ? places.card : places[n])));
     setInterval(() => { if (form) form.tick(); }, 250);
     let version = -1, take = true;
     for (;;) {
       try {
         if (take) await post(`/play/${token}/take`, {});
-        const answer = await fetch(`${base}/play/${token}/state?after=${version}`, { cache: "no-store" });
+        const answer = await fetch(`${base}/play/${token}/state?after=${version}&lang=${language}`, { cache: "no-store", signal: within(POLL_MS) });
         const state = await answer.json();
         take = state.take;  // a game that was cut off may come back
         version = state.version;
@@ -423,7 +544,7 @@
         if (version < 0) await sleep(POLL_AGAIN_MS);
       } catch {
         version = -1;
-        part("offline", "The server does not answer. What you have typed is kept; this page goes on by itself.",
+        part("offline", t("offline"),
           (text) => h("p", { class: "game-offline", role: "status" }, text));
         await sleep(POLL_AGAIN_MS);
       }

@@ -12,8 +12,9 @@ import io
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -24,22 +25,34 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from sabm_mesa.core.answers import Number
+from sabm_mesa.core.fields import Talk
 from sabm_mesa.core.jsonable import json_roundtrip
-from sabm_mesa.minds.human import Question, Seat, Turn, inputs_of, text_from
+from sabm_mesa.core.languages import (
+    LANGUAGES,
+    Phrase,
+    known,
+    language_for,
+    slug,
+    table_of,
+    translated,
+)
+from sabm_mesa.errors import RecordingError
+from sabm_mesa.minds.human import Input, Question, Seat, Turn, inputs_of, text_from
 from sabm_mesa.models.declarations import ToldRound, load_class_game
 from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game, Games
 from sabm_mesa.visualization.access import LOOPBACK, listens_at, name_in_network, open_to_others
 from sabm_mesa.visualization.labels import (
     count,
     in_words,
+    localized,
     name_of,
     noun_of,
-    number,
     round_of,
+    title_of,
 )
 from sabm_mesa.visualization.middleware import TRIES, SecretLimiter
-from sabm_mesa.visualization.pages.debrief import debrief_of
-from sabm_mesa.visualization.scenario_view import one_sentence
+from sabm_mesa.visualization.pages.debrief import ballot_of, debrief_of, machines_in_words
+from sabm_mesa.visualization.scenario_view import rule_of
 from sabm_mesa.visualization.seat_interface import Refused, read_object
 
 if TYPE_CHECKING:
@@ -51,9 +64,9 @@ if TYPE_CHECKING:
 
 POLL_S = 20.0
 """Seconds after which a page hears of its seat, whether something has changed or not."""
-NOBODY = "This link leads to no game. The game may have been closed: ask its host."
-DIGITS = 12
-"""Digits of a version that are read, at most."""
+NOBODY = Phrase("seat.nobody")
+DIGITS, ID = 12, 40
+"""Digits of a version and characters of the id of a message that are read, at most."""
 FOLDER = Path(__file__).parent
 Identify = Callable[[Request], str]
 """Returns the session of a browser, ``""`` for one without."""
@@ -93,16 +106,20 @@ class PeoplePages:
             Route("/play/{token}", self.page),
             Route("/play/{token}/state", self.look),
             Route("/play/{token}/take", self.take, methods=["POST"]),
-            Route("/play/{token}/answer", self.answer, methods=["POST"]),
+            Route("/play/{token}/answer", _with_object(self.answer), methods=["POST"]),
+            Route("/play/{token}/vote", _with_object(self.vote), methods=["POST"]),
+            Route("/play/{token}/say", _with_object(self.say), methods=["POST"]),
         ]
 
     def page(self, request: Request) -> Response:
-        """The page, the same for everybody: what it shows, it asks for."""
+        """The page, the same for all who read its language: what it shows, it asks for."""
+        language = _language(request)
         token = request.path_params.get("token", "")
         code = request.path_params.get("code", "").upper()[:CODE_LENGTH]
         content = _template().render(
-            title="Your seat" if token else "Join the game",
-            nonce=request.state.nonce, base=self.root(), token=token, code=code, **_parts(),
+            t=table_of(language, "page"), language=language, languages=LANGUAGES,
+            nonce=request.state.nonce, base=self.root(), token=token, code=code,
+            texts=_script_texts(language), **_parts(),
         )  # fmt: skip
         response = HTMLResponse(content, headers={"Cache-Control": "no-store"})
         self.new_session(request, response)
@@ -129,12 +146,12 @@ class PeoplePages:
         """Give a browser a seat by the code, or the seat of another device by its word."""
         try:
             given = await read_object(request)
-            path = await self._seat_path(given, self.identify(request), _address(request))
+            path, again = await self._seat_path(given, self.identify(request), _address(request))
         except Refused as refused:
-            return _json(200, {"problem": refused.problem})
+            return _said(request, {"problem": refused.problem})
         except ClientDisconnect:
             return Response(status_code=400)
-        return _json(200, {"path": path})
+        return _said(request, {"path": path, "again": again})
 
     async def take(self, request: Request) -> Response:
         """Take the seat behind a link, if it is free."""
@@ -143,17 +160,40 @@ class PeoplePages:
             found[1].take(holder)
         return _json(200, {})
 
-    async def answer(self, request: Request) -> Response:
-        """Take an answer; ``problem`` says why it was not taken."""
-        try:
-            given = await read_object(request)
-        except Refused as refused:
-            return _json(refused.status, {"problem": refused.problem})
-        except ClientDisconnect:
-            return Response(status_code=400)
+    async def say(self, request: Request, given: dict[str, Any]) -> Response:
+        """Take a message of a talk; ``problem`` says why it was not taken."""
         if (found := self._find(request)) is None:
-            return _json(200, {"problem": NOBODY})
-        return _json(200, {"problem": _answer(found[1], self.identify(request), given)})
+            return _said(request, {"problem": NOBODY})
+        (game, seat), number = found, given.get("question")
+        asked = number if type(number) is int else -1
+        text, message = str(given.get("text", "")), str(given.get("id", ""))[:ID]
+        problem = seat.say(self.identify(request), asked, text, message)
+        if not problem:
+            for other in game.seats.values():
+                if other is not seat:
+                    other.touch()
+        return _said(request, {"problem": problem})
+
+    async def vote(self, request: Request, given: dict[str, Any]) -> Response:
+        """Take a vote on who was a machine; ``problem`` says why it was not taken."""
+        found, suspect = self._find(request), given.get("suspect")
+        if found is None:
+            return _said(request, {"problem": NOBODY})
+        game, seat = found
+        if not seat.held_by(self.identify(request)):
+            return _said(request, {"problem": Phrase("seat.not_yours")})
+        asked = suspect if type(suspect) is int else -1
+        try:
+            problem = await asyncio.to_thread(game.vote, seat, asked)
+        except RecordingError:
+            problem = Phrase("seat.vote_unwritten")
+        return _said(request, {"problem": problem})
+
+    async def answer(self, request: Request, given: dict[str, Any]) -> Response:
+        """Take an answer; ``problem`` says why it was not taken."""
+        if (found := self._find(request)) is None:
+            return _said(request, {"problem": NOBODY})
+        return _said(request, {"problem": _answer(found[1], self.identify(request), given)})
 
     async def look(self, request: Request) -> Response:
         """The state of a seat, when it is another than the browser knows."""
@@ -164,9 +204,9 @@ class PeoplePages:
             await _wait(request, found[1], holder, version)
             found = self._find(request)
         if found is None:
-            gone = {"title": "No game here", "lines": [NOBODY], "take": True}
-            return _json(200, _EMPTY | gone)
-        return _json(200, state_of(*found, holder))
+            gone = {"title": Phrase("seat.no_game"), "lines": [NOBODY], "take": True}
+            return _said(request, _EMPTY | gone)
+        return _said(request, state_of(*found, holder))
 
     def _find(self, request: Request) -> tuple[Game, Seat] | None:
         return self.games.find(request.path_params["token"])
@@ -174,26 +214,46 @@ class PeoplePages:
     async def _session(self, code: str, address: str) -> ClassSession | None:
         return await self._limiter.test("a code", address, lambda: self.games.session(code))
 
-    async def _seat_path(self, given: Mapping[str, Any], holder: str, address: str) -> str:
+    async def _seat_path(
+        self, given: Mapping[str, Any], holder: str, address: str
+    ) -> tuple[str, bool]:
+        """The path of a seat, and whether the browser had it already."""
         if not holder:
-            raise Refused(403, "This browser takes no cookies, by which a seat is kept.")
+            raise Refused(403, Phrase("seat.no_cookies"))
         session, word = await self._session(str(given.get("code", "")), address), given.get("word")
         if session is None:
-            raise Refused(404, "No game has this code: look at the wall again.")
+            raise Refused(404, Phrase("seat.no_code"))
+        again = any(seat.held_by(holder) for _, seat in session.seats)
         if word is None:
             found = session.join(holder)
             if found is None:
                 over = session.status == "over"
-                line = "The game is over: ask the host for the code of the next one."
-                raise Refused(409, line if over else "All seats are taken: ask the host.")
+                raise Refused(409, Phrase("seat.joined_too_late" if over else "seat.full"))
         else:
             known, said = session, str(word)
             found = await self._limiter.test(
                 f"a word of {known.code}", address, lambda: known.come_back(holder, said)
             )
             if found is None:
-                raise Refused(404, "No seat of this game has this word.")
-        return f"/play/{found[1].token}"
+                raise Refused(404, Phrase("seat.no_word"))
+        return f"/play/{found[1].token}", again
+
+
+def _with_object(
+    action: Callable[[Request, dict[str, Any]], Awaitable[Response]],
+) -> Callable[[Request], Awaitable[Response]]:
+    """A route that is given the JSON object of a request; a refused one has its ``problem``."""
+
+    async def route(request: Request) -> Response:
+        try:
+            given = await read_object(request)
+        except Refused as refused:
+            return _json(refused.status, {"problem": refused.problem})
+        except ClientDisconnect:
+            return Response(status_code=400)
+        return await action(request, given)
+
+    return route
 
 
 def _address(request: Request) -> str:
@@ -225,18 +285,21 @@ async def _gone(request: Request) -> None:
 def _answer(seat: Seat, holder: str, given: Mapping[str, Any]) -> str:
     """Give the answer to a seat; return why it was not taken."""
     question, values = seat.question, given.get("values")
-    asked = given.get("question")
-    if question is None or question.number != asked:
-        return "This question is over: no answer is taken any more."
+    asked, reasoning = given.get("question"), str(given.get("reasoning", ""))
     named = {str(k): str(v) for k, v in values.items()} if isinstance(values, dict) else {}
-    text = text_from(inputs_of(question.ask.spec), named)
-    return seat.answer(holder, question.number, text, str(given.get("reasoning", "")))
+    message = json.dumps([holder, asked, named, reasoning])  # sent again, it is the same
+    if question is None or question.number != asked:
+        return seat.answer(holder, -1, None, message=message)
+    talk = isinstance(question.ask.spec, Talk)
+    text = None if talk else text_from(inputs_of(question.ask.spec), named)
+    return seat.answer(holder, question.number, text, reasoning, message)
 
 
 _EMPTY: dict[str, Any] = {
     "version": -1, "title": "", "who": "", "word": "", "rule": "", "rounds": None, "score": None,
     "lines": [], "heading": False, "waiting": False, "question": None, "paused": False,
-    "told": None, "results": "", "tables": [], "turns": [], "debrief": None, "take": False,
+    "told": None, "talk": None, "vote": None, "results": "", "tables": [], "turns": [],
+    "debrief": None, "take": False,
 }  # fmt: skip
 
 
@@ -248,22 +311,18 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
         seat: the seat.
         holder: the session of the browser; another than the one at the seat is told nothing.
     """
-    state: dict[str, Any] = {**_EMPTY, "version": seat.version, "title": game.model.title}
+    state: dict[str, Any] = {**_EMPTY, "version": seat.version, "title": title_of(game.model)}
     if not holder or not seat.held_by(holder):
-        line = (
-            "This seat is taken by another browser. Ask the host for a link of your own."
-            if seat.taken
-            else "The host has freed this seat. Load the page again to take it."
-        )
+        line = Phrase("seat.of_another" if seat.taken else "seat.freed")
         return state | {"lines": [line], "take": not seat.taken and not seat.was_taken}
-    model, declared = game.model, load_class_game(game.model.class_game)
+    model = game.model
     over = game.status == "over"
     tables = _tables(game)
     done = len(tables.game["rows"]) - model.given_rounds
     state |= {
         "who": _who(game, seat),
         "word": seat.word,
-        "rule": declared.rule or one_sentence(type(model)),
+        "rule": rule_of(model),
         "rounds": {"n": model.n_rounds - model.given_rounds, "done": max(0, done), "over": over},
         "score": _score(game, seat),
         "paused": game.paused,
@@ -273,16 +332,22 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
         own = tables.own(seat)
         state["told"] = _told(game, seat, tables)
         state["tables"] = [
-            {"caption": "Your results by round", **own},
-            {"caption": "The game by round", **tables.game},
+            {"caption": Phrase("seat.own_by_round"), **own},
+            {"caption": Phrase("seat.game_by_round"), **tables.game},
         ]
-        state["debrief"] = debrief_of(game, seat)
-    elif game.public and done > 0:
+        state["vote"] = ballot_of(game, seat)
+        # What shows the minds of all is for those who have voted.
+        if state["vote"] is None:
+            state["debrief"] = debrief_of(game, seat)
+            state["lines"] = [*state["lines"], *machines_in_words(game, seat)]
+    elif game.shows_results and done > 0:
         state["told"] = _told(game, seat, tables)
-        state["results"] = f"After {round_of(model, done - 1 + model.given_rounds)}"
+        state["results"] = Phrase(
+            "seat.after", round=round_of(model, done - 1 + model.given_rounds)
+        )
         state["tables"] = [
-            {"caption": "Your results so far", **tables.own(seat)},
-            {"caption": "The game so far", **tables.so_far},
+            {"caption": Phrase("seat.own_so_far"), **tables.own(seat)},
+            *([{"caption": Phrase("seat.game_so_far"), **tables.so_far}] if game.public else []),
         ]
     state["turns"] = [_turn(game, turn) for turn in reversed(seat.turns)]
     return state
@@ -292,37 +357,60 @@ def _now(game: Game, seat: Seat) -> dict[str, Any]:
     question, model = seat.question, game.model
     if game.status == "over":
         # Its problem may tell of the host's machine, so only the host is told.
-        lines = ["The game is over", *(["It ended before its time."] if game.problem else [])]
-        return {"lines": lines, "heading": True}
-    lines = ["The host has stopped the clock."] if game.paused else []
+        ended = [Phrase("seat.ended_early")] if game.problem else []
+        return {"lines": [Phrase("seat.over"), *ended], "heading": True}
+    lines: list[str] = [Phrase("seat.clock_stopped")] if game.paused else []
     if question is not None:
         asked = _question(question, model)
         lines = [_round(question.ask.key.round, model), *lines]
-        return {"lines": lines, "heading": True, "question": asked}
+        talk = _talk(game, seat, question.ask) if asked["talk"] else None
+        return {"lines": lines, "heading": True, "question": asked, "talk": talk}
     if game.status == "open":
-        return {"lines": ["You have your seat. The game begins when the host starts it."]}
+        return {"lines": [Phrase("seat.seated")]}
     if game.has_left(seat):
-        return {"lines": [f"{_round(model.round, model)}: {LEFT}"]}
+        return {"lines": [Phrase("seat.in_round", round=_round(model.round, model), what=LEFT)]}
     if seat.turns and seat.turns[-1].answer is None:
-        lines.append("Time was up: you abstained.")
-    lines.append(f"{_round(model.round, model)}: others are deciding …")
+        lines.append(Phrase("seat.abstained"))
+    lines.append(Phrase("seat.others_decide", round=_round(model.round, model)))
+    if game.plays_language_model:
+        lines.append(Phrase("seat.model_plays"))
     return {"lines": lines, "waiting": True}
 
 
 def _question(question: Question, model: SmartModel) -> dict[str, Any]:
     ask, board = question.ask, board_of(question.ask, model)
     rules, text = (_of_people(part, model) for part in question.text)
+    talk, in_english = isinstance(ask.spec, Talk), True
     if board is not None and (instead := board.pop("text", "")):
         rules, text = f"{rules}\n\n{text}", instead
+        in_english = False
     return {
         "number": question.number,
         "rules": rules,
         "text": text,
-        "inputs": [each.as_dict() for each in inputs_of(ask.spec)],
+        "in_english": in_english,
+        "inputs": [_input(each) for each in ([] if talk else inputs_of(ask.spec))],
+        "talk": talk,
         "reasoning": ask.spec.reasoning is not None,
         "remaining_s": question.remaining_s,
         "board": board,
     }
+
+
+def _input(each: Input) -> dict[str, Any]:
+    """An input of the form, with the words for its options."""
+    return {**each.as_dict(), "words": [localized(option) for option in each.options]}
+
+
+def _talk(game: Game, seat: Seat, ask: Ask) -> list[dict[str, Any]]:
+    """The messages of all people in a talk so far, as they came."""
+    said = [
+        (second, text, other) for other in game.seats.values() for second, text in other.said(ask)
+    ]
+    return [
+        {"who": name_of(game.model, other.agent), "own": other is seat, "text": text}
+        for _, text, other in sorted(said, key=itemgetter(0))
+    ]
 
 
 def board_of(ask: Ask, model: SmartModel) -> dict[str, Any] | None:
@@ -335,7 +423,7 @@ def board_of(ask: Ask, model: SmartModel) -> dict[str, Any] | None:
     board = load_class_game(model.class_game).board
     found = None if board is None else board(ask)
     if found is not None:
-        return dict(json_roundtrip(dict(found)))
+        return dict(found)
     spec = ask.spec
     if isinstance(spec, Number) and abs(spec.low) < 1e6 and abs(spec.high) < 1e6:
         return {
@@ -348,14 +436,15 @@ def board_of(ask: Ask, model: SmartModel) -> dict[str, Any] | None:
 
 
 def _score(game: Game, seat: Seat) -> dict[str, Any] | None:
-    standing = game.standing(seat) if game.public or game.status == "over" else None
+    shown = game.shows_results or game.status == "over"
+    standing = game.standing(seat) if shown else None
     if standing is None:
         return None
     rank = {"rank": standing.rank, "of": standing.of} if game.ranked else {}
     over, score = game.status == "over", game.model.score
-    value, label = number(standing.value), _label(standing.label, over=over)
+    value, label = localized(standing.value), _label(standing.label, over=over)
     if score is not None and score.until:
-        label = standing.label
+        label = known(f"scores.{slug(standing.label)}", standing.label)
         if standing.value > len(game.model.decided_rounds(game.model_data())):
             value = load_class_game(game.model.class_game).never[over]
     return {"label": label, "value": value, **rank}
@@ -366,11 +455,19 @@ def _label(label: str, *, over: bool) -> str:
     words, _, unit = label.removesuffix(")").partition(" (")
     if unit and words.endswith("in a run"):
         label = unit
-    return f"Your {label[:1].lower()}{label[1:]}{'' if over else ' so far'}"
+    table = "own_score" if over else "own_score_so_far"
+    other = Phrase(f"{table}.other", label=f"{label[:1].lower()}{label[1:]}")
+    return known(f"{table}.{slug(label)}", other)
 
 
 def _told(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | None:
     """The sentences on the last round, which a person reads before any table."""
+    if seat.agent not in tables.told:
+        tables.told[seat.agent] = _last_round(game, seat, tables)
+    return tables.told[seat.agent]
+
+
+def _last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | None:
     told, data = load_class_game(game.model.class_game).told, game.model_data()
     decided = game.model.decided_rounds(data)
     if told is None or decided.empty:
@@ -384,11 +481,18 @@ def _told(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | None:
     return {"title": round_of(game.model, round_).capitalize(), "lines": lines} if lines else None
 
 
-def _turn(game: Game, turn: Turn) -> dict[str, str]:
+def _turn(game: Game, turn: Turn) -> dict[str, Any]:
     system, asked = (_of_people(part, game.model) for part in turn.text)
-    answer = "(no answer in time)" if turn.answer is None else turn.answer
-    title = f"{round_of(game.model, turn.ask.key.round).capitalize()}: {answer}"
-    return {"title": title, "rules": system, "asked": asked, "answer": answer}
+    answer = Phrase("seat.no_answer") if turn.answer is None else turn.answer
+    if turn.answer is not None and isinstance(turn.ask.spec, Talk):
+        said = turn.ask.spec.read_text(turn.answer)
+        answer = " / ".join(each.text for each in said) or Phrase("seat.said_nothing")
+    round_ = round_of(game.model, turn.ask.key.round).capitalize()
+    title = Phrase("seat.in_round", round=round_, what=answer)
+    return {
+        "title": title, "round": round_, "missed": turn.answer is None, "rules": system,
+        "asked": asked, "answer": answer,
+    }  # fmt: skip
 
 
 def _of_people(text: str, model: SmartModel) -> str:
@@ -408,9 +512,11 @@ class _Tables:
         frame: the agent data that they are made of.
         game: the model data.
         so_far: the part of it that players see during the game.
+        told: agent → the sentences on its last round.
     """
 
     def __init__(self, game: Game) -> None:
+        self.told: dict[int, dict[str, Any] | None] = {}
         self.frame, self._model = game.agent_data(), game.model
         self.game, self.so_far = self._of(game.model_data()), self._of(game.so_far())
         self._agents: dict[type[SmartAgent], dict[int, dict[str, Any]]] = {}
@@ -449,14 +555,32 @@ def _who(game: Game, seat: Seat) -> str:
     name, n = name_of(game.model, seat.agent), len(game.model.population)
     noun = noun_of(game.model)
     if name.casefold() == f"{noun} {seat.agent}":
-        return f"You play {name} of {n}."
-    return f"You play {name}, one of {count(n, noun)}."
+        return Phrase("seat.you_play", name=name, of=n)
+    among = known(f"agents.count_{slug(noun)}", count(n, noun), n=n)
+    return Phrase("seat.you_play_among", name=name, among=among)
 
 
 def _round(round_: int, model: SmartModel) -> str:
     shown = round_of(model, max(round_, model.given_rounds)).capitalize()
     n = model.n_rounds - model.given_rounds
-    return f"{shown} of {n}" if n > 1 else shown
+    return Phrase("seat.round_of", round=shown, of=n) if n > 1 else shown
+
+
+def _language(request: Request) -> str:
+    """The language that the address asks for, else that of the browser."""
+    return language_for(request.query_params.get("lang"), request.headers.get("accept-language"))
+
+
+def _script_texts(language: str) -> Any:
+    """The texts of the script as JSON that no markup can end."""
+    from markupsafe import Markup
+
+    content = json.dumps(table_of(language, "play"), ensure_ascii=False)
+    return Markup(content.replace("<", "\\u003c"))
+
+
+def _said(request: Request, content: Any) -> Response:
+    return _json(200, translated(content, _language(request)))
 
 
 def _json(status: int, content: Any) -> Response:

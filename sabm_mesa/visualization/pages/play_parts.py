@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import solara
 
+from sabm_mesa.core.languages import Phrase, Text, translated
 from sabm_mesa.runs.game import Games
 
 GAMES = Games()
@@ -14,9 +16,41 @@ GAMES = Games()
 COLUMN = "display: grid; gap: 12px; max-width: 760px; margin: 0 auto; padding: 16px"
 
 
-def column() -> Any:
-    """The one column of a page, to be filled in a ``with`` block."""
-    return solara.v.Html(tag="main", style_=COLUMN)
+@dataclass(frozen=True)
+class HostTexts:
+    """The texts of the page of a host in its language.
+
+    Attributes:
+        language: the code of the language.
+    """
+
+    language: str
+
+    def __call__(self, key: str, /, **values: Any) -> str:
+        """A text of the page.
+
+        Args:
+            key: its key in the table ``host``.
+            values: as of a `Phrase`.
+        """
+        return Phrase(f"host.{key}", **values).in_(self.language)
+
+    def of(self, value: Any) -> Any:
+        """A value with every text in it in this language.
+
+        Args:
+            value: as of `translated`.
+        """
+        return translated(value, self.language)
+
+
+def column(language: str) -> Any:
+    """The one column of a page, to be filled in a ``with`` block.
+
+    Args:
+        language: the code of its language.
+    """
+    return solara.v.Html(tag="main", style_=COLUMN, attributes={"lang": language})
 
 
 def card() -> Any:
@@ -48,29 +82,32 @@ def table(caption: str, columns: list[str], rows: list[list[str]]) -> None:
 
 
 @solara.component_vue("seat_link.vue")
-def SeatLink(path: str, label: str) -> None:
+def SeatLink(path: str, label: str, texts: dict[str, Text]) -> None:
     """A link as text that can be copied, with the address at which this page was opened.
 
     Args:
         path: the path of the link.
         label: the target in words.
+        texts: the texts of links.
     """
 
 
 @solara.component_vue("all_links.vue")
-def AllLinks(links: list[list[str]], open_: bool, machine: str) -> None:
+def AllLinks(links: list[list[str]], open_: bool, machine: str, texts: dict[str, Text]) -> None:
     """Copies all links at once, and says when they lead nowhere on other machines.
 
     Args:
         links: label and path of each.
         open_: whether others can reach the server.
         machine: the address of the machine in its network.
+        texts: the texts of links.
     """
 
 
 @solara.component_vue("seats.vue")
 def SeatTiles(
     seats: list[dict[str, Any]],
+    texts: dict[str, Text],
     event_skip: Callable[[str], object],
     event_free: Callable[[str], object],
 ) -> None:
@@ -78,6 +115,7 @@ def SeatTiles(
 
     Args:
         seats: name, token, state, seconds in it and whether somebody sits there, of each.
+        texts: the texts of tiles.
         event_skip: called with the token of a seat whose question is to be given up.
         event_free: called with the token of a seat that is to be freed.
     """
@@ -85,13 +123,14 @@ def SeatTiles(
 
 @solara.component_vue("game_cards.vue")
 def GameCards(
-    games: list[dict[str, str]], chosen: str, event_choose: Callable[[str], object]
+    games: list[dict[str, str]], chosen: str, label: str, event_choose: Callable[[str], object]
 ) -> None:
     """The games that a host chooses from.
 
     Args:
         games: name, title, subject and size of each.
         chosen: the name of the chosen one.
+        label: the name of their group.
         event_choose: called with the name of one.
     """
 

@@ -16,13 +16,14 @@ import pandas as pd
 import solara
 import solara.lab
 
+from sabm_mesa.core.languages import language_for
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.recording.export import csv_of
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.varied import word_of
 from sabm_mesa.visualization.access import open_to_others
-from sabm_mesa.visualization.frame import Head
+from sabm_mesa.visualization.frame import Head, accepted_languages
 from sabm_mesa.visualization.html import card, choice, field, html, inside, problem
 from sabm_mesa.visualization.labels import error_line, whole_in
 from sabm_mesa.visualization.pages.host import take_up
@@ -47,7 +48,7 @@ from sabm_mesa.visualization.records.store import (
 
 ALL = "all"
 """The choice of no value of a varied parameter."""
-LONGEST_NAME = 100
+LONGEST_NAME, LONGEST_WORDS = 100, 400
 """Characters of a name on the page."""
 PLACE = ("round", "phase", "agent", "question", "message")
 """The parts of an address that name a place in a run."""
@@ -111,13 +112,13 @@ def Chooser(recordings: Sequence[Listed], searching: bool, open_: Callable[[str]
     else:
         shown = [
             {
-                "name": each.name,
-                "words": each.words,
-                "about": each.about,
-                "when": _when(each),
-                "bad": bool(each.problem),
+                "name": recording.name,
+                "words": recording.words[:LONGEST_WORDS],
+                "about": recording.about[:LONGEST_WORDS],
+                "when": _when(recording),
+                "bad": bool(recording.problem),
             }
-            for each in recordings
+            for recording in recordings
         ]
         Recordings(recordings=shown, event_choose=open_)
 
@@ -219,11 +220,12 @@ def GoOn(place: Path, number: int) -> None:
     """
     host = solara.get_session_id()
     router = solara.use_router()
+    language = language_for(None, accepted_languages())
 
     def go_on() -> str:
         """Take it up, off the page's thread; what is wrong with it."""
         try:
-            take_up(host, place, number)
+            take_up(host, place, number, language)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             return error_line(error)
         return ""

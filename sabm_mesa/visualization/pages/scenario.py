@@ -71,10 +71,10 @@ def _Live(page_state: PageState) -> None:
     _, redraw = solara.use_state(0)
 
     at_once = solara.use_memo(lambda: _at_once(redraw), [])
-    controller = page_state.controller
+    controller, of_model = page_state.controller, page_state.scenario_view.names_models
     with inside("div", "sabm-live"):
         with inside("header", "sabm-top"):
-            html("h1", page_state.scenario.title)
+            html("h1", page_state.scenario_view.heading(controller.model))
             html("p", one_sentence(page_state.scenario), "sabm-lead")
             panels.banner(page_state)
         with inside("section", "sabm-card sabm-run", aria_label="Run"):
@@ -82,7 +82,8 @@ def _Live(page_state: PageState) -> None:
         with inside("section", "sabm-main", aria_label="The world and the charts"):
             panels.stage(page_state, at_once)
             panels.charts(page_state, at_once)
-            panels.beside(controller)
+            if not of_model:
+                panels.beside(controller)
             with card("Agents"):
                 panels.agents(page_state, at_once)
             panels.figures(controller)
@@ -90,6 +91,8 @@ def _Live(page_state: PageState) -> None:
             for each, words in page_state.named_runs():
                 with card(f"Conversation{words}"):
                     panels.Talk(each, each.said(), page_state.looked_at)
+            if of_model:  # the table of the model, not of its run
+                panels.beside(controller)
             for each, words in page_state.named_runs():
                 with card(f"This {counting(each.model)[0]}{words}"):
                     panels.latest(each.model, each.shown, page_state.at)

@@ -6,16 +6,27 @@ annotation of `Page` with the part of the path, so annotations are no texts here
 """
 
 from collections.abc import Callable
+from urllib.parse import parse_qsl
 
 import solara
 
+from sabm_mesa.core.languages import (
+    ENGLISH,
+    Phrase,
+    Text,
+    known,
+    language_for,
+    slug,
+    table_of,
+    translated,
+)
 from sabm_mesa.runs.game import ClassSession
 from sabm_mesa.visualization.access import listens_at, name_in_network, open_to_others
 from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.game_view import VIEWS
 from sabm_mesa.visualization.html import html, inside
-from sabm_mesa.visualization.labels import count, counting
+from sabm_mesa.visualization.labels import counting, title_of
 from sabm_mesa.visualization.pages.board import board, session_of_link, wall_of
 from sabm_mesa.visualization.pages.debrief import slides
 from sabm_mesa.visualization.pages.play_parts import GAMES
@@ -30,7 +41,7 @@ def Page(code: str = "") -> None:
         code: its code.
     """
     use_poll(lambda: _state(GAMES.session(code)))
-    _draw(GAMES.session(code), of_host=True)
+    _draw(GAMES.session(code), _asked(), of_host=True)
 
 
 @solara.component
@@ -41,52 +52,60 @@ def ReadOnlyPage(token: str = "") -> None:
         token: the secret of the link.
     """
     use_poll(lambda: _state(session_of_link(token)))
-    _draw(session_of_link(token), of_host=False)
+    _draw(session_of_link(token), _asked(), of_host=False)
 
 
-def slide_controls(session: ClassSession, show: Callable[[int], object]) -> None:
+def _asked() -> str:
+    """The language that the address asks for; ``""`` without one."""
+    query = dict(parse_qsl((solara.use_router().search or "").removeprefix("?")))
+    return language_for(query["lang"]) if query.get("lang") else ""
+
+
+def slide_controls(session: ClassSession, language: str, show: Callable[[int], object]) -> None:
     """The button that presents the results, or those to the next slides while it does.
 
     Args:
         session: the class; its games are over.
+        language: the language of the buttons.
         show: called with the number of a slide; 0 is the wall itself.
     """
-    slide = wall_of(session).slide
+    slide, texts = wall_of(session).slide, table_of(language, "wall")
     if slide:
-        SlideBar(at=slide, of=len(slides(session)), event_go=show)
+        SlideBar(at=slide, of=len(slides(session)), texts=texts, event_go=show)
     else:
-        present = solara.Button(
-            "Present the results", color="primary", on_click=lambda: show(1)
-        )  # fmt: skip
-        present.key("present")
+        present = solara.Button(str(texts["present"]), color="primary", on_click=lambda: show(1))
+        present.key(f"{session.code} present")
 
 
-def _draw(session: ClassSession | None, *, of_host: bool) -> None:
-    Head("On the wall")
-    with inside("main", "sabm-screen", tabindex="0"):  # it may scroll
+def _draw(session: ClassSession | None, asked: str, *, of_host: bool) -> None:
+    language = asked or (ENGLISH if session is None else wall_of(session).language)
+    texts = table_of(language, "wall")
+    Head(str(texts["title"]))
+    with inside("main", "sabm-screen", tabindex="0", lang=language):  # it may scroll
         if session is None:
-            html("h1", "No game here")
-            html("p", "No game has this code: open the page from that of the host.")
+            html("h1", str(texts["no_game"]))
+            html("p", str(texts["no_game_why"]))
             return
         slide = wall_of(session).slide if session.status == "over" else 0
         if slide:
-            _present(session, slide)
+            _present(session, slide, language)
         else:
-            _now(session)
+            _now(session, language)
         if session.status == "over" and of_host:
             with inside("div", "sabm-screen-foot"):
-                slide_controls(session, wall_of(session).show)
+                slide_controls(session, language, wall_of(session).show)
 
 
-def _now(session: ClassSession) -> None:
+def _now(session: ClassSession, language: str) -> None:
     """How to join, how many are ready, and the board."""
     status = session.status
     asked, answered = _counts(session)
-    html("h1", session.games[0].model.title)
+    html("h1", translated(title_of(session.games[0].model), language))
     Wall(
         code=session.code, reachable=open_to_others(), machine=name_in_network(listens_at()),
-        joinable=status != "over", asked=asked, answered=answered, words=_words(session),
-        small=status != "open",
+        joinable=status != "over", asked=asked, answered=answered,
+        words=translated(_words(session), language), small=status != "open",
+        texts=table_of(language, "wall"),
     )  # fmt: skip
     if status == "open":
         return
@@ -96,13 +115,14 @@ def _now(session: ClassSession) -> None:
         if scenes:
             with inside("div"):
                 world(view, view.shown.played)
-        board(session)
+        board(session, language)
 
 
-def _present(session: ClassSession, slide: int) -> None:
-    known = slides(session)
-    title, words, drawing, *_ = known[min(slide, len(known)) - 1]
-    named = {"aria-label": f"Slide {slide} of {len(known)}"}
+def _present(session: ClassSession, slide: int, language: str) -> None:
+    shown = slides(session, wall_of(session).group)
+    title, words, drawing, *_ = translated(shown[min(slide, len(shown)) - 1], language)
+    label = Phrase("wall.slide", slide=slide, of=len(shown)).in_(language)
+    named = {"aria-label": label}
     # A key: else it would be the element of the heading of the wall, which keeps its tag.
     with solara.v.Html(tag="section", class_="sabm-slide", attributes=named).key("slide"):
         html("h1", title)
@@ -123,17 +143,17 @@ def _words(session: ClassSession) -> str:
     seats = [seat for _, seat in session.seats]
     joined = sum(seat.taken for seat in seats)
     if session.status == "open":
-        return f"{joined} of {len(seats)} joined"
+        return Phrase("wall.joined", joined=joined, of=len(seats))
     if session.status == "over":
-        return "The game is over"
+        return Phrase("seat.over")
     asked, answered = _counts(session)
     noun, first = counting(session.games[0].model)
-    rounds = {min(len(g.model_data()), g.model.n_rounds - 1) + first for g in session.games}
-    now = f"{noun.capitalize()} {', '.join(map(str, sorted(rounds)))}"
-    paused = ", the clock is stopped" if session.games[0].paused else ""
-    return (
-        f"{now}: {answered} of {count(asked, 'person').replace('persons', 'people')} ready{paused}"
-    )
+    rounds = sorted({min(len(g.model_data()), g.model.n_rounds - 1) + first for g in session.games})
+    numbers = ", ".join(map(str, rounds))
+    now = known(f"rounds.{slug(noun)}", f"{noun} {numbers}", n=numbers).capitalize()
+    paused = session.games[0].paused
+    key = "wall.people_ready_paused" if paused else "wall.people_ready"
+    return Phrase(key, round=now, ready=answered, n=asked)
 
 
 def _state(session: ClassSession | None) -> object:
@@ -145,12 +165,13 @@ def _state(session: ClassSession | None) -> object:
 
 
 @solara.component_vue("slide_bar.vue")
-def SlideBar(at: int, of: int, event_go: Callable[[int], object]) -> None:
+def SlideBar(at: int, of: int, texts: dict[str, Text], event_go: Callable[[int], object]) -> None:
     """Buttons to the slides before and after, and the keys of a presenter.
 
     Args:
         at: the number of the slide, from 1.
         of: the number of slides.
+        texts: the texts of the wall.
         event_go: called with the number of a slide; 0 is the wall itself.
     """
 
@@ -164,6 +185,7 @@ def Wall(
     asked: int,
     answered: int,
     words: str,
+    texts: dict[str, Text],
     small: bool = False,
 ) -> None:
     """How to join, and how many have answered.
@@ -176,5 +198,6 @@ def Wall(
         asked: how many people are asked.
         answered: how many of them have answered.
         words: the state in words.
+        texts: the texts of the wall.
         small: whether it is one line, which leaves room for the board.
     """

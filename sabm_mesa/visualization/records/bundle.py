@@ -29,7 +29,9 @@ from sabm_mesa.recording.export import (
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.store import copy_recording
 from sabm_mesa.recording.varied import SET, TAG, label_of, word_of
-from sabm_mesa.visualization.records import charts, rounds
+from sabm_mesa.recording.writing import copy_pictures
+from sabm_mesa.studies.registration import FILE, TEXT, other_attempts
+from sabm_mesa.visualization.records import archive, charts, rounds
 from sabm_mesa.visualization.records.store import RunData, read_run, values_by_name
 from sabm_mesa.visualization.scenario_view import painting
 
@@ -45,17 +47,20 @@ def write_bundle(
     folder: Path,
     runs: Sequence[int] | None = None,
     said: Callable[[str], None] = lambda _line: None,
+    rights: archive.Rights = archive.UNSTATED,
 ) -> Path:
     """Write a recording as pages: runs, charts, rounds, messages, prompts and answers.
 
-    The pages stand beside the recording itself and its tables as CSV, need no server and load
-    nothing from elsewhere. Each round and message has an address of its own.
+    The pages stand beside the recording itself, its registration, its tables as CSV and their
+    descriptions (see `sabm_mesa.visualization.records.archive`), need no server and load nothing
+    from elsewhere. Each round and message has an address of its own.
 
     Args:
         path: the recording.
         folder: the folder, which does not exist yet.
         runs: their numbers; all when None.
         said: called with a line on each run before it is written.
+        rights: the licence and the authors, for the descriptions that archives read.
 
     Returns:
         The folder.
@@ -75,10 +80,14 @@ def write_bundle(
             said(f"run {each.run}")
             _write_run(pages, place, read_run(path, each.run), rows[each.run])
         copy_recording(path, place / RECORDING)
+        copy_pictures(path, place / RECORDING)
         with (place / RECORDING).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         with Recorded(path).tables() as rows_of_all:
-            tables = write_tables(place / "tables", rows_of_all, "csv")
+            tables = [*write_tables(place / "tables", rows_of_all, "csv")]
+            archive.write_package(place, tables, rows_of_all.types, recorded, rights)
+        registration = _copy_registration(path.parent, place)
+        attempts = other_attempts(path.parent) if registration else []
         told = {
             "runs": [_told(run, rows[run.run]) for run in recorded],
             "varied": [title for title, _ in values_by_name(frame).values()],
@@ -86,6 +95,8 @@ def write_bundle(
             "recording": RECORDING,
             "digest": digest,
             "tables": [table.relative_to(place).as_posix() for table in tables],
+            "registration": registration,
+            "attempts": attempts,
             "settings": [
                 {
                     "run": run.run,
@@ -100,7 +111,17 @@ def write_bundle(
             ],
         }
         _write(place / "index.html", pages("index.html"), told)
+        notes = [f"Other runs of this experiment: {'; '.join(attempts)}."] if attempts else []
+        archive.write_crate(place, recorded, rights, notes)
     return folder
+
+
+def _copy_registration(folder: Path, place: Path) -> list[str]:
+    """Copy the registration beside a recording, if there is one, and return its files."""
+    names = [name for name in (FILE, TEXT) if (folder / name).is_file()]
+    for name in names:
+        write_text_file(place / name, (folder / name).read_text("utf-8"))
+    return names
 
 
 def _write_run(pages: Any, place: Path, run: RunData, row: dict[Any, Any]) -> None:

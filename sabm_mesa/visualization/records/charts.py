@@ -13,7 +13,7 @@ from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.models.declarations import load_page, load_plots
 from sabm_mesa.models.registry import scenario
-from sabm_mesa.visualization.labels import name_of
+from sabm_mesa.visualization.labels import Titles, name_of, titles_of
 from sabm_mesa.visualization.records import comparing
 from sabm_mesa.visualization.records.store import RunData
 from sabm_mesa.visualization.scenario_view import ScenarioView
@@ -111,15 +111,53 @@ def counting_of(run: RunData) -> tuple[str, int]:
         return "round", 1
 
 
-def called(run: RunData, round_: int) -> str:
-    """A round as people call it, such as ``"round 3"``.
+def given_of(run: RunData) -> int:
+    """How many first rounds of a run are given: nobody decides in them.
+
+    Args:
+        run: the run.
+    """
+    try:
+        return scenario(run.recorded.scenario).given_rounds
+    except SabmError:
+        return 0
+
+
+def called(run: RunData, round_: int, word: str = "") -> str:
+    """A round as people call it, such as ``"round 3"``; a given one is before the first round.
 
     Args:
         run: the run.
         round_: the round in the data, from 0.
+        word: stands before it, such as ``"in"``; not before a given one.
     """
     noun, first = counting_of(run)
-    return f"{noun} {round_ + first}"
+    if round_ < given_of(run):
+        return f"before the first {noun}"
+    return f"{word} {noun} {round_ + first}".lstrip()
+
+
+def titles_in(run: RunData) -> Titles:
+    """The titles of the columns of a run.
+
+    Args:
+        run: the run.
+    """
+    model = model_of(run)
+    return Titles() if model is None else titles_of(model)
+
+
+def own_columns(run: RunData) -> frozenset[str]:
+    """The columns that the scenario of a run declares; all others are technical ones.
+
+    Args:
+        run: the run.
+    """
+    model = model_of(run)
+    if model is None:
+        return frozenset()
+    kinds = {type(agent) for agent in model.population}
+    return frozenset(model.columns()).union(*(model.columns_of(kind) for kind in kinds))
 
 
 def subtitle_of(run: RunData) -> str:

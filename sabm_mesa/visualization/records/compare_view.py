@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 import solara
 
+from sabm_mesa.analysis.inference import Of
 from sabm_mesa.errors import SabmError
 from sabm_mesa.studies import compare as settings
 from sabm_mesa.visualization import chart
@@ -29,6 +31,7 @@ from sabm_mesa.visualization.records.store import (
 from sabm_mesa.visualization.stage import Timeline
 
 THIS, OTHER = "this run", "other run"
+ALL, USUAL = "all that was varied", "median, or share of 0 and 1"
 
 
 @solara.component
@@ -46,7 +49,11 @@ def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
     chosen = picked or found  # what was picked stays when the list comes later
     path, number = chosen
     names = {str(run.recorded.path): "this recording"}
-    names |= {str(each.path): each.name for each in recordings if each.path != run.recorded.path}
+    names |= {
+        str(recording.path): recording.name
+        for recording in recordings
+        if recording.path != run.recorded.path
+    }
     runs, wrong, busy = use_read(lambda: runs_of(Path(path)), [path, stamp(Path(path))])
     numbers = [] if runs is None else [int(each) for each in runs["run"]]
     with card("Compare with"):
@@ -86,17 +93,24 @@ def Settings(path: Path) -> None:
         path: the recording.
     """
     picked, pick = solara.use_state("")
+    chosen, choose = solara.use_state(ALL)
+    statistic, set_statistic = solara.use_state(USUAL)
     read, _, _ = use_read(lambda: _measures_of(path), [path, stamp(path)])
     measures, factors = read or ([], [])
     measure = picked if picked in measures else next(iter(measures), "")
+    by = {ALL: (), **{" and ".join(names): names for names in _choices(factors)}}
+    chosen = chosen if chosen in by else ALL
     found, wrong, busy = use_read(
-        lambda: _compared(path, measure) if factors and measure else None,
-        [path, measure, stamp(path)],
+        lambda: _compared(path, measure, by[chosen], statistic) if factors and measure else None,
+        [path, measure, chosen, statistic, stamp(path)],
     )
     if not factors or not measure:
         return
     with card("Compare the settings of this recording"):
-        choice("Measure", measures, measure, pick)
+        with inside("div", "rec-bar"):
+            choice("Measure", measures, measure, pick)
+            choice("By", list(by), chosen, choose)
+            choice("Statistic", [USUAL, *get_args(Of)], statistic, set_statistic)
         if wrong:
             html("p", wrong, "sabm-empty")
         elif busy or found is None:
@@ -110,20 +124,15 @@ def Settings(path: Path) -> None:
             )
             table("Settings", found.cells.round(4))
             names = [
-                "comparison",
-                "of",
-                "than",
-                "estimate",
-                "low",
-                "high",
-                "p",
-                "p_holm",
-                "verdict",
-            ]
+                "comparison", "of", "than", "n", "n_than", "estimate", "low", "high", "p",
+                "p_holm", "effect", "verdict",
+            ]  # fmt: skip
             shown = found.table[names].round(4)
             for name in ("p", "p_holm"):
                 shown[name] = [_p_value(value) for value in found.table[name]]
             table("Comparisons", shown)
+            effects = "; ".join(dict.fromkeys(found.table["effect_name"]))
+            html("p", f"Effect: {effects}.", "sabm-hint")
             for note in found.notes:
                 html("p", note, "sabm-hint")
 
@@ -144,8 +153,17 @@ def _p_value(value: float) -> str:
     return "–" if value != value else "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
-def _compared(path: Path, measure: str) -> settings.ComparedSettings:
-    return settings.compare([path], measure)
+def _compared(
+    path: Path, measure: str, by: Sequence[str], statistic: str
+) -> settings.ComparedSettings:
+    of = next((name for name in get_args(Of) if name == statistic), None)
+    return settings.compare([path], measure, by, of=of)
+
+
+def _choices(factors: Sequence[str]) -> list[tuple[str, ...]]:
+    """The factors that settings may be made of: one or two; all of them are another choice."""
+    some = [choice for n in (1, 2) for choice in combinations(factors, n)]
+    return [choice for choice in some if len(choice) < len(factors)]
 
 
 @solara.component
@@ -233,8 +251,9 @@ def Beside(run: RunData, other: RunData, names: tuple[str, str]) -> None:
     noun, first = charts.counting_of(run)
     with inside("div", "sabm-card sabm-clock"):
         Timeline(
-            rounds=[each + first for each in played], at=place, noun=noun, event_go=set_place
-        ).key("timeline")
+            rounds=[each + first for each in played], at=place, noun=noun, event_go=set_place,
+            given=sum(each < charts.given_of(run) for each in played),
+        ).key("timeline")  # fmt: skip
     with inside("div", "rec-beside"):
         for name, one in zip(names, (run, other), strict=True):
             with inside("div", "rec-one"):

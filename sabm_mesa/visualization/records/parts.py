@@ -21,6 +21,7 @@ from sabm_mesa.visualization.records.rounds import rows
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sabm_mesa.visualization.labels import Titles
     from sabm_mesa.visualization.records.store import RunData
 
 STYLE = files(__package__).joinpath("records.css").read_text(encoding="utf-8")
@@ -84,6 +85,7 @@ def table(
     pick: int | None = None,
     chosen: str = "",
     choose: Callable[[str], None] | None = None,
+    titles: Titles | None = None,
 ) -> None:
     """A table of data.
 
@@ -93,9 +95,12 @@ def table(
         pick: the column whose cells are buttons.
         chosen: the cell of it that is chosen.
         choose: called with a cell of it.
+        titles: the titles of its columns; None: their names.
     """
+    names = [str(name) for name in frame.columns]
     Table(
-        caption=caption, columns=[str(name) for name in frame.columns], rows=rows(frame),
+        caption=caption, columns=names if titles is None else [titles[name] for name in names],
+        rows=rows(frame),
         pick=pick, chosen=chosen, event_choose=choose or (lambda _cell: None),
     )  # fmt: skip
 

@@ -11,8 +11,9 @@ import solara
 from sabm_mesa.recording.frames import HEARD_BY_ALL
 from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.figures import Figures
-from sabm_mesa.visualization.html import card, field, html, inside, problem
+from sabm_mesa.visualization.html import card, field, html, inside, problem, unfolds
 from sabm_mesa.visualization.labels import whole_in
+from sabm_mesa.visualization.panels import Facts
 from sabm_mesa.visualization.records import charts, rounds
 from sabm_mesa.visualization.records.parts import (
     Address,
@@ -30,6 +31,7 @@ from sabm_mesa.visualization.run_controller import PACE_S
 from sabm_mesa.visualization.stage import INVALID, PLANS, TALK, Timeline, ticks_of, worlds
 from sabm_mesa.visualization.story import Source, Story
 
+WHO, HONESTY = frozenset({"agent", "mind"}), frozenset({"announced", "honest"})
 MOST = 300
 """Rows of a table, and messages, on the page at once."""
 
@@ -45,7 +47,7 @@ def RoundByRound(run: RunData, at: Mapping[str, str] | None = None) -> None:
     """
     invalid, _, _ = use_read(lambda: run.invalid, [run])
     named = _named(run, at or {})
-    place, set_place = solara.use_state(0 if named is None else named[0])
+    place, set_place = solara.use_state(_first_decided(run) if named is None else named[0])
     agent, set_agent = solara.use_state("")
     ask, set_ask = solara.use_state(("", -1, 0) if named is None else named[1])
     nobody: int | None = None
@@ -79,6 +81,7 @@ def RoundByRound(run: RunData, at: Mapping[str, str] | None = None) -> None:
         with inside("div", "sabm-card sabm-clock"):
             Timeline(
                 rounds=[each + first for each in run.rounds], at=place, noun=noun,
+                given=sum(each < charts.given_of(run) for each in run.rounds),
                 ticks=ticks_of(_kinds(run, invalid), places, lambda n: charts.called(run, n)),
                 event_go=set_place,
             ).key("timeline")  # fmt: skip
@@ -112,7 +115,7 @@ def source_of(run: RunData) -> Source | None:
     model, recorded = charts.model_of(run), run.recorded
     if model is None:
         return None
-    same = not any("personas" in each["set"] for each in recorded.forks)
+    same = not any("personas" in fork["set"] for fork in recorded.forks)
     return Source(recorded.path, recorded.run, model, personas=same)
 
 
@@ -146,7 +149,8 @@ def AskList(
         field("Only agent (all when empty)", agent, set_agent, live=True)
         solara.Checkbox(label="Only invalid ones", value=failed, on_value=set_failed)
     invalid = sum(not each["valid"] for each in found)
-    told = f"{len(found):,} asks in {charts.called(run, round_)}, {invalid:,} invalid."
+    then = charts.called(run, round_, "in")
+    told = f"{len(found):,} asks {then}, {invalid:,} invalid."
     if agent and not any(str(each["agent"]) == agent for each in found):
         typed = whole_in(agent)
         known = typed is not None and run.knows(typed, round_)
@@ -214,7 +218,7 @@ def Changes(run: RunData, place: rounds.Place) -> None:
         if before is None:
             return None
         apart = rounds.differences(rounds.prompts_at(run, before), rounds.prompts_at(run, place))
-        return charts.called(run, before[0]), apart
+        return charts.called(run, before[0], "in"), apart
 
     found, wrong, busy = use_read(read, [run, place])
     if wrong:
@@ -224,7 +228,7 @@ def Changes(run: RunData, place: rounds.Place) -> None:
     elif found is None or not found[1]:
         html("p", "Nothing was sent before that could be compared.", "sabm-empty")
     else:
-        html("h3", f"What was sent in {found[0]}, and now")
+        html("h3", f"What was sent {found[0]}, and now")
         Diff(messages=found[1])
 
 
@@ -333,7 +337,7 @@ def _named(run: RunData, at: Mapping[str, str]) -> tuple[int, tuple[str, int, in
     """
     ask = ("", -1, 0)
     if "round" not in at:
-        return 0, ask
+        return _first_decided(run), ask
     number, agent = whole_in(at["round"]), whole_in(at.get("agent", ""))
     question = whole_in(at.get("question", "1"))
     wanted = None if number is None else number - charts.counting_of(run)[1]
@@ -344,6 +348,12 @@ def _named(run: RunData, at: Mapping[str, str]) -> tuple[int, tuple[str, int, in
     return run.rounds.index(wanted), ask
 
 
+def _first_decided(run: RunData) -> int:
+    """The place of the first round in which somebody decided."""
+    given = charts.given_of(run)
+    return next((place for place, each in enumerate(run.rounds) if each >= given), 0)
+
+
 def _message(run: RunData, round_: int, at: Mapping[str, str]) -> str:
     """The address of the message that the address of the page names, in a round."""
     number = whole_in(at.get("message", ""))
@@ -351,7 +361,7 @@ def _message(run: RunData, round_: int, at: Mapping[str, str]) -> str:
 
 
 def _ids(to: object) -> list[int]:
-    return [int(each) for each in rounds.text(to).split()]
+    return [int(part) for part in rounds.text(to).split()]
 
 
 def _kinds(run: RunData, invalid: Sequence[int] | None) -> dict[str, Sequence[int]]:
@@ -364,11 +374,16 @@ def _numbers(run: RunData, round_: int) -> None:
         data = run.model_of(round_).drop(columns=["run", "round"])
         if data.empty:
             html("p", "This round was not played to its end: it has no data.", "sabm-empty")
-        with inside("dl", "sabm-facts"):
-            for name, value in data.iloc[0].to_dict().items() if len(data) else ():
-                with inside("div"):
-                    html("dt", str(name))
-                    html("dd", rounds.cell(value), data_name=str(name))
+            return
+        titles, own = charts.titles_in(run), charts.own_columns(run)
+        facts = [
+            [titles[name], rounds.cell(value), name]
+            for name, value in rounds.records(data)[0].items()
+        ]
+        Facts(facts=[fact for fact in facts if fact[2] in own])
+        if technical := [fact for fact in facts if fact[2] not in own]:
+            with unfolds("Technical columns"):
+                Facts(facts=technical)
 
 
 def _agents(run: RunData, round_: int, agent: str, pick: Callable[[str], None]) -> None:
@@ -378,14 +393,17 @@ def _agents(run: RunData, round_: int, agent: str, pick: Callable[[str], None]) 
             html("p", "There are no data of agents.", "sabm-empty")
         else:
             mine = people[people["agent"].astype(str) == agent] if agent else people
-            told = (
-                f"{len(people)} agents after {charts.called(run, round_)}; choose one for its "
-                "story and its asks."
-            )
+            then = charts.called(run, round_, "after")
+            told = f"{len(people)} agents {then}; choose one for its story and its asks."
             if len(mine) > MOST:
                 told += f" The first {MOST} are shown."
+            titles, own = charts.titles_in(run), charts.own_columns(run) | WHO | HONESTY
             names = [str(name) for name in people.columns]
-            table(told, mine[:MOST], names.index("agent"), agent, pick)
+            mine, shown = mine[:MOST], [name for name in names if name in own]
+            table(told, mine[shown], shown.index("agent"), agent, pick, titles)
+            if technical := [name for name in names if name not in own]:
+                with unfolds("Technical columns"):
+                    table("Of the same agents", mine[["agent", *technical]], titles=titles)
 
 
 def _place(ask: dict[str, Any]) -> tuple[str, int, int]:

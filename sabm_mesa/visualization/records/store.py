@@ -429,9 +429,11 @@ def find_run(recordings: Sequence[Listed], uid: str) -> tuple[Path, int] | None:
         recordings: where to look.
         uid: the identifier of the run in any file.
     """
-    for each in recordings:
-        if not each.problem and uid in set(each.runs["uid"]):
-            return each.path, int(each.runs.loc[each.runs["uid"] == uid, "run"].iloc[0])
+    for recording in recordings:
+        if not recording.problem and uid in set(recording.runs["uid"]):
+            return recording.path, int(
+                recording.runs.loc[recording.runs["uid"] == uid, "run"].iloc[0]
+            )
     return None
 
 
@@ -456,6 +458,8 @@ def _recordings(folder: Path) -> Iterator[Path]:
 
 
 def _is_recording(path: Path) -> bool:
+    if not path.is_file():  # a pipe would be waited for
+        return False
     if may_be_open(path):
         try:
             with open_for_reading(path, check=False):

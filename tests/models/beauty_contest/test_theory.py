@@ -11,7 +11,6 @@ from sabm_mesa.analysis.guessing import level_k_choice, nagel_level
 from sabm_mesa.models.beauty_contest.theory import (
     best_reply,
     direction_share,
-    expected_choice,
     falling_share,
     first_period_shares,
     human_guesses,
@@ -89,27 +88,6 @@ def test_the_best_reply_counts_ones_own_weight() -> None:
     assert best_reply(1, 10) == pytest.approx(0.6429, abs=5e-5)
     reply = best_reply(30, 4, 0.5)
     assert reply == pytest.approx(0.5 * (3 * 30 + reply) / 4)
-
-
-@pytest.mark.parametrize(("n_llm", "ratio"), [(1, 0.067), (5, 0.333), (9, 0.600), (10, 0.667)])
-def test_the_expected_ratio_against_fixed_players(n_llm: int, ratio: float) -> None:
-    found = expected_choice([n_llm, 10 - n_llm], [40, 0]) / 40
-    assert found == pytest.approx(ratio, abs=5e-4)
-
-
-def test_one_naive_player_among_nine_zeros() -> None:
-    first = expected_choice([1, 9], [50, 0])
-    assert first == pytest.approx(10 / 3)
-    assert expected_choice([1, 9], [first, 0]) == pytest.approx(0.222, abs=3e-4)
-
-
-def test_two_types_expect_the_same_number_and_fall_by_different_shares() -> None:
-    """p (n_H + n_L x_L / x_H) / 10 for the high type, whose picks are lower."""
-    x_h, x_l = 33.0, 50.0
-    ratio_h, ratio_l = (expected_choice([5, 5], [x_h, x_l]) / x for x in (x_h, x_l))
-    assert ratio_h == pytest.approx(P * (5 + 5 * x_l / x_h) / 10)
-    assert ratio_l == pytest.approx(P * (5 * x_h / x_l + 5) / 10)
-    assert ratio_h > P > ratio_l
 
 
 @pytest.mark.parametrize(
@@ -222,8 +200,6 @@ def test_the_shares_of_later_periods(p: float, period: int, shares: list[float])
         (lambda: strategic_level(1, p=0), "p > 0"),
         (lambda: best_reply(1, 1), "n_players >= 2"),
         (lambda: best_reply(1, 2, 2), "p < n_players"),
-        (lambda: expected_choice([], []), "a number of players"),
-        (lambda: expected_choice([1, 2], [1]), "each type, not"),
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong, words: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sabm_mesa import CocktailParty, KeynesianBeautyContest, ScriptedMind, fork
 from sabm_mesa.errors import ParameterError, UsageError
-from sabm_mesa.models.cocktail_party.memories import PartyMemories, party_memories, read_party
+from sabm_mesa.models.party import PartyMemories, party_memories, read_party
 from tests.models.cocktail_party.support import CHATS, Paid
 
 
@@ -90,7 +90,7 @@ def test_no_party(tmp_path, path) -> None:
     for given, problem in (
         (str(tmp_path / "gone.sqlite"), "There is no recording"),
         (str(text), "is not a usable recording"),
-        (str(other), "is of kbc, not of cocktail-party"),
+        (str(other), "is of kbc, where agents send no invitations"),
         (str(silent), "nobody has talked"),
         (f"{path}#5", "There is no run 5"),
         (7, "has to be PATH or PATH#RUN"),

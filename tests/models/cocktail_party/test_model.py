@@ -14,8 +14,9 @@ from sabm_mesa import (
     resume,
 )
 from sabm_mesa.errors import ParameterError, RunError
-from sabm_mesa.models.cocktail_party.memories import party_memories
-from sabm_mesa.models.cocktail_party.minds import RandomPartners, Sociable
+from sabm_mesa.models.cocktail_party.minds import RandomPartners
+from sabm_mesa.models.pairs import Sociable
+from sabm_mesa.models.party import party_memories
 from tests.models import support
 from tests.models.cocktail_party.support import CHATS, Paid, Script, party, played
 from tests.models.support import assert_same, chat, frames

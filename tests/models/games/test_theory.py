@@ -11,9 +11,9 @@ from sabm_mesa.models.games.rules import load_game
 from sabm_mesa.models.games.theory import (
     Node,
     auction_bid,
-    best_replies,
     dominant_option,
     dominated_options,
+    expected_payoffs,
     inequity_averse,
     is_symmetric,
     logit_choice,
@@ -63,7 +63,7 @@ def test_more_players_have_the_equilibria_of_the_definition(seed: int) -> None:
                    enumerate((0, 1, 1)) if m != k]  # fmt: skip
         line = [payoffs[(*(0, 1, 1)[:k], i, *(0, 1, 1)[k + 1 :])][k]
                 for i in range(payoffs.shape[k])]  # fmt: skip
-        assert best_replies(payoffs, k, certain) == [int(np.argmax(line))]
+        assert expected_payoffs(payoffs, k, certain).tolist() == line
 
 
 def test_dominance() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sabm_mesa.models.cocktail_party.memories import PartyMemories
+from sabm_mesa.models.party import PartyMemories
 from tests.models.public_goods.support import CHAIN, game, played
 from tests.models.support import chat
 

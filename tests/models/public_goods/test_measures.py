@@ -5,33 +5,12 @@ import math
 import pandas as pd
 import pytest
 
-from sabm_mesa import ScriptedMind
 from sabm_mesa.models.public_goods.measures import (
     group_efficiency,
     infections,
-    mean_drop,
-    resilience_ratio,
     run_measures,
 )
-from tests.models.public_goods.support import chain, chains
-
-
-def test_the_published_resilience_ratios() -> None:
-    """Lai et al. 2024, section 4.2: drops of 20.25 (A) and 13.25 (B) against 38.5."""
-    assert resilience_ratio(20.25, 38.5) == pytest.approx(0.53, abs=0.005)
-    assert resilience_ratio(13.25, 38.5) == pytest.approx(0.34, abs=0.005)
-
-
-def test_resilience_from_data_of_two_conditions() -> None:
-    def answers(first, then):
-        return lambda ask: str(first if ask.key.round == 0 else then)
-
-    isolated = chain(minds=ScriptedMind(answers(72.5, 34))).agent_frame()
-    collective = chain(minds=ScriptedMind(answers(100, 79.75))).agent_frame()
-
-    assert mean_drop(isolated) == 38.5
-    ratio = resilience_ratio(mean_drop(collective), mean_drop(isolated))
-    assert ratio == pytest.approx(20.25 / 38.5)
+from tests.models.public_goods.support import chains
 
 
 def test_infections_are_before_and_after() -> None:
@@ -44,11 +23,10 @@ def test_infections_are_before_and_after() -> None:
 
 
 def test_an_answer_that_could_not_be_used_has_no_drop() -> None:
-    data = chains([((math.nan, 34), (80, 20)), ((50, 40), (70, 30))])
+    drops = infections(chains([((math.nan, 34), (80, 20)), ((50, 40), (70, 30))]))["drop"]
 
-    assert mean_drop(data) == 10
-    assert mean_drop(data, order=2) == 50
-    assert math.isnan(mean_drop(data, order=3))
+    assert math.isnan(drops[0])
+    assert drops[1:].tolist() == [60, 10, 40]
 
 
 def test_a_chain_that_was_cut_short_has_fewer_orders() -> None:
@@ -58,9 +36,7 @@ def test_a_chain_that_was_cut_short_has_fewer_orders() -> None:
     assert infections(data[data["round"] < 1]).empty
 
 
-def test_resilience_and_efficiency() -> None:
-    assert resilience_ratio(13.25, 38.5) == pytest.approx(0.344, abs=0.001)
-    assert math.isnan(resilience_ratio(10, 0))
+def test_efficiency() -> None:
     assert group_efficiency(72.5, 100) == 0.725
 
 

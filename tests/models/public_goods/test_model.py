@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sabm_mesa import PublicGoods, ScriptedMind
 from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
-from sabm_mesa.models.cocktail_party.memories import PartyMemories, party_memories
 from sabm_mesa.models.cocktail_party.model import CocktailParty
+from sabm_mesa.models.party import PartyMemories, party_memories
 from sabm_mesa.models.public_goods.measures import infections
 from sabm_mesa.models.public_goods.model import agents_at_party
 from sabm_mesa.runs.cost import estimate

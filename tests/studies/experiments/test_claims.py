@@ -258,7 +258,7 @@ def test_a_claim_about_a_language_model_is_not_told_when_others_decide() -> None
         (some, ("not judged", "2 × gpt-4o, 1 × fixed:0 minds stand in for gpt-4")),
         (
             "llm:gpt-4o",
-            ("agrees, with another model", "published of gpt-4, here gpt-4o"),
+            ("agrees, with another model", "planned for gpt-4, here gpt-4o"),
         ),
         ("llm:gpt-4@http://localhost:1/v1", ("agrees", "")),
     ):

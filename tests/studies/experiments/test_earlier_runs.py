@@ -7,7 +7,7 @@ import pytest
 from sabm_mesa import Budget, Connection
 from sabm_mesa.errors import BudgetExceeded, MissingKey, ParameterError, UsageError
 from sabm_mesa.llm import close_all
-from sabm_mesa.models.cocktail_party.memories import party_memories
+from sabm_mesa.models.party import party_memories
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.rerun import fork, replay
 from sabm_mesa.studies.experiments import report
@@ -231,7 +231,7 @@ def test_parties_that_cannot_be_held(tmp_path: Path, old: str, new: str, message
 @pytest.mark.parametrize(
     ("party", "message"),
     [
-        ("none.toml/warm", "Cannot read none.toml"),
+        ("none.toml/warm", "Cannot read the experiment none.toml"),
         (
             "kbc-figure-4a/baseline",
             "kbc-figure-4a is of kbc; runs of public-goods build on",

@@ -161,7 +161,7 @@ def test_the_tables_are_the_results(folder: Path, found: Results) -> None:
 def test_the_text_says_what_was_found(folder: Path, found: Results) -> None:
     text = (folder / "report.md").read_text("utf-8")
     assert report.lead(found.verdicts, 3, "planned ") in text
-    claims = rows(text, "Published claims, and what these runs say")
+    claims = rows(text, "Planned claims, and what these runs say")
     assert [row[1] for row in claims] == [each.word for each in found.verdicts]
     for row, each in zip(claims, found.verdicts, strict=True):
         test = each.test
@@ -205,7 +205,7 @@ def test_it_says_what_to_know_before_believing_it(folder: Path) -> None:
     ]
     assert notes == [
         f"> Planned for llm:gpt-4-0314; here: classical. {ONLY_RULES}",
-        "> Smaller than what was published: n\\_rounds = 2.",
+        "> Smaller than at paper scale: n\\_rounds = 2.",
     ]
 
 
@@ -218,7 +218,7 @@ def test_answers_that_could_not_be_used_are_counted(found: Results) -> None:
     asks = runs["asks"].iloc[3:].sum()
     assert last == f"Told to cooperate: 3 of {asks} questions got no usable answer."
     # The address of the endpoint makes no difference to who decided.
-    assert others == ["Smaller than what was published: n_rounds = 2."]
+    assert others == ["Smaller than at paper scale: n_rounds = 2."]
     few = replace(several.outcome.plan, runs=2)
     fewer = replace(several, outcome=replace(several.outcome, plan=few))
     assert "2 runs a condition; at paper scale there are 3." in warnings(fewer)
@@ -396,7 +396,7 @@ def test_minds_that_ignore_a_condition_are_told(tmp_path: Path) -> None:
     text += MORE.partition("[[published]]")[0]
     found = made(text, tmp_path / "small", runs=2)
     said = (tmp_path / "small/report.md").read_text("utf-8")
-    second = rows(said, "Published claims, and what these runs say")[1]
+    second = rows(said, "Planned claims, and what these runs say")[1]
     assert second[1] == "inconclusive"
     assert "the same, number for number" in second[4]
     assert "1 cannot be judged with these minds, whatever the number of runs." in report.lead(
@@ -430,6 +430,7 @@ def test_without_claims_and_talk_there_are_no_empty_parts(tmp_path: Path) -> Non
         "Figures", "Measures by condition", "Differences between conditions", "What was run",
         "To repeat it",
     ]  # fmt: skip
+    assert "ublished" not in said  # nothing of a user's own experiment was
 
 
 def test_a_fork_says_where_it_comes_from(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Pictures of the viewer for the README and the documentation: `make screenshots`.
 
-The runs have classical minds and fixed seeds, so that the pictures come out alike every time.
+The runs have classical minds and fixed seeds, so that the pictures come out alike every time, but
+for that of the model in the box.
 """
 
 import io
@@ -56,6 +57,7 @@ def main(folder: Path = FOLDER) -> None:
             page = _scenario(browser, server, "kbc", "light", PHONE)
             _keep(page, folder / "kbc-phone.png")
             _class(browser, server, folder)
+            _keep(_local(browser, server), folder / "local-light.png")
         finally:
             browser.close()
             server.close()
@@ -105,6 +107,22 @@ def _scenario(
     expect(page.locator(".sabm-charts")).to_have_attribute("data-round", played)
     expect(page.locator(".sabm-canvas canvas").first).to_be_visible()
     page.wait_for_timeout(2500)  # until speech is over and nothing glides
+    return page
+
+
+def _local(browser: Browser, server: Server) -> Page:
+    """The model in the box plays two rounds; its weights have to be there."""
+    page = _open(browser, server, "/scenario/kbc", "light", DESKTOP)
+    page.get_by_role("button", name="Language model", exact=True).click()
+    given = {"Number of players": "4", "Number of rounds": "2", "Seed": "4"}
+    for label, text in given.items():
+        page.get_by_label(label, exact=True).fill(text)
+        page.get_by_label(label, exact=True).press("Enter")
+    page.get_by_role("button", name="Play", exact=True).click()
+    progress = page.locator(".sabm-progress")
+    expect(progress).to_contain_text("The run has ended", timeout=10 * WAIT_MS)
+    expect(page.locator(".sabm-charts")).to_have_attribute("data-round", "1")
+    page.wait_for_timeout(2500)
     return page
 
 

@@ -4,18 +4,21 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.visualization.records.bundle import write_bundle
 from tests.visualization.browser.conftest import WAIT_MS
-from tests.visualization.browser.test_play import known, put, says
+from tests.visualization.browser.test_phone import NARROW
+from tests.visualization.browser.test_play import PHONE, known, put, says, start
 
 LOOKS = (("light", 1440), ("light", 1024), ("dark", 390))
 NUMBER = "Number from 0 to 100"
 DARK = "!!document.querySelector('#app.theme--dark, html.theme--dark')"
 MOST_TABS = 120
+FITS = "document.documentElement.scrollWidth <= innerWidth"
 axe = Axe()
 BUSY = "document.querySelectorAll('[aria-label=Busy]').forEach(e => e.style.visibility = 'visible')"
 
@@ -25,18 +28,36 @@ def look(page: Page) -> None:
     page.locator("main h1").first.wait_for()
     for scheme, width in LOOKS:
         page.set_viewport_size({"width": width, "height": 844})
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        button = page.get_by_role("button", name="Dark or light page")
-        if button.count() and page.evaluate(DARK) != (scheme == "dark"):
-            button.click()
-            page.wait_for_function(f"{DARK} === {str(scheme == 'dark').lower()}")
-        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        light_up(page, scheme)
+        page.wait_for_function(FITS)
         if width != 1024:  # whose rules are those of 1440
-            # The colours of another theme are not there at once.
-            until = time.monotonic() + WAIT_MS / 1000
-            while (found := violations(page)) and time.monotonic() < until:
-                page.wait_for_timeout(200)
-            assert [(page.url, scheme, *each) for each in found] == []
+            keeps_rules(page, scheme)
+
+
+def light_up(page: Page, scheme: str) -> None:
+    """Show a page light or dark."""
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    button = page.get_by_role("button", name="Dark or light page")
+    if button.count() and page.evaluate(DARK) != (scheme == "dark"):
+        button.click()
+        page.wait_for_function(f"{DARK} === {str(scheme == 'dark').lower()}")
+
+
+def keeps_rules(page: Page, scheme: str) -> None:
+    """Check a page by the rules; the colours of another theme are not there at once."""
+    until = time.monotonic() + WAIT_MS / 1000
+    while (found := violations(page)) and time.monotonic() < until:
+        page.wait_for_timeout(200)
+    assert [(page.url, scheme, *each) for each in found] == []
+
+
+def look_small(page: Page) -> None:
+    """Check a page dark, on a screen of 320 px with text of twice the size."""
+    page.set_viewport_size(NARROW)
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    page.wait_for_function(FITS)
+    light_up(page, "dark")
+    keeps_rules(page, "dark at 320")
 
 
 def violations(page: Page) -> list[tuple[str, str]]:
@@ -137,3 +158,42 @@ def test_a_whole_game_by_the_keyboard_alone(server, browse) -> None:
     says(wall, "1 of 4")
     for page in (person, wall, host):
         look(page)
+
+
+@pytest.mark.parametrize(
+    ("link", "drawn"),
+    [
+        ("bertrand&people=2&rounds=1", ".sabm-say input"),
+        ("evacuation&people=2&rounds=2", ".cell"),
+        ("public-goods&people=2&machines=2&rounds=1&vote=on&rank=on", "svg[role=img]"),
+    ],
+    ids=["talk", "map", "pot and ballot"],
+)
+def test_boards_of_a_phone_a_ballot_and_slides(server, browse, link: str, drawn: str) -> None:
+    host = browse(f"/host?game={link}&seconds=3000")
+    host.get_by_role("button", name="Open the game").click()
+    code = host.locator(".sabm-code").first.inner_text()
+    phone = browse(f"{server.url}/join/{code}", viewport=PHONE)
+    phone.get_by_role("button", name="Take a seat").click()
+    says(phone, "You have your seat.")
+    start(host)
+    expect(phone.locator(drawn).first).to_be_visible()
+    keeps_rules(phone, "light")
+    look_small(phone)
+    if "vote" not in link:
+        host.get_by_role("button", name="End the game").click()
+        return
+    field = phone.locator("form[data-question] input[type=number]")
+    field.fill("5")
+    field.press("Enter")
+    expect(phone.get_by_role("button", name="Vote")).to_be_visible()
+    look_small(phone)
+    wall = browse(f"/screen/{code}")
+    wall.get_by_role("button", name="Present the results").click()
+    slides = wall.locator(".sabm-slide")
+    n = int(slides.get_attribute("aria-label").rpartition(" ")[2])
+    for number in range(1, n + 1):
+        expect(slides).to_have_attribute("aria-label", f"Slide {number} of {n}")
+        look_small(wall)
+        if number < n:
+            wall.get_by_role("button", name="Next").click()

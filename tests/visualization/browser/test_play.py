@@ -1,10 +1,12 @@
 """People who play in the browser: real Chromium against a real server."""
 
+import csv
 import json
 import os
 import re
 import signal
 import time
+import zipfile
 from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 from pathlib import Path
@@ -19,6 +21,7 @@ from tests.core.support import rows
 from tests.visualization.browser.conftest import WAIT_MS, Server, free_port
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
+FORMULA = f"=1+1{HOSTILE}"
 PHONE = {"width": 390, "height": 844}
 INTEGER, NUMBER, WORDS = "Integer from 0 to 100", "Number from 0 to 100", "Your words"
 
@@ -35,7 +38,7 @@ def open_game(page, scenario="kbc", sizes="Number of players", *, public=True, *
     page.get_by_label(sizes).wait_for()
     if not public:
         page.get_by_label("People see the results of each round").uncheck(force=True)
-        known(page, "Results shown", False)
+        known(page, "results", False)
     for label, value in ({"Seats_for_people": 1} | settings).items():
         put(page, label.replace("_", " "), str(value))
     page.get_by_role("button", name="Open the game").click()
@@ -149,9 +152,9 @@ def test_a_person_plays_among_classical_players_to_the_end(server, browse) -> No
     assert sorted(recorded) == [("12", 1), ("30", 1), ("I will choose 12 again", 1)]
 
 
-def test_two_browsers_play_one_game_and_a_third_is_refused(browse) -> None:
+def test_two_browsers_play_one_game_and_a_third_is_refused(browse, tmp_path) -> None:
     host = browse("/host")
-    others = {"Who_decides_for_the_others": json.dumps({f"fixed:{HOSTILE}": 1})}
+    others = {"Who_decides_for_the_others": json.dumps({f"fixed:{FORMULA}": 1})}
     links = open_game(host, Seats_for_people=2, Number_of_players=3, Number_of_rounds=2, **others)
     assert len(set(links)) == 2
     first, second = (browse(link) for link in links)
@@ -185,7 +188,7 @@ def test_two_browsers_play_one_game_and_a_third_is_refused(browse) -> None:
         host.wait_for_timeout(50)
     for player in (first, second):
         asked(player, INTEGER)
-        says(player, f"Player #3: {shown(HOSTILE)}")
+        says(player, f"Player #3: {shown(FORMULA)}")
         assert player.evaluate("window.hacked") is None
         assert player.locator("img[src=x]").count() == 0
         says(player, shown("I say <b>7</b>"))
@@ -202,6 +205,19 @@ def test_two_browsers_play_one_game_and_a_third_is_refused(browse) -> None:
     reloaded.reload()
     says(reloaded, "The game is over")
 
+    with host.expect_download() as download:
+        host.get_by_role("button", name="Download all").click()
+    with zipfile.ZipFile(download.value.path()) as taken:
+        taken.extractall(tmp_path)
+    report = host.context.new_page()
+    report.goto((tmp_path / "report.html").as_uri())
+    says(report, "Group 1 by round")
+    for page in (host, report):
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("img[src=x]").count() == 0
+    with (tmp_path / "data" / "asks.csv").open(newline="", encoding="utf-8") as file:
+        assert f"'{FORMULA}" in {row["raw"] for row in csv.DictReader(file)}
+
 
 def test_an_empty_seat_abstains(server, browse) -> None:
     host = browse("/host")
@@ -211,9 +227,9 @@ def test_an_empty_seat_abstains(server, browse) -> None:
     )
     start(host)
     says(host, "The game is over.")
-    found = rows(
-        server.folder / recording(host), "SELECT valid, reason FROM asks WHERE mind = 'human'"
-    )
+    path = server.folder / recording(host)
+    wait_for_answers(path, 1)
+    found = rows(path, "SELECT valid, reason FROM asks WHERE mind = 'human'")
     assert found == [(0, "No answer came within 0.5 seconds.")]
 
     late = browse(link)
@@ -512,3 +528,37 @@ def test_an_answer_of_several_parts_is_filled_in_and_refused_by_its_part(
             me.wait_for_function(f"document.documentElement.scrollWidth <= {PHONE['width']}")
     finally:
         server.close()
+
+
+def test_what_is_lost_on_the_way_is_sent_again_by_itself_and_counts_once(browse, chromium) -> None:
+    host = browse("/host")
+    (link,) = open_game(host, "bertrand", "Number of firms")
+    with chromium.new_context(viewport=PHONE) as context:
+        context.set_default_timeout(WAIT_MS)
+        page = context.new_page()
+        lost = set()
+
+        def once(route, *, arrives: bool) -> None:
+            """Lose the first request on its way there, or its response."""
+            if (address := route.request.url) in lost:
+                route.continue_()
+                return
+            lost.add(address)
+            if arrives:
+                route.fetch()
+            route.abort()
+
+        page.route(re.compile(r"/say\?"), lambda route: once(route, arrives=True))
+        page.route(re.compile(r"/answer\?"), lambda route: once(route, arrives=False))
+        page.goto(link)
+        says(page, "You have your seat.")
+        start(host)
+        message = page.get_by_label("Your message")
+        message.fill("Shall we ask 8?")
+        message.press("Enter")
+        expect(message).to_have_value("")
+        expect(page.locator(".talk p")).to_have_text("You Shall we ask 8?")
+        page.get_by_role("button", name="I am done talking").click()
+        page.get_by_label("Slider").wait_for()
+        paths = {address.partition("?")[0] for address in lost}
+        assert {path.rsplit("/", 1)[1] for path in paths} == {"say", "answer"}

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
+from sabm_mesa.visualization.server import LONGEST_MESSAGE
 from tests.llm_server import LLMServer
 from tests.visualization.browser.conftest import START_S, VIEW, WAIT_MS, Server
 
@@ -74,6 +75,7 @@ class Viewer:
     server: Server
     cache: Path
     fetched: list[str]
+    command: str = ""
 
     def ask(self, method: str, path: str, body: str = "", **headers: str) -> Answer:
         """Send one request, exactly as it is written."""
@@ -116,7 +118,7 @@ def viewer(
         SOLARA_ASSETS_CDN=f"http://127.0.0.1:{site.server_port}/",
         SOLARA_ASSETS_PROXY_CACHE_DIR=str(cache),
     )
-    started = Viewer(server, cache, handler.asked)
+    started = Viewer(server, cache, handler.asked, request.param)
     try:
         started.get("/", **SENT_BY_PROXIES)
         yield started
@@ -397,6 +399,12 @@ def test_a_stranger_fills_no_log(code: str, tmp_path: Path) -> None:
         server.close()
 
 
+def heard_all(page: ClientConnection) -> None:
+    """Hear what a server says until it closes the connection."""
+    while True:
+        page.recv(timeout=WAIT_MS / 1000)
+
+
 SESSION = {"cookie": "solara-session-id=any"}
 
 
@@ -410,10 +418,18 @@ def message(kind: str, content: dict[str, object]) -> str:
 
 def test_a_message_of_a_page_has_a_limit(viewer: Viewer) -> None:
     url = f"ws://127.0.0.1:{viewer.server.port}/jupyter/api/kernels/any/channels?session_id=a"
+    most = LONGEST_MESSAGE if viewer.command == "sabm view" else 2**24
+
+    def padded(length: int) -> str:
+        least = len(message("comm_msg", {"comm_id": "none", "data": ""}))
+        return message("comm_msg", {"comm_id": "none", "data": "x" * (length - least)})
+
     with connect(url, additional_headers=SESSION) as page:
-        page.send(json.dumps("x" * 2**24))
+        page.send(padded(most))
+        assert page.ping().wait(WAIT_MS / 1000)
+        page.send(padded(most + 1))
         with pytest.raises(ConnectionClosed, match="1009"):
-            page.recv(timeout=WAIT_MS / 1000)
+            heard_all(page)
 
 
 def test_the_browser_is_opened_with_a_key_that_works_once(tmp_path: Path) -> None:

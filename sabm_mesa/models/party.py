@@ -1,4 +1,6 @@
-"""The memories of a recorded cocktail party, for scenarios that build on one.
+"""The memories of a recorded party, for scenarios that build on one.
+
+A party is a run in which agents invited one another and talked in pairs.
 
 A run that builds on a party names it as ``PATH``, ``PATH#RUN`` or ``PATH#RUN@DIGEST``. The model
 keeps the last form in its parameters (`PartyMemories.reference`), so that a replay that finds
@@ -30,13 +32,14 @@ if TYPE_CHECKING:
     from sabm_mesa.recording.replaying import ReplayRecorder
 
 
-SCENARIO = "cocktail-party"
+NEEDED = frozenset({"invited", "accepted", "n_agents", "max_turns"})
+"""The agent columns and parameters of a run that is a party."""
 _REFERENCE = re.compile(r"(?P<path>.+?)(?:#(?P<run>\d+)(?:@(?P<digest>[0-9a-f]{16}))?)?")
 
 
 @dataclass(frozen=True)
 class PartyMemories:
-    """The invitations and talks of a cocktail party.
+    """The invitations and talks of a party.
 
     Attributes:
         path: the recording, as it was given.
@@ -87,11 +90,12 @@ class PartyMemories:
     def digest(self) -> str:
         """16 hexadecimal digits of the SHA-256 of these memories."""
         chats = [
-            [chat.round, chat.agents, [[each.sender, each.text] for each in chat.messages]]
+            [chat.round, chat.agents, [[message.sender, message.text] for message in chat.messages]]
             for chat in self.chats
         ]
         invitations = [
-            [each.round, each.sender, each.receiver, each.accepted] for each in self.invitations
+            [invitation.round, invitation.sender, invitation.receiver, invitation.accepted]
+            for invitation in self.invitations
         ]
         text = json.dumps([self.n_agents, chats, invitations])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -163,24 +167,26 @@ def _moved(path: Path, run: int, digest: str, folder: Path) -> PartyMemories | N
 
 
 def party_memories(path: str | Path, run: int = 0) -> PartyMemories:
-    """Read the memories of a recorded cocktail party, of rounds that were played to their end.
+    """Read the memories of a recorded party, of rounds that were played to their end.
 
     Args:
         path: the recording.
         run: the number of the run in it.
 
     Raises:
-        ParameterError: when there is no such run, it is of another scenario, or nobody talked.
+        ParameterError: when there is no such run, nobody sent invitations there, or nobody talked.
     """
     from sabm_mesa.recording import load_runs
     from sabm_mesa.recording.frames import Recorded
 
     try:
         (party,) = load_runs(path, run)
-        if party.scenario != SCENARIO:
-            raise ParameterError(f"{party.name} is of {party.scenario}, not of {SCENARIO}.")
         recorded, rounds = Recorded(path), party.rounds
         agents, decisions = recorded.agent_data(run), recorded.decisions(run)
+        if NEEDED - {*agents, *party.parameters}:
+            raise ParameterError(
+                f"{party.name} is of {party.scenario}, where agents send no invitations to talk."
+            )
     except SabmError as error:
         raise ParameterError(f"party: {error}") from None
     invitations = _invitations(agents)
@@ -205,8 +211,8 @@ def _chats(
 ) -> tuple[Chat, ...]:
     """The talks, rebuilt from the answers of each agent in their order."""
     by_round: dict[int, list[Invitation]] = defaultdict(list)
-    for each in invitations:
-        by_round[each.round].append(each)
+    for invitation in invitations:
+        by_round[invitation.round].append(invitation)
     answers: dict[tuple[int, int], deque[Any]] = defaultdict(deque)
     ordered = spoken.sort_values(["round", "agent", "call"])
     columns = (ordered[name] for name in ("round", "agent", "valid", "value"))
@@ -233,5 +239,10 @@ def pending_party(model: Any, name: str) -> PartyMemories:
     return PartyMemories(name, 0, model.n_agents, model.n_rounds, (), ())
 
 
-PARTY = BuildsOn("party", SCENARIO, read_party, attrgetter("reference"), pending_party)
-"""How runs of another scenario build on a party that its agents remember."""
+def builds_on_party(scenario: str) -> BuildsOn:
+    """How runs of a scenario build on a party that its agents remember.
+
+    Args:
+        scenario: the name of the scenario of the party.
+    """
+    return BuildsOn("party", scenario, read_party, attrgetter("reference"), pending_party)

@@ -1,0 +1,78 @@
+"""Commands of other packages, found by the entry points of the group ``sabm_mesa.commands``.
+
+An entry point is a function with the options that `typer` reads from its annotations::
+
+    [project.entry-points."sabm_mesa.commands"]
+    heatmap = "my_package.commands:heatmap"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from importlib.metadata import EntryPoint, entry_points
+
+from sabm_mesa.cli.app import app, say
+from sabm_mesa.errors import UsageError, error_message, one_line
+
+__all__ = ["GROUP", "add_outside", "outside_commands"]
+
+GROUP = "sabm_mesa.commands"
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+
+
+def outside_commands(taken: Collection[str]) -> dict[str, EntryPoint]:
+    """Commands of other packages by name; of two with one name, the first by package.
+
+    Args:
+        taken: the names of this package's commands, which no other package can replace.
+    """
+    points = sorted(entry_points(group=GROUP), key=lambda point: (point.name, _package(point)))
+    commands: dict[str, EntryPoint] = {}
+    for point in points:
+        if point.name not in taken:
+            commands.setdefault(point.name, point)
+    return commands
+
+
+def add_outside(name: str, taken: Collection[str]) -> None:
+    """Register the command of another package, or all of them when none has this name.
+
+    A command that can't be loaded is an error when it is called by its name. In the list of all
+    commands, one line on standard error names it.
+
+    Args:
+        name: the name of the command.
+        taken: the names of this package's commands.
+
+    Raises:
+        UsageError: the command of this name can't be loaded.
+    """
+    commands = outside_commands(taken)
+    for point in [commands[name]] if name in commands else commands.values():
+        try:
+            _add(point)
+        except UsageError as error:
+            if point.name == name:
+                raise
+            say(f"sabm: {error}", err=True)
+
+
+def _add(point: EntryPoint) -> None:
+    where = f"The command {one_line(point.name)!r} of {_package(point)} cannot be used"
+    mend = "mend that package, or uninstall it"
+    if not _NAME.fullmatch(point.name):
+        raise UsageError(f"{where}: its name has to be small letters, digits and hyphens; {mend}.")
+    try:
+        command = point.load()
+    except (Exception, SystemExit) as error:
+        why = f"{type(error).__name__}: {error_message(error)}"
+        raise UsageError(f"{where}: {why}; {mend}.") from error
+    if not callable(command) or isinstance(command, type):
+        raise UsageError(f"{where}: {one_line(point.value)} is no function; {mend}.")
+    app.command(point.name)(command)
+
+
+def _package(point: EntryPoint) -> str:
+    dist = point.dist
+    return "an unknown package" if dist is None else one_line(f"{dist.name} {dist.version}")

@@ -1,0 +1,61 @@
+"""Sentences on a round of a guessing game, which its scenarios share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sabm_mesa.core.languages import Phrase, ordinal
+from sabm_mesa.models.declarations import ToldRound
+
+
+def target_in_words(played: ToldRound) -> list[str]:
+    """The target of a round; nothing when there was none.
+
+    Args:
+        played: the round.
+    """
+    target = float(played.values["target"])
+    return [Phrase("contest.target", target=target)] if math.isfinite(target) else []
+
+
+def winners_in_words(played: ToldRound) -> list[str]:
+    """The winners, and their numbers.
+
+    Args:
+        played: the round.
+    """
+    winners = played.agents[played.agents["won"].astype(bool)]
+    numbers = sorted({float(choice) for choice in winners["choice"]})
+    if len(winners) == 1:
+        agent = int(winners["agent"].iloc[0])
+        if agent == played.agent:
+            return [Phrase("contest.you_won", number=numbers[0])]
+        return [Phrase("contest.won", name=played.name(agent), number=numbers[0])]
+    return [Phrase("contest.several_won", n=len(winners), numbers=numbers)] if numbers else []
+
+
+def place_in_words(played: ToldRound) -> list[str]:
+    """The own place by the distance from the target; nothing without a number.
+
+    Args:
+        played: the round.
+    """
+    away = (played.agents["choice"].astype(float) - played.values["target"]).abs()
+    place = away.rank(method="min")
+    own = place[played.agents["agent"] == played.agent].dropna()
+    if own.empty:
+        return []
+    among = len(place.dropna())
+    return [Phrase("contest.place", place=ordinal(int(own.iloc[0])), of=among)]
+
+
+def course_in_words(_model: Any, began: float, ended: float) -> str:
+    """Whether the mean moved towards the equilibrium of 0.
+
+    Args:
+        began: the mean of the first round.
+        ended: the mean of the last round.
+    """
+    key = "contest.fell" if ended < began else "contest.did_not_fall"
+    return Phrase(key, began=began, ended=ended)

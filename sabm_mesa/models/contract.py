@@ -1,0 +1,153 @@
+"""The contract of a scenario's class with its base class: what its methods and constructor do.
+
+`SmartModel` applies these checks, so that a mistake is reported when a model is made, and not in
+the middle of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
+
+import mesa
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.errors import RunError, SabmError, UnknownName, UsageError, format_user_error
+from sabm_mesa.minds.specs import is_by_class
+
+RESERVED = frozenset({
+    "book", "critical_path_asks", "current_turn", "datacollector", "entropy", "in_flight",
+    "llm_settings", "playing", "population", "recorder", "rng", "round", "spoken", "total", "usage",
+})  # fmt: skip
+"""Attributes of a model that its run needs, and that no scenario sets."""
+NO_COLUMNS = (RESERVED | {"said"}) - {
+    "critical_path_asks", "current_turn", "in_flight", "playing", "round",
+}  # fmt: skip
+"""Those that are no column."""
+
+
+def playing_a_round(step: Callable[..., None]) -> Callable[..., None]:
+    """The method `step` of a scenario, which has to play a round: a run would never end otherwise.
+
+    Args:
+        step: the method as the scenario wrote it.
+    """
+
+    @wraps(step)
+    def checked(self: Any, *args: Any, **given: Any) -> None:
+        before, name = self.round, type(self).__name__
+        playing = self.running
+        try:
+            step(self, *args, **given)
+        except SabmError:
+            raise
+        except Exception as error:
+            self.running = False
+            raise RunError(f"{name}.step: {format_user_error(error)}") from error
+        if playing and self.running and self.round == before:
+            self.running = False
+            raise RunError(
+                f"{name}.step() plays no round: call super().step() in it, or leave it out. What "
+                "agents decide goes into their phases, and rules go into after_PHASE and update()."
+            )
+
+    return checked
+
+
+def check_super_called(model: Any) -> None:
+    """Check that the constructor of a scenario has called that of its base class.
+
+    Args:
+        model: the model.
+
+    Raises:
+        UsageError: when it has not.
+    """
+    if "_made" not in vars(model):
+        raise UsageError(
+            f"{type(model).__name__}.__init__ has to call super().__init__(**settings) first."
+        )
+
+
+def check_constructed(model: Any, base: type) -> None:
+    """Check that the constructor of a scenario did what it has to do.
+
+    Args:
+        model: the model.
+        base: the base class of all scenarios.
+
+    Raises:
+        UsageError: when it set an attribute that the base class needs, made an agent without
+            `populate`, or a phase lacks a method.
+    """
+    check_super_called(model)
+    name, made = type(model).__name__, vars(model)["_made"]
+    taken = [
+        each
+        for each, value in vars(model).items()
+        if (each in RESERVED and value is not made[each])
+        or (each not in made and callable(getattr(base, each, None)))
+    ]
+    if taken:
+        raise UsageError(
+            f"{name}.__init__ sets self.{taken[0]}, which SmartModel needs: choose another name."
+        )
+    if not model.population:
+        raise UsageError(f"{name} has no agents: make them with self.populate(…).")
+    known = [share.__name__ for share in model.agent_classes()]
+    all_given = {"minds": model.population.minds, "personas": model.population.personas}
+    for what, given in all_given.items():
+        for each in given if is_by_class(given) else ():
+            if each not in known:
+                raise UnknownName(f"class of agents of {name}", each, known, parameter=what)
+    if alone := [a for a in model.agents if isinstance(a, SmartAgent) and not hasattr(a, "mind")]:
+        raise UsageError(
+            f"An agent of the class {type(alone[0]).__name__} has no mind: make it with "
+            "self.populate(…)."
+        )
+    for agent in model.population:
+        own = agent.turn or agent.attempts or not hasattr(agent.mind, "answer")
+        if own:
+            raise UsageError(
+                f"{name}.__init__ sets the mind, turn or attempts of a "
+                f"{type(agent).__name__}, which SmartAgent needs: choose another name."
+            )
+    _check_phases(model)
+
+
+def _check_phases(model: Any) -> None:
+    name, kinds = type(model).__name__, model.agent_classes()
+    for phase in model.phases:
+        if not callable(getattr(model, f"after_{phase.name}", None)):
+            raise UsageError(
+                f"{name} needs the method after_{phase.name}(self, agent, decision), which "
+                f"applies the decisions of the phase {phase.name!r}."
+            )
+        if not any(hasattr(kind, phase.name) for kind in kinds):
+            raise UsageError(
+                f"No agent of {name} has a part in the phase {phase.name!r}: it is the method "
+                f"async def {phase.name}(self)."
+            )
+
+
+def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a constructor, with the parameters of a scenario of Mesa 4 in its place.
+
+    Raises:
+        UsageError: for a scenario of another kind, or one beside a seed.
+    """
+    others = dict(given)
+    scenario = others.pop("scenario", None)
+    if scenario is None:
+        return others
+    state = getattr(scenario, "initial_rng_state", None)
+    if state is None:
+        raise UsageError(
+            "scenario has to be a mesa.experimental.scenarios.Scenario of Mesa 4 "
+            f"(got {scenario!r} with Mesa {mesa.__version__})."
+        )
+    if "rng" in others:
+        raise UsageError("Give rng or scenario: the seed of a scenario is its own rng.")
+    inner = state["state"]["state"]
+    return {**dict(scenario), **others, "rng": getattr(inner, "tolist", lambda: inner)()}

@@ -1,0 +1,65 @@
+"""The entries of a model's run in its recording: the header of the run, and the data of a round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sabm_mesa.core.parameters import DefaultLimit
+from sabm_mesa.llm import Connection
+from sabm_mesa.minds.specs import by_spec, language_model
+from sabm_mesa.recording import RunHeader
+from sabm_mesa.recording.store import LIMIT_GIVEN, versions
+from sabm_mesa.recording.writing import RoundRows
+
+
+def run_header(model: Any) -> RunHeader:
+    """The header of the run of a model.
+
+    Args:
+        model: the model, a `SmartModel`.
+    """
+    prompts = model.book.with_hashes({agent.persona for agent in model.population})
+    kind = type(model)
+    return RunHeader(
+        scenario=model.scenario_name,
+        model=f"{kind.__module__}:{kind.__name__}",
+        parameters={
+            name: by_spec(value) if name == "minds" else value
+            for name, value in model.parameters.items()
+            if name != "rng"
+        },
+        seed=model.entropy,
+        minds=model.minds_in_use(),
+        prompts={entry: digest for entry, (digest, _) in prompts.items()},
+        texts=dict(prompts.values()),
+        versions=versions() | model.mind_versions(),
+        connection=_recorded_connection(model),
+        model_columns=list(model.datacollector.model_reporters),
+        agent_columns=["agent", *model.datacollector.agent_reporters],
+        tags=model.tags,
+    )
+
+
+def _recorded_connection(model: Any) -> dict[str, Any]:
+    """How language models are reached, also when no connection was given."""
+    connection: Connection | None = model.connection
+    if connection is None and any(language_model(spec) for spec in model.minds_in_use()):
+        connection = Connection()
+    said = {} if connection is None else connection.as_recorded()
+    limit = model.parameters.get("max_tokens")
+    by_default = limit is None or isinstance(limit, DefaultLimit)
+    return said if by_default else said | {LIMIT_GIVEN: True}
+
+
+def round_rows(model: Any) -> RoundRows:
+    """The data of the round that has just been played.
+
+    Args:
+        model: the model, a `SmartModel`.
+    """
+    phases = [*(phase.name for phase in model.phases), ""]
+    messages = [
+        [said.sender, said.name, phases[said.stage], said.position, said.to, said.text]
+        for said in model.said
+    ]
+    return *model.datacollector.last_rows(), messages

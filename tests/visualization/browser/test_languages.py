@@ -1,0 +1,120 @@
+"""One phone a language in one game: each reads its own, as its phone is set."""
+
+import os
+from pathlib import Path
+
+from tests.visualization.browser.test_class import join
+from tests.visualization.browser.test_play import PHONE, choose, put, says, start
+
+PHONES = {
+    "en": ("en-GB", "The target was", "The game is over"),
+    "de": ("de-AT", "Das Ziel war", "Das Spiel ist vorbei"),
+    "fr": ("fr-FR", "La cible était", "Le jeu est terminé"),
+    "es": ("es-ES", "El objetivo era", "El juego ha terminado"),
+    "zh": ("zh-CN", "目标是", "游戏结束"),
+    "ja": ("ja-JP", "目標は", "ゲームは終わりました"),
+}
+"""Language → setting of the phone, a word of a result, and the end."""
+
+
+def keep(page, name):
+    """Keep a picture of the phone where SCREENSHOTS says."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def test_each_phone_reads_its_own_language(server, browse) -> None:
+    host = browse("/host")
+    choose(host, "beauty-contest")
+    settings = {"Seats for people": str(len(PHONES)), "Number of rounds": "2"}
+    for label, value in settings.items():
+        put(host, label, value)
+    host.get_by_role("button", name="Open the game").click()
+    host.get_by_role("button", name="Start the game").wait_for()
+    code = host.locator(".sabm-code").first.inner_text()
+    pages = {}
+    for language, (locale, _, _) in PHONES.items():
+        page = pages[language] = browse(f"{server.url}/join/{code}", viewport=PHONE, locale=locale)
+        page.locator(".game-code button").click()
+        page.wait_for_url("**/play/*")
+        page.locator(".game-word").wait_for()
+        assert page.evaluate("document.documentElement.lang") == language
+        keep(page, f"{language}-seat")
+    start(host)
+    for round_ in range(2):
+        for language, page in pages.items():
+            form = page.locator(f'form[data-question="{round_}"]')
+            form.locator("input[type=number]").fill(str(20 + 10 * round_))
+            keep(page, f"{language}-{round_}-question")
+            form.locator("[type=submit]").click()
+            form.wait_for(state="detached")
+    for language, page in pages.items():
+        _, result, over = PHONES[language]
+        says(page, over)
+        says(page, result)
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        keep(page, f"{language}-over")
+
+    phone = pages["en"]
+    phone.locator("#language").select_option("ja")
+    says(phone, PHONES["ja"][2])
+    assert phone.evaluate("document.documentElement.lang") == "ja"
+
+
+def test_whoever_joins_twice_reads_that_the_seat_is_theirs(server, browse) -> None:
+    host = browse("/host")
+    choose(host, "beauty-contest")
+    host.get_by_role("button", name="Open the game").click()
+    host.get_by_role("button", name="Start the game").wait_for()
+    code = host.locator(".sabm-code").first.inner_text()
+    phone = browse(f"{server.url}/join?lang=en", viewport=PHONE)
+    join(phone, server, code)
+    says(phone, "You have your seat.")
+    join(phone, server, code)
+    says(phone, "You have this seat already.")
+
+
+def test_the_wall_and_slides_of_20_groups_fit_in_the_language_of_the_class(server, browse) -> None:
+    link = "/host?game=beauty-contest&people=2&groups=20&rounds=4&rank=on&vote=on&lang=de"
+    host = browse(link)
+    host.get_by_role("button", name="Open the game").click()
+    host.get_by_role("button", name="Start the game").wait_for()
+    address = host.get_by_role("link", name="Read-only").get_attribute("href")
+    wall = browse(server.url + address, viewport={"width": 1280, "height": 720})
+    says(wall, "0 von 40 dabei")
+    french = browse(f"{server.url}{address}?lang=fr", viewport={"width": 1280, "height": 720})
+    says(french, "0 sur 40 ont rejoint")
+    start(host)  # nobody sits: classical minds play
+    says(wall, "Das Spiel ist vorbei")
+    says(wall, "Gruppe 1 in Farbe")
+    keep(wall, "wall-20")
+    host.get_by_role("button", name="Present the results").click()
+    for number in range(1, 6):
+        wall.get_by_label(f"Folie {number} von ").wait_for()
+        french.get_by_label(f"Diapositive {number} sur ").wait_for()
+        keep(wall, f"slide-{number}")
+        for page in (wall, french):
+            page.wait_for_function("document.querySelector('main').scrollHeight <= 720")
+            page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        if number == 2:
+            assert wall.locator(".sabm-slide polyline").count() == 20
+            assert wall.locator(".sabm-slide rect").count() == 2, "the chosen group and the others"
+        if number < 5:
+            host.get_by_role("button", name="Next").click()
+
+
+def test_the_page_of_a_host_has_the_language_of_its_browser(browse) -> None:
+    host = browse("/host?game=beauty-contest&people=2&groups=2", locale="de-DE")
+    says(host, "Wiederholter Schönheitswettbewerb: 2 Gruppen mit je 2 Plätzen für Menschen; 4 Run")
+    assert host.locator("main").get_attribute("lang") == "de"
+    host.get_by_role("button", name="Spiel öffnen").click()
+    says(host, "Noch leere Plätze: 4; classical spielt")
+    wall = host.get_by_role("link", name="Nur zum Ansehen").get_attribute("href")
+    host.get_by_role("button", name="Spiel starten").click()
+    says(host, "4 von 4 Runden gespielt, 80 Antworten.")
+    says(host, "Plätze: Gruppe 1")
+    keep(host, "host-de")
+    host.goto(host.url.partition("/host")[0] + wall)
+    says(host, "The game is over")  # the class has a language of its own
+    host.goto(host.url.partition("/wall")[0] + "/host?lang=ja")
+    says(host, "人と一緒にプレイ")

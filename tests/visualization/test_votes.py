@@ -1,0 +1,216 @@
+"""Votes on the machine in a class: unseen machines, the votes of people, and links of lessons."""
+
+import json
+
+import pytest
+
+from sabm_mesa import EmergencyEvacuation, RepeatedBeautyContest
+from sabm_mesa.analysis.inference import DIFFER
+from sabm_mesa.errors import UsageError
+from sabm_mesa.models.registry import SCENARIOS
+from sabm_mesa.recording import load_runs
+from sabm_mesa.recording.votes import read_votes
+from sabm_mesa.runs.game import ClassSession
+from sabm_mesa.runs.rerun import replay
+from sabm_mesa.studies.humans import votes_in_words
+from sabm_mesa.visualization.pages.class_fit import beside_another_game, how_they_thought
+from sabm_mesa.visualization.pages.debrief import THOUGHT, debrief_of, report, slides
+from sabm_mesa.visualization.pages.host import open_session
+from sabm_mesa.visualization.pages.lesson_link import read_link
+from sabm_mesa.visualization.pages.play import state_of
+from sabm_mesa.visualization.pages.play_parts import GAMES
+
+ANN, BEN = "ann", "ben"
+
+
+@pytest.fixture
+def session(tmp_path):
+    given = {"n_players": 3, "n_rounds": 1, "rng": 1, "recording": tmp_path / "game.sqlite"}
+    made = open_session(
+        "host", RepeatedBeautyContest, given, "fixed:50", 2, time_limit_s=300, public=True,
+        voting=True, machines=1,
+    )  # fmt: skip
+    yield made
+    for game in made.games:
+        GAMES.close(game)
+
+
+def play_it(session: ClassSession) -> None:
+    (game,) = session.games
+    for holder in (ANN, BEN):
+        session.join(holder)
+    session.start()
+    for seat in game.seats.values():
+        while seat.question is None:
+            seat.wait(seat.version)
+        holder = ANN if seat.held_by(ANN) else BEN
+        assert seat.answer(holder, 0, "20") == ""
+    game.join()
+
+
+def test_a_class_votes_who_was_the_machine_and_the_recording_holds_it(session) -> None:
+    (game,) = session.games
+    ann, ben = game.seats.values()
+    machine = next(a.unique_id for a in game.model.population if a.unique_id not in game.seats)
+    assert game.vote(ann, machine) == "There is no vote now."
+    play_it(session)
+    assert game.machines() == [machine]
+
+    state = state_of(game, ann, ANN)
+    assert state["debrief"] is None
+    assert "fixed:" not in json.dumps(state)
+    options = {each["agent"]: each["did"] for each in state["vote"]["options"]}
+    assert options == {machine: "50", ben.agent: "20"}
+    assert game.vote(ann, ann.agent) == "Choose one of the others, or nobody."
+    assert game.vote(ann, machine) == ""
+    assert game.vote(ann, 0) == "You have voted already."
+    assert game.vote(ben, ann.agent) == ""
+    told = state_of(game, ann, ANN)
+    assert told["vote"] is None
+    assert told["debrief"] is not None
+    assert "Your vote was right." in told["lines"]
+    assert f"Machines in your group: Player {machine} (fixed:50)." in told["lines"]
+    assert "Your vote was wrong." in state_of(game, ben, BEN)["lines"]
+    slide = slides(session)[0]
+    assert slide.title == "Who was the machine?"
+    assert slide.words == ["1 of 2 votes were right (50%); by chance 33% would be."]
+
+    path = game.model.recording_path
+    (run,) = load_runs(path)
+    assert read_votes(run) == ({ann.agent: machine, ben.agent: ann.agent}, [machine])
+    replay(path)
+    assert votes_in_words(path) == "1 of 2 people found a machine, or that none played."
+
+
+def test_an_empty_seat_is_a_machine_on_the_wall_and_for_sabm_humans(tmp_path) -> None:
+    given = {"n_players": 2, "n_rounds": 1, "rng": 1, "recording": tmp_path / "game.sqlite"}
+    session = open_session(
+        "host", RepeatedBeautyContest, given, "fixed:50", 2, time_limit_s=300, public=True,
+        voting=True, stand_in="fixed:50",
+    )  # fmt: skip
+    (game,) = session.games
+    ann, empty = game.seats.values()
+    session.join(ANN)
+    session.start()
+    while ann.question is None:
+        ann.wait(ann.version)
+    assert ann.answer(ANN, 0, "20") == ""
+    game.join()
+
+    assert game.vote(ann, empty.agent) == ""
+
+    assert slides(session)[0].words[0].startswith("1 of 1 vote")
+    said = votes_in_words(game.model.recording_path)
+    assert said == "1 of 1 people found a machine, or that none played."
+    GAMES.close(game)
+
+
+def test_machines_sit_at_seats_that_nobody_can_guess() -> None:
+    found = set()
+    for _ in range(30):
+        session = open_session(
+            "host", RepeatedBeautyContest, {"n_players": 3, "n_rounds": 1, "recording": False},
+            "fixed:50", 2, time_limit_s=300, public=True, machines=1,
+        )  # fmt: skip
+        game = session.games[0]
+        found |= {agent.unique_id for agent in game.model.population} - set(game.seats)
+        GAMES.close(game)
+    assert found == {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("others", "more", "n"),
+    [
+        ("local", {"machines": 1, "groups": 5}, 1),
+        ("local:smollm2", {"groups": 3}, 2),
+        ({"local": 1, "classical": 1}, {"groups": 5}, 1),
+        ("classical", {"stand_in": "local", "groups": 3}, 2),
+        ({"local": 1, "classical": 1}, {"stand_in": "local", "groups": 2}, 3),
+    ],
+)
+def test_a_local_model_plays_at_most_four_seats_in_all(others, more, n) -> None:
+    size = 2 + more.get("machines", 2)
+    given = {"n_players": size, "n_rounds": 1, "recording": False}
+    with pytest.raises(UsageError, match=rf"at most 4 seats in all.*got {n} in each of"):
+        open_session(
+            "host", RepeatedBeautyContest, given, others, 2, time_limit_s=300, public=True, **more
+        )
+
+
+def test_the_groups_of_two_games_of_a_class_are_compared(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for numbers in ("fixed:60", "fixed:20"):
+        session = open_session(
+            "teacher", RepeatedBeautyContest, {"n_players": 3, "n_rounds": 1, "rng": 1}, numbers, 2,
+            time_limit_s=300, public=True, groups=6, stand_in=numbers,
+        )  # fmt: skip
+        session.start()
+        assert all(game.join(30) for game in session.games)
+        if numbers == "fixed:60":
+            assert beside_another_game(session) == []
+    (line,) = beside_another_game(session)
+    assert line.startswith("Last mean: the median of the groups is 20 here, and 60 in the game ")
+    assert line.endswith(f": {DIFFER}.")
+    for game in GAMES.of("teacher"):
+        GAMES.close(game)
+
+
+def test_a_link_of_a_lesson_fills_the_form_in_and_what_is_wrong_is_named() -> None:
+    link = "?game=bertrand&people=2&groups=8&rounds=4&seconds=45&results=on&talk=together&vote=on"
+    found = read_link(link, SCENARIOS)
+    assert (found.game, found.problem) == ("bertrand", "")
+    assert found.values == {
+        "people": 2, "groups": 8, "rounds": 4, "seconds": 45.0, "results": True, "vote": True,
+    }  # fmt: skip
+    assert found.choices == {"talk": "together"}
+
+    for mind in ("local", "llm:gpt-4o-mini@lab", "fixed:50"):
+        assert read_link(f"game=kbc&machines=1&mind={mind}", SCENARIOS).values["mind"] == mind
+    for mind in ("py:mind.py", "gguf:m.gguf", "fitted:f.json", "llm:m@http://x.y", "local=4", ""):
+        assert "mind" not in read_link(f"game=kbc&mind={mind}", SCENARIOS).values
+
+    bad = "game=kbc&people=0&groups=21&seconds=nan&talk=together&minds=llm:x&rank=1&<b>=1"
+    found = read_link(bad, SCENARIOS)
+    assert (found.game, found.values, found.choices) == ("kbc", {}, {})
+    for name in ("people", "groups", "seconds", "talk", "minds", "rank", "…"):
+        assert name in found.problem
+    assert "<b>" not in found.problem
+    assert "no game" in read_link("game=chess", SCENARIOS).problem
+    for nothing in (None, "", "?"):
+        assert read_link(nothing, SCENARIOS).problem == ""
+
+
+def test_a_host_has_computed_how_the_class_thought(tmp_path) -> None:
+    given = {"n_players": 3, "n_rounds": 1, "rng": 1, "recording": tmp_path / "game.sqlite"}
+    session = open_session(
+        "host", RepeatedBeautyContest, given, "fixed:50", 2, time_limit_s=300, public=True,
+        machines=1,
+    )  # fmt: skip
+    play_it(session)
+    THOUGHT[session] = found = how_they_thought(session)
+
+    assert found.title == "How did you think?"
+    assert found.words[0]
+    assert "<rect" in found.drawing
+    assert found in slides(session)
+    (game,) = session.games
+    debrief = debrief_of(game, next(iter(game.seats.values())))
+    assert debrief["charts"][0]["svg"] == found.drawing
+    assert found.drawing in report(session)
+    GAMES.close(game)
+
+
+def test_where_no_decision_is_compared_a_vote_is_by_scores() -> None:
+    sizes = {"n_people": 3, "n_rounds": 1, "width": 9, "height": 9, "recording": False, "rng": 1}
+    session = open_session(
+        "host", EmergencyEvacuation, sizes, "classical", 2, time_limit_s=0.01, public=True,
+        voting=True, machines=1, stand_in="classical",
+    )  # fmt: skip
+    session.join(ANN)
+    session.start()
+    (game,) = session.games
+    assert game.join(30)
+    ann = next(seat for seat in game.seats.values() if seat.held_by(ANN))
+    ballot = state_of(game, ann, ANN)["vote"]
+    assert [each["did"] for each in ballot["options"]] == ["did not get out"] * 2
+    GAMES.close(game)
