@@ -308,7 +308,7 @@ class AnswerSpec(ABC):
 
         Args:
             text: the whole answer.
-            answer_format: ``"paper"`` or ``"json"``.
+            answer_format: ``"labelled"``, ``"paper"`` or ``"json"``.
             reading: ``"exact"``, or anything else for reading by structure too.
             question: the question, whose numbers are set aside where one other is left.
 

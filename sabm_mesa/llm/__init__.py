@@ -5,10 +5,12 @@
     CoalescingClient → MakeRoomClient → RetryClient → LimitClient → BudgetClient → PriceClient
         → NoteSentClient → FinishInFlightClient → OpenAIClient (or AnthropicClient, GoogleClient)
 
-One connection and one limiter for each endpoint, shared by all runs of the process. A question that
-can wait is sent in a batch when the command has them::
+All runs of the process share one connection and one limiter for each endpoint. The chain has a
+`CoalescingClient` only if identical questions are asked once, and a `BudgetClient` only with a
+budget. `connect` puts a `BatchOrDirectClient` before the chain. With `--batch` it sends questions
+that can wait through another chain instead::
 
-    BatchOrDirectClient → MakeRoomClient → RetryClient → BudgetClient → PriceClient → BatchClient
+    MakeRoomClient → RetryClient → BudgetClient → PriceClient → BatchClient
 
 A local model is asked through the same chain, with `LocalClient` at its end, which sends with the
 `OpenAIClient` of its own server.

@@ -98,7 +98,7 @@ class KeynesianBeautyContest(SmartModel):
         settings: the other parameters of `SmartModel`.
 
     Attributes:
-        said: the messages of all rounds, in their order.
+        said: the messages of the round under way, or of the last one.
         mean: mean of the valid picks of the last round; NaN without any.
         target: two thirds of the mean.
         variance: population variance of the valid picks.
