@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from sabm_mesa.core.languages import Phrase
 from sabm_mesa.errors import RunError
 
 T = TypeVar("T")
@@ -127,7 +128,7 @@ class _Job(Generic[T]):
         """
         assert self._task is not None
         if self._task.cancelled():
-            raise RunError("The run was stopped.")
+            raise RunError(Phrase("host.stopped"))
         return self._task.result()
 
 
@@ -313,7 +314,7 @@ def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     scope = scope or Scope()
     if scope.stopped:
         work.close()
-        raise RunError("The run was stopped.")
+        raise RunError(Phrase("host.stopped"))
     job = _Job(work, engine.loop)
     try:
         scope.enter(job)

@@ -52,6 +52,8 @@ MOST_GAMES = 32
 """Games that are kept at once: the oldest that is over, or else was never started, makes room."""
 LEFT = Phrase("seat.left")
 """The line for a person whose agent has left the model."""
+ENDED_BEFORE = Phrase("host.ended_before")
+"""The problem of a game that was ended before it began."""
 CODE_SIGNS, CODE_LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 6
 """Letters of a code: none that looks like a digit."""
 Status = Literal["open", "playing", "over"]
@@ -157,7 +159,7 @@ class Game:
             self._thread.start()
         self._tell()
 
-    def stop(self, why: str = "The game was ended before it began.") -> None:
+    def stop(self, why: str = ENDED_BEFORE) -> None:
         """End the game, from any thread, whether it was started or not.
 
         Args:
@@ -308,7 +310,7 @@ class Game:
                     self.watch()
                     self._going_on.wait()
         except SabmError as error:
-            problem = str(error)
+            problem = error.message
         except Exception as error:  # noqa: BLE001 - whatever it is, the host is told
             _log.exception("A game failed.")
             problem = f"{type(error).__name__}: {error}"
@@ -318,7 +320,7 @@ class Game:
     def _end(self, problem: str) -> None:
         self.problem = problem
         try:
-            self.model.close(problem or "stopped")
+            self.model.close(str(problem) or "stopped")
             if self._recording is not None:
                 self._recording.close()
             if not problem:
@@ -530,7 +532,7 @@ class ClassSession:
                 self._enter_all(self._recording)
             except SabmError as error:
                 for game in self.games:
-                    game.stop(str(error))
+                    game.stop(error.message)
                 return
         for game in self.games:
             game.start()
@@ -619,7 +621,7 @@ class Games:
                 old = next((g for state in ("over", "open") for g in self._games
                             if g.status == state), None)  # fmt: skip
                 if old is None:
-                    raise RunError(f"{MOST_GAMES} games are going on: end one of them first.")
+                    raise RunError(Phrase("host.too_many_games", n=MOST_GAMES))
                 del self._games[old]
             for before in [each for each in self._games if _same_seats(each, game)]:
                 del self._games[before]  # it is over: no run has two writers
@@ -741,7 +743,7 @@ def with_others(
     if is_by_class(others) and HUMAN in named_in(others):
         return dict(others)
     if HUMAN in named_in(others):
-        raise MindSpecError("The others are no people: give the people seats instead.")
+        raise MindSpecError(Phrase("host.others_are_no_people"))
     numbers = agents_by_class(scenario, parameters)
     name = check_choice("class of agents", seats_of or next(iter(numbers)), list(numbers))
     one_class = len(numbers) == 1 and not is_by_class(others)
@@ -795,25 +797,23 @@ def check_seats(
         UsageError: when they are not, or for parameters that cannot be used.
     """
     n = sum(agents_by_class(scenario, parameters).values())
-    have = f"the scenario has {_count(n, 'agent')}"
+    agents = Phrase("agents.count_agent", n=n)
     if check_int("the number of seats for people", people, 1) > n:
-        raise MindSpecError(
-            f"{_count(people, 'seat')} for people are too many, for {have}: take fewer seats, or "
-            "more agents."
-        )
+        raise MindSpecError(Phrase("host.too_many_seats", n=people, agents=agents))
     if is_by_class(others):
         seats = seats_in(others)
         if seats not in {0, people}:
-            raise MindSpecError(
-                f"{_count(people, 'seat')} for people, but the minds name {_count(seats, 'person')}"
-                ": change one of the two."
-            )
+            named = Phrase("host.count_persons", n=seats)
+            raise MindSpecError(Phrase("host.seats_named", n=people, named=named))
         return
-    if isinstance(others, Mapping) and people + (named := _sum(others)) != n:
+    if isinstance(others, Mapping) and people + (minds := _sum(others)) != n:
+        other_minds = Phrase("host.count_other_minds", n=minds)
         raise MindSpecError(
-            f"{_count(people, 'seat')} for people and {_count(named, 'other mind')} make "
-            f"{people + named}, but {have}: change one of the three numbers."
-        )
+            Phrase(
+                "host.seats_and_minds", n=people, others=other_minds, sum=people + minds,
+                agents=agents,
+            )
+        )  # fmt: skip
 
 
 def seats_in(minds: Mapping[str, Any]) -> int:
@@ -830,10 +830,6 @@ def seats_in(minds: Mapping[str, Any]) -> int:
 
 def _sum(counts: Mapping[str, Any]) -> int:
     return sum(n for n in counts.values() if type(n) is int)
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _with_seats(minds: Minds, people: HumanMind) -> Minds:

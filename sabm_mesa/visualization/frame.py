@@ -11,22 +11,19 @@ import solara.lab
 from solara.lab.utils.cookies import cookies
 from solara.lab.utils.headers import headers
 
+from sabm_mesa.core.languages import ENGLISH, Phrase, Text, table_of
 from sabm_mesa.visualization.access import KEY_PATH, may_host, open_to_others
+from sabm_mesa.visualization.pages.lesson_link import language_of_page
 
-NAME = "sabm"
-CLOSED = (
-    "This page is for the host: open the address with the key that stands on the terminal of the "
-    "viewer, or enter the key here."
-)
-WATCHING = "Classical minds play without a key. For language models and files enter it here."
+NAME, HOST = "sabm", "/host"
 WATCHED = {"", "scenario"}
 """First parts of the paths of pages that take no host on the computer of the viewer."""
 WALLS = {"screen", "wall"}
 """First parts of the paths of walls, which have no navigation."""
 READ_ONLY = "wall"
 """First part of the path of a wall that takes no host: its link has a secret of its own."""
-PAGES = {"/": "Scenarios", "/recording": "Recordings", "/host": "Play with people"}
-"""Path → words of the navigation."""
+PAGES = {"/": "page.scenarios", "/recording": "page.recordings", HOST: "host.title"}
+"""Path → key of the words of the navigation."""
 STYLE = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
 
 
@@ -66,28 +63,39 @@ def Layout(children: list[Any] | None = None) -> None:
     _Document()
     with solara.v.Html(tag="div", class_="sabm-app"):
         first = router.parts[0]
+        language = language_of_page(router.search, accepted_languages(), page=first or "")
         if first not in WALLS:
-            _navigation()
-        drawn = first == READ_ONLY or may_see_page(of_host=first not in WATCHED)
+            _navigation(language, router.search or "")
+        of_host = first not in WATCHED
+        drawn = first == READ_ONLY or may_see_page(of_host=of_host, language=language)
         solara.v.Html(tag="div", class_="sabm-body", children=(children or []) if drawn else [])
 
 
-def _navigation() -> None:
-    with solara.v.Html(tag="nav", class_="sabm-nav", attributes={"aria-label": "Pages"}):
+def _navigation(language: str, query: str) -> None:
+    """The links to other pages, and the button for a dark page.
+
+    Args:
+        language: the code of their language.
+        query: the part of the address behind the question mark: a language in it is kept.
+    """
+    named = {"aria-label": Phrase("page.pages").in_(language), "lang": language}
+    asked = f"?lang={language}" if "lang=" in query else ""
+    with solara.v.Html(tag="nav", class_="sabm-nav", attributes=named):
         with solara.Link("/"):
             solara.v.Html(tag="strong", children=[NAME])
-        for path, words in PAGES.items():
-            with solara.Link(path):
-                solara.v.Html(tag="span", children=[words])
+        for path, key in PAGES.items():
+            with solara.Link(path + (asked if path == HOST else "")):
+                solara.v.Html(tag="span", children=[Phrase(key).in_(language)])
         solara.v.Spacer()
-        _Theme()
+        _Theme(label=Phrase("page.theme").in_(language))
 
 
-def may_see_page(*, of_host: bool = False) -> bool:
+def may_see_page(*, of_host: bool = False, language: str = ENGLISH) -> bool:
     """Ask for the key where it is needed, in place of the page or above it.
 
     Args:
         of_host: whether all of the page is for hosts only.
+        language: the code of the language in which it is asked for.
 
     Returns:
         Whether the page is to be drawn.
@@ -95,13 +103,13 @@ def may_see_page(*, of_host: bool = False) -> bool:
     if is_host():
         return True
     if of_host or open_to_others():
-        with solara.v.Html(tag="main", class_="sabm-home"):
-            solara.v.Html(tag="p", children=[CLOSED])
-            _Key(path=KEY_PATH)
+        with solara.v.Html(tag="main", class_="sabm-home", attributes={"lang": language}):
+            solara.v.Html(tag="p", children=[Phrase("key.closed").in_(language)])
+            _Key(path=KEY_PATH, texts=table_of(language, "key"))
         return False
     with solara.v.Html(tag="details", class_="sabm-ask"):
-        solara.v.Html(tag="summary", children=[WATCHING])
-        _Key(path=KEY_PATH)
+        solara.v.Html(tag="summary", children=[Phrase("key.watching").in_(language)])
+        _Key(path=KEY_PATH, texts=table_of(language, "key"))
     return True
 
 
@@ -116,7 +124,7 @@ def accepted_languages() -> str:
 
 
 @solara.component_vue("key.vue")
-def _Key(path: str) -> None: ...
+def _Key(path: str, texts: dict[str, Text]) -> None: ...
 
 
 @solara.component_vue("document.vue")
@@ -124,4 +132,4 @@ def _Document() -> None: ...
 
 
 @solara.component_vue("theme.vue")
-def _Theme() -> None: ...
+def _Theme(label: str) -> None: ...

@@ -66,19 +66,24 @@ def unfolds(words: str) -> Iterator[None]:
 
 
 def choice(
-    label: str, options: Sequence[T], value: T | None, on_value: Callable[[T], object]
+    label: str,
+    options: Sequence[T],
+    value: T | None,
+    on_value: Callable[[T], object],
+    words: Callable[[T], str] = str,
 ) -> None:
     """One of several things: a control of the browser itself, for keyboards and phones.
 
     Args:
         label: its label.
-        options: the things, shown by their words.
+        options: the things.
         value: the chosen one; None: none yet.
         on_value: called with the one that somebody chose.
+        words: returns a thing as it is shown.
     """
     known = list(options)
     _Choice(
-        label=label, options=[str(each) for each in known],
+        label=label, options=[words(option) for option in known],
         chosen=known.index(value) if value in known else -1,
         event_choose=lambda place: on_value(known[place]),
     )  # fmt: skip

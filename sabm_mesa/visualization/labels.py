@@ -5,10 +5,19 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from sabm_mesa.core.languages import Amount, Phrase, known, number_in, slug
+from sabm_mesa.core.languages import (
+    ENGLISH,
+    Amount,
+    Phrase,
+    known,
+    number_in,
+    slug,
+    texts_of,
+    translated,
+)
 from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_given, is_by_class, is_local, named_in
 from sabm_mesa.models.declarations import load_page
@@ -16,6 +25,7 @@ from sabm_mesa.models.declarations import load_page
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sabm_mesa.analysis.charts import Chart
     from sabm_mesa.models.base import SmartModel
 
 
@@ -23,6 +33,7 @@ _log = logging.getLogger(__name__)
 
 FREE, PAID = "free", "paid"
 _FREE_OF_CHARGE = ("classical", "fixed:", "fitted:", "py:")
+_SHARE_OF = "Share of "
 DIGITS_TYPED = 9
 """Digits of a number that somebody types, at most."""
 
@@ -122,6 +133,69 @@ def round_noun(model: SmartModel) -> str:
     return known(f"rounds.noun_{slug(noun)}", noun.capitalize())
 
 
+def noun_in(model: SmartModel, language: str) -> str:
+    """The word for a round in a sentence; English has no capital there.
+
+    Args:
+        model: the model.
+        language: the code of the language.
+    """
+    if language == ENGLISH:
+        return counting(model)[0]
+    return str(translated(round_noun(model), language))
+
+
+def chart_in(model: SmartModel, chart: Chart, language: str) -> Chart:
+    """A chart with its texts in a language. Agents, minds and numbers in them keep their names.
+
+    Args:
+        model: the model.
+        chart: the chart, whose texts are English.
+        language: the code of the language.
+    """
+    if language == ENGLISH:
+        return chart
+    noun, minds = slug(counting(model)[0]), model.minds_in_use()
+
+    def say(text: str) -> str:
+        """A text of the chart, also one that ends in a number."""
+        english, number = texts_of(ENGLISH), ""
+        if text in minds:
+            return str(translated(mind_in_words(text), language))
+        head, _, tail = text.rpartition(" ")
+        if head and tail.replace(".", "").isdecimal() and f"charts.{slug(head)}" in english:
+            text, number = head, f" {number_in(language, float(tail))}"
+        keys = [f"{table}.{slug(text)}" for table in ("charts", "words", "columns")]
+        key = next((key for key in keys if key in english), "")
+        if not key and text.startswith(_SHARE_OF):
+            option = text.removeprefix(_SHARE_OF)
+            return Phrase("columns.share_of_name", name=option).in_(language)
+        return str(translated(known(key, text), language)) + number
+
+    what, _, _ = chart.title.partition(f" by {counting(model)[0]}")
+    title = say(chart.title)
+    if what != chart.title and f"rounds.by_{noun}" in texts_of(ENGLISH):
+        title = Phrase(f"rounds.by_{noun}", what=say(what)).in_(language)
+    series = [
+        replace(
+            line,
+            label=say(line.label)
+            if line.kind == "dots" or not line.agents
+            else str(translated(name_of(model, line.agents[0]), language)),
+        )
+        for line in chart.series
+    ]
+    levels = [replace(level, label=say(level.label)) for level in chart.levels]
+    return replace(
+        chart,
+        title=title,
+        y=say(chart.y),
+        series=series,
+        levels=levels,
+        noun=str(translated(round_noun(model), language)),
+    )
+
+
 def in_words(model: SmartModel, frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Data by round as people read them: titles of the columns, and rows with rounds as called.
 
@@ -166,7 +240,7 @@ def error_line(error: Exception) -> str:
         error: the error.
     """
     if isinstance(error, SabmError):
-        return str(error)
+        return error.message
     _log.error("An error that is none of the package's.", exc_info=error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
@@ -184,6 +258,34 @@ def whole_in(text: str) -> int | None:
 def count(n: int, noun: str) -> str:
     """A number of things."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def option_in_words(parameter: str, value: object) -> str:
+    """A value that a host chooses, such as a condition, on the pages of a class.
+
+    Args:
+        parameter: the parameter.
+        value: the value.
+    """
+    words = str(value).replace("_", " ")
+    return known(f"options.{slug(parameter)}_{slug(str(value))}", words)
+
+
+def mind_in_words(spec: str) -> str:
+    """A mind on the pages of a class; one that runs a file is called by its spec.
+
+    Args:
+        spec: the spec of the mind.
+    """
+    kind, _, name = spec.partition(":")
+    kind, name = kind.partition("?")[0], name.partition("?")[0]
+    if kind == "local" and not name:
+        return Phrase("minds.local")
+    if kind in {"llm", "local", "gguf"}:
+        return Phrase("minds.llm", name=name)
+    if kind == "fixed":
+        return Phrase("minds.fixed", name=name)
+    return known(f"minds.{slug(kind)}_named" if name else f"minds.{slug(kind)}", spec, name=name)
 
 
 def name_of(model: SmartModel, agent: int | str) -> str:

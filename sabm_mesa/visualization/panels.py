@@ -16,7 +16,8 @@ from urllib.parse import urlencode
 import pandas as pd
 import solara
 
-from sabm_mesa.analysis.charts import side_by_side
+from sabm_mesa.analysis.charts import Chart, side_by_side
+from sabm_mesa.core.languages import ENGLISH, Phrase, known, slug, table_of, translated
 from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
 from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.figures import Figures
@@ -25,17 +26,21 @@ from sabm_mesa.visualization.html import card, choice, html, inside, problem
 from sabm_mesa.visualization.labels import (
     FREE,
     Titles,
+    chart_in,
     count,
     counting,
+    localized,
     name_of,
+    noun_in,
     number,
+    round_noun,
     round_of,
     titles_of,
     who_decides,
 )
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.pages.play_parts import table
-from sabm_mesa.visualization.records.parts import table as table_of
+from sabm_mesa.visualization.records.parts import table as data_table
 from sabm_mesa.visualization.run_controller import PACE_S, RunController, Shown, rounds_done
 from sabm_mesa.visualization.scenario_view import Said, subtitle_of
 from sabm_mesa.visualization.stage import INVALID, PLANS, TALK, Timeline, ticks_of, worlds
@@ -334,6 +339,7 @@ def world(
     chosen: int | None = None,
     event_choose: Callable[[int], None] | None = None,
     words: str = "",
+    language: str = ENGLISH,
 ) -> None:
     """The world after a round, in which speakers have bubbles.
 
@@ -344,15 +350,17 @@ def world(
         chosen: the agent that is looked at.
         event_choose: called with the agent that was clicked.
         words: follow its title.
+        language: the language of its texts.
     """
     said = [[each.sender, each.text, each.to] for each in controller.said().get(round_, ())]
-    scenes = [
-        replace(
-            scene, name=f"{scene.name}{words.replace(': ', '-')}", title=f"{scene.title}{words}"
+    scenes = controller.scenes(round_)
+    if words:
+        file = words.replace(": ", "-")
+        scenes = tuple(
+            replace(scene, name=f"{scene.name}{file}", title=f"{scene.title}{words}")
+            for scene in scenes
         )
-        for scene in controller.scenes(round_)
-    ]
-    worlds(scenes, round_, pace, said, chosen, event_choose)
+    worlds(scenes, round_, pace, said, chosen, event_choose, language)
 
 
 def clock(
@@ -365,6 +373,7 @@ def clock(
     last: int | None = None,
     live: str = "over",
     event_run: Callable[..., None] | None = None,
+    language: str = ENGLISH,
 ) -> None:
     """The timeline.
 
@@ -377,9 +386,10 @@ def clock(
         last: the last round that can be shown; None: the last one that was played.
         live: the status of a run that may go on.
         event_run: called when the run itself is to go on, or to pause.
+        language: the language of its texts.
     """
     shown, model = controller.shown, controller.model
-    noun, first = counting(model)
+    _, first = counting(model)
     played = range((shown.played if last is None else last) + 1)
     invalid = shown.model_data["invalid"] if len(shown.model_data) else ()
     kinds = {
@@ -387,17 +397,19 @@ def clock(
         INVALID: [each for each, n in enumerate(invalid) if n > 0],
     }  # fmt: skip
     with inside("div", "sabm-card sabm-clock"):
+        ticks = ticks_of(kinds, {each: each for each in played}, lambda n: round_of(model, n))
         Timeline(
-            rounds=[each + first for each in played], at=round_, noun=noun,
+            rounds=[each + first for each in played], at=round_, noun=noun_in(model, language),
+            before=translated(round_of(model, -1).capitalize(), language),
             until=model.n_rounds - 1 + first if model.n_rounds < MOST_ROUNDS else None,
-            ticks=ticks_of(kinds, {each: each for each in played}, lambda n: round_of(model, n)),
-            given=model.given_rounds,
+            ticks=[tuple(tick) for tick in translated(ticks, language)],
+            given=model.given_rounds, texts=table_of(language, "panel"),
             live=live, pace=pace, event_go=event_go, event_run=event_run,
         ).key("timeline")  # fmt: skip
 
 
 @solara.component
-def Watched(view: GameView, version: int, *, details: bool) -> None:
+def Watched(view: GameView, version: int, *, details: bool, language: str = ENGLISH) -> None:
     """A game as it goes: its world, the timeline and its charts.
 
     A component of its own, as several games have charts of one name, and each its own clock.
@@ -407,6 +419,7 @@ def Watched(view: GameView, version: int, *, details: bool) -> None:
         version: that of the view; all is drawn again with each.
         details: whether the numbers of the round and what was said are shown too, with the
             timeline; without them the latest round is shown, and the timeline after the end.
+        language: the language of its texts.
     """
     del version
     chosen, go = solara.use_state(-1)
@@ -415,40 +428,50 @@ def Watched(view: GameView, version: int, *, details: bool) -> None:
     round_ = shown.played if at is None else at
     with inside("div", "sabm-watched"):
         with inside("div", "sabm-worlds"):
-            world(view, round_)
+            world(view, round_, language=language)
         with inside("div"):
             if details or view.game.status == "over":
-                clock(view, round_, PACE_S, go)
+                clock(view, round_, PACE_S, go, language=language)
         with inside("div"):
             if details:
-                with card(f"This {counting(view.model)[0]}"):
-                    latest(view.model, shown, round_)
-                with card("Conversation"):
-                    Talk(view, view.said(), at)
+                noun = counting(view.model)[0]
+                now = known(f"rounds.this_{slug(noun)}", f"This {noun}")
+                with card(translated(now, language)):
+                    latest(view.model, shown, round_, language)
+                with card(Phrase("panel.conversation").in_(language)):
+                    Talk(view, view.said(), at, language)
         with inside("div"):
             if shown.problem:
-                problem(f"The charts could not be made: {shown.problem}")
-        subtitle = subtitle_of(view.model)
-        chart.charts(shown.charts, subtitle=subtitle, at=at, played=shown.played)
+                problem(Phrase("panel.no_charts", why=shown.problem).in_(language))
+
+        def in_words(drawn: Chart) -> Chart:
+            return chart_in(view.model, drawn, language)
+
+        chart.charts(
+            shown.charts, subtitle=subtitle_of(view.model), at=at, played=shown.played,
+            language=language, in_words=in_words,
+        )  # fmt: skip
 
 
-def latest(model: SmartModel, shown: Shown, at: int | None = None) -> None:
+def latest(model: SmartModel, shown: Shown, at: int | None = None, language: str = ENGLISH) -> None:
     """The model data of a round; dashes before the first.
 
     Args:
         model: the model.
         shown: the content to show.
         at: the round; None: the one that was played last.
+        language: the language of the titles.
     """
     data, titles = shown.model_data, titles_of(model)
     place = -1 if at is None or at >= len(data) else at
     last = {} if data.empty else {name: data[name].iloc[place] for name in data.columns}
-    (noun, first), now = counting(model), "–"
+    now, (_, first) = "–", counting(model)
     if last:
         given = last["round"] < model.given_rounds
         now = round_of(model, last["round"]) if given else number(last["round"] + first)
-    rows = [[noun.capitalize(), now, "round"]]
-    Facts(facts=rows + [[titles[name], number(last.get(name)), name] for name in model.columns()])
+    rows = [[round_noun(model), now, "round"]]
+    rows += [[titles.localized(c), localized(last.get(c)), c] for c in model.columns()]
+    Facts(facts=translated(rows, language))
 
 
 def facts(named: Mapping[str, str]) -> None:
@@ -507,7 +530,7 @@ def agents(page_state: PageState, at_once: Act) -> None:
     told = f"{count(len(people), 'agent')} {when}; choose one for its story."
     if len(people) > MOST_AGENTS:
         told += f" The first {MOST_AGENTS} are shown."
-    table_of(
+    data_table(
         told, people[:MOST_AGENTS], list(people.columns).index("agent"),
         "" if page_state.agent is None else str(page_state.agent), at_once(page_state.choose),
     )  # fmt: skip
@@ -546,6 +569,7 @@ def Talk(
     controller: RunController | GameView,
     by_round: Mapping[int, Sequence[Said]],
     at: int | None = None,
+    language: str = ENGLISH,
 ) -> None:
     """Show the messages of a round, or of all, with their speakers and hearers.
 
@@ -554,29 +578,40 @@ def Talk(
         by_round: round → what was said in it, rounds of silence left out: it is drawn again when
             this changes.
         at: the round; None: the last one in which anything was said.
+        language: the language of its own texts.
     """
     all_, set_all = solara.use_state(False)
     if not by_round:
-        html("p", "Nobody has said anything yet.", "sabm-empty")
+        html("p", Phrase("panel.silence").in_(language), "sabm-empty")
         return
-    noun, _ = counting(controller.model)
-    solara.Checkbox(label=f"All {noun}s", value=all_, on_value=set_all)
+    model = controller.model
+    noun, _ = counting(model)
+    all_rounds = translated(known(f"rounds.all_{slug(noun)}", f"All {noun}s"), language)
+    solara.Checkbox(label=all_rounds, value=all_, on_value=set_all)
     round_ = max(by_round) if at is None else at
     shown = list(by_round.get(round_, ()))
     if all_:
         shown = [message for messages in by_round.values() for message in messages]
     with inside("div"):
         if len(shown) > MOST_SAID:
-            html("p", f"The last {MOST_SAID} of {len(shown)} messages.", "sabm-empty")
+            last = Phrase("panel.last_messages", most=MOST_SAID, n=len(shown))
+            html("p", last.in_(language), "sabm-empty")
         if not shown:
-            html("p", f"Nothing was said in {round_of(controller.model, round_)}.", "sabm-empty")
+            silent = Phrase("panel.silent", round=round_of(model, round_))
+            html("p", silent.in_(language), "sabm-empty")
     shown = shown[-MOST_SAID:]
-    rounds = [round_of(controller.model, each.round).capitalize() for each in shown]
-    _Messages(messages=[[when, *each[1:4]] for when, each in zip(rounds, shown, strict=True)])
+    messages = [
+        [round_of(model, message.round).capitalize(), message.speaker, message.hearers]
+        for message in shown
+    ]
+    texts = [message.text for message in shown]
+    lines = zip(translated(messages, language), texts, strict=True)
+    label = Phrase("panel.conversation").in_(language)
+    _Messages(messages=[[*who, text] for who, text in lines], label=label)
 
 
 @solara.component_vue("messages.vue")
-def _Messages(messages: list[list[Any]]) -> None: ...
+def _Messages(messages: list[list[Any]], label: str) -> None: ...
 
 
 def beside(controller: RunController) -> None:

@@ -33,6 +33,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router, WebSocketRoute
 
 from sabm_mesa.core.engine import raise_file_limit
+from sabm_mesa.core.languages import language_for, table_of
 from sabm_mesa.visualization import loading
 from sabm_mesa.visualization.access import (
     COOKIE,
@@ -46,6 +47,7 @@ from sabm_mesa.visualization.assets import assets
 from sabm_mesa.visualization.connections import KEEP_S, Connections, fire_event
 from sabm_mesa.visualization.html import root_path
 from sabm_mesa.visualization.middleware import TRIES, RequestMiddleware, limit_logs
+from sabm_mesa.visualization.pages.lesson_link import language_of_page
 from sabm_mesa.visualization.seat_interface import PATH as SEATS
 from sabm_mesa.visualization.seat_interface import seat_route
 
@@ -59,26 +61,28 @@ LONGEST_KEY = 1000
 """Bytes of it that are read."""
 SESSION_S = 365 * 24 * 3600
 """Seconds that a browser keeps its identity, to which its seats and games belong."""
-NOT_FOUND = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not found · sabm</title>
+NOT_FOUND = """<!doctype html><html lang="{language}"><meta charset="utf-8">
+<title>{not_found} · sabm</title>
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <body style="font: 1.1rem sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">
-<main><h1>Not found</h1><p>There is no page at this address.</p>
-<p><a href="/" style="color: inherit">All scenarios</a></p></main>"""
+<main><h1>{not_found}</h1><p>{no_page}</p>
+<p><a href="{root}/join" style="color: inherit">{join}</a></p>
+<p><a href="{root}/" style="color: inherit">{all_scenarios}</a></p></main>"""
 _TAKEN = {
     re.compile(r'<iframe src="https://solara\.dev/[^>]*></iframe>'): "",
-    re.compile(r"<html>"): '<html lang="en">',
+    re.compile(r"<html>"): '<html lang="{language}">',
     re.compile(
         r'<v-progress-linear(?= :style="{visibility)'
-    ): '<v-progress-linear aria-label="Busy" aria-live="polite"',
+    ): '<v-progress-linear aria-label="{busy}" aria-live="polite"',
     re.compile(r'width=device-width, initial-scale=1, maximum-scale[^"]*'): "width=device-width",
     re.compile(
         r"<v-progress-circular[^>]*>\s*Server\s+disconnected\.\s*</v-progress-circular>"
     ): '<p role="alert" style="max-width: 34rem; margin: 0 16px; padding: 16px; border-radius: 8px;'
-    ' background: #fff; color: #1b1f24">The viewer does not answer: it was ended, or the network'
-    " is gone. This page continues by itself when it answers again.</p>",
+    ' background: #fff; color: #1b1f24">{gone}</p>',
 }
-"""Parts of Solara's page that are replaced: calls home, a page without a language
-that forbids zooming, a bar without a name, and words on top of the page's own."""
+"""Parts of Solara's page that are replaced, with texts of the table ``page`` in them: calls home,
+a page without a language that forbids zooming, a bar without a name, and words on top of the
+page's own."""
 _log = logging.getLogger(__name__)
 _connections = Connections()
 
@@ -187,11 +191,23 @@ async def _page(request: Request) -> Response:
     content = solara_server.read_root(request.url.path, root_path())
     if content is None:
         raise HTTPException(404)
+    texts = _texts(_language(request))
     for taken, put in _TAKEN.items():
-        content = taken.sub(put, content)
+        content = taken.sub(put.format_map(texts), content)
     response = HTMLResponse(content.replace("<script", f'<script nonce="{request.state.nonce}"'))
     _new_session(request, response)
     return response
+
+
+def _language(request: Request) -> str:
+    """The language of a page of the app: only those of a class have another than English."""
+    page = request.path_params["path"].partition("/")[0]
+    accepted = request.headers.get("accept-language", "")
+    return language_of_page(request.url.query, accepted, page)
+
+
+def _texts(language: str) -> dict[str, Any]:
+    return {**table_of(language, "page"), "language": language, "root": root_path()}
 
 
 def _session(request: Request) -> str:
@@ -267,5 +283,8 @@ async def _connect(socket: WebSocket) -> None:
         await _connections.hold(connection, socket.path_params["kernel_id"], address, host=host)
 
 
-def _not_found(_request: Request, _error: Exception) -> Response:
-    return HTMLResponse(NOT_FOUND, 404)
+def _not_found(request: Request, _error: Exception) -> Response:
+    """An address without a page: people of a class may have mistyped theirs."""
+    asked, accepted = request.query_params.get("lang"), request.headers.get("accept-language")
+    texts = _texts(language_for(asked, accepted))
+    return HTMLResponse(NOT_FOUND.format_map(texts), 404)

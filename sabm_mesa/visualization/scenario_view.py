@@ -17,6 +17,7 @@ from solara.server.kernel_context import without_context
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import Chart, column_charts, counted, thumbnail
 from sabm_mesa.analysis.pictures import Scene
+from sabm_mesa.core.languages import Phrase
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.describe.docstrings import spec_sheet
@@ -348,5 +349,6 @@ def rule_of(model: SmartModel) -> str:
 
 def _hearers(model: SmartModel, message: Message) -> str:
     if message.to is None:
-        return "all"
-    return ", ".join(name_of(model, agent) for agent in message.to) or "nobody"
+        return Phrase("panel.everybody")
+    names = [name_of(model, agent) for agent in message.to]
+    return Phrase("number.these", these=names) if names else Phrase("panel.nobody")

@@ -8,6 +8,7 @@ from typing import Any
 import solara
 
 from sabm_mesa.analysis.pictures import Scene
+from sabm_mesa.core.languages import ENGLISH, Phrase, Text, table_of, translated
 
 TALK, PLANS, INVALID = "talk", "plans", "invalid"
 """Kinds of ticks of the timeline."""
@@ -15,6 +16,8 @@ MOST_TICKS = 300
 """Ticks of a timeline at most."""
 Tick = tuple[int, str, str]
 """Place on the timeline, kind, and words."""
+IN_ENGLISH = table_of(ENGLISH, "panel")
+"""The texts of a stage and its clock on pages that are English."""
 
 
 def worlds(
@@ -24,6 +27,7 @@ def worlds(
     said: Sequence[Sequence[Any]] = (),
     chosen: int | None = None,
     choose: Callable[[int], None] | None = None,
+    language: str = ENGLISH,
 ) -> None:
     """The world of a round, one canvas for each scene.
 
@@ -34,10 +38,13 @@ def worlds(
         said: the messages of the round: id of the speaker, words, ids of the hearers.
         chosen: the agent that is marked; None: none.
         choose: called with an agent whose mark was clicked.
+        language: the language of its titles and legend.
     """
+    texts = table_of(language, "panel")
     for scene in scenes:
+        stage, frame = translated([scene.stage(), scene.frame()], language)
         _World(
-            stage=scene.stage(), frame=scene.frame(), at=round_, pace=pace, said=list(said),
+            stage=stage, frame=frame, at=round_, pace=pace, said=list(said), texts=texts,
             chosen=chosen, picks=choose is not None, event_choose=choose,
         ).key(f"world-{scene.name}")  # fmt: skip
 
@@ -54,7 +61,8 @@ def film(scenes: Sequence[Scene], pace: float) -> None:
         for frame in (scene.frame() for scene in scenes)
     ]
     _World(
-        stage=scenes[0].stage(), frame=frames[0], at=-1, pace=pace, said=[], film=frames
+        stage=scenes[0].stage(), frame=frames[0], at=-1, pace=pace, said=[], film=frames,
+        texts=IN_ENGLISH,
     )  # fmt: skip
 
 
@@ -65,6 +73,7 @@ def _World(
     at: int,
     pace: float,
     said: list[Any],
+    texts: dict[str, Text],
     chosen: int | None = None,
     picks: bool = False,
     film: Sequence[dict[str, Any]] = (),
@@ -78,11 +87,13 @@ def Timeline(
     rounds: Sequence[int],
     at: int,
     noun: str = "round",
+    before: str = "",
     until: int | None = None,
     ticks: Sequence[Tick] = (),
     live: str = "over",
     pace: float = 0.5,
     given: int = 0,
+    texts: dict[str, Text] = IN_ENGLISH,
     event_go: Callable[[int], None] | None = None,
     event_run: Callable[[Any], None] | None = None,
 ) -> None:
@@ -92,11 +103,13 @@ def Timeline(
         rounds: the rounds that can be shown, as people read them.
         at: the place of the one that is shown.
         noun: the word for a round.
+        before: the words for a round that is given.
         until: the last round that is planned; None: the last one that can be shown.
         ticks: places of talk, plans and invalid answers.
         live: the status of a run that may go on; ``"over"`` for one that does not.
         pace: seconds that a round is shown while the timeline plays.
         given: how many of the first rounds are given: they are before the first round.
+        texts: the other texts, with placeholders.
         event_go: called with the place to show.
         event_run: called when the run itself is to go on, or to pause.
     """
@@ -112,12 +125,11 @@ def ticks_of(
         places: round → its place on the timeline.
         call: names a round.
     """
-    words = {TALK: "talk", PLANS: "plans", INVALID: "invalid answers"}
-    found = [
-        (places[each], kind, f"{words[kind]} in {call(each)}")
+    ticks: list[Tick] = [
+        (places[round_], kind, Phrase(f"panel.tick_{kind}", round=call(round_)))
         for kind, rounds in kinds.items()
-        for each in rounds
-        if each in places
+        for round_ in rounds
+        if round_ in places
     ]
-    step = -(-len(found) // MOST_TICKS) or 1
-    return found[::step]
+    step = -(-len(ticks) // MOST_TICKS) or 1
+    return ticks[::step]

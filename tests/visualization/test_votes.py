@@ -69,7 +69,7 @@ def test_a_class_votes_who_was_the_machine_and_the_recording_holds_it(session) -
     assert told["vote"] is None
     assert told["debrief"] is not None
     assert "Your vote was right." in told["lines"]
-    assert f"Machines in your group: Player {machine} (fixed:50)." in told["lines"]
+    assert f"Machines in your group: Player {machine} (always 50)." in told["lines"]
     assert "Your vote was wrong." in state_of(game, ben, BEN)["lines"]
     slide = slides(session)[0]
     assert slide.title == "Who was the machine?"
@@ -149,7 +149,9 @@ def test_the_groups_of_two_games_of_a_class_are_compared(tmp_path, monkeypatch) 
         if numbers == "fixed:60":
             assert beside_another_game(session) == []
     (line,) = beside_another_game(session)
-    assert line.startswith("Last mean: the median of the groups is 20 here, and 60 in the game ")
+    assert line.startswith(
+        "Mean pick in the last round: the median of the groups is 20 here, and 60 in the game "
+    )
     assert line.endswith(f": {DIFFER}.")
     for game in GAMES.of("teacher"):
         GAMES.close(game)

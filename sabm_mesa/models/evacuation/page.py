@@ -11,6 +11,7 @@ import pandas as pd
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import Chart, Series, lines
 from sabm_mesa.analysis.pictures import Scene, SceneMark
+from sabm_mesa.core.languages import Phrase, known, slug
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.models.declarations import ScenarioPage
@@ -98,7 +99,8 @@ def scene(model: EmergencyEvacuation, people: pd.DataFrame | None) -> Scene:
             row, column = map(float, at)
             marks.append(SceneMark(id_, column, row, colour, shape, 0.8, text, f"Person {id_}"))
     inside = model.n_people - sum(out.values())
-    by_exit = ", ".join(f"{name} {n}" for name, n in out.items())
+    named = {name: known(f"words.{slug(name)}", name) for name in out}
+    by_exit = [Phrase("room.exit_count", exit=named[name], n=n) for name, n in out.items()]
     gaps = [cell for cells in plan.exits.values() for cell in cells]
     beyond = [
         OUTSIDE if any(cell[axis] == end for cell in gaps) else EDGE
@@ -107,13 +109,16 @@ def scene(model: EmergencyEvacuation, people: pd.DataFrame | None) -> Scene:
     left, top, right, bottom = beyond
     extent = (-left, -top, width - 1 + left + right, height - 1 + top + bottom)
     return Scene(
-        "room", "The room", extent, tuple(marks), tuple(ground),
+        "room", Phrase("room.title"), extent, tuple(marks), tuple(ground),
         floor=(0, 0, width - 1, height - 1), down=True, dense=True,
         legend=(
-            *((f"to {name}: {n} out", colours[name], "o") for name, n in out.items()),
-            *((mind, style.GREY, shape) for mind, shape in MARKERS.items()),
+            *(
+                (Phrase("room.exit_legend", exit=named[name], n=n), colours[name], "o")
+                for name, n in out.items()
+            ),
+            *((Phrase(f"room.{mind}"), style.GREY, shape) for mind, shape in MARKERS.items()),
         ),
-        words=f"{sum(out.values())} out ({by_exit}), {inside} inside",
+        words=Phrase("room.world", out=sum(out.values()), by_exit=by_exit, inside=inside),
     )  # fmt: skip
 
 
@@ -151,8 +156,8 @@ def hearers(_model: EmergencyEvacuation, message: Message) -> str:
         message: the message.
     """
     if not message.to:
-        return "nobody near"
-    return f"{len(message.to)} near: {', '.join(map(str, message.to))}"
+        return Phrase("room.near_nobody")
+    return Phrase("room.near", n=len(message.to), names=list(map(str, message.to)))
 
 
 def public_columns(_model: EmergencyEvacuation) -> list[str]:

@@ -1,7 +1,7 @@
 """How did a class think? Behavioural models fitted to its recording, by one click of the host.
 
-It is what `sabm fit` and `sabm humans` find in the recording, without their resampling, in words
-and one figure: on the wall, on each phone, and in the report.
+The results are those of `sabm fit` and `sabm humans` without their resampling, in words and one
+figure. They are on the wall, on each phone, and in the report.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ from sabm_mesa.studies import compare, humans
 from sabm_mesa.studies.fit import FitOptions, FitStudy, Fitted, fit_recording, table_of_types
 from sabm_mesa.studies.people import load_people
 from sabm_mesa.visualization.connections import look_now
-from sabm_mesa.visualization.labels import titles_of
+from sabm_mesa.visualization.pages.class_compare import (
+    measure_in_words,
+    measure_of,
+    recording_of,
+    verdict_in_words,
+)
 from sabm_mesa.visualization.pages.debrief import THOUGHT, Slide
 from sabm_mesa.visualization.pages.play_parts import GAMES
 
@@ -38,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 def state_of_thinking(session: ClassSession) -> str:
-    """The state in words: ``""`` before the click, and when there is a result.
+    """The state in words; ``""`` before the click, and when there is a result.
 
     Args:
         session: the class.
@@ -47,7 +52,7 @@ def state_of_thinking(session: ClassSession) -> str:
 
 
 def think(session: ClassSession) -> None:
-    """Compute how a class thought, on a thread of its own; a second time changes nothing.
+    """Compute how a class thought, on another thread. A second call changes nothing.
 
     Args:
         session: the class; its games are over.
@@ -63,8 +68,8 @@ def _think(session: ClassSession) -> None:
     try:
         THOUGHT[session] = how_they_thought(session)
     except SabmError as error:
-        problem = Phrase("thinking.unknown", why=str(error))
-    except Exception:  # noqa: BLE001 - whatever it is, the host is told
+        problem = Phrase("thinking.unknown", why=error.message)
+    except Exception:  # noqa: BLE001 - any error becomes a line for the host
         _log.exception("The thinking of a class could not be computed.")
         problem = Phrase("thinking.unknown", why=Phrase("thinking.failed"))
     _STATE[session] = problem
@@ -99,30 +104,27 @@ def beside_another_game(session: ClassSession) -> list[str]:
         session: the class; its games are over.
 
     Returns:
-        One line; none without another game of the same scenario that is over, or with one group in
-        each.
+        One line; none without another game of the same scenario that is over, and none when both
+        classes have one group.
     """
     model = session.games[0].model
     others = (game.session for game in GAMES.beside(session.games[0]))
-    before = next((each for each in others if each and _is_alike(session, each)), None)
-    paths = [each.games[0].model.recording_path for each in (session, before) if each is not None]
-    played = [path for path in paths if path is not None]
-    names = [name for column in model.columns() for name in (column, f"last_{column}")]
+    before = next((other for other in others if other and _is_alike(session, other)), None)
+    classes = [session] if before is None else [session, before]
+    paths = [path for path in map(recording_of, classes) if path is not None]
     try:
-        measured = set(compare.read(played)[0])
-        measure = next(name for name in names if f"measure.{name}" in measured)
-        found = compare.compare(played, measure, [compare.SOURCE])
-    except (SabmError, StopIteration):  # one game, one group in each, or nothing to compare
+        measure = measure_of(model, compare.read(paths)[0])
+        compared = compare.compare(paths, measure, [compare.SOURCE])
+    except SabmError:  # one game, one group in each, or nothing to compare
         return []
-    here, there = (Amount(float(value)) for value in found.cells["estimate"])
-    verdict = str(found.table["verdict"].iloc[0])
+    here, there = (Amount(float(value)) for value in compared.cells["estimate"])
     line = Phrase(
         "thinking.before",
-        measure=titles_of(model).localized(measure),
-        of=Phrase(f"thinking.of_{found.of}"),
+        measure=measure_in_words(model, measure),
+        of=Phrase(f"thinking.of_{compared.of}"),
         here=here,
         there=there,
-        verdict=known(f"verdicts.{slug(verdict)}", verdict),
+        verdict=verdict_in_words(compared),
     )
     return [line]
 
@@ -136,15 +138,15 @@ def _is_alike(session: ClassSession, other: ClassSession) -> bool:
 def _types(study: FitStudy) -> tuple[list[str], list[tuple[str, float]], str] | None:
     """The shares of types of people under the best model with types; None without one."""
     fitted = study.pooled.fitted
-    typed = [each for each in fitted if isinstance(each.fit.model, TypesModel)]
+    typed = [model for model in fitted if isinstance(model.fit.model, TypesModel)]
     if not typed:
         return None
     pooled = replace(study.pooled, fitted=[typed[0]])
     table = table_of_types(replace(study, groups=[pooled]))
     shares = table["type"].value_counts(normalize=True).sort_index()
     bars = [(_plain(str(name)), float(share)) for name, share in shares.items()]
-    said = [Phrase("thinking.share", share=f"{share:.0%}", name=name) for name, share in bars]
-    words: list[str] = [Phrase("thinking.types", shares=said, model=_name(typed[0]))]
+    parts = [Phrase("thinking.share", share=f"{share:.0%}", name=name) for name, share in bars]
+    words: list[str] = [Phrase("thinking.types", shares=parts, model=_name(typed[0]))]
     if typed[0] is not fitted[0]:
         words.append(Phrase("thinking.better", model=_name(fitted[0])))
     return words, bars, Phrase("thinking.people")
@@ -153,9 +155,9 @@ def _types(study: FitStudy) -> tuple[list[str], list[tuple[str, float]], str] | 
 def _models(study: FitStudy) -> tuple[list[str], list[tuple[str, float]], str]:
     """How much better than chance each model predicts the decisions."""
     bars = [
-        (_plain(each.fit.model.name), max(0.0, float(each.gained)))
-        for each in study.pooled.fitted[:MOST_BARS]
-        if each.gained == each.gained
+        (_name(model), max(0.0, float(model.gained)))
+        for model in study.pooled.fitted[:MOST_BARS]
+        if model.gained == model.gained
     ]
     best = _name(study.pooled.selected)
     return [Phrase("thinking.best", rule=best)], bars, Phrase("thinking.chance")
@@ -178,13 +180,13 @@ def _beside_people(session: ClassSession) -> list[str]:
             }
             keys = zip(played.decisions["run"], played.decisions["agent"], strict=True)
             own = played.decisions[[key in seats for key in keys]]
-            found = humans.compare(people, replace(played, decisions=own))
+            compared = humans.compare(people, replace(played, decisions=own))
         except ParameterError:
             continue  # these people played another variant
-        verdict = found.verdicts.get(humans.DISTRIBUTION, humans.NOT_JUDGED)
+        verdict = compared.verdicts.get(humans.DISTRIBUTION, humans.NOT_JUDGED)
         who = known(f"people.{slug(name)}", people.described)
-        said = known(f"verdicts.{slug(verdict)}", str(verdict))
-        lines.append(Phrase("thinking.beside", people=who, verdict=said))
+        words = known(f"verdicts.{slug(verdict)}", str(verdict))
+        lines.append(Phrase("thinking.beside", people=who, verdict=words))
     return lines
 
 

@@ -37,7 +37,9 @@ from sabm_mesa.studies.people import human_distributions
 from sabm_mesa.visualization.labels import (
     counting,
     in_words,
+    mind_in_words,
     name_of,
+    option_in_words,
     round_noun,
     round_of,
     title_of,
@@ -81,6 +83,8 @@ class Slide(NamedTuple):
 
 THOUGHT: WeakKeyDictionary[ClassSession, Slide] = WeakKeyDictionary()
 """How a class thought, where its host has had that computed (`pages.class_fit`)."""
+BESIDE: WeakKeyDictionary[ClassSession, Slide] = WeakKeyDictionary()
+"""A class beside an earlier one, where its host has chosen one (`pages.class_compare`)."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,8 @@ def machines_in_words(game: Game, seat: Seat) -> list[str]:
     elif len(machines) > MOST_RANKED:
         words = Phrase("slides.many_machines", machines=len(machines), of=len(minds))
     else:
-        kinds = [game.stand_in or "nobody" if minds[a] == HUMAN else minds[a] for a in machines]
+        specs = [game.stand_in if minds[agent] == HUMAN else minds[agent] for agent in machines]
+        kinds = [mind_in_words(spec) if spec else Phrase("slides.nobody") for spec in specs]
         named = zip(machines, kinds, strict=True)
         names = [
             Phrase("form.named", name=name_of(game.model, agent), takes=kind)
@@ -237,11 +242,11 @@ def _decided_by(game: Game) -> dict[int, list[str]]:
     """Agent → its decisions by round, in words; its score where a scenario compares none."""
     if (declared := _declared(game)) is None:
         return _scored(game)
-    found: dict[int, list[str]] = {}
+    decided: dict[int, list[str]] = {}
     own = _decisions((game,), declared)
     for agent, value in zip(own["agent"], own[declared.column], strict=True):
-        found.setdefault(int(agent), []).append("–" if pd.isna(value) else Amount(float(value)))
-    return found
+        decided.setdefault(int(agent), []).append("–" if pd.isna(value) else Amount(float(value)))
+    return decided
 
 
 def _scored(game: Game) -> dict[int, list[str]]:
@@ -307,18 +312,18 @@ def _comparisons(games: Sequence[Game], declared: Debrief) -> list[ComparedRound
     if len(before) == len(of) and all(a is b for a, b in zip(before, of, strict=True)):
         return kept
     data, model = _decisions(games, declared), games[0].model
-    each_game = [_decisions((game,), declared).dropna() for game in games]
-    found = []
+    by_game = [_decisions((game,), declared).dropna() for game in games]
+    comparisons = []
     for round_ in _first_and_last(data):
         values = _of_people(data, round_)
         mean = float(values.mean()) if len(values) else None
-        rounds = [own[own["round"] == round_] for own in each_game]
+        rounds = [own[own["round"] == round_] for own in by_game]
         decided = [dict(zip(own["agent"], own[declared.column], strict=True)) for own in rounds]
         svg = _compared(games, declared, round_)
         low, high = float(declared.low(model)), float(declared.high(model))
-        found.append(ComparedRound(round_, len(values), mean, svg, low, high, decided))
-    _KEPT[games[0]] = of, found
-    return found
+        comparisons.append(ComparedRound(round_, len(values), mean, svg, low, high, decided))
+    _KEPT[games[0]] = of, comparisons
+    return comparisons
 
 
 def slides(session: ClassSession, chosen: int = 0) -> list[Slide]:
@@ -333,16 +338,15 @@ def slides(session: ClassSession, chosen: int = 0) -> list[Slide]:
     played = [game for game in games if not game.model_data().empty]
     if not played:
         return [Slide(Phrase("slides.nothing"), [], "")]
-    found = [_votes(played)] if played[0].voting else []
-    found.append(_course(played, declared.debrief, chosen))
+    shown = [_votes(played)] if played[0].voting else []
+    shown.append(_course(played, declared.debrief, chosen))
     if declared.debrief is not None:
-        found.append(_shape(played, declared.debrief))
-    if session in THOUGHT:
-        found.append(THOUGHT[session])
+        shown.append(_shape(played, declared.debrief))
+    shown += [computed[session] for computed in (THOUGHT, BESIDE) if session in computed]
     if model.score is not None:
-        found.append(_earned(played))
+        shown.append(_earned(played))
         if played[0].ranked:
-            found.append(_ranking(played))
+            shown.append(_ranking(played))
     words = [rule_of(model)]
     if declared.debrief is not None:
         theory = declared.debrief.theory(model)
@@ -350,8 +354,8 @@ def slides(session: ClassSession, chosen: int = 0) -> list[Slide]:
         words += [Phrase("slides.in_theory", values=values)] if theory else []
         words += [_described(name) for name in declared.debrief.people(model)]
     words.append(Phrase("slides.source", source=model.source))
-    found.append(Slide(Phrase("slides.literature"), words, ""))
-    return found
+    shown.append(Slide(Phrase("slides.literature"), words, ""))
+    return shown
 
 
 def _described(name: str) -> str:
@@ -392,7 +396,8 @@ def report(session: ClassSession, language: str = ENGLISH) -> str:
     model = session.games[0].model
     seeds = ", ".join("-".join(map(str, game.model.entropy)) for game in session.games)
     about = Phrase(
-        "slides.about", n=len(session.games), seeds=seeds, condition=model.condition
+        "slides.about", n=len(session.games), seeds=seeds,
+        condition=option_in_words("condition", model.condition),
     )  # fmt: skip
     title = say(title_of(model))
     parts = [f"<h1>{title}</h1>", f"<p>{say(about)}</p>"]
@@ -478,7 +483,7 @@ def _earned(games: Sequence[Game]) -> Slide:
     means = [
         Phrase(
             "slides.is",
-            what=Phrase("slides.people") if mind == HUMAN else str(mind),
+            what=mind_in_words(str(mind)),
             value=float(own.mean()),
         )
         for mind, own in table.groupby("mind")["score"]
@@ -556,9 +561,7 @@ def _compared(games: Sequence[Game], declared: Debrief, round_: int) -> Drawing:
     ]
     others = data[(data["round"] == round_) & (data["mind"] != HUMAN)]
     for mind, own in others.groupby("mind")[declared.column]:
-        series.append(
-            Distribution(Phrase("slides.in_class", mind=str(mind)), _steps(own.dropna(), low, high))
-        )
+        series.append(Distribution(_in_class(str(mind)), _steps(own.dropna(), low, high)))
     reference = [game.reference for game in games if game.reference is not None]
     if reference:
         all_ = pd.concat(reference, ignore_index=True)
@@ -569,6 +572,10 @@ def _compared(games: Sequence[Game], declared: Debrief, round_: int) -> Drawing:
             _, bins = human_distributions()[name]
             series.append(Distribution(_described(name), _from_bins(bins, low, high)))
     return _histogram(series, low, high, declared.theory(model), declared.label)
+
+
+def _in_class(mind: str) -> Phrase:
+    return Phrase("slides.in_class", mind=mind_in_words(mind))
 
 
 def _decisions(games: Sequence[Game], declared: Debrief) -> pd.DataFrame:
@@ -625,31 +632,29 @@ def _histogram_in(
 ) -> str:  # fmt: skip
     say = partial(translated, language=language)
     share = say(Phrase("slides.share"))
-    top = max([0.1, *(part for each in series for _, _, part in each.steps)])
+    top = max([0.1, *(part for values in series for _, _, part in values.steps)])
     parts = [_axes(language, low, high, 0, top, (say(label), share))]
-    for place, each in enumerate(series):
-        colour = _FILL if each.filled else COLOURS[place % len(COLOURS)]
+    legend = []
+    for place, values in enumerate(series):
+        colour = _FILL if values.filled else COLOURS[place % len(COLOURS)]
+        legend.append((say(values.label), values.filled, colour))
         points = []
-        for first, last, part in each.steps:
+        for first, last, part in values.steps:
             x, end = _x(first, low, high), _x(last, low, high)
             y = _y(part, 0, top)
-            if each.filled and part:
+            if values.filled and part:
                 parts.append(
                     f'<rect x="{x + 1:.1f}" y="{y:.1f}" width="{end - x - 2:.1f}" '
                     f'height="{HEIGHT - BOTTOM - y:.1f}" fill="{colour}" opacity=".55"/>'
                 )
             points += [f"{x:.1f},{y:.1f}", f"{end:.1f},{y:.1f}"]
-        if not each.filled:
+        if not values.filled:
             parts.append(
                 f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" '
                 'stroke-width="2.5"/>'
             )
     parts += _theory(say, theory, low, high)
     parts.append(YOU)
-    legend = [
-        (say(each.label), each.filled, _FILL if each.filled else COLOURS[place % len(COLOURS)])
-        for place, each in enumerate(series)
-    ]
     return _svg(parts, legend, f"{say(label)}: {', '.join(name for name, _, _ in legend)}")
 
 
@@ -666,7 +671,7 @@ def _lines_svg(
     lines: Mapping[str, pd.Series[float]], theory: Mapping[str, float], label: str,
     model: SmartModel, chosen: int,
 ) -> Drawing:  # fmt: skip
-    """Lines by round: a colour each; or one in colour among grey ones where they are many."""
+    """Lines by round in several colours; of many lines one is in colour and the others grey."""
     return Drawing(lambda language: _lines_in(language, lines, theory, label, model, chosen))
 
 
@@ -689,12 +694,12 @@ def _lines_in(
     many, chosen = len(lines) > len(COLOURS), min(chosen, len(lines) - 1)
     drawn = list(enumerate(lines.items()))
     if many:  # the one in colour above the others
-        drawn.sort(key=lambda line: line[0] == chosen)
+        drawn.sort(key=lambda numbered: numbered[0] == chosen)
     legend = []
-    for place, (name, each) in drawn:
+    for place, (name, line) in drawn:
         points = " ".join(
             f"{_x(int(r) + first, begin, last):.1f},{_y(float(v), low, high):.1f}"
-            for r, v in zip(each.index.tolist(), each.tolist(), strict=True)
+            for r, v in zip(line.index.tolist(), line.tolist(), strict=True)
         )
         grey = many and place != chosen
         colour = _GREY if grey else COLOURS[0 if many else place]

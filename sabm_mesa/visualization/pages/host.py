@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,19 @@ from typing import Any
 import solara
 import solara.lab
 
-from sabm_mesa.core.languages import ENGLISH, LANGUAGES, Phrase, known, slug, table_of
+from sabm_mesa.core.languages import (
+    ENGLISH,
+    LANGUAGES,
+    Localized,
+    Phrase,
+    known,
+    slug,
+    table_of,
+)
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.prompts import PromptBook
-from sabm_mesa.errors import UsageError
+from sabm_mesa.errors import MindSpecError, SabmError, UsageError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server
 from sabm_mesa.minds.human import HUMAN, Seat
@@ -40,26 +48,41 @@ from sabm_mesa.visualization.access import (
     name_in_network,
     open_to_others,
 )
-from sabm_mesa.visualization.connections import use_poll
-from sabm_mesa.visualization.frame import accepted_languages
+from sabm_mesa.visualization.connections import look_now, use_poll
+from sabm_mesa.visualization.frame import NAME, accepted_languages
 from sabm_mesa.visualization.game_view import VIEWS, GameView
-from sabm_mesa.visualization.html import choice, field, inside, problem, root_path, unfolds
+from sabm_mesa.visualization.html import (
+    choice,
+    field,
+    html,
+    inside,
+    problem,
+    root_path,
+    unfolds,
+)
 from sabm_mesa.visualization.labels import (
     count,
     counting,
     error_line,
     in_words,
+    mind_in_words,
     name_of,
+    option_in_words,
     title_of,
 )
 from sabm_mesa.visualization.pages.board import board, wall_of
+from sabm_mesa.visualization.pages.class_compare import (
+    earlier_classes,
+    problem_of,
+    slide_beside,
+)
 from sabm_mesa.visualization.pages.class_fit import (
     COMPUTING,
     TITLE,
     state_of_thinking,
     think,
 )
-from sabm_mesa.visualization.pages.debrief import THOUGHT, bundle
+from sabm_mesa.visualization.pages.debrief import BESIDE, THOUGHT, bundle
 from sabm_mesa.visualization.pages.lesson_link import (
     LinkedSettings,
     language_of_page,
@@ -79,9 +102,10 @@ from sabm_mesa.visualization.pages.play_parts import (
 )
 from sabm_mesa.visualization.pages.screen import slide_controls
 from sabm_mesa.visualization.panels import recording_link
+from sabm_mesa.visualization.records.parts import use_read, waiting
 from sabm_mesa.visualization.scenario_view import one_sentence
 
-ROUNDS, TIME_LIMIT_S, MORE_S = 4, 120.0, 30.0
+ROUNDS, TIME_LIMIT_S, MORE_S, SHORTEST_S = 4, 120.0, 30.0, 0.001
 ROUNDS_SIZE = "n_rounds"
 MOST_GROUPS, MOST_USUAL = 20, 40
 """Groups of a class at most; and agents that may all be seats unless the host says otherwise."""
@@ -103,6 +127,7 @@ def Page() -> None:
     closing, ask = solara.use_state("")
     query = solara.use_router().search
     words = HostTexts(language_of_page(query, accepted_languages()))
+    solara.Title(f"{words('title')} · {NAME}")
     linked = solara.use_memo(lambda: read_link(query, find_all().models), [query])
     _, redraw = solara.use_state(0)
 
@@ -125,7 +150,7 @@ def Page() -> None:
         for session in _sessions(GAMES.of_others(host)):
             _elsewhere(host, session, words, at_once)
         # One game at a time is what a host looks after: the form for another one is folded.
-        going_on = any(each.status != "over" for each in own)
+        going_on = any(session.status != "over" for session in own)
         _NewGame(host, linked, words, folded=going_on and not linked.game).key("new")
 
 
@@ -214,7 +239,7 @@ def _check_machines(model: type[Any], others: Any) -> None:
         UsageError: for several minds or classes of agents.
     """
     if not isinstance(others, str) or len(agents_by_class(model, {})) > 1:
-        raise UsageError("Machines among the people need one mind, and agents of one class.")
+        raise UsageError(Phrase("host.machines_one_mind"))
 
 
 def _check_local(minds: Any, stand_in: str, people: int, machines: int, groups: int) -> None:
@@ -228,11 +253,8 @@ def _check_local(minds: Any, stand_in: str, people: int, machines: int, groups: 
     own = {minds: machines} if isinstance(minds, str) else minds
     n = _n_local(own) + (people if is_local(stand_in) else 0)
     if n * groups > MOST_LOCAL:
-        raise UsageError(
-            f"A model on this computer plays at most {MOST_LOCAL} seats in all, with those that "
-            f"may stay empty (got {n} in each of {count(groups, 'group')}): take fewer, or a model "
-            "of a provider."
-        )
+        in_groups = Phrase("host.count_groups", n=groups)
+        raise UsageError(Phrase("host.too_many_local", most=MOST_LOCAL, n=n, groups=in_groups))
 
 
 def _n_local(minds: Mapping[str, Any]) -> int:
@@ -267,19 +289,22 @@ def take_up(host: str, path: Path, run: int, language: str = ENGLISH) -> ClassSe
     """
     check_path(path)
     (first,) = load_runs(path, [run])
-    found = [each for each in load_runs(path) if each.command == first.command]
-    left = [each for each in found if not each.finished and HUMAN in each.minds]
+    left = [
+        played
+        for played in load_runs(path)
+        if played.command == first.command and not played.finished and HUMAN in played.minds
+    ]
     recording = Recording(path) if len(left) > 1 and first in left else None
     games: list[ContinuedGame] = []
     try:
-        for each in left if recording is not None else [first]:
-            check_minds(each.minds)
+        for played in left if recording is not None else [first]:
+            check_minds(played.minds)
             connection = replace(
-                Connection.of_recorded(each.connection), endpoints=endpoints_of_server()
+                Connection.of_recorded(played.connection), endpoints=endpoints_of_server()
             )
             games.append(
                 ContinuedGame(
-                    each, connection, time_limit_s=TIME_LIMIT_S, recording=recording,
+                    played, connection, time_limit_s=TIME_LIMIT_S, recording=recording,
                     check=check_minds,
                 )
             )  # fmt: skip
@@ -308,7 +333,7 @@ def _NewGame(host: str, linked: LinkedSettings, words: HostTexts, *, folded: boo
         solara.v.Html(
             tag="summary", children=[solara.v.Html(tag="h2", children=[words("new_game")])]
         )
-        cards = solara.use_memo(lambda: [_card(each, words) for each in scenarios], [words])
+        cards = solara.use_memo(lambda: [_card(game, words) for game in scenarios], [words])
         if linked.problem:
             problem(words.of(linked.problem))
         if name == linked.game:  # the lesson is ready: all else is behind a line
@@ -352,10 +377,18 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
     }
     chosen = {n: own[n] for n in declared.choices if n in own}
 
-    def open_new() -> str:
-        """Open the games, off the page's thread; return the problem."""
+    # By the English labels, whatever the language of the page is.
+    given: dict[str, Any] = {_size_label(size): value for size, value in sizes.items()}
+    given |= {_label_of("scenario"): name, _label_of("people"): people, _label_of("groups"): groups}
+    given |= {_label_of("machines"): machines, _label_of("others"): others}
+    given |= {_label_of("seconds"): limit, _label_of("seed"): seed, _label_of("language"): language}
+    given |= {_label_of("empty_seats"): stand_in, "results": public, "vote": voting} | chosen
+
+    def open_new() -> list[str]:
+        """Open the games, off the page's thread; return what is wrong with the settings."""
         try:
-            given = {
+            _check_numbers(model, sizes, given)
+            parameters = {
                 **declared.parameters,
                 **_of_a_run(model, sizes),
                 **chosen,
@@ -365,13 +398,13 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
             rest = parse_minds(others.strip())
             plays = stand_in.strip()
             open_session(
-                host, model, given, rest, people, time_limit_s=limit, public=public, groups=groups,
-                stand_in="" if plays == NOBODY else plays, ranked=ranked, seats_of=seats_of,
-                voting=voting, machines=machines, language=_code_of(language),
+                host, model, parameters, rest, people, time_limit_s=limit, public=public,
+                groups=groups, stand_in="" if plays == NOBODY else plays, ranked=ranked,
+                seats_of=seats_of, voting=voting, machines=machines, language=_code_of(language),
             )  # fmt: skip
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
-            return error_line(error)
-        return ""
+        except Exception as error:  # noqa: BLE001 - any error becomes lines of the page
+            return _refusal(error, sizes)
+        return []
 
     opening = solara.lab.use_task(open_new, dependencies=None)
 
@@ -396,23 +429,19 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
             field(words("others"), others, set_others)
             Line(words("others_hint"))
             _size_fields(sizes, resize, words)
-            choice(words("condition"), conditions, condition, set_condition)
+            choice(
+                words("condition"), conditions, condition, set_condition,
+                words=lambda value: str(words.of(option_in_words("condition", value))),
+            )  # fmt: skip
             field(words("seed"), seed, set_seed, hint=words("seed_hint"))
             field(words("seconds"), limit, set_limit, kind="number")
             solara.Checkbox(label=words("results"), value=public, on_value=set_public)
             solara.Checkbox(label=words("rank"), value=ranked, on_value=set_ranked)
 
-    # By the English labels, whatever the language of the page is.
-    given: dict[str, Any] = {_size_label(size): value for size, value in sizes.items()}
-    given |= {_label_of("scenario"): name, _label_of("people"): people, _label_of("groups"): groups}
-    given |= {_label_of("machines"): machines, _label_of("others"): others}
-    given |= {_label_of("seconds"): limit, _label_of("seed"): seed, _label_of("language"): language}
-    given |= {_label_of("empty_seats"): stand_in, "results": public, "vote": voting} | chosen
-
     def open_it() -> None:
         with inside("div"):
             if opening.value and not opening.pending:
-                problem(opening.value)
+                _problem_lines(opening.value, words)
         with inside("div", data_settings=json.dumps(given)):
             solara.Button(
                 words("open"), color="primary", on_click=opening, disabled=opening.pending
@@ -438,8 +467,20 @@ def _choice_fields(
     declared = load_class_game(model.class_game)
     for parameter, options in declared.choices.items():
         first = declared.parameters.get(parameter, parameters_of(model)[parameter].default)
-        label = known(f"host.choice_{parameter}", parameter.replace("_", " ").capitalize())
-        choice(words.of(label), list(options()), given.get(parameter, first), change(parameter))
+        chosen = given.get(parameter, first)
+        choice(
+            words.of(_choice_label(parameter)), list(options()), chosen, change(parameter),
+            words=_in_words(parameter, words),
+        )  # fmt: skip
+
+
+def _choice_label(parameter: str) -> str:
+    return known(f"host.choice_{parameter}", parameter.replace("_", " ").capitalize())
+
+
+def _in_words(parameter: str, words: HostTexts) -> Callable[[Any], str]:
+    """Says a value of a parameter in the language of the page."""
+    return lambda value: str(words.of(option_in_words(parameter, value)))
 
 
 def _size_fields(
@@ -461,10 +502,66 @@ def _settings_in_words(
         parts.append(words.of(_count_rounds("round", rounds)))
     parts.append(words("settings_seconds", seconds=f"{given[_label_of('seconds')]:g}"))
     if n := given[_label_of("machines")]:
-        parts.append(words("settings_machines", n=n, mind=given[_label_of("others")]))
-    parts += [f"{parameter}: {value}" for parameter, value in chosen.items()]
+        mind = mind_in_words(str(given[_label_of("others")]))
+        parts.append(words("settings_machines", n=n, mind=mind))
+    parts += [
+        words("setting", label=_choice_label(name), value=option_in_words(name, value))
+        for name, value in chosen.items()
+    ]
     parts += [words("settings_vote")] if given["vote"] else []
     return words("settings", title=title_of(model), parts=words("semicolon").join(parts))
+
+
+def _check_numbers(model: type[Any], sizes: Mapping[str, int], given: Mapping[str, Any]) -> None:
+    """Refuse numbers of the form that are too small or too large.
+
+    Raises:
+        UsageError: for the first of them.
+    """
+    limits: list[tuple[str, float | None, float | None]] = [
+        (_label_of("people"), 1, None),
+        (_label_of("groups"), 1, MOST_GROUPS),
+        (_label_of("machines"), 0, None),
+        (_label_of("seconds"), SHORTEST_S, None),
+    ]
+    for size in sizes:
+        legal = parameters_of(model)[size].limits
+        before = model.given_rounds if size == ROUNDS_SIZE else 0
+        low, high = (None if end is None else end - before for end in (legal.low, legal.high))
+        limits.append((_size_label(size), low, high))
+    for label, low, high in limits:
+        value = given[label]
+        if low is not None and high is not None and not low <= value <= high:
+            ends = {"low": f"{low:g}", "high": f"{high:g}"}
+            raise UsageError(Phrase("host.between_numbers", label=label, **ends))
+        if low is not None and value < low:
+            raise UsageError(Phrase("host.from_number", label=label, low=f"{low:g}"))
+
+
+def _refusal(error: Exception, sizes: Iterable[str]) -> list[str]:
+    """The lines for an error: the setting that it is about, and the line of the error itself."""
+    line = error_line(error)
+    if isinstance(line, Localized):
+        return [line]
+    settings = {"minds": "others", "rng": "seed", "condition": "condition"}
+    name = getattr(error, "parameter", "")
+    if name == "rng":
+        return [Phrase("host.bad_seed", label=_label_of("seed"))]
+    label = _size_label(name) if name in sizes else ""
+    if name in settings or isinstance(error, MindSpecError):
+        label = _label_of(settings.get(name, "others"))
+    lead = Phrase("host.unusable_setting", label=label) if label else Phrase("host.unusable")
+    return [lead, line]
+
+
+def _problem_lines(lines: Sequence[str], words: HostTexts) -> None:
+    """What is wrong with the settings. A line that there is in English only has one before it."""
+    *_, last = lines
+    if len(lines) == 1 or words.language == ENGLISH:
+        problem(words.of(last))
+        return
+    problem(words.of(lines[0]))
+    html("p", last, "sabm-hint", lang=ENGLISH)
 
 
 # The parts below are functions, not components: Solara draws a component again only when it is
@@ -522,9 +619,8 @@ def _chosen(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
         ):
             solara.v.Html(tag="summary", children=[full])
             view = VIEWS[game]
-            with inside("div", lang=ENGLISH):
-                watched = panels.Watched(view, view.version, details=True)
-                watched.key(f"{session.code} {number} game")
+            watched = panels.Watched(view, view.version, details=True, language=words.language)
+            watched.key(f"{session.code} {number} game")
 
 
 def _ended(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
@@ -619,6 +715,50 @@ def _take_home(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None
             lambda: bundle(session, wall_of(session).language), f"{session.code}.zip"
         ):
             solara.Button(words("download"), icon_name="mdi-download")
+    _Earlier(session, words).key(f"{session.code} earlier")
+
+
+@solara.component
+def _Earlier(session: ClassSession, words: HostTexts) -> None:
+    """The earlier classes to choose from, and the class beside the one that was chosen last."""
+    classes, _, _ = use_read(lambda: earlier_classes(session), [session.code])
+    place, choose = solara.use_state(0)
+
+    def compare() -> str:
+        """Make the slide, off the page's thread; return the problem."""
+        try:
+            BESIDE[session] = slide_beside(session, (classes or [])[place])
+        except SabmError as error:
+            return problem_of(error)
+        except Exception as error:  # noqa: BLE001 - any error becomes a line of the page
+            return error_line(error)
+        look_now()
+        return ""
+
+    comparing = solara.lab.use_task(compare, dependencies=None)
+    if not classes:
+        return
+    with solara.v.Html(tag="div", style_="max-width: 640px"):
+        labels = [str(words.of(earlier.label)) for earlier in classes]
+        choice(
+            words.of(Phrase("earlier.choose")), list(range(len(classes))), place, choose,
+            words=lambda chosen: labels[chosen],
+        )  # fmt: skip
+        solara.Button(
+            words.of(Phrase("earlier.compare")), on_click=comparing, disabled=comparing.pending
+        )
+        with inside("div"):
+            if comparing.pending:
+                waiting(words.of(Phrase("earlier.computing")))
+            elif comparing.value:
+                problem(words.of(comparing.value))
+            elif session in BESIDE:
+                title, lines, drawing = words.of(BESIDE[session])
+                Line(title, tag="h3")
+                for line in lines:
+                    html("p", line)
+                solara.HTML(tag="div", unsafe_innerHTML=drawing)
+                html("p", words.of(Phrase("earlier.slide")), "sabm-hint")
 
 
 def _tiles(game: Game, words: HostTexts, at_once: AtOnce) -> None:
@@ -693,7 +833,8 @@ def _progress(session: ClassSession, words: HostTexts) -> str:
     games = session.games
     if session.status == "open":
         empty, stand_in = sum(not seat.taken for _, seat in session.seats), games[0].stand_in
-        left = words("empty" if stand_in else "empty_abstains", n=empty, mind=stand_in)
+        key = "empty" if stand_in else "empty_abstains"
+        left = words(key, n=empty, mind=mind_in_words(stand_in))
         return " ".join([words("nobody_plays"), *([left] if empty else [])])
     model = games[0].model
     done = [len(model.decided_rounds(game.model_data())) for game in games]
@@ -800,8 +941,8 @@ def _sizes(model: type[Any], usual: Mapping[str, Any]) -> dict[str, int]:
         model: the model class.
         usual: the parameters of its class game.
     """
-    found = parameters_of(model)
-    sizes = {n: p.default for n, p in found.items() if n.startswith("n_")}
+    parameters = parameters_of(model).items()
+    sizes = {name: known.default for name, known in parameters if name.startswith("n_")}
     if None in sizes.values():  # they follow from other parameters
         made = model(recording=False)
         sizes = {n: getattr(made, n) if size is None else size for n, size in sizes.items()}
@@ -818,7 +959,9 @@ def _of_a_run(model: type[Any], sizes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _minds(game: Game) -> str:
-    return ", ".join(f"{n} × {spec}" for spec, n in game.model.minds_in_use().items())
+    minds = game.model.minds_in_use().items()
+    parts = [Phrase("minds.times", n=n, mind=mind_in_words(spec)) for spec, n in minds]
+    return Phrase("number.these", these=parts)
 
 
 def _state(host: str) -> object:
@@ -828,6 +971,7 @@ def _state(host: str) -> object:
             (g.status, g.model.round, g.model.spent().asks, VIEWS[g].version),
             (g.session and (wall_of(g.session).group, wall_of(g.session).slide)),
             (g.session and (state_of_thinking(g.session), g.session in THOUGHT)),
+            (g.session and id(BESIDE.get(g.session))),
             (len(g.model.spoken), [(s.version, s.away) for s in g.seats.values()]),
         )
         for g in GAMES.of(host)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from sabm_mesa.core.languages import LANGUAGES, Phrase, language_for
+from sabm_mesa.core.languages import ENGLISH, LANGUAGES, Phrase, language_for
 from sabm_mesa.minds.specs import CLASSICAL
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import scenario
@@ -23,6 +23,8 @@ WHOLE = {"people": (1, 1000), "groups": (1, 20), "rounds": (1, 1000), "machines"
 """Settings that are whole numbers, with their least and largest value."""
 SWITCHES = {"on": True, "off": False}
 SWITCHED = ("results", "rank", "vote")
+LOCALIZED = {"host", "screen", "wall"}
+"""First parts of the paths of the viewer's pages that have languages."""
 SECONDS = (1.0, 3600.0)
 LONGEST, LONGEST_SPEC = 2000, 100
 """Characters of an address that are read, and of a mind in it."""
@@ -74,13 +76,16 @@ def read_link(query: str | None, known: Collection[str]) -> LinkedSettings:
     return LinkedSettings(game, values, choices, left)
 
 
-def language_of_page(query: str | None, accepted: str) -> str:
+def language_of_page(query: str | None, accepted: str, page: str = "host") -> str:
     """The language of the page of the host: that of the address without a game, or the browser's.
 
     Args:
         query: the part behind the question mark; None without one.
         accepted: the header ``Accept-Language`` of the browser.
+        page: the first part of the path; a page that is not in `LOCALIZED` is English.
     """
+    if page not in LOCALIZED:
+        return ENGLISH
     given = dict(parse_qsl((query or "")[:LONGEST].removeprefix("?")))
     return language_for(None if "game" in given else given.get("lang"), accepted)
 

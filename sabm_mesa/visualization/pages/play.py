@@ -37,7 +37,7 @@ from sabm_mesa.core.languages import (
     translated,
 )
 from sabm_mesa.errors import RecordingError
-from sabm_mesa.minds.human import Input, Question, Seat, Turn, inputs_of, text_from
+from sabm_mesa.minds.human import LONGEST, Input, Question, Seat, Turn, inputs_of, text_from
 from sabm_mesa.models.declarations import ToldRound, load_class_game
 from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game, Games
 from sabm_mesa.visualization.access import LOOPBACK, listens_at, name_in_network, open_to_others
@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 POLL_S = 20.0
 """Seconds after which a page hears of its seat, whether something has changed or not."""
 NOBODY = Phrase("seat.nobody")
+TOO_LONG = 413
+"""The status of a request whose body is too long."""
 DIGITS, ID = 12, 40
 """Digits of a version and characters of the id of a message that are read, at most."""
 FOLDER = Path(__file__).parent
@@ -145,26 +147,26 @@ class PeoplePages:
     async def join(self, request: Request) -> Response:
         """Give a browser a seat by the code, or the seat of another device by its word."""
         try:
-            given = await read_object(request)
+            given = await _object_of(request)
             path, again = await self._seat_path(given, self.identify(request), _address(request))
         except Refused as refused:
-            return _said(request, {"problem": refused.problem})
+            return _response(request, {"problem": refused.problem})
         except ClientDisconnect:
             return Response(status_code=400)
-        return _said(request, {"path": path, "again": again})
+        return _response(request, {"path": path, "again": again})
 
     async def take(self, request: Request) -> Response:
         """Take the seat behind a link, if it is free."""
-        found, holder = self._find(request), self.identify(request)
-        if found is not None and holder:
-            found[1].take(holder)
+        place, holder = self._find(request), self.identify(request)
+        if place is not None and holder:
+            place[1].take(holder)
         return _json(200, {})
 
     async def say(self, request: Request, given: dict[str, Any]) -> Response:
         """Take a message of a talk; ``problem`` says why it was not taken."""
-        if (found := self._find(request)) is None:
-            return _said(request, {"problem": NOBODY})
-        (game, seat), number = found, given.get("question")
+        if (place := self._find(request)) is None:
+            return _response(request, {"problem": NOBODY})
+        (game, seat), number = place, given.get("question")
         asked = number if type(number) is int else -1
         text, message = str(given.get("text", "")), str(given.get("id", ""))[:ID]
         problem = seat.say(self.identify(request), asked, text, message)
@@ -172,41 +174,42 @@ class PeoplePages:
             for other in game.seats.values():
                 if other is not seat:
                     other.touch()
-        return _said(request, {"problem": problem})
+        return _response(request, {"problem": problem})
 
     async def vote(self, request: Request, given: dict[str, Any]) -> Response:
         """Take a vote on who was a machine; ``problem`` says why it was not taken."""
-        found, suspect = self._find(request), given.get("suspect")
-        if found is None:
-            return _said(request, {"problem": NOBODY})
-        game, seat = found
+        place, suspect = self._find(request), given.get("suspect")
+        if place is None:
+            return _response(request, {"problem": NOBODY})
+        game, seat = place
         if not seat.held_by(self.identify(request)):
-            return _said(request, {"problem": Phrase("seat.not_yours")})
+            return _response(request, {"problem": Phrase("seat.not_yours")})
         asked = suspect if type(suspect) is int else -1
         try:
             problem = await asyncio.to_thread(game.vote, seat, asked)
         except RecordingError:
             problem = Phrase("seat.vote_unwritten")
-        return _said(request, {"problem": problem})
+        return _response(request, {"problem": problem})
 
     async def answer(self, request: Request, given: dict[str, Any]) -> Response:
         """Take an answer; ``problem`` says why it was not taken."""
-        if (found := self._find(request)) is None:
-            return _said(request, {"problem": NOBODY})
-        return _said(request, {"problem": _answer(found[1], self.identify(request), given)})
+        if (place := self._find(request)) is None:
+            return _response(request, {"problem": NOBODY})
+        problem = _answer(place[1], self.identify(request), given)
+        return _response(request, {"problem": problem})
 
     async def look(self, request: Request) -> Response:
         """The state of a seat, when it is another than the browser knows."""
-        found, holder = self._find(request), self.identify(request)
-        if found is not None:
-            known = request.query_params.get("after", "")
-            version = int(known) if known.isdecimal() and len(known) < DIGITS else -1
-            await _wait(request, found[1], holder, version)
-            found = self._find(request)
-        if found is None:
+        place, holder = self._find(request), self.identify(request)
+        if place is not None:
+            shown = request.query_params.get("after", "")
+            version = int(shown) if shown.isdecimal() and len(shown) < DIGITS else -1
+            await _wait(request, place[1], holder, version)
+            place = self._find(request)
+        if place is None:
             gone = {"title": Phrase("seat.no_game"), "lines": [NOBODY], "take": True}
-            return _said(request, _EMPTY | gone)
-        return _said(request, state_of(*found, holder))
+            return _response(request, _EMPTY | gone)
+        return _response(request, state_of(*place, holder))
 
     def _find(self, request: Request) -> tuple[Game, Seat] | None:
         return self.games.find(request.path_params["token"])
@@ -225,18 +228,18 @@ class PeoplePages:
             raise Refused(404, Phrase("seat.no_code"))
         again = any(seat.held_by(holder) for _, seat in session.seats)
         if word is None:
-            found = session.join(holder)
-            if found is None:
+            place = session.join(holder)
+            if place is None:
                 over = session.status == "over"
                 raise Refused(409, Phrase("seat.joined_too_late" if over else "seat.full"))
         else:
-            known, said = session, str(word)
-            found = await self._limiter.test(
-                f"a word of {known.code}", address, lambda: known.come_back(holder, said)
+            group, own_word = session, str(word)
+            place = await self._limiter.test(
+                f"a word of {group.code}", address, lambda: group.come_back(holder, own_word)
             )
-            if found is None:
+            if place is None:
                 raise Refused(404, Phrase("seat.no_word"))
-        return f"/play/{found[1].token}", again
+        return f"/play/{place[1].token}", again
 
 
 def _with_object(
@@ -246,14 +249,25 @@ def _with_object(
 
     async def route(request: Request) -> Response:
         try:
-            given = await read_object(request)
+            given = await _object_of(request)
         except Refused as refused:
-            return _json(refused.status, {"problem": refused.problem})
+            problem = translated(refused.problem, _language(request))
+            return _json(refused.status, {"problem": problem})
         except ClientDisconnect:
             return Response(status_code=400)
         return await action(request, given)
 
     return route
+
+
+async def _object_of(request: Request) -> dict[str, Any]:
+    """The JSON object in a request; a refusal is a line for people."""
+    try:
+        return await read_object(request)
+    except Refused as refused:
+        too_long = refused.status == TOO_LONG
+        line = Phrase("seat.too_long", most=LONGEST) if too_long else Phrase("seat.unreadable")
+        raise Refused(refused.status, line) from None
 
 
 def _address(request: Request) -> str:
@@ -270,8 +284,8 @@ async def _wait(request: Request, seat: Seat, holder: str, version: int) -> None
     try:
         await asyncio.wait({changed, gone}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for each in (changed, gone):
-            each.cancel()
+        for task in (changed, gone):
+            task.cancel()
         if own:
             seat.pages -= 1
             seat.seen = time.monotonic()
@@ -330,7 +344,7 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
     }
     if over:
         own = tables.own(seat)
-        state["told"] = _told(game, seat, tables)
+        state["told"] = _results_of_last_round(game, seat, tables)
         state["tables"] = [
             {"caption": Phrase("seat.own_by_round"), **own},
             {"caption": Phrase("seat.game_by_round"), **tables.game},
@@ -341,7 +355,7 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
             state["debrief"] = debrief_of(game, seat)
             state["lines"] = [*state["lines"], *machines_in_words(game, seat)]
     elif game.shows_results and done > 0:
-        state["told"] = _told(game, seat, tables)
+        state["told"] = _results_of_last_round(game, seat, tables)
         state["results"] = Phrase(
             "seat.after", round=round_of(model, done - 1 + model.given_rounds)
         )
@@ -389,7 +403,7 @@ def _question(question: Question, model: SmartModel) -> dict[str, Any]:
         "rules": rules,
         "text": text,
         "in_english": in_english,
-        "inputs": [_input(each) for each in ([] if talk else inputs_of(ask.spec))],
+        "inputs": [_input(field) for field in ([] if talk else inputs_of(ask.spec))],
         "talk": talk,
         "reasoning": ask.spec.reasoning is not None,
         "remaining_s": question.remaining_s,
@@ -397,19 +411,19 @@ def _question(question: Question, model: SmartModel) -> dict[str, Any]:
     }
 
 
-def _input(each: Input) -> dict[str, Any]:
+def _input(field: Input) -> dict[str, Any]:
     """An input of the form, with the words for its options."""
-    return {**each.as_dict(), "words": [localized(option) for option in each.options]}
+    return {**field.as_dict(), "words": [localized(option) for option in field.options]}
 
 
 def _talk(game: Game, seat: Seat, ask: Ask) -> list[dict[str, Any]]:
     """The messages of all people in a talk so far, as they came."""
-    said = [
+    messages = [
         (second, text, other) for other in game.seats.values() for second, text in other.said(ask)
     ]
     return [
         {"who": name_of(game.model, other.agent), "own": other is seat, "text": text}
-        for _, text, other in sorted(said, key=itemgetter(0))
+        for _, text, other in sorted(messages, key=itemgetter(0))
     ]
 
 
@@ -420,10 +434,10 @@ def board_of(ask: Ask, model: SmartModel) -> dict[str, Any] | None:
         ask: the question.
         model: the model.
     """
-    board = load_class_game(model.class_game).board
-    found = None if board is None else board(ask)
-    if found is not None:
-        return dict(found)
+    board_of_game = load_class_game(model.class_game).board
+    board = None if board_of_game is None else board_of_game(ask)
+    if board is not None:
+        return dict(board)
     spec = ask.spec
     if isinstance(spec, Number) and abs(spec.low) < 1e6 and abs(spec.high) < 1e6:
         return {
@@ -460,24 +474,24 @@ def _label(label: str, *, over: bool) -> str:
     return known(f"{table}.{slug(label)}", other)
 
 
-def _told(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | None:
+def _results_of_last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | None:
     """The sentences on the last round, which a person reads before any table."""
-    if seat.agent not in tables.told:
-        tables.told[seat.agent] = _last_round(game, seat, tables)
-    return tables.told[seat.agent]
+    if seat.agent not in tables.last_rounds:
+        tables.last_rounds[seat.agent] = _last_round(game, seat, tables)
+    return tables.last_rounds[seat.agent]
 
 
 def _last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | None:
-    told, data = load_class_game(game.model.class_game).told, game.model_data()
+    sentences, data = load_class_game(game.model.class_game).told, game.model_data()
     decided = game.model.decided_rounds(data)
-    if told is None or decided.empty:
+    if sentences is None or decided.empty:
         return None
     round_, frame = int(decided["round"].iloc[-1]), tables.frame
     played = ToldRound(
         game.model, seat.agent, dict(decided.iloc[-1]), frame[frame["round"] == round_],
         lambda agent: name_of(game.model, agent),
     )  # fmt: skip
-    lines = list(told(played))
+    lines = list(sentences(played))
     return {"title": round_of(game.model, round_).capitalize(), "lines": lines} if lines else None
 
 
@@ -485,8 +499,8 @@ def _turn(game: Game, turn: Turn) -> dict[str, Any]:
     system, asked = (_of_people(part, game.model) for part in turn.text)
     answer = Phrase("seat.no_answer") if turn.answer is None else turn.answer
     if turn.answer is not None and isinstance(turn.ask.spec, Talk):
-        said = turn.ask.spec.read_text(turn.answer)
-        answer = " / ".join(each.text for each in said) or Phrase("seat.said_nothing")
+        messages = turn.ask.spec.read_text(turn.answer)
+        answer = " / ".join(message.text for message in messages) or Phrase("seat.said_nothing")
     round_ = round_of(game.model, turn.ask.key.round).capitalize()
     title = Phrase("seat.in_round", round=round_, what=answer)
     return {
@@ -512,11 +526,11 @@ class _Tables:
         frame: the agent data that they are made of.
         game: the model data.
         so_far: the part of it that players see during the game.
-        told: agent → the sentences on its last round.
+        last_rounds: agent → the sentences on its last round.
     """
 
     def __init__(self, game: Game) -> None:
-        self.told: dict[int, dict[str, Any] | None] = {}
+        self.last_rounds: dict[int, dict[str, Any] | None] = {}
         self.frame, self._model = game.agent_data(), game.model
         self.game, self.so_far = self._of(game.model_data()), self._of(game.so_far())
         self._agents: dict[type[SmartAgent], dict[int, dict[str, Any]]] = {}
@@ -579,7 +593,7 @@ def _script_texts(language: str) -> Any:
     return Markup(content.replace("<", "\\u003c"))
 
 
-def _said(request: Request, content: Any) -> Response:
+def _response(request: Request, content: Any) -> Response:
     return _json(200, translated(content, _language(request)))
 
 

@@ -114,7 +114,7 @@ def _now(session: ClassSession, language: str) -> None:
     with inside("div", "sabm-screen-board" + (" sabm-screen-world" if scenes else "")):
         if scenes:
             with inside("div"):
-                world(view, view.shown.played)
+                world(view, view.shown.played, language=language)
         board(session, language)
 
 

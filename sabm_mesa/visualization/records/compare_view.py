@@ -252,6 +252,7 @@ def Beside(run: RunData, other: RunData, names: tuple[str, str]) -> None:
     with inside("div", "sabm-card sabm-clock"):
         Timeline(
             rounds=[each + first for each in played], at=place, noun=noun, event_go=set_place,
+            before=f"Before the first {noun}",
             given=sum(each < charts.given_of(run) for each in played),
         ).key("timeline")  # fmt: skip
     with inside("div", "rec-beside"):

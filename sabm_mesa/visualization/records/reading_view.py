@@ -81,6 +81,7 @@ def RoundByRound(run: RunData, at: Mapping[str, str] | None = None) -> None:
         with inside("div", "sabm-card sabm-clock"):
             Timeline(
                 rounds=[each + first for each in run.rounds], at=place, noun=noun,
+                before=f"Before the first {noun}",
                 given=sum(each < charts.given_of(run) for each in run.rounds),
                 ticks=ticks_of(_kinds(run, invalid), places, lambda n: charts.called(run, n)),
                 event_go=set_place,
