@@ -155,13 +155,13 @@ def chart_in(model: SmartModel, chart: Chart, language: str) -> Chart:
     """
     if language == ENGLISH:
         return chart
-    noun, minds = slug(counting(model)[0]), model.minds_in_use()
+    noun = slug(counting(model)[0])
 
     def say(text: str) -> str:
         """A text of the chart, also one that ends in a number."""
-        english, number = texts_of(ENGLISH), ""
-        if text in minds:
-            return str(translated(mind_in_words(text), language))
+        english, number, mind = texts_of(ENGLISH), "", mind_in_words(text)
+        if isinstance(mind, Phrase):
+            return mind.in_(language)
         head, _, tail = text.rpartition(" ")
         if head and tail.replace(".", "").isdecimal() and f"charts.{slug(head)}" in english:
             text, number = head, f" {number_in(language, float(tail))}"

@@ -20,6 +20,7 @@ from solara.server.kernel import Kernel
 from solara.server.kernel_context import VirtualKernelContext
 
 from sabm_mesa import EmergencyEvacuation, RepeatedBeautyContest
+from sabm_mesa.analysis.charts import Chart, Level, Series
 from sabm_mesa.core.languages import (
     LANGUAGES,
     Amount,
@@ -36,7 +37,13 @@ from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.visualization import panels
 from sabm_mesa.visualization.game_view import VIEWS
-from sabm_mesa.visualization.labels import counting, name_of, title_of, titles_of
+from sabm_mesa.visualization.labels import (
+    chart_in,
+    counting,
+    name_of,
+    title_of,
+    titles_of,
+)
 from sabm_mesa.visualization.pages import host
 from sabm_mesa.visualization.pages.lesson_link import (
     LinkedSettings,
@@ -273,6 +280,17 @@ def test_no_text_for_people_stands_in_the_code_of_a_class_page(path: Path) -> No
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_no_text_for_people_stands_in_a_script_of_a_class_page(path: Path) -> None:
     assert [text for text in texts_in_script(path.read_text("utf-8")) if is_prose(text)] == []
+
+
+def test_a_chart_is_in_the_language_of_the_page_and_names_stay() -> None:
+    model = scenario("bertrand")(recording=False)
+    lines = [Series("classical:myopic", []), Series("x", [], agents=[1]), Series("mean", [])]
+    levels = [Level(0.5, "equilibrium 0.5"), Level(1, "Another's level")]
+    german = chart_in(model, Chart("prices", "Prices by round", lines, "Price", levels), "de")
+    assert (german.title, german.y, german.noun) == ("Preise je Runde", "Preis", "Runde")
+    labels = [line.label for line in german.series]
+    assert labels == ["klassische Regel myopic", model.names[0], "Mittelwert"]
+    assert [level.label for level in german.levels] == ["Gleichgewicht 0,5", "Another's level"]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TITLE = Phrase("earlier.title")
 MEASURE, LAST = "measure.", "last_"
 """What stands before the names of measures in data, and before that of a last round."""
-WIDTH, LEFT, RIGHT, ROW, TOP = 440, 132, 16, 46, 34
+WIDTH, LEFT, RIGHT, ROW, TOP = 440, 142, 16, 46, 34
 
 
 class EarlierClass(NamedTuple):
@@ -162,7 +162,9 @@ def slide_beside(session: ClassSession, earlier: EarlierClass) -> Slide:
         rows = compared.cells[["estimate", "low", "high"]].to_numpy(dtype=float).tolist()
         ends = [(estimate, low, high) for estimate, low, high in rows]
         here, there = (Amount(estimate) for estimate, _, _ in ends)
-        legend = Phrase("earlier.legend", of=Phrase(f"earlier.of_{compared.of}"))
+        has_interval = any(math.isfinite(low) for _, low, _ in ends)
+        key = "earlier.legend" if has_interval else "earlier.legend_estimate"
+        legend = Phrase(key, of=Phrase(f"earlier.of_{compared.of}"))
         words += [
             Phrase(
                 f"earlier.{compared.of}", measure=title, here=here, there=there, when=earlier.when
@@ -249,12 +251,15 @@ def _dots(
             f'<circle cx="{x(value):.1f}" cy="{y}" r="4" fill="var(--sabm-soft)" opacity=".6"/>'
             for value in own
         ]
-        if ends and all(map(math.isfinite, ends[place])):
-            estimate, begin, end = ends[place]
+        estimate, begin, end = ends[place] if ends else (math.nan, math.nan, math.nan)
+        if math.isfinite(begin) and math.isfinite(end):
             parts.append(
                 f'<path d="M{x(begin):.1f} {y + 12}H{x(end):.1f}" stroke="var(--sabm-free)" '
-                f'stroke-width="3"/><path d="M{x(estimate):.1f} {y + 5}l7 7l-7 7l-7 -7z" '
-                'fill="var(--sabm-free)"/>'
+                'stroke-width="3"/>'
+            )
+        if math.isfinite(estimate):
+            parts.append(
+                f'<path d="M{x(estimate):.1f} {y + 5}l7 7l-7 7l-7 -7z" fill="var(--sabm-free)"/>'
             )
     base = TOP + ROW * len(values) + 6
     parts.append(f'<path d="M{LEFT} {base}H{WIDTH - RIGHT}" stroke="currentColor"/>')
@@ -263,7 +268,7 @@ def _dots(
         f'fill="var(--sabm-soft)">{number_in(language, float(f"{value:.3g}"))}</text>'
         for value, anchor in ((min(drawn), "start"), (max(drawn), "end"))
     ]
-    parts.append(f'<text x="{LEFT}" y="{base + 42}" fill="var(--sabm-soft)">{legend}</text>')
+    parts.append(f'<text x="8" y="{base + 42}" fill="var(--sabm-soft)">{legend}</text>')
     spoken = "; ".join(
         f"{name}: {', '.join(number_in(language, value) for value in own)}"
         for name, own in zip(named, values, strict=True)

@@ -52,14 +52,14 @@ if TYPE_CHECKING:
 
 BINS = 20
 MOST_NAMED = 3
-"""Machines and suspects of a group by name on the slide of the votes at most."""
+"""The most machines and suspects of a group that the slide of the votes names."""
 MOST_RANKED = 10
-"""People on the slide of the ranking at most."""
+"""The most people on the slide of the ranking."""
 YOU = "<!-- you -->"
 WIDTH, HEIGHT = 440, 260
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 46
 HALO = ' paint-order="stroke" stroke="var(--sabm-card)" stroke-width="4" stroke-linejoin="round"'
-"""Attributes of words over a picture."""
+"""Attributes of text over a picture."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _FILL, _GREY = "var(--sabm-free)", "#8a939c"
 FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
@@ -155,7 +155,7 @@ def ballot_of(game: Game, seat: Seat) -> dict[str, Any] | None:
 
 
 def machines_in_words(game: Game, seat: Seat) -> list[str]:
-    """The machines of a group by name, and whether a person has found one.
+    """The machines of a group by name, and whether a person's vote was right.
 
     Args:
         game: the game, which is over.
@@ -185,7 +185,7 @@ def machines_in_words(game: Game, seat: Seat) -> list[str]:
 
 
 def _votes(games: Sequence[Game]) -> Slide:
-    """How many have found a machine, beside chance, and who got the votes."""
+    """The share of right votes, beside chance, and who got the votes."""
     n = right = 0
     chance, lines = 0.0, []
     for place, game in enumerate(games, 1):
@@ -268,7 +268,7 @@ def _scored(game: Game) -> dict[int, list[str]]:
 
 @dataclass(frozen=True)
 class ComparedRound:
-    """The decisions of a class in a round: the same for all of its people but for their own one.
+    """The decisions of a class in a round, the same on all pages but for the own decision.
 
     Attributes:
         round: the round.
@@ -306,7 +306,7 @@ _KEPT: WeakKeyDictionary[Game, tuple[list[Any], list[ComparedRound]]] = WeakKeyD
 
 
 def _comparisons(games: Sequence[Game], declared: Debrief) -> list[ComparedRound]:
-    # A class that hears of the end at once waits for one drawing, not for one each.
+    # All pages of a class ask for it when the game ends: it is computed once.
     of = [frame for game in games for frame in (game.agent_data(), game.reference)]
     before, kept = _KEPT.get(games[0], ([], []))
     if len(before) == len(of) and all(a is b for a, b in zip(before, of, strict=True)):

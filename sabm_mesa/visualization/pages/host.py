@@ -108,11 +108,11 @@ from sabm_mesa.visualization.scenario_view import one_sentence
 ROUNDS, TIME_LIMIT_S, MORE_S, SHORTEST_S = 4, 120.0, 30.0, 0.001
 ROUNDS_SIZE = "n_rounds"
 MOST_GROUPS, MOST_USUAL = 20, 40
-"""Groups of a class at most; and agents that may all be seats unless the host says otherwise."""
+"""The most groups of a class, and the most agents that are all seats by default."""
 MOST_NAMED = 5
-"""People whom the host reads by name in the line of those who are waited for."""
+"""The most people that the line of missing answers names."""
 MOST_LOCAL = 4
-"""Seats of a model on this computer in all groups of a class."""
+"""The most seats of a model on this computer, in all groups of a class together."""
 NOBODY = "nobody"
 """Stands for no mind at empty seats."""
 ROW = {"flex-wrap": "wrap", "align-items": "center", "margin": "4px 0", "gap": "8px 16px"}
@@ -121,7 +121,7 @@ AtOnce = Callable[[Callable[[], object]], Callable[[], None]]
 
 @solara.component
 def Page() -> None:
-    """The games of the browser that looks, and a form for a new one."""
+    """The games of this browser, and a form for a new one."""
     host = solara.get_session_id()
     use_poll(lambda: _state(host))
     closing, ask = solara.use_state("")
@@ -132,7 +132,7 @@ def Page() -> None:
     _, redraw = solara.use_state(0)
 
     def at_once(action: Callable[[], object]) -> Callable[[], None]:
-        """The action, after which the page is drawn again without waiting for the next look."""
+        """An action that draws the page again at once."""
 
         def act() -> None:
             action()
@@ -149,7 +149,7 @@ def Page() -> None:
             _hosted(session, words, at_once, closing == session.code, ask)
         for session in _sessions(GAMES.of_others(host)):
             _elsewhere(host, session, words, at_once)
-        # One game at a time is what a host looks after: the form for another one is folded.
+        # A host looks after one game at a time, so the form for another one is folded.
         going_on = any(session.status != "over" for session in own)
         _NewGame(host, linked, words, folded=going_on and not linked.game).key("new")
 
@@ -228,12 +228,12 @@ def _code_of(name: str) -> str:
 
 
 def _agents(usual: int, people: int, machines: int) -> int:
-    """As many agents as there are seats; with machines among the people no others."""
+    """The number of agents: that of the seats at least; with machines among the people exactly."""
     return people + machines if machines else max(usual, people)
 
 
 def _check_machines(model: type[Any], others: Any) -> None:
-    """Refuse machines among the people that cannot be there.
+    """Refuse machines among the people where several minds or classes of agents play.
 
     Raises:
         UsageError: for several minds or classes of agents.
@@ -243,7 +243,7 @@ def _check_machines(model: type[Any], others: Any) -> None:
 
 
 def _check_local(minds: Any, stand_in: str, people: int, machines: int, groups: int) -> None:
-    """Refuse more seats of a model on this computer than it can answer for in a lesson.
+    """Refuse more seats of a model on this computer than it can play in a lesson.
 
     It may stand in at each seat of people, and answer there what is not asked of them.
 
@@ -266,14 +266,14 @@ def _n_local(minds: Mapping[str, Any]) -> int:
 
 
 def _hidden(other: str, people: int, machines: int) -> list[str]:
-    """The minds of a group with its machines at seats that nobody can guess."""
+    """The minds of a group, with its machines at random seats."""
     minds = [HUMAN] * people + [other] * machines
     secrets.SystemRandom().shuffle(minds)
     return minds
 
 
 def take_up(host: str, path: Path, run: int, language: str = ENGLISH) -> ClassSession:
-    """Take a game up again that was cut off, with the others of its class.
+    """Continue an interrupted game, with the other games of its class.
 
     They are on the page of the host then.
 
@@ -377,7 +377,7 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
     }
     chosen = {n: own[n] for n in declared.choices if n in own}
 
-    # By the English labels, whatever the language of the page is.
+    # The keys are English labels in every language of the page.
     given: dict[str, Any] = {_size_label(size): value for size, value in sizes.items()}
     given |= {_label_of("scenario"): name, _label_of("people"): people, _label_of("groups"): groups}
     given |= {_label_of("machines"): machines, _label_of("others"): others}
@@ -555,7 +555,7 @@ def _refusal(error: Exception, sizes: Iterable[str]) -> list[str]:
 
 
 def _problem_lines(lines: Sequence[str], words: HostTexts) -> None:
-    """What is wrong with the settings. A line that there is in English only has one before it."""
+    """What is wrong with the settings; before an English line one in the page's language."""
     *_, last = lines
     if len(lines) == 1 or words.language == ENGLISH:
         problem(words.of(last))
@@ -624,7 +624,7 @@ def _chosen(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
 
 
 def _ended(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
-    """How the games ended, and what is left of them."""
+    """How the games ended, their tables and their recording."""
     over = session.status == "over"
     for line in dict.fromkeys(game.problem for game in session.games if over):
         Line(words.of(line) or words("over"))
@@ -738,7 +738,7 @@ def _Earlier(session: ClassSession, words: HostTexts) -> None:
     comparing = solara.lab.use_task(compare, dependencies=None)
     if not classes:
         return
-    with solara.v.Html(tag="div", style_="max-width: 640px"):
+    with solara.v.Html(tag="div", style_="max-width: 560px; margin: 12px 0"):
         labels = [str(words.of(earlier.label)) for earlier in classes]
         choice(
             words.of(Phrase("earlier.choose")), list(range(len(classes))), place, choose,
@@ -829,7 +829,7 @@ def _link(words: str, path: str) -> None:
 
 
 def _progress(session: ClassSession, words: HostTexts) -> str:
-    """How far the games are, and who is waited for."""
+    """How many rounds are played, and whose answers are missing."""
     games = session.games
     if session.status == "open":
         empty, stand_in = sum(not seat.taken for _, seat in session.seats), games[0].stand_in
@@ -894,14 +894,14 @@ def _card(name: str, words: HostTexts) -> dict[str, str]:
 
 
 def _size_of_people(model: type[Any], sizes: Mapping[str, int]) -> str:
-    """The parameter that is the number of those among whom people sit, ``""`` for none."""
+    """The parameter with the number of agents among which people sit; ``""`` for none."""
     if model.score is not None and model.score.size in sizes:
         return str(model.score.size)
     return next((size for size in sizes if size != ROUNDS_SIZE), "")
 
 
 def _key(game: Game) -> str:
-    """Return the key of a game's widgets: no button of one may become that of another."""
+    """The key of a game's widgets, so that no button of one game becomes that of another."""
     return next(iter(game.seats.values())).token
 
 
@@ -951,7 +951,7 @@ def _sizes(model: type[Any], usual: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _of_a_run(model: type[Any], sizes: Mapping[str, Any]) -> dict[str, Any]:
-    """The sizes of a run: people count the rounds that they decide."""
+    """The sizes of a run; its rounds include the given ones, which people do not count."""
     rounds = sizes.get(ROUNDS_SIZE)
     if type(rounds) is not int:
         return dict(sizes)

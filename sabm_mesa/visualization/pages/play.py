@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 POLL_S = 20.0
-"""Seconds after which a page hears of its seat, whether something has changed or not."""
+"""Seconds after which a page gets the state of its seat, even without a change."""
 NOBODY = Phrase("seat.nobody")
 TOO_LONG = 413
 """The status of a request whose body is too long."""
@@ -99,7 +99,7 @@ class PeoplePages:
         self.root, self._limiter = root, limiter
 
     def routes(self) -> list[Route]:
-        """All that people are answered."""
+        """The routes of the pages of people."""
         return [
             Route("/join", self.join, methods=["POST"]),
             Route("/join", self.page),
@@ -114,7 +114,7 @@ class PeoplePages:
         ]
 
     def page(self, request: Request) -> Response:
-        """The page, the same for all who read its language: what it shows, it asks for."""
+        """The page. It is the same for all in one language, and asks for its content."""
         language = _language(request)
         token = request.path_params.get("token", "")
         code = request.path_params.get("code", "").upper()[:CODE_LENGTH]
@@ -199,7 +199,7 @@ class PeoplePages:
         return _response(request, {"problem": problem})
 
     async def look(self, request: Request) -> Response:
-        """The state of a seat, when it is another than the browser knows."""
+        """The state of a seat, as soon as it differs from the one that the browser knows."""
         place, holder = self._find(request), self.identify(request)
         if place is not None:
             shown = request.query_params.get("after", "")
@@ -245,7 +245,7 @@ class PeoplePages:
 def _with_object(
     action: Callable[[Request, dict[str, Any]], Awaitable[Response]],
 ) -> Callable[[Request], Awaitable[Response]]:
-    """A route that is given the JSON object of a request; a refused one has its ``problem``."""
+    """A route for requests with a JSON object; a refusal is an object with a ``problem``."""
 
     async def route(request: Request) -> Response:
         try:
@@ -350,7 +350,7 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
             {"caption": Phrase("seat.game_by_round"), **tables.game},
         ]
         state["vote"] = ballot_of(game, seat)
-        # What shows the minds of all is for those who have voted.
+        # The debrief shows all minds, so people vote before they see it.
         if state["vote"] is None:
             state["debrief"] = debrief_of(game, seat)
             state["lines"] = [*state["lines"], *machines_in_words(game, seat)]
@@ -370,7 +370,7 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
 def _now(game: Game, seat: Seat) -> dict[str, Any]:
     question, model = seat.question, game.model
     if game.status == "over":
-        # Its problem may tell of the host's machine, so only the host is told.
+        # The problem may hold details of the host's machine: only the host reads it.
         ended = [Phrase("seat.ended_early")] if game.problem else []
         return {"lines": [Phrase("seat.over"), *ended], "heading": True}
     lines: list[str] = [Phrase("seat.clock_stopped")] if game.paused else []
@@ -465,7 +465,7 @@ def _score(game: Game, seat: Seat) -> dict[str, Any] | None:
 
 
 def _label(label: str, *, over: bool) -> str:
-    """The label of the own score, such as ``"Your points so far"`` for a payoff in points."""
+    """The label of a person's score, such as ``"Your points so far"`` for a payoff in points."""
     words, _, unit = label.removesuffix(")").partition(" (")
     if unit and words.endswith("in a run"):
         label = unit
@@ -517,7 +517,7 @@ def _of_people(text: str, model: SmartModel) -> str:
 
 
 class _Tables:
-    """The tables of a game after a round: made once for all of its seats.
+    """The tables of a game after a round, made once for all of its seats.
 
     Args:
         game: the game.

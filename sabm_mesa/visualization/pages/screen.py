@@ -46,7 +46,7 @@ def Page(code: str = "") -> None:
 
 @solara.component
 def ReadOnlyPage(token: str = "") -> None:
-    """The wall of one class for a browser that has the link alone; it follows the host.
+    """The wall of one class for a browser with the read-only link; it follows the host.
 
     Args:
         token: the secret of the link.
@@ -123,7 +123,7 @@ def _present(session: ClassSession, slide: int, language: str) -> None:
     title, words, drawing, *_ = translated(shown[min(slide, len(shown)) - 1], language)
     label = Phrase("wall.slide", slide=slide, of=len(shown)).in_(language)
     named = {"aria-label": label}
-    # A key: else it would be the element of the heading of the wall, which keeps its tag.
+    # Without a key Solara would reuse the element of the wall's heading, with its tag.
     with solara.v.Html(tag="section", class_="sabm-slide", attributes=named).key("slide"):
         html("h1", title)
         with inside("div"):
