@@ -422,12 +422,11 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
         _choice_fields(model, own, resize, words)
         choice(words("language"), [*LANGUAGES.values()], language, set_language)
         with unfolds(words("more_settings")):
-            field(words("empty_seats"), stand_in, set_stand_in)
-            Line(words("empty_seats_hint"))
+            hint = words("empty_seats_hint")
+            field(words("empty_seats"), stand_in, set_stand_in, hint=hint)
             if len(classes) > 1:
                 choice(words("class_of_seats"), classes, seats_of or classes[0], set_seats_of)
-            field(words("others"), others, set_others)
-            Line(words("others_hint"))
+            field(words("others"), others, set_others, hint=words("others_hint"))
             _size_fields(sizes, resize, words)
             choice(
                 words("condition"), conditions, condition, set_condition,

@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl
 import solara
 
 from sabm_mesa.core.languages import (
-    ENGLISH,
     Phrase,
     Text,
     known,
@@ -23,12 +22,13 @@ from sabm_mesa.core.languages import (
 from sabm_mesa.runs.game import ClassSession
 from sabm_mesa.visualization.access import listens_at, name_in_network, open_to_others
 from sabm_mesa.visualization.connections import use_poll
-from sabm_mesa.visualization.frame import Head
+from sabm_mesa.visualization.frame import Head, accepted_languages
 from sabm_mesa.visualization.game_view import VIEWS
 from sabm_mesa.visualization.html import html, inside
 from sabm_mesa.visualization.labels import counting, title_of
 from sabm_mesa.visualization.pages.board import board, session_of_link, wall_of
 from sabm_mesa.visualization.pages.debrief import slides
+from sabm_mesa.visualization.pages.lesson_link import language_of_page
 from sabm_mesa.visualization.pages.play_parts import GAMES
 from sabm_mesa.visualization.panels import world
 
@@ -78,7 +78,8 @@ def slide_controls(session: ClassSession, language: str, show: Callable[[int], o
 
 
 def _draw(session: ClassSession | None, asked: str, *, of_host: bool) -> None:
-    language = asked or (ENGLISH if session is None else wall_of(session).language)
+    of_browser = language_of_page(None, accepted_languages())
+    language = asked or (of_browser if session is None else wall_of(session).language)
     texts = table_of(language, "wall")
     Head(str(texts["title"]))
     with inside("main", "sabm-screen", tabindex="0", lang=language):  # it may scroll
