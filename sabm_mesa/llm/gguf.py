@@ -5,8 +5,10 @@ Source: the specification of the format, https://github.com/ggml-org/ggml/blob/m
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import mmap
+import stat
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,9 +55,10 @@ def read_header(path: Path) -> GGUFHeader:
         path: the file.
 
     Raises:
-        ParameterError: when there is no such file, or it is no GGUF file, or is cut short.
+        ParameterError: when there is no such file, it is no GGUF file, or is cut short.
     """
     try:
+        _check_regular(path)
         with path.open("rb") as file:
             if is_gguf := file.read(len(MAGIC)) == MAGIC:
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -90,6 +93,12 @@ def read_header(path: Path) -> GGUFHeader:
         number("block_count") * kept * _CACHE_BYTES,
         str(values.get("tokenizer.chat_template", "")),
     )
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse folders, devices and named pipes: nobody may ever write into one of those."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file")
 
 
 def sha256_of(path: Path) -> str:

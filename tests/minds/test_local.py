@@ -5,9 +5,11 @@
 
 import hashlib
 import json
+import os
 import re
 import socket
 import struct
+import sys
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -145,10 +147,21 @@ def test_a_file_that_is_none_is_refused_before_anything_runs(
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="Is a directory"):
+    with pytest.raises(ParameterError, match="it is no regular file"):
         KeynesianBeautyContest(minds=f"gguf:{tmp_path}")
     with pytest.raises(ParameterError, match=r"~no-such-user/x\.gguf \(No such file"):
         KeynesianBeautyContest(minds="gguf:~no-such-user/x.gguf")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders.")
+def test_a_named_pipe_is_refused_and_not_waited_for(sabm: Sabm, tmp_path: Path) -> None:
+    path = tmp_path / "pipe.gguf"
+    os.mkfifo(path)
+    for arguments in (("run", "kbc", "--minds", f"gguf:{path}"), ("models", "add", path)):
+        outcome = sabm(*arguments)
+
+        assert outcome.status == 2
+        assert f"Cannot read the model {path} (it is no regular file)" in one_line(outcome)
 
 
 def test_without_the_runtime_one_line_says_how_to_get_it(
