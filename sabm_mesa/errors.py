@@ -6,6 +6,7 @@
     ├── UsageError                 what was asked for cannot be done (exit status 2)
     │   ├── UnknownName            a scenario, condition, variant, persona, … that does not exist
     │   ├── ParameterError         a parameter that does not exist or has an illegal value
+    │   │   └── ServerInUse            a run uses the server of a local model with other options
     │   ├── MindSpecError          a mind spec that cannot be read, or counts that do not add up
     │   └── PromptError            a prompt file that is incomplete or has wrong placeholders
     └── RunError                   the run failed (exit status 1)
@@ -267,6 +268,10 @@ class UnknownName(UsageError):
 
 class ParameterError(UsageError):
     """A parameter that does not exist or has an illegal value."""
+
+
+class ServerInUse(ParameterError):
+    """A run uses the server of a local model with other options than are named."""
 
 
 class MindSpecError(UsageError):

@@ -23,6 +23,7 @@ TREE = {
     "UsageError": ("SabmError", 2),
     "UnknownName": ("UsageError", 2),
     "ParameterError": ("UsageError", 2),
+    "ServerInUse": ("ParameterError", 2),
     "MindSpecError": ("UsageError", 2),
     "PromptError": ("UsageError", 2),
     "RunError": ("SabmError", 1),

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.core import engine
 from sabm_mesa.core.parameters import check_int
-from sabm_mesa.errors import KEY_VARIABLE, ParameterError, UnknownName, about
+from sabm_mesa.errors import KEY_VARIABLE, ParameterError, ServerInUse, UnknownName, about
 from sabm_mesa.llm.batch import BatchClient, Batches, BatchOrDirectClient
 from sabm_mesa.llm.budget import CAPS, Budget, BudgetClient, check_price
 from sabm_mesa.llm.client import Client, Completion, Request
@@ -382,7 +382,8 @@ def connect_local(
 
     Raises:
         ParameterError: when there is no such file, it cannot be loaded, or there is too little
-            memory; when a run uses its server with other options.
+            memory.
+        ServerInUse: when a run uses its server with other options.
         MindSpecError: for options that do not exist.
     """
     from sabm_mesa.llm.local import CONTEXT, LocalClient, LocalModel, LocalOptions, LocalServer
@@ -395,10 +396,10 @@ def connect_local(
             if _models[path].in_use:
                 gc.collect()  # a run that nobody has any more uses nothing
             if _models[path].in_use:
-                raise ParameterError(
-                    f"{path.name} runs already with other options: a file has one server, so name "
-                    "the same options behind the ? wherever it is named, or end the runs that use "
-                    "it first (model.close()).",
+                raise ServerInUse(
+                    f"{path.name} runs already with other options. A file has one server: name the "
+                    "same options behind the ? wherever it is named, or end the runs that use it "
+                    "first (in Python model.close(), in the viewer Reset).",
                     parameter="minds",
                 )
             _replaced.append(_models.pop(path))

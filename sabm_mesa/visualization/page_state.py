@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sabm_mesa.core.engine import WIND_UP_S
 from sabm_mesa.core.parameters import check_float, check_int, parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
-from sabm_mesa.errors import SabmError, UsageError, about
+from sabm_mesa.errors import SabmError, ServerInUse, UsageError, about
 from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server
 from sabm_mesa.minds.model_check import probe_minds
-from sabm_mesa.minds.specs import check_fixed, check_forms, endpoints_in
+from sabm_mesa.minds.specs import check_fixed, check_forms, endpoints_in, is_local
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
 from sabm_mesa.runs.trial import try_model
@@ -136,6 +137,12 @@ class PageState:
     def may_go_on(self) -> bool:
         """Whether a run that has failed can be resumed from its recording."""
         return self.controller.status == "failed" and self.kept_path is not None
+
+    @property
+    def _uses_local_model(self) -> bool:
+        """Whether a run on show asks a model on this machine."""
+        minds = (agent.mind for run in self.shown_runs for agent in run.model.population)
+        return any(is_local(mind.spec) for mind in minds)
 
     def upcoming(self) -> tuple[str, str]:
         """Say in a sentence which minds decide in the next model, and whether it may cost money."""
@@ -299,12 +306,12 @@ class PageState:
         with self._checking:  # one after another: of many changes only the last one counts
             if values is not self.values or self.busy or self._closed:
                 return
+            found = "", ""
             try:
                 self._trial(values)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
-                found = self._about(error)
-            else:
-                found = "", ""
+                if not (isinstance(error, ServerInUse) and self._uses_local_model):
+                    found = self._about(error)
             if values is self.values and not self.busy:
                 self.wrong, self.problem = found
                 self.changes += 1
@@ -365,7 +372,17 @@ class PageState:
 
     def _make(self) -> RunController:
         values = dict(self.values)
-        parameters, connection, trial = self._trial(values)
+        try:
+            parameters, connection, trial = self._trial(values)
+        except ServerInUse:
+            if not (self._runs and self._uses_local_model):
+                raise
+            # A file has one server, which ends with the run that is to be replaced.
+            for run in self.shown_runs:
+                run.close()
+            for run in self.shown_runs:
+                run.join(WIND_UP_S)
+            parameters, connection, trial = self._trial(values)
         recording: Path | None = None  # what is paid for is kept in the folder of the package
         if not any(agent.mind.paid for agent in trial.population):
             recording = Path(self._folder.name) / f"{self._runs}.sqlite"

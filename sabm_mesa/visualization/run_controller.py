@@ -102,7 +102,7 @@ class RunController:
         self._worlds = Worlds(scenario_view, model)
         self._wanted = 0.0
         self._playing = self._pausing = False
-        self._ended = self._closed = False
+        self._ended = self._closed = self._gone = False
         self._then: Callable[[], object] | None = None
         self._release: Callable[[], object] | None = release
         self._changed = threading.Condition()
@@ -115,7 +115,7 @@ class RunController:
         """The status of the run; ``"pausing"`` while a last round is under way."""
         if self.problem:
             return "failed"
-        if self._ended:
+        if self._ended or self._gone:
             return "over"
         if self._wanted or (self._playing and not self._pausing):
             return "playing"
@@ -151,12 +151,15 @@ class RunController:
         """End the run, also in the middle of a round, and the thread. It does not wait for them.
 
         Args:
-            then: called on the thread when the run is closed.
+            then: called when the run is closed, on the thread if that has not ended yet.
         """
         with self._changed:
             self._closed, self._then = True, then or self._then
             self._changed.notify_all()
+            gone = self._gone
         self.model.stop()
+        if gone and then is not None:
+            then()
 
     def join(self, timeout_s: float) -> bool:
         """Wait until the thread has ended; whether it has.
@@ -209,8 +212,10 @@ class RunController:
             _log.exception("The run could not be closed.")
         finally:
             self._let_go()
-            if self._then is not None:
-                self._then()
+            with self._changed:
+                self._gone, then = True, self._then
+            if then is not None:
+                then()
 
     def _next_round(self) -> bool:
         """Wait for the next round; False when there will be none."""

@@ -7,13 +7,14 @@ import time
 import pandas as pd
 import pytest
 
-from sabm_mesa import FiniteGame, KeynesianBeautyContest
+from sabm_mesa import FiniteGame, KeynesianBeautyContest, llm
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.panels import expected_answers
 from sabm_mesa.visualization.run_controller import RunController, close_all
 from sabm_mesa.visualization.scenario_view import ScenarioView, one_sentence
+from tests.gguf import KEYS, gguf, unstarted
 
 WAIT_S = 120.0
 
@@ -206,6 +207,38 @@ def test_an_error_names_the_label_of_its_control(name, value, label):
     finally:
         page_state.close()
         assert page_state.controller.join(WAIT_S)
+
+
+def test_reset_gives_the_server_of_a_local_model_the_new_options(tmp_path, monkeypatch):
+    servers, path = unstarted(monkeypatch), tmp_path / "small.gguf"
+    path.write_bytes(gguf(KEYS))
+    page_state = PageState(KeynesianBeautyContest, {})
+    other = None
+    try:
+        for slots in (1, 2):
+            page_state.set("minds", f"gguf:{path}?threads=1&slots={slots}")
+            page_state._check(page_state.values)  # noqa: SLF001 - no sign that the thread is done
+            assert page_state.problem == ""
+            page_state.reset()
+            wait_for(lambda: not page_state.busy)
+            assert page_state.problem == ""
+            assert [server.slots for server in servers] == [slots]
+
+        other = KeynesianBeautyContest(minds=f"gguf:{path}?threads=1&slots=2", recording=False)
+        page_state.set("minds", f"gguf:{path}?threads=1&slots=1")
+        page_state._check(page_state.values)  # noqa: SLF001 - no sign that the thread is done
+        assert page_state.problem == ""
+        page_state.reset()
+        wait_for(lambda: not page_state.busy)
+        assert page_state.wrong == "minds"
+        assert "runs already with other options" in page_state.problem
+        assert page_state.controller.status == "over"
+        assert [server.slots for server in servers] == [2]
+    finally:
+        del other
+        page_state.close()
+        assert page_state.controller.join(WAIT_S)
+        llm.close_all()
 
 
 def test_the_answers_of_a_round_are_known_before_where_all_take_part():
