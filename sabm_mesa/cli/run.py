@@ -58,9 +58,9 @@ def run(
     """Run a scenario and write its recording, tables, plots and summary."""
     from sabm_mesa.cli.progress import Progress, guarded
     from sabm_mesa.cli.report import deliver, reporting_lost
-    from sabm_mesa.minds.base import name_of
-    from sabm_mesa.minds.specs import CLASSICAL, check_fixed, is_local, named_in
+    from sabm_mesa.minds.specs import check_fixed
     from sabm_mesa.recording import Recording
+    from sabm_mesa.runs.cost import with_context
     from sabm_mesa.runs.run import check_animation, run_all
 
     model = registry.load(name)
@@ -73,10 +73,7 @@ def run(
         check_animation(model)
         check_movie(animate)
     # Wrong use ends here, before there is any file.
-    if any(is_local(name_of(mind)) for mind in named_in(parameters.get("minds", CLASSICAL))):
-        from sabm_mesa.runs.cost import with_context
-
-        connection = with_context(connection, model, parameters)
+    connection = with_context(connection, model, parameters)
     model(**parameters, rng=seed, connection=connection, recording=False)
     check_fixed(model, parameters)
     if line := isolation_of([parameters.get("minds", "classical")]):

@@ -70,7 +70,14 @@ from sabm_mesa.llm.thinking import THOUGHTS as THOUGHTS_UNASKED
 from sabm_mesa.llm.thinking import thinks_unasked
 from sabm_mesa.minds.base import Mind, name_of
 from sabm_mesa.minds.embedding import embedding_model
-from sabm_mesa.minds.specs import CLASSICAL, is_local, language_model, map_minds, model_and_endpoint
+from sabm_mesa.minds.specs import (
+    CLASSICAL,
+    is_local,
+    language_model,
+    map_minds,
+    model_and_endpoint,
+    named_in,
+)
 from sabm_mesa.recording.statistics import asked
 
 if TYPE_CHECKING:
@@ -657,18 +664,20 @@ def with_context(
     """A connection that says how long a context the local models of a run need.
 
     Args:
-        connection: the connection.
+        connection: the connection; what it says of other runs still holds.
         scenario: the model class.
         parameters: its parameters.
 
     Raises:
         UsageError: for parameters that cannot be used.
     """
+    if not any(is_local(name_of(mind)) for mind in named_in(parameters.get("minds", CLASSICAL))):
+        return connection
     try:
         model, stubs = dry_run(scenario, parameters, {})
     except RunError:  # a run says what is wrong
         return connection
-    least = likely = 0.0
+    least, likely = map(float, connection.context)
     began = min(
         (row[0] for stub in stubs for rows in stub.asked.values() for row in rows), default=0
     )

@@ -30,6 +30,7 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.recording import RecordedRun, Recording, load_runs
 from sabm_mesa.recording.reading import find_tagged
 from sabm_mesa.recording.writing import Recorder
+from sabm_mesa.runs.cost import with_context
 from sabm_mesa.runs.rerun import planned_fork, resume_models, spent_before
 from sabm_mesa.runs.run import Watch, run_models
 
@@ -182,6 +183,8 @@ def trial_models(
 ) -> dict[str, SmartModel]:
     """Build what will be run once, so that wrong use ends before there is any file.
 
+    The server of a local model starts with a context for the longest prompt of all runs.
+
     Args:
         specs: the plans.
         connection: how language models are reached.
@@ -193,14 +196,18 @@ def trial_models(
     Raises:
         UsageError: for a value that cannot be used.
     """
-    built: dict[str, SmartModel] = {}
+    first: dict[str, tuple[type[SmartModel], dict[str, Any]]] = {}
+    how = connection or Connection()
     for spec in specs:
-        if spec.identity not in built:
-            given = {**spec.parameters, **(spec.fork.changes if spec.fork else {})}
-            built[spec.identity] = spec.scenario(
-                **given, rng=spec.seed, recording=False, connection=connection
-            )
-    return built
+        if spec.identity not in first:
+            changes = spec.fork.changes if spec.fork else {}
+            given = {**spec.parameters, **changes, "rng": spec.seed}
+            first[spec.identity] = spec.scenario, given
+            how = with_context(how, spec.scenario, given)
+    return {
+        identity: scenario(**given, recording=False, connection=how)
+        for identity, (scenario, given) in first.items()
+    }
 
 
 def run_missing(

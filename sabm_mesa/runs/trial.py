@@ -145,8 +145,7 @@ def try_model(
         raise MindSpecError(f"{spec!r} is no language model: llm:MODEL, local or gguf:FILE.")
     if times < 1:
         raise ParameterError(f"times has to be 1 or more (got {times}).", parameter="times")
-    if is_local(spec):
-        connection = with_context(connection, scenario, {**parameters, "minds": spec})
+    connection = with_context(connection, scenario, {**parameters, "minds": spec})
     default = parameters.get("answer_format") or ("json" if is_local(spec) else DEFAULT_FORMAT)
     outcome = Trial(spec, scenario.scenario_name, default=default)
     given = {"rng": 0, **parameters, "max_attempts": 1}

@@ -18,6 +18,7 @@ from sabm_mesa.llm.endpoints import endpoints_of_server
 from sabm_mesa.minds.model_check import probe_minds
 from sabm_mesa.minds.specs import check_fixed, check_forms, endpoints_in, is_local
 from sabm_mesa.recording import Recording
+from sabm_mesa.runs.cost import with_context
 from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
 from sabm_mesa.runs.trial import try_model
 from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
@@ -365,7 +366,7 @@ class PageState:
             check_kinds(minds)
         if "minds" not in self.fixed:
             check_minds(minds)
-        connection = _connection({**SERVICES, **values})
+        connection = with_context(_connection({**SERVICES, **values}), self.scenario, parameters)
         trial = self.scenario(**parameters, connection=connection, recording=False)
         check_fixed(self.scenario, parameters)
         return parameters, connection, trial

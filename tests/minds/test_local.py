@@ -36,7 +36,7 @@ from sabm_mesa.minds.local import LocalMind, token_limit
 from sabm_mesa.minds.specs import is_local, language_model
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.models.sentence_making.agents import Sentence
-from sabm_mesa.runs.planned import RunSpec
+from sabm_mesa.runs.planned import RunSpec, trial_models
 from tests.cli.support import Sabm, one_line
 from tests.gguf import KEYS, gguf, unstarted
 from tests.llm.support import ask
@@ -243,6 +243,33 @@ def test_the_advice_for_a_context_that_is_too_small_can_be_followed(
     assert advised == f"gguf:{file}?threads=1&slots=1&context=2048"
     KeynesianBeautyContest(minds=advised, connection=connection)
     assert [server.context for server in started] == [2048]
+
+
+def test_the_server_of_several_runs_begins_with_the_context_of_the_longest_prompt(
+    file: Path, started: list[LocalServer]
+) -> None:
+    minds = {"minds": f"gguf:{file}?threads=1&slots=1"}
+    short = RunSpec(scenario("games"), {**minds, "n_rounds": 1}, 1)
+    long = RunSpec(scenario("pasture"), {**minds, "n_agents": 2, "n_rounds": 1}, 1)
+    contexts = []
+    for plans in ([short], [long], [short, long], [long, short]):
+        trial_models(plans)
+        contexts += [server.context for server in started]
+        close_all()
+    assert contexts[0] < contexts[1]
+    assert set(contexts[1:]) == {contexts[1]}
+
+
+@pytest.mark.usefixtures("started")
+def test_a_sweep_whose_prompts_cannot_fit_is_one_line_and_no_folder(sabm: Sabm, file: Path) -> None:
+    outcome = sabm(
+        "sweep", "kbc", "--minds", f"gguf:{file}?context=256", "--vary", "n_players=2,3",
+        "--out", file.parent / "out",
+    )  # fmt: skip
+
+    assert outcome.status == 2
+    assert "begin anew with a longer one (--minds 'gguf:" in one_line(outcome)
+    assert not (file.parent / "out").exists()
 
 
 def test_a_local_model_is_a_language_model_whose_price_is_known() -> None:
