@@ -91,6 +91,8 @@ _NOT_THERE = {"refused", "cut_off", "cut_off_thinking", "no_answer", "failed"}
 """Finish reasons of incomplete answers."""
 CHARS_A_WORD = 8
 """Characters a word, its blank included, at most where a schema holds a text: English has 6."""
+_NOT_IN_A_LINE = r'"\\\x00-\x1F\x7F'
+"""Signs that stand in no text of JSON as they are, as a class of a pattern has them."""
 FREE_WORDS = 100
 """Words of free reasoning at most where a schema has to bound it: small models never end it."""
 TOKENS_A_WORD, TOKENS_AROUND = 4, 40
@@ -764,6 +766,16 @@ class Text(AnswerSpec):
         """A text of about as many characters as its words have."""
         most = min(self.max_chars, self.max_words * CHARS_A_WORD)
         return {"type": "string", "minLength": 1, "maxLength": most}
+
+    def bounded_schema(self) -> dict[str, Any]:
+        """A text on one line that does not begin with a blank, and so is not empty.
+
+        It has no straight quotation marks either: in JSON they stand behind a backslash, and
+        llama.cpp takes a pattern for what is written.
+        """
+        schema = self.schema()
+        others = _NOT_IN_A_LINE + ("0-9" if self.strict and not self.numbers else "")
+        return {**schema, "pattern": f"^[^ {others}][^{others}]{{0,{schema['maxLength'] - 1}}}$"}
 
     @property
     def has_label(self) -> bool:

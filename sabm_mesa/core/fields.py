@@ -318,6 +318,10 @@ class Fields(PartsSpec):
         """An object with all fields and no others."""
         return _object({name: spec.schema() for name, spec in self.fields})
 
+    def bounded_schema(self) -> dict[str, Any]:
+        """The same, with each field by its `bounded_schema`."""
+        return _object({name: spec.bounded_schema() for name, spec in self.fields})
+
     def example(self, rng: np.random.Generator) -> Values:
         """Return an example of each field."""
         return Values({name: spec.example(rng) for name, spec in self.fields})
@@ -421,6 +425,10 @@ class OneOf(PartsSpec):
     def schema(self) -> dict[str, Any]:
         """Alternatives: objects with the name as their one key."""
         return {"anyOf": [_object({name: spec.schema()}) for name, spec in self.options]}
+
+    def bounded_schema(self) -> dict[str, Any]:
+        """The same, with each option by its `bounded_schema`."""
+        return {"anyOf": [_object({name: spec.bounded_schema()}) for name, spec in self.options]}
 
     def placeholders(self) -> dict[str, Any]:
         """The names, comma-separated."""
@@ -595,6 +603,10 @@ class Several(PartsSpec):
         """A list of as many values as are legal."""
         limits = {"minItems": self.at_least, "maxItems": self.most}
         return {"type": "array", "items": self.of.schema(), **limits}
+
+    def bounded_schema(self) -> dict[str, Any]:
+        """The same, with values by their `bounded_schema`."""
+        return {**self.schema(), "items": self.of.bounded_schema()}
 
     def placeholders(self) -> dict[str, Any]:
         """The limits, the entry on no value where that is legal, and the options of a choice."""

@@ -458,6 +458,22 @@ def test_a_sentence_in_json_has_few_enough_words_and_all_that_are_given() -> Non
     assert len(longest) <= spec.bounded_schema()["maxLength"]
 
 
+def test_a_text_in_json_is_never_blank_and_on_one_line() -> None:
+    texts = Fields(
+        said=Text(max_words=2), others=Several(Text(strict=True, numbers=False), at_most=2)
+    )
+    parts = texts.answer_schema(bounded=True)["properties"]["answer"]["properties"]
+    said = re.compile(parts["said"]["pattern"])
+    without_digits = re.compile(parts["others"]["items"]["pattern"])
+
+    for legal in ("I", "Grüß dich, 你好!", "It's 5 'o clock", "x" * 16):
+        assert said.match(legal)
+    for refused in ("", " ", " a", "a\nb", 'a "b"', "a\\", "x" * 17):
+        assert not said.match(refused)
+    assert without_digits.match("I say five")
+    assert not without_digits.match("I say 5")
+
+
 def test_a_text_is_asked_for_without_a_word_on_json_where_the_schema_is_enforced() -> None:
     mind = Noting(256, default=True)
     KeynesianBeautyContest(minds=mind, n_players=2, n_rounds=2, rng=1).run_model()
