@@ -45,7 +45,7 @@ def view(
     """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
     from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE, URL_VARIABLE, check_url, read_endpoints
     from sabm_mesa.visualization.access import LOOPBACK
-    from sabm_mesa.visualization.server import serve
+    from sabm_mesa.visualization.server import address_of, local_address_of, serve
 
     # Warnings of Solara on hooks and cookies are for authors of pages; users can do nothing.
     warnings.filterwarnings("ignore", category=UserWarning, module=r"solara\.")
@@ -64,5 +64,8 @@ def view(
         if host not in LOOPBACK:
             say("Only a browser that opened this address can run models; seats are open by links.")
         say(f"The viewer is at {address} (end it with Ctrl-C).")
+        there, here = address_of(host, port), local_address_of(host, port)
+        if host not in LOOPBACK and here != there:
+            say(f"On this computer it is at {address.replace(there, here, 1)} too.")
 
     serve(host, port, path, open_browser=browser, ready=ready)

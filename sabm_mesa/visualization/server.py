@@ -75,7 +75,8 @@ def serve(
     from sabm_mesa.visualization import loading
     from sabm_mesa.visualization.middleware import limit_logs
 
-    address = f"{address_of(host, port)}{path}?key="
+    local = f"{local_address_of(host, port)}{path}?key="
+    address = local if host in LOOPBACK else f"{address_of(host, port)}{path}?key="
 
     def draw() -> None:
         loading.wait()
@@ -89,7 +90,7 @@ def serve(
         drawing.daemon = True
         drawing.start()
         if open_browser:  # all users of the machine can see with which address it is started
-            opened = address + new_ticket()
+            opened = local + new_ticket()
             threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
 
     limit_logs()
@@ -267,3 +268,17 @@ def address_of(host: str, port: int) -> str:
         port: the port.
     """
     return f"http://{name_in_network(host)}:{port}"
+
+
+def local_address_of(host: str, port: int) -> str:
+    """The address by which a browser of this machine reaches a server.
+
+    A browser sends its key only to the name by which it was opened, and printed links to
+    settings say ``localhost``.
+
+    Args:
+        host: the address at which it listens.
+        port: the port.
+    """
+    by_name = host in {"127.0.0.1", "localhost", "0.0.0.0", "::"}
+    return f"http://localhost:{port}" if by_name else address_of(host, port)

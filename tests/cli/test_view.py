@@ -7,7 +7,10 @@ import re
 import socket
 import subprocess
 import sys
+import threading
+import webbrowser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -55,9 +58,9 @@ def test_a_scenario_is_opened_by_name(served, capsys):
 def test_the_address_that_is_printed_is_one_in_the_network(served, capsys, host):
     view(host=host, port=9000)
     assert served
-    place = re.search(r"http://(\S+):9000/", capsys.readouterr().out)
-    assert place is not None
-    assert place[1] not in {"0.0.0.0", "[::]", "::"}
+    places = re.findall(r"http://(\S+):9000/", capsys.readouterr().out)
+    assert places[0] not in {"0.0.0.0", "[::]", "::", "localhost"}
+    assert places[1] == "localhost"  # as in the printed links to settings
 
 
 def test_a_machine_without_a_network_is_called_by_its_name(monkeypatch):
@@ -71,6 +74,21 @@ def test_a_machine_without_a_network_is_called_by_its_name(monkeypatch):
     finally:
         access._in_the_network.cache_clear()  # noqa: SLF001
     assert server.address_of("::1", 80) == "http://[::1]:80"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_the_browser_is_opened_by_the_name_in_printed_links(monkeypatch, host):
+    opened, done, said = [], threading.Event(), []
+    monkeypatch.setattr(webbrowser, "open", lambda address: (opened.append(address), done.set()))
+    monkeypatch.setitem(sys.modules, "solara.server.starlette", SimpleNamespace(app=None))
+    monkeypatch.setattr(server, "_config", lambda *_: None)
+    monkeypatch.setattr(server, "_Server", lambda _, listens, __: listens)
+    monkeypatch.setattr(server, "_run", lambda listens: listens())
+    monkeypatch.setattr(server, "DRAW_AFTER_S", 1e6)
+    server.serve(host, 9000, "/host", ready=said.append)
+    assert done.wait(10)
+    assert opened[0].startswith("http://localhost:9000/host?key=")
+    assert said[0].startswith("http://localhost:9000/") == (host == "127.0.0.1")
 
 
 def test_an_endpoint_can_be_named(served):
