@@ -113,3 +113,11 @@ def test_slides_have_a_sentence_each_and_the_ranking_where_it_is_wanted(
     ranking = debrief.slides(session)[3]
     assert ranking.words == ["Player 2 is first of 2."]
     assert "<li>1. Player 2: 10</li><li>2. Player 1: 3</li>" in ranking.drawing
+
+
+def test_the_board_gives_those_who_decide_no_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[dict[str, object]] = []
+    monkeypatch.setattr(board, "_Board", lambda **given: drawn.append(given))
+    board.board(_class(1), "en")
+    assert drawn[0]["label"] == "Number chosen: mean"
+    assert "equilibrium" not in str(drawn)

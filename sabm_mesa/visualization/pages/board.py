@@ -108,12 +108,10 @@ def board(
         choose: called with the index of a group that was chosen; None: the board is only read.
     """
     model = session.games[0].model
-    label, levels = _measure(model)
     groups = [group_of(game, number) for number, game in enumerate(session.games, 1)]
-    shown = {"label": label, "noun": round_noun(model), "groups": groups}
+    shown = {"label": _label(model), "noun": round_noun(model), "groups": groups}
     _Board(
         **translated(shown, language), last=_last(model), language=language,
-        levels=[(translated(name, language), value) for name, value in levels],
         texts=table_of(language, "wall"),
         chosen=wall_of(session).group, picks=choose is not None, event_choose=choose,
     )  # fmt: skip
@@ -178,14 +176,15 @@ def points_of(game: Game) -> list[Point]:
     return points
 
 
-def _measure(model: Any) -> tuple[str, list[tuple[str, float]]]:
-    """The title of the large chart, and the values of theory."""
+def _label(model: Any) -> str:
+    """The title of the large chart.
+
+    The values of theory are on the slides alone: here they would be a hint to those who decide.
+    """
     declared = load_class_game(model.class_game).debrief
     if declared is None:
-        return titles_of(model).localized(next(iter(model.columns()))), []
-    return Phrase("wall.mean", label=declared.label), [
-        (k, float(v)) for k, v in declared.theory(model).items()
-    ]
+        return titles_of(model).localized(next(iter(model.columns())))
+    return Phrase("wall.mean", label=declared.label)
 
 
 def _last(model: Any) -> int:
@@ -196,7 +195,6 @@ def _last(model: Any) -> int:
 def _Board(
     groups: list[dict[str, Any]],
     label: str,
-    levels: list[tuple[str, float]],
     noun: str,
     last: int,
     language: str,
@@ -210,7 +208,6 @@ def _Board(
     Args:
         groups: name, state, words and points of each.
         label: what the points are.
-        levels: names and values of theory.
         noun: the word for a round.
         last: the number of the last round.
         language: the language of its numbers.
