@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
@@ -39,8 +40,10 @@ def board(ask: Ask) -> dict[str, Any] | None:
     marks = [{"label": label, "at": at} for label, at in known.items() if at is not None]
     step = 1 if seen.integer else 0
     found = {"kind": "line", "low": 0, "high": seen.high, "step": step, "marks": marks}
-    if last is not None and last.choices is not None and seen.n_players > MOST_LISTED:
-        found["text"] = Phrase("contest.your_turn")  # the list of all numbers is folded
+    listed = last is not None and last.choices is not None
+    if last is None or (listed and seen.n_players > MOST_LISTED):  # a long list is folded
+        p = str(Fraction(seen.p).limit_denominator(100))
+        found["text"] = Phrase("contest.your_turn", p=p)
     return found
 
 

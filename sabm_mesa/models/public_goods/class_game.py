@@ -22,6 +22,8 @@ def board(ask: Ask) -> dict[str, Any]:
         "endowment": seen.endowment,
         "multiplier": seen.multiplier,
         "unit": Phrase("units.dollars"),
+        # The list of earlier rounds would push the field off a phone, so it is folded.
+        "text": Phrase("pot.your_turn", endowment=float(seen.endowment)),
     }
 
 
