@@ -59,6 +59,8 @@ __all__ = ["Chosen", "Fields", "OneOf", "PartsSpec", "Several", "Values"]
 
 NONE = "none"
 """The word for a list without entries."""
+BOUNDED_MESSAGES = 2
+"""Messages in a talk of all at the same time at most, where a schema holds them."""
 MOST_CASES = 200
 """Cases of a list of choices at most."""
 Read = Callable[[AnswerSpec, Any, str], Any]
@@ -774,6 +776,10 @@ class Talk(Several):
         text = dict(self.of.parts())["text"]  # type: ignore[attr-defined]  # of Fields
         assert isinstance(text, Text)
         return text
+
+    def bounded_schema(self) -> dict[str, Any]:
+        """Few messages: small models fill what they may, and their context is short."""
+        return self.schema() | {"maxItems": min(self.most, BOUNDED_MESSAGES)}
 
 
 def _start(text: str, first: Mention) -> int:

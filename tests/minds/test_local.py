@@ -34,6 +34,7 @@ from sabm_mesa.minds import local
 from sabm_mesa.minds.llm import LLMSettings
 from sabm_mesa.minds.local import LocalMind, token_limit
 from sabm_mesa.minds.specs import is_local, language_model
+from sabm_mesa.models.bertrand.agents import TALK
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.models.sentence_making.agents import Sentence
 from sabm_mesa.runs.planned import RunSpec, trial_models
@@ -441,6 +442,10 @@ def test_in_text_a_default_limit_holds_and_is_never_above_that_of_local_models()
     unbounded = {"properties": {"answer": {"type": "string"}}}
     assert token_limit(None, nested.answer_schema(), 8, default=True) == 399
     assert token_limit(None, unbounded, 8, default=True) == 1024
+
+
+def test_messages_of_a_talk_of_all_fit_into_the_smallest_context() -> None:
+    assert token_limit(None, TALK.answer_schema(bounded=True), 128, default=True) < 1200
 
 
 def test_a_sentence_in_json_has_few_enough_words_and_all_that_are_given() -> None:
