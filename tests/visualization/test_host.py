@@ -9,12 +9,14 @@ import reacton
 from solara.server.kernel import Kernel
 from solara.server.kernel_context import VirtualKernelContext
 
+from sabm_mesa import RepeatedBeautyContest
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm import close_all
 from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE
 from sabm_mesa.models.registry import scenario
-from sabm_mesa.visualization.pages.host import Page, open_session, take_up
-from sabm_mesa.visualization.pages.play_parts import GAMES
+from sabm_mesa.runs.game import ClassSession, Game
+from sabm_mesa.visualization.pages.host import Page, open_session, progress, take_up, tile_of
+from sabm_mesa.visualization.pages.play_parts import GAMES, HostTexts
 from tests.llm_server import LLMServer
 
 KEY = "-".join(["lab", "key", "9876543210"])
@@ -81,3 +83,29 @@ def test_one_browser_hosts_classes_that_are_over_played_and_open() -> None:
         for game in GAMES.of("teacher"):
             GAMES.close(game)
     assert states == ["over", "over", "playing", "playing", "open", "open"]
+
+
+def test_a_host_reads_that_a_language_model_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = Game(RepeatedBeautyContest, minds="human", n_players=2, n_rounds=1, recording=False)
+    session, words = ClassSession([game]), HostTexts("en")
+    monkeypatch.setattr(ClassSession, "status", "playing")
+    monkeypatch.setattr(Game, "status", "playing")
+    assert progress(session, words) == "0 of 1 round done, 0 answers."
+    monkeypatch.setattr(Game, "plays_language_model", True)
+    line = "A language model plays too, and takes its time."
+    assert progress(session, words).endswith(line)
+
+
+def test_only_a_seat_with_a_question_can_be_skipped() -> None:
+    game = Game(RepeatedBeautyContest, minds="human", n_players=2, n_rounds=1, recording=False)
+    seat, other = game.seats.values()
+    seat.take("ann")
+    assert not tile_of(game, seat, HostTexts("en"))["asked"]
+    game.start()
+    while seat.question is None:
+        seat.wait(seat.version)
+    assert tile_of(game, seat, HostTexts("en"))["asked"]
+    game.stop()
+    assert game.join(30)
+    for each in (seat, other):
+        assert not tile_of(game, each, HostTexts("en"))["asked"]

@@ -587,7 +587,7 @@ def _hosted(
             _link(words("read_only"), f"/wall/{wall_of(session).token}")
         with solara.Row(style=ROW).key(f"{code} controls"):
             _controls(session, words, at_once)
-            Line(_progress(session, words))
+            Line(progress(session, words))
         if status != "open" or len(games) > 1:
             board(session, words.language, _with_index(at_once, wall_of(session).choose))
         _chosen(session, words, at_once)
@@ -704,7 +704,8 @@ def _take_home(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None
     with solara.Row(style=ROW).key(f"{session.code} results"):
         slide_controls(session, words.language, _with_index(at_once, wall_of(session).show))
         state = state_of_thinking(session)
-        if session not in THOUGHT and state != COMPUTING:
+        can_think = bool(session.games[0].model.behaviour)  # there are behavioural models to fit
+        if can_think and session not in THOUGHT and state != COMPUTING:
             on_think = at_once(lambda: think(session))
             solara.Button(words.of(TITLE), on_click=on_think).key(f"{session.code} think")
         line = words("thought", title=TITLE) if session in THOUGHT else words.of(state)
@@ -769,13 +770,20 @@ def _tiles(game: Game, words: HostTexts, at_once: AtOnce) -> None:
         )
 
     SeatTiles(
-        seats=[_tile(game, seat, words) for seat in game.seats.values()],
+        seats=[tile_of(game, seat, words) for seat in game.seats.values()],
         texts=table_of(words.language, "tiles"),
         event_skip=do(Seat.skip), event_free=do(Seat.free),
     ).key(f"tiles {_key(game)}")  # fmt: skip
 
 
-def _tile(game: Game, seat: Seat, words: HostTexts) -> dict[str, Any]:
+def tile_of(game: Game, seat: Seat, words: HostTexts) -> dict[str, Any]:
+    """A seat as the host sees it.
+
+    Args:
+        game: its game.
+        seat: the seat.
+        words: the texts of the page.
+    """
     question = seat.question
     if not seat.taken:
         state = "free"
@@ -790,7 +798,7 @@ def _tile(game: Game, seat: Seat, words: HostTexts) -> dict[str, Any]:
     since = None if question is None or state != "thinking" else round(question.open_s)
     return {
         "name": words.of(_label(game, seat)), "token": seat.token, "state": state, "since": since,
-        "taken": seat.taken,
+        "asked": question is not None, "taken": seat.taken,
     }  # fmt: skip
 
 
@@ -827,8 +835,13 @@ def _link(words: str, path: str) -> None:
     solara.v.Html(tag="a", class_="sabm-link-words", children=[words], attributes=attributes)
 
 
-def _progress(session: ClassSession, words: HostTexts) -> str:
-    """How many rounds are played, and whose answers are missing."""
+def progress(session: ClassSession, words: HostTexts) -> str:
+    """How far the games are, and who is waited for.
+
+    Args:
+        session: the class.
+        words: the texts of the page.
+    """
     games = session.games
     if session.status == "open":
         empty, stand_in = sum(not seat.taken for _, seat in session.seats), games[0].stand_in
@@ -852,8 +865,11 @@ def _progress(session: ClassSession, words: HostTexts) -> str:
         for seat in game.seats.values()
         if game.status == "playing" and seat.question
     ]
-    if session.status != "playing" or not asked:
+    if session.status != "playing":
         return line
+    if not asked:
+        slow = any(game.plays_language_model for game in games if game.status == "playing")
+        return f"{line} {words.of(Phrase('seat.model_plays'))}" if slow else line
     more = len(asked) - MOST_NAMED
     key = "waiting_more" if more > 0 else "waiting"
     return f"{line} {words(key, names=asked[:MOST_NAMED], n=more)}"

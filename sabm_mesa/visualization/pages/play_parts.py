@@ -114,7 +114,7 @@ def SeatTiles(
     """The seats of a game as tiles.
 
     Args:
-        seats: name, token, state, seconds in it and whether somebody sits there, of each.
+        seats: name, token, state, seconds in it, and whether the seat is asked and taken, of each.
         texts: the texts of tiles.
         event_skip: called with the token of a seat whose question is to be given up.
         event_free: called with the token of a seat that is to be freed.
