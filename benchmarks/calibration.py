@@ -289,7 +289,7 @@ def estimands(draws: int) -> str:
     Args:
         draws: studies a cell.
     """
-    return f"{draws:,} draws a cell.\n\n{tables([*_one_group(draws), *_pairs(draws)])}"
+    return f"{draws:,} draws per cell.\n\n{tables([*_one_group(draws), *_pairs(draws)])}"
 
 
 def groups(draws: int) -> str:
@@ -298,7 +298,7 @@ def groups(draws: int) -> str:
     Args:
         draws: studies a cell.
     """
-    return f"{draws:,} draws a cell.\n\n{tables(list(_independent(draws)))}"
+    return f"{draws:,} draws per cell.\n\n{tables(list(_independent(draws)))}"
 
 
 def tables(rows: Rows) -> str:
@@ -315,8 +315,8 @@ def tables(rows: Rows) -> str:
         text += [f"### {kind[0].upper()}{kind[1:]}", ""]
         text.append(
             f"{len(mine) * len(NUMBERS)} cells; largest size {_percent(size)}, lowest coverage "
-            f"{_percent(coverage)}. Each entry: size / coverage / power in per cent; a dash: too "
-            "few runs for any valid test of this claim."
+            f"{_percent(coverage)}. Each entry shows size / coverage / power in per cent; a dash "
+            "means too few runs for any valid test of this claim."
         )
         text += ["", f"| Distribution | {' | '.join(f'n = {n}' for n in NUMBERS)} |"]
         text.append(f"|---|{'--:|' * len(NUMBERS)}")
@@ -357,7 +357,7 @@ def intervals(draws: int) -> str:
     """
     few = max(100, draws // 10)
     lines = [
-        f"{few:,} draws a cell.", "",
+        f"{few:,} draws per cell.", "",
         f"| Distribution | {' | '.join(f'n = {n}' for n in NUMBERS)} |",
         f"|---|{'--:|' * len(NUMBERS)}",
     ]  # fmt: skip
@@ -375,8 +375,8 @@ def pilots(draws: int) -> str:
     """
     few = max(20, draws // 50)
     lines = [
-        f"{few} pilots of 6 runs a row; power 0.8.", "",
-        "| Claim | Truth needs | The range holds it | Its upper end is enough |",
+        f"{few} pilots of 6 runs per row; power 0.8.", "",
+        "| Claim | True number of runs | Range contains it | Upper end is enough |",
         "|---|--:|--:|--:|",
     ]  # fmt: skip
     rng = np.random.default_rng(1)
@@ -404,7 +404,7 @@ PARTS: dict[str, Callable[[int], str]] = {
     "pilots": pilots,
     "probe": probes,
 }
-"""Part of the page → its tables in Markdown, from a number of draws a cell."""
+"""Part of the page → its tables in Markdown, from a number of draws per cell."""
 PAGES = {"probe": PAGE.parent / "how-to" / "probe.md"}
 """Part → its page, where that is another one."""
 

@@ -112,7 +112,7 @@ def probes(draws: int) -> str:
     """
     few = max(10, draws // 50)
     lines = [
-        f"{few} probes a row, {GAMES} games each.", "",
+        f"{few} probes per row, with {GAMES} games each.", "",
         f"| player | steps | noise | {' | '.join(VERDICTS)} |", "|---|--:|--:|--:|--:|--:|--:|",
     ]  # fmt: skip
     for player in PLAYERS:

@@ -230,7 +230,7 @@ def kinds() -> Mapping[str, Players]:
     levels = frozenset({"level_k", "level_k_ratio"})
     return {
         "guess-chance": Players(
-            "67 players by chance, one pick", guessing_models,
+            "67 random players, one choice", guessing_models,
             by_chance(guessing_models, guesses(67)), chance,
         ),
         "guess-favourites": Players(
@@ -238,14 +238,14 @@ def kinds() -> Mapping[str, Players]:
             partial(favourites, picks, FAVOURITES), none,
         ),
         "guess-levels": Players(
-            "67 players of levels, one pick", guessing_models, of_case("guess-level-k"), levels
+            "67 level-k players, one choice", guessing_models, of_case("guess-level-k"), levels
         ),
         "game-chance": Players(
-            "48 players by chance, 12 games of 3 × 3", matrix_models_and_chance,
+            "48 random players, 12 games of 3 × 3", matrix_models_and_chance,
             by_chance(matrix_models_and_chance, with_options(twelve)), chance,
         ),
         "dilemma-chance": Players(
-            "20 players by chance, 10 games of a dilemma", dilemma_models,
+            "20 random players, 10 games of a dilemma", dilemma_models,
             by_chance(dilemma_models, pairs), chance,
         ),
         "dilemma-grim": Players(
@@ -257,7 +257,7 @@ def kinds() -> Mapping[str, Players]:
             partial(by_pattern, "alternates", pairs), frozenset({"patterns"}),
         ),
         "goods-chance": Players(
-            "24 players by chance, 10 games", goods_models,
+            "24 random players, 10 games", goods_models,
             by_chance(goods_models, goods), chance,
         ),
         "goods-favourites": Players(
@@ -275,7 +275,7 @@ def kinds() -> Mapping[str, Players]:
             frozenset({"conditional", "hump_shaped", "adaptive"}),
         ),
         "prices-chance": Players(
-            "four firms by chance, 60 rounds", price_models,
+            "four random firms, 60 rounds", price_models,
             by_chance(price_models, duopoly), chance,
         ),
         "prices-undercutting": Players(
@@ -363,12 +363,12 @@ def table(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         held = np.mean([each["below"][parameter] <= CHI_SQUARE for each in found])
         yield (
             f"| … {model}, {parameter} | {value:g} | mean estimate {np.mean(values):.2f} | "
-            f"intervals hold it in {held:.0%} | | {n} |"
+            f"intervals contain it in {held:.0%} | | {n} |"
         )
 
 
 HEAD = (
-    "| players | right | verdict is right | otherwise | gained over chance | data sets |",
+    "| players | right verdict | how often it is right | otherwise | gained over chance | data sets |",
     "|---|---|---|---|---|---|",
 )
 

@@ -1,4 +1,4 @@
-"""Published decisions of real models, analysed anew: ``make real-data``.
+"""A new analysis of published decisions of real models: ``make real-data``.
 
 Reads ``docs/data/real``, imports each table as a recording, fits the behavioural models to the
 decisions of each language model, and writes the pictures and the tables of ``docs/real-data.md``.
@@ -104,7 +104,7 @@ def table_of(
     """One line a language model: the best model, what it gains, and whether it describes it."""
     rng = np.random.default_rng(1)
     lines = [
-        "| model | decisions | best of the list | gained over chance | verdict | estimates |",
+        "| model | decisions | best model | gained over chance | verdict | estimates |",
         "|---|---|---|---|---|---|",
     ]
     for mind in minds:
@@ -227,7 +227,7 @@ def gifts() -> list[str]:
     at = np.sort(everyone)
     ax.step(*steps(at), where="post", color=style.BLACK, linewidth=2, label="people")
     lines = [
-        ("| who | answers | mean gift | share giving 50 | percentile of the mean among people | "
+        ("| players | answers | mean gift | share giving 50 | percentile of the mean among people | "
         "distance of the distributions (Kolmogorov-Smirnov) |"),
         "|---|---|---|---|---|---|",
         (f"| people | {len(everyone):,} | {everyone.mean():.1f} | {(everyone == 50).mean():.0%} | "
