@@ -368,7 +368,10 @@ def table(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 HEAD = (
-    "| players | right verdict | how often it is right | otherwise | gained over chance | data sets |",
+    (
+        "| players | right verdict | how often it is right | otherwise | gained over chance "
+        "| data sets |"
+    ),
     "|---|---|---|---|---|---|",
 )
 

@@ -227,8 +227,9 @@ def gifts() -> list[str]:
     at = np.sort(everyone)
     ax.step(*steps(at), where="post", color=style.BLACK, linewidth=2, label="people")
     lines = [
-        ("| players | answers | mean gift | share giving 50 | percentile of the mean among people | "
-        "distance of the distributions (Kolmogorov-Smirnov) |"),
+        ("| players | answers | mean gift | share giving 50 "
+         "| percentile of the mean among people "
+         "| distance of the distributions (Kolmogorov-Smirnov) |"),
         "|---|---|---|---|---|---|",
         (f"| people | {len(everyone):,} | {everyone.mean():.1f} | {(everyone == 50).mean():.0%} | "
          f"– (95 % give from {low:g} to {high:g}) | – |"),
