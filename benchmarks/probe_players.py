@@ -82,9 +82,9 @@ PLAYERS = (
     ),
     Player("solves: the equilibrium", solves=1, steps=math.inf, noise=0.02),
     Player("recites the published equilibrium, 0", recites=1, steps=math.inf, noise=0.02),
-    Player("knows the published games, answers by chance elsewhere"),
+    Player("knows the published games, answers at random in other games"),
     Player("draws every answer", published=False),
-    Player("solves half of the changed games, answers by chance in the others", solves=0.5),
+    Player("solves half of the changed games, answers at random in the others", solves=0.5),
 )
 
 
