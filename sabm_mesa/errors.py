@@ -114,36 +114,36 @@ _ZEROS = re.compile("(&#x?)0+")
 @lru_cache(maxsize=32)
 def _forms(secret: str) -> tuple[str, ...]:
     """A key in other spellings without blanks, the longest first."""
-    found = set()
+    spellings = set()
     for spelled in (secret, secret[::-1]):
         data = spelled.encode()
         in_hex = [f"{byte:02x}" for byte in data]
-        found |= {spelled, quote(spelled, safe="")}
-        found |= {data.hex(), data.hex().upper(), data.hex(":"), data.hex(":").upper()}
+        spellings |= {spelled, quote(spelled, safe="")}
+        spellings |= {data.hex(), data.hex().upper(), data.hex(":"), data.hex(":").upper()}
         for before in range(3):  # a text before it moves its bits by a part of a sign
             whole = base64.b64encode(bytes(before) + data).rstrip(b"=")
             uneven = (before + len(data)) % 3 > 0  # then the last sign depends on what follows
             code = whole[-(-before * 8 // 6) : len(whole) - uneven].decode()
-            found |= {code, code.replace("+", "-").replace("/", "_")}
+            spellings |= {code, code.replace("+", "-").replace("/", "_")}
         for begin, end, numbers in (
             ("%", "", in_hex), ("\\x", "", in_hex), ("\\u00", "", in_hex), ("&#x", ";", in_hex),
             ("&#", ";", [str(byte) for byte in data]),
         ):  # fmt: skip
-            for each in (numbers, [number.upper() for number in numbers]):
-                escaped = [f"{begin}{number}{end}" for number in each]
-                found.add("".join(escaped))
+            for digits in (numbers, [number.upper() for number in numbers]):
+                escaped = [f"{begin}{number}{end}" for number in digits]
+                spellings.add("".join(escaped))
                 pairs = zip(spelled, escaped, strict=False)
-                found.add("".join(sign if sign.isalnum() else code for sign, code in pairs))
-    found = {"".join(form.split()) for form in found | {form[::-1] for form in found}}
-    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+                spellings.add("".join(sign if sign.isalnum() else code for sign, code in pairs))
+    spellings = {"".join(form.split()) for form in spellings | {form[::-1] for form in spellings}}
+    return tuple(sorted(spellings, key=lambda form: (-len(form), form)))
 
 
 @lru_cache(maxsize=32)
 def _pattern(form: str) -> re.Pattern[str]:
     """A spelling with any blanks in it, and any zeros that begin a number in HTML."""
     parts = []
-    for place, sign in enumerate(form):
-        number = form.endswith(("&#x", "&#"), 0, place + 1) and form[place + 1 :][:1] != "x"
+    for index, sign in enumerate(form):
+        number = form.endswith(("&#x", "&#"), 0, index + 1) and form[index + 1 :][:1] != "x"
         parts += [re.escape(sign), r"\s*(?:0\s*)*" if number else r"\s*"]
     return re.compile("".join(parts[:-1]))
 

@@ -109,10 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if status == _INTERRUPTED:
             say("sabm: Stopped.", err=True)
     except TyperException as error:
-        said = error.format_message()
-        if isinstance(name := getattr(error, "option_name", None), str) and "No such" in said:
-            said = right_option(name, arguments) or said
-        status = _fail(said, error.exit_code, "--json" in arguments)
+        message = error.format_message()
+        if isinstance(name := getattr(error, "option_name", None), str) and "No such" in message:
+            message = right_option(name, arguments) or message
+        status = _fail(message, error.exit_code, "--json" in arguments)
     except MissingKey as error:
         status = _fail(error.problem, error.exit_status, "--json" in arguments, error.ways)
     except SabmError as error:
@@ -162,9 +162,9 @@ def right_option(name: str, arguments: Sequence[str]) -> str:
             known = parameters_of(registry.scenario(arguments[1]))
         except UsageError:
             known = {}
-        own = {"n_rounds": "--rounds", "rng": "--seed"}
+        other_names = {"n_rounds": "--rounds", "rng": "--seed"}
         if parameter in known:
-            right = own.get(parameter, f"--set {parameter}=VALUE")
+            right = other_names.get(parameter, f"--set {parameter}=VALUE")
     if arguments[:1] == ["sweep"] and right.startswith("--set "):
         right = f"--vary {right.split()[1].partition('=')[0]}=A,B"
     if not right or right.split()[0] not in _options_of(arguments[0]):

@@ -24,27 +24,30 @@ def check(
     from sabm_mesa.testing import POINTS, examine
 
     model = registry.load(name)
-    found = examine(model, **parameters_from(set_ or [], {"n_rounds": rounds}))
-    not_checked = {point for points in found.not_checked.values() for point in points}
+    conformance = examine(model, **parameters_from(set_ or [], {"n_rounds": rounds}))
+    not_checked = {point for points in conformance.not_checked.values() for point in points}
     if as_json:
         problems, reasons = (
             [{"points": points, key: line} for line, points in lines.items()]
-            for key, lines in (("problem", found.problems), ("reason", found.not_checked))
+            for key, lines in (
+                ("problem", conformance.problems),
+                ("reason", conformance.not_checked),
+            )
         )
         result = {
             "scenario": model.scenario_name, "points": POINTS, "problems": problems,
             "not_checked": reasons,
         }  # fmt: skip
         say(export.readable_json(result))
-    elif found.problems:
+    elif conformance.problems:
         say(f"{model.__name__} does not conform:")
-        for problem, points in found.problems.items():
+        for problem, points in conformance.problems.items():
             say(f"- {', '.join(points)}: {problem}")
     else:
         checked = [point for point in POINTS if point not in not_checked]
         say(f"{model.__name__} conforms: {', '.join(checked)}.")
     if not as_json:
-        for reason, points in found.not_checked.items():
+        for reason, points in conformance.not_checked.items():
             say(f"Not checked: {', '.join(points)}: {reason}.")
-    if found.problems:
+    if conformance.problems:
         raise typer.Exit(1)

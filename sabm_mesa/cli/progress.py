@@ -82,8 +82,8 @@ class Progress:
         self.asks = spent.asks
         done = sum(model.round + (not model.playing) for model in models if model.round >= 0)
         ahead = sum(model.n_rounds if model.running else model.round + 1 for model in models)
-        said = " · ".join(filter(None, [in_words(spent), _batches(models)]))
-        self._bar.update(self._task, completed=done, total=ahead, spent=said)
+        spent_text = " · ".join(filter(None, [in_words(spent), _batches(models)]))
+        self._bar.update(self._task, completed=done, total=ahead, spent=spent_text)
 
     def __enter__(self) -> Progress:
         """Start the bar."""
@@ -118,15 +118,15 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
         nothing_played = isinstance(error, RecordingError | MissingKey) and not progress.asks
         if nothing_played or isinstance(error, ReplayMismatch):
             raise  # to go on would end in the same way
-        said = str(error) or "Stopped."
-        said += "" if said.endswith((".", "!", "?")) else "."
+        reason = str(error) or "Stopped."
+        reason += "" if reason.endswith((".", "!", "?")) else "."
         if not recording.exists():
-            raise RunError(said) from error
+            raise RunError(reason) from error
         if isinstance(error, ContextTooSmall):  # to go on would end in the same way
-            raise RunError(f"{said} {answers_are([recording])} in {recording}.") from error
+            raise RunError(f"{reason} {answers_are([recording])} in {recording}.") from error
         go_on = f"sabm resume {shlex.quote(str(recording))}{option_for(progress.name)}"
         raise RunError(
-            f"{said} {answers_are([recording])} in {recording}; continue with: {go_on}"
+            f"{reason} {answers_are([recording])} in {recording}; continue with: {go_on}"
         ) from error
 
 
@@ -146,17 +146,17 @@ def stopped_early(
         asks: the answers of this command.
         wider: the options that go on after a cap was reached.
     """
-    said = f"{name}: {str(error) or 'Stopped.'}"
+    reason = f"{name}: {str(error) or 'Stopped.'}"
     there = [path for path in recordings if path.exists()]
     early = isinstance(error, RecordingError | MissingKey | OutputError) and not asks
     if early or not there:
-        return RunError(said)
+        return RunError(reason)
     more = f" with {wider}" if isinstance(error, BudgetExceeded) else ""
     where = " and ".join(map(str, there))
     if isinstance(error, ContextTooSmall):
-        return RunError(f"{said} {answers_are(there)} in {where}.")
+        return RunError(f"{reason} {answers_are(there)} in {where}.")
     return RunError(
-        f"{said} {answers_are(there)} in {where}; the same command{more} continues from there."
+        f"{reason} {answers_are(there)} in {where}; the same command{more} continues from there."
     )
 
 
@@ -256,13 +256,13 @@ class RunsDone:
         self._bar.stop()
         if not isinstance(error, RunError | KeyboardInterrupt):
             return
-        said = str(error) or "Stopped."
+        reason = str(error) or "Stopped."
         if self.total:
             wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
             raise RunError(
-                f"{said} {self.done} of {self.total} runs are done; they, and all that was "
+                f"{reason} {self.done} of {self.total} runs are done; they, and all that was "
                 f"answered, are kept in {self._folder}, and the same command{wider} continues from "
                 "there."
             ) from error
         if isinstance(error, KeyboardInterrupt):
-            raise RunError(said) from error
+            raise RunError(reason) from error

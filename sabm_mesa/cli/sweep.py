@@ -120,8 +120,8 @@ def sweep(
     figures, problems = _figures(folder, measure or [])
     if as_json:
         files = [*done.files, *figures]
-        said = {**_summary(done), "files": [str(path) for path in files], "problems": problems}
-        say(export.readable_json(said))
+        result = {**_summary(done), "files": [str(path) for path in files], "problems": problems}
+        say(export.readable_json(result))
     else:
         say("\n".join([_said(done, figures), *problems]))
 

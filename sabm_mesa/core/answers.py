@@ -802,19 +802,19 @@ class Text(AnswerSpec):
         self, text: str, answer_format: Format, reading: ParserStep, question: str
     ) -> Reading:
         """Read a text, without the words that a model put around it."""
-        found = AnswerSpec._read(self, text, answer_format, reading, question)  # noqa: SLF001
+        parsed = AnswerSpec._read(self, text, answer_format, reading, question)  # noqa: SLF001
         if reading == "exact":
-            return found
+            return parsed
         plain = answer_format == "paper"
-        said = strip_code_fence(text).strip() if plain else found.value
+        stripped = strip_code_fence(text).strip() if plain else parsed.value
         if plain and self.reasoning:
-            said = said.splitlines()[-1]
-        if is_refusal(said):
+            stripped = stripped.splitlines()[-1]
+        if is_refusal(stripped):
             raise InvalidAnswer("refused")
-        inner = unwrap(said, self.label)
-        if inner == said:
-            return found
-        return found._replace(value=self.check(inner), read_as="marked")
+        inner = unwrap(stripped, self.label)
+        if inner == stripped:
+            return parsed
+        return parsed._replace(value=self.check(inner), read_as="marked")
 
     def _given(self, text: str, question: str) -> Reading | None:
         del question

@@ -163,12 +163,12 @@ class Outstanding(NamedTuple):
 
     Attributes:
         batch: the batch.
-        place: the request in it.
+        request: the request in it.
         note: its note among the sent ones.
     """
 
     batch: NotedBatch
-    place: InBatch
+    request: InBatch
     note: int
 
 

@@ -164,13 +164,13 @@ class PartsSpec(AnswerSpec):
             labelled = _LINE.fullmatch(line) or _LINE.fullmatch(strip_decoration(line))
             path = table.place(labelled["label"]) if labelled else None
             value = labelled["value"] if labelled else ""
-            if path is None and not isinstance(self, Fields) and not table.found:
+            if path is None and not isinstance(self, Fields) and not table.texts:
                 path, value = "", line  # the name of an option, or of a list without values
             if path is None:
                 raise InvalidAnswer("not_a_field", found=shorten(line))
-            if path in table.found:
+            if path in table.texts:
                 raise InvalidAnswer("field_twice", field=path)
-            table.found[path] = value.strip()
+            table.texts[path] = value.strip()
         value = self.take(table, "", _read_exactly)
         table.check_nothing_left()
         return self.check(value)
@@ -463,7 +463,7 @@ class OneOf(PartsSpec):
 
     def take(self, table: _Table, path: str, read: Read) -> Any:
         """Take the name and its fields from labelled lines."""
-        if path not in table.found:
+        if path not in table.texts:
             raise _in_field(path, InvalidAnswer("no_option", options=self._names_listed))
         name = read(self.names, table.pop(path), path)
         return Chosen({name: dict(self.options)[name].take(table, path, read)})
@@ -724,9 +724,9 @@ class Several(PartsSpec):
 
     def take(self, table: _Table, path: str, read: Read) -> Any:
         """Take the values from numbered lines."""
-        if path in table.found:
-            if _plain(strip_decoration(table.found[path])) != NONE:
-                text = shorten(table.found[path])
+        if path in table.texts:
+            if _plain(strip_decoration(table.texts[path])) != NONE:
+                text = shorten(table.texts[path])
                 raise _in_field(path, InvalidAnswer("not_a_list", found=text))
             table.pop(path)
             return ()
@@ -857,7 +857,7 @@ def _labels(spec: AnswerSpec, path: str) -> Iterator[tuple[str, AnswerSpec]]:
 def _take(spec: AnswerSpec, table: _Table, path: str, read: Read) -> Any:
     if isinstance(spec, PartsSpec) and not spec.in_one_line:
         return spec.take(table, path, read)
-    if path not in table.found:
+    if path not in table.texts:
         raise InvalidAnswer("missing_field", field=path)
     return read(spec, table.pop(path), path)
 
@@ -1027,11 +1027,11 @@ class _Table:
     """Labelled lines of one answer.
 
     Attributes:
-        found: label → the text after it, for those not taken yet.
+        texts: label → the text after it, for those not taken yet.
     """
 
     def __init__(self, spec: PartsSpec) -> None:
-        self.found: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
         self.taken: dict[str, str] = {}
         self.specs: dict[str, list[AnswerSpec]] = {}
         for label, part in spec.labels():
@@ -1052,17 +1052,17 @@ class _Table:
     def has(self, path: str) -> bool:
         """Whether there is a value at a path or below it."""
         return any(
-            known_path == path or known_path.startswith(f"{path}.") for known_path in self.found
+            known_path == path or known_path.startswith(f"{path}.") for known_path in self.texts
         )
 
     def pop(self, path: str) -> str:
         """Take the text after a label."""
-        self.taken[path] = self.found[path]
-        return self.found.pop(path)
+        self.taken[path] = self.texts[path]
+        return self.texts.pop(path)
 
     def check_nothing_left(self) -> None:
         """Refuse fields that do not belong to what was chosen."""
-        for path in self.found:
+        for path in self.texts:
             raise InvalidAnswer("unknown_field", field=path)
 
 
@@ -1078,7 +1078,7 @@ class _Words:
         self.spec, self.whole = spec, text
         self.text = text[-LONGEST:] if spec.reasoning == free else text
         self.problem: InvalidAnswer | None = None
-        self.found: list[Any] = []
+        self.candidates: list[Any] = []
         self.reason = ""
 
     def reading(self, problem: InvalidAnswer) -> Reading:
@@ -1097,7 +1097,7 @@ class _Words:
         rest = self._without(calls, rest, self._take_call)
         lines = self._take_lines(rest)
         values: list[Any] = []
-        for candidate in self.found:
+        for candidate in self.candidates:
             if candidate not in values:
                 values.append(candidate)
         if len(values) > 1:
@@ -1152,7 +1152,7 @@ class _Words:
             )
         if relevant and not values and self.problem is not None:
             raise self.problem
-        self.found += values
+        self.candidates += values
         return relevant
 
     def _names_parts(self, entry: Any) -> bool:
@@ -1166,10 +1166,10 @@ class _Words:
         value: Any = None
         if isinstance(self.spec, Several) and _plain(strip_decoration(rest)) == NONE:
             value = ()
-        elif (not self.found and lines.any) or lines.named_alone:
+        elif (not self.candidates and lines.any) or lines.named_alone:
             value = lines.take()
         if value is not None:
-            self.found.append(self.spec.check(value))
+            self.candidates.append(self.spec.check(value))
         return lines
 
     def _take_call(self, call: tuple[str, str]) -> bool | None:
@@ -1185,7 +1185,7 @@ class _Words:
         if given is None or (fields is self.spec and not given):
             return None
         value: Any = fields.from_json(given, "")
-        self.found.append(
+        self.candidates.append(
             self.spec.check(value if fields is self.spec else Chosen({chosen: value}))
         )
         return True
@@ -1259,7 +1259,7 @@ class _Lines:
         self._label = self._pattern()
         lines = [line.rstrip() for line in without_fences(text).split("\n")]
         self._scan(self._tail(lines) if last else lines)
-        self.any = bool(self.table.found) or self._twice is not None
+        self.any = bool(self.table.texts) or self._twice is not None
         if isinstance(spec, OneOf):
             self._name(spec, "\n".join(self._loose))
 
@@ -1274,9 +1274,9 @@ class _Lines:
         if self.before and is_set_apart("\n".join(self.before)):
             raise InvalidAnswer("several_answers")
         value = self.spec.take(self.table, "", _read_in_words)
-        for path, text in [*self.table.found.items()]:
+        for path, text in [*self.table.texts.items()]:
             if _plain(strip_decoration(text)) in _NOT_GIVEN:
-                del self.table.found[path]
+                del self.table.texts[path]
         self.table.check_nothing_left()
         texts = any(isinstance(s, Text) for _, s, _ in self.spec.leaves())
         if texts and any(line.strip() for line in self.after):
@@ -1291,7 +1291,7 @@ class _Lines:
         if isinstance(self.spec, OneOf) and self.spec.names.options:
             leaves = {path.partition(".")[2]: leaf_value for path, leaf_value in leaves.items()}
             leaves[""] = value.name
-        for label, text in self.table.found.items():
+        for label, text in self.table.texts.items():
             for spec in self.table.of(label):
                 try:
                     read_value = _read_in_words(spec, text, label)
@@ -1345,18 +1345,18 @@ class _Lines:
             if line == _CUT.strip():
                 taken = True
                 continue
-            marks = self._found(line)
+            marks = self._find_labels(line)
             if not marks:
                 if waits is not None:
                     self._add(waits, line)
                     waits = None
                     continue
                 self._loose.append(line)
-                (self.after if self.table.found or taken else self.before).append(line)
+                (self.after if self.table.texts or taken else self.before).append(line)
                 continue
             head = line[: marks[0][0]]
             if not _POLITE.match(head) and not self._names(head):
-                (self.after if self.table.found or taken else self.before).append(head)
+                (self.after if self.table.texts or taken else self.before).append(head)
                 self._loose.append(head)
             waits = None
             for (_, start, path), (stop, *_) in zip(
@@ -1374,7 +1374,7 @@ class _Lines:
         label = row[1].strip("*_` ") if row else ""
         return f"{label}: {row[2]}" if row and self._label.fullmatch(f"{label}:") else line
 
-    def _found(self, line: str) -> list[tuple[int, int, str]]:
+    def _find_labels(self, line: str) -> list[tuple[int, int, str]]:
         """The labels in a line: their beginnings, ends and places."""
         marks: list[tuple[int, int, str]] = []
         for match in self._label.finditer(line):
@@ -1408,14 +1408,14 @@ class _Lines:
                 chosen = None
         if chosen is not None:
             self._add("", chosen)
-        if "" in self.table.found and len(self.table.found) == 1:
+        if "" in self.table.texts and len(self.table.texts) == 1:
             try:
-                name = _read_in_words(spec.names, self.table.found[""], "")
+                name = _read_in_words(spec.names, self.table.texts[""], "")
             except InvalidAnswer:
                 return
             self.named_alone = not dict(spec.options)[name].fields
             self.any = True
-        self.any = self.any or bool(self.table.found)
+        self.any = self.any or bool(self.table.texts)
 
     def _add(self, path: str, text: str) -> None:
         specs = self.table.of(path)
@@ -1427,11 +1427,11 @@ class _Lines:
             text = strip_decoration(re.sub(r"\A[|\s]+", "", text))
         elif text.count("**") % 2:
             text = text.strip("*").strip()
-        if path in self.table.found:
-            if self._same(specs, self.table.found[path], text):
+        if path in self.table.texts:
+            if self._same(specs, self.table.texts[path], text):
                 return
             self._twice = path or "answer"
-        self.table.found[path] = text
+        self.table.texts[path] = text
 
     def _same(self, specs: list[AnswerSpec], one: str, other: str) -> bool:
         if one == other:
@@ -1448,7 +1448,7 @@ class _Lines:
         n, seen = len(lines), set[str]()
         while n and "" not in seen:
             line = lines[n - 1]
-            places = {path for *_, path in self._found(line)}
+            places = {path for *_, path in self._find_labels(line)}
             places |= {""} if self._is_name(line) else set()
             if line.strip() and (not places or places & seen):
                 break

@@ -101,17 +101,17 @@ def _is_whole(png: bytes) -> bool:
 
     Source: Portable Network Graphics (W3C 2003), section 5.
     """
-    place, kind = len(_SIGNATURE), b""
+    start, kind = len(_SIGNATURE), b""
     while kind != b"IEND":
-        if len(png) < place + _CHUNK:
+        if len(png) < start + _CHUNK:
             return False
-        length = int.from_bytes(png[place : place + 4])
-        kind, end = png[place + 4 : place + 8], place + 8 + length
-        if zlib.crc32(png[place + 4 : end]) != int.from_bytes(png[end : end + 4]):
+        length = int.from_bytes(png[start : start + 4])
+        kind, end = png[start + 4 : start + 8], start + 8 + length
+        if zlib.crc32(png[start + 4 : end]) != int.from_bytes(png[end : end + 4]):
             return False
-        if (place == len(_SIGNATURE)) != (kind == b"IHDR"):
+        if (start == len(_SIGNATURE)) != (kind == b"IHDR"):
             return False
-        place = end + 4
+        start = end + 4
     return True
 
 

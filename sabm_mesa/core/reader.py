@@ -170,8 +170,8 @@ def find_value(
         return FoundValue(values[key], "labelled")
     if decisions.in_doubt:
         return None
-    live, decided = decisions.live & ok, decisions.own | decisions.advised
-    if len(live) == 1 and decided | decisions.said == live:
+    live, decided = decisions.live & ok, decisions.chosen | decisions.advised
+    if len(live) == 1 and decided | decisions.stated == live:
         return FoundValue(values[min(live)], "only")
     rest = live - known
     if len(rest) == 1 and (decided & ok) - limit == rest:
@@ -265,9 +265,9 @@ class _Decisions:
     Attributes:
         lines: the lines with words.
         sentences: the sentences that are no questions.
-        own: keys of values in the speaker's own decisions: "I will take 40", "my choice is 40".
+        chosen: keys of values in the speaker's own decisions: "I will take 40", "my choice is 40".
         advised: keys of values in advice and in other words: "you could take 40", "40 is best".
-        said: keys of values that are perhaps decided for: "my number is 40", "let's take 40".
+        stated: keys of values that are perhaps decided for: "my number is 40", "let's take 40".
         live: keys of all values that are not denied.
         in_doubt: whether a decision is for no plain value: "I will take about 40".
     """
@@ -278,9 +278,9 @@ class _Decisions:
         self.sentences = [
             sentence for sentence in every if not sentence.rstrip(" \"')").endswith("?")
         ]
-        self.own: set[int] = set()
+        self.chosen: set[int] = set()
         self.advised: set[int] = set()
-        self.said: set[int] = set()
+        self.stated: set[int] = set()
         self.live = set().union(*map(_candidates, every)) if every else set()
         self.in_doubt = False
         decided, advised, stated, praised = _patterns(labels)
@@ -288,15 +288,15 @@ class _Decisions:
             mine = self._decided(decided, sentence, limit)
             self.in_doubt = self.in_doubt or None in mine
             self.advised |= self._decided(advised, sentence, limit) - {None}
-            self.said |= self._decided(stated, sentence, limit) - {None}
+            self.stated |= self._decided(stated, sentence, limit) - {None}
             if not mine and (key := _alone(sentence)) is not None:
                 whole = _FRAGMENT.fullmatch(sentence)
-                (self.own if whole or not number else self.advised).add(key)
+                (self.chosen if whole or not number else self.advised).add(key)
             if (match := praised.match(sentence)) and not _NOT.search(match[0]):
                 self.advised.add(int(match[1]))
-            if _BACK.match(sentence) and self.own:
+            if _BACK.match(sentence) and self.chosen:
                 mine |= _candidates(sentence)
-            self.own |= mine - {None}
+            self.chosen |= mine - {None}
 
     def _decided(self, pattern: re.Pattern[str], sentence: str, limit: set[int]) -> set[Any]:
         """The keys behind the words of a decision, up to its reason; None for no plain value."""

@@ -236,7 +236,7 @@ class _Part:
         self._until = phase.until
         self._who = None if isinstance(phase.who, type) else phase.who
         if self._who is not None:
-            self._places = {agent: place for place, agent in enumerate(agents)}
+            self._places = {agent: index for index, agent in enumerate(agents)}
 
     def includes(self, agent: Deciding) -> bool:
         """Whether an agent takes part as things are now."""
@@ -246,8 +246,8 @@ class _Part:
             return True
         now: Any = self._who(self._model)
         if isinstance(now, list):  # mostly nobody has left, and the agent stands where it stood
-            place = self._places.get(agent, len(now))
-            if place < len(now) and now[place] is agent:
+            index = self._places.get(agent, len(now))
+            if index < len(now) and now[index] is agent:
                 return True
         return agent in (now if isinstance(now, Container) else list(now))
 
@@ -347,12 +347,12 @@ def _undecided(
     agent: Deciding, name: str, decision: CoroutineType[Any, Any, Any] | None
 ) -> RunError:
     """The error for an agent whose part of the phase returned nothing, or a coroutine."""
-    found = "nothing"
+    returned = "nothing"
     if decision is not None:
         decision.close()  # it is never awaited
-        found = "a coroutine"
+        returned = "a coroutine"
     return RunError(
-        f"{type(agent).__name__}.{name} returned {found}: it has to return the decision, as in "
+        f"{type(agent).__name__}.{name} returned {returned}: it has to return the decision, as in "
         "`return await self.ask(…)`."
     )
 
@@ -364,24 +364,24 @@ async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
         before, name = action_ * len(agents), part.name
         if part.prepare(acting):
             places = [i for i, agent in zip(places, acting, strict=True) if part.has(agent)]
-            acting = [agents[place] for place in places]
-        for place, agent in zip(places, acting, strict=True):
-            agent.begin(name, before + place)
+            acting = [agents[index] for index in places]
+        for index, agent in zip(places, acting, strict=True):
+            agent.begin(name, before + index)
         if all(map(_INSTANT, acting)):
             decided = [await _begun(agent, name) for agent in acting]
         else:
             decided = await await_all(_begun(agent, name) for agent in acting)
-        for place, agent, decision in zip(places, acting, decided, strict=True):
+        for index, agent, decision in zip(places, acting, decided, strict=True):
             if part.has(agent):
-                part.apply(agent, decision, before + place)
+                part.apply(agent, decision, before + index)
         chain += max((agent.attempts for agent in acting), default=0)
         if action_ + 1 < part.at_most:
             places = [
-                place
-                for place, agent in zip(places, acting, strict=True)
+                index
+                for index, agent in zip(places, acting, strict=True)
                 if not part.is_done(agent) and part.includes(agent)
             ]
-            acting = [agents[place] for place in places]
+            acting = [agents[index] for index in places]
     return chain
 
 

@@ -84,6 +84,8 @@ def _is_deep(table: dict[str, Any]) -> bool:
     """Whether tables and lists are in one another more than `DEEPEST` times."""
     level: list[Any] = [table]
     for _ in range(DEEPEST):
-        inside = (each.values() if isinstance(each, dict) else each for each in level)
+        inside = (
+            container.values() if isinstance(container, dict) else container for container in level
+        )
         level = [value for values in inside for value in values if isinstance(value, dict | list)]
     return bool(level)

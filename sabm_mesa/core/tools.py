@@ -143,9 +143,9 @@ class Tools(OneOf):
         """
         return OneOf.check(self, self._in_words(value))
 
-    def from_json(self, found: Any, path: str) -> Chosen:
+    def from_json(self, call: Any, path: str) -> Chosen:
         """Take it from its own form, or from that of a tool call."""
-        return OneOf.from_json(self, self._in_words(found), path)
+        return OneOf.from_json(self, self._in_words(call), path)
 
     def _in_words(self, value: Any) -> Any:
         """A call whose arguments are options, where the signature has other types."""
@@ -255,12 +255,12 @@ def call_as_text(text: str, spec: AnswerSpec) -> tuple[str, str]:
 
 
 def _as_tool(name: str, given: Any) -> _Tool:
-    found = given if isinstance(given, _Tool) else _Tool(given, {})
-    if not callable(found.function):
+    tool = given if isinstance(given, _Tool) else _Tool(given, {})
+    if not callable(tool.function):
         raise ParameterError(f"{name} has to be a function, not {given!r}.")
-    if inspect.iscoroutinefunction(found.function):
+    if inspect.iscoroutinefunction(tool.function):
         raise ParameterError(f"{name} has to be a plain function, without `async`.")
-    return found
+    return tool
 
 
 def _fields(name: str, given: _Tool) -> Fields:
@@ -357,12 +357,12 @@ def _converted(given: _Tool) -> Mapping[str, Any]:
     """The annotations of arguments whose options stand for values of other types."""
     if given.hints is not None:
         return given.hints
-    found = {}
+    converted = {}
     for name, hint in _hints(given.function).items():
         plain, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         if name not in given.specs and not any(isinstance(m, AnswerSpec) for m in metadata):
-            found[name] = plain
-    return found
+            converted[name] = plain
+    return converted
 
 
 def _option(hint: Any, value: Any) -> Any:

@@ -51,7 +51,7 @@ def codemeta(description: Mapping[str, Any]) -> dict[str, Any]:
     """
     about = metadata(PACKAGE)
     versions = description["versions"]
-    found: dict[str, Any] = {
+    record: dict[str, Any] = {
         "@context": "https://w3id.org/codemeta/3.0",
         "@type": "SoftwareSourceCode",
         "identifier": description["name"],
@@ -68,16 +68,16 @@ def codemeta(description: Mapping[str, Any]) -> dict[str, Any]:
     }
     if description["source"]:
         work = {"@type": "ScholarlyArticle", "name": description["source"]}
-        found["referencePublication"] = [work]
+        record["referencePublication"] = [work]
     if _of_package(description):
-        found |= {
+        record |= {
             "version": about["Version"],
             "keywords": about["Keywords"].split(","),
             "license": f"https://spdx.org/licenses/{about['License-Expression']}",
             "author": [{"@type": "Organization", "name": about["Author"]}],
             "isPartOf": {"@type": "SoftwareSourceCode", "name": PACKAGE},
         }
-    return found
+    return record
 
 
 def _of_package(description: Mapping[str, Any]) -> bool:

@@ -188,10 +188,10 @@ class _Writing:
 
     def __init__(self, subject: Subject) -> None:
         self.subject, self.model = subject, subject.model
-        found = read_texts(subject.scenario)
-        self.values: Mapping[str, str] = found.get("values", {})
-        self.submodels: Mapping[str, str] = found.get("submodels", {})
-        self.texts = {k: v for k, v in found.items() if isinstance(v, str)}
+        texts = read_texts(subject.scenario)
+        self.values: Mapping[str, str] = texts.get("values", {})
+        self.submodels: Mapping[str, str] = texts.get("submodels", {})
+        self.texts = {k: v for k, v in texts.items() if isinstance(v, str)}
         self.sheet = sheet_sections(spec_sheet(subject.scenario))
         self.agents = self.model.agent_classes()
         self.missing: list[str] = []
@@ -211,12 +211,12 @@ class _Writing:
 
     def _element(self, entry: str, generated: Iterable[Block]) -> Section:
         number, _, title = _ELEMENTS[entry].partition(" ")
-        own = self._text(entry) or self._of_sheet(_OF_SHEET[entry])
-        if entry == "input" and not own and self._of_sheet("Initialization and input"):
-            own = ["Input data, if there are any, are described under Initialization."]
-        if not own:
+        written = self._text(entry) or self._of_sheet(_OF_SHEET[entry])
+        if entry == "input" and not written and self._of_sheet("Initialization and input"):
+            written = ["Input data, if there are any, are described under Initialization."]
+        if not written:
             self.missing.append(f"{number} {title}")
-        return Section(number, title, [*own, *generated])
+        return Section(number, title, [*written, *generated])
 
     def _experiments(self) -> Iterator[Block]:
         """The published patterns that runs can be compared with."""
@@ -226,10 +226,13 @@ class _Writing:
                 "Patterns that were published, and that `sabm reproduce NAME` compares runs with:"
             )
             yield {
-                each.name: " ".join(
-                    [f"{each.title} ({each.source}).", *(c.text for c in each.claims)]
+                experiment.name: " ".join(
+                    [
+                        f"{experiment.title} ({experiment.source}).",
+                        *(c.text for c in experiment.claims),
+                    ]
                 )
-                for each in known
+                for experiment in known
             }
 
     def _states(self) -> Iterator[Block]:
@@ -255,26 +258,28 @@ class _Writing:
     def _phase(self, phase: Phase) -> str:
         methods = (getattr(cls, phase.name, None) for cls in self.agents)
         does = phase.doc or next(filter(None, map(summary, methods)), "")
-        said = [f"Phase `{phase.name}`: {_continued(does)}" if does else f"Phase `{phase.name}`."]
+        sentences = [
+            f"Phase `{phase.name}`: {_continued(does)}" if does else f"Phase `{phase.name}`."
+        ]
         if phase.when is not None and (when := _rule(phase.when)):
-            said.append(f"It takes place if {when.removeprefix('whether ')}")
+            sentences.append(f"It takes place if {when.removeprefix('whether ')}")
         if who := self._participants(phase):
-            said.append(f"Participants: {who}")
+            sentences.append(f"Participants: {who}")
         order = _rule(phase.order) if callable(phase.order) else _ORDERS[phase.order]
-        said.append(f"Order: {order or 'of its own.'}")
+        sentences.append(f"Order: {order or 'of its own.'}")
         if phase.turns > 1:
-            said.append(f"Each agent has {phase.turns} turns.")
+            sentences.append(f"Each agent has {phase.turns} turns.")
         if phase.at_most > 1:
             until = (_rule(phase.until) or "it is done") if phase.until else ""
             until = until.removeprefix("whether ").rstrip(".")
             stops = f", until {until}" if until else ""
-            said.append(
+            sentences.append(
                 f"An agent acts at most {phase.at_most} times in its turn{stops}; the next "
                 "question shows what came of the last action."
             )
         if phase.reach is not None:
-            said.append(_REACH)
-        return " ".join(said)
+            sentences.append(_REACH)
+        return " ".join(sentences)
 
     def _participants(self, phase: Phase) -> str:
         """The participants of a phase, where these are not all agents."""
@@ -288,8 +293,8 @@ class _Writing:
         return f"the agents of {' and '.join(f'`{kind.__name__}`' for kind in kinds)}."
 
     def _concepts(self) -> Iterator[Section]:
-        own = self._of_sheet("Design concepts")
-        yield Section("4", "Design concepts", [] if self._text("emergence") else own)
+        of_sheet = self._of_sheet("Design concepts")
+        yield Section("4", "Design concepts", [] if self._text("emergence") else of_sheet)
         generated: dict[str, Callable[[], Iterable[Block]]] = {
             "sensing": self._observations,
             "stochasticity": lambda: [_CHANCE],
@@ -298,13 +303,13 @@ class _Writing:
                 *self._of_sheet("Measures"),
             ],
         }
-        for place, (entry, title) in enumerate(CONCEPTS.items(), 1):
+        for number, (entry, title) in enumerate(CONCEPTS.items(), 1):
             text = self._text(entry)
-            if not text and not own:
-                self.missing.append(f"4.{place} {title}")
+            if not text and not of_sheet:
+                self.missing.append(f"4.{number} {title}")
             more = generated[entry]() if entry in generated else []
             if text or more:
-                yield Section(f"4.{place}", title, [*text, *more])
+                yield Section(f"4.{number}", title, [*text, *more])
 
     def _observations(self) -> Iterator[Block]:
         """Yield the section on the observations of agents."""
@@ -333,10 +338,10 @@ class _Writing:
             yield informed
 
     def _submodels(self) -> Iterator[Section]:
-        own = [] if self.submodels else self._of_sheet(_OF_SHEET["submodels"])
-        if not own and not self.submodels:
+        of_sheet = [] if self.submodels else self._of_sheet(_OF_SHEET["submodels"])
+        if not of_sheet and not self.submodels:
             self.missing.append(_ELEMENTS["submodels"])
-        yield Section("7", "Submodels", own)
+        yield Section("7", "Submodels", of_sheet)
         parts: dict[str, list[Block]] = {
             title: [self._filled(text)] for title, text in self.submodels.items()
         }
@@ -350,8 +355,8 @@ class _Writing:
             name: [text] for name, text in self.sheet.items() if name.startswith("Deviations")
         }
         written = {title: blocks for title, blocks in parts.items() if blocks}
-        for place, (title, blocks) in enumerate(written.items(), 1):
-            yield Section(f"7.{place}", title, blocks)
+        for number, (title, blocks) in enumerate(written.items(), 1):
+            yield Section(f"7.{number}", title, blocks)
 
     def _text(self, entry: str) -> list[Block]:
         text = self.texts.get(entry, "").strip()
@@ -379,12 +384,16 @@ def _observations_of(agent: type[SmartAgent]) -> list[type[Observation]]:
     """The observations in the modules of an agent class, without the bases of others."""
     modules = (cls.__module__ for cls in agent.__mro__ if issubclass(cls, SmartAgent))
     named = (var for module in modules for var in vars(sys.modules[module]).values())
-    found = dict.fromkeys(
-        each
-        for each in named
-        if isinstance(each, type) and issubclass(each, Observation) and each is not Observation
+    observations = dict.fromkeys(
+        value
+        for value in named
+        if isinstance(value, type) and issubclass(value, Observation) and value is not Observation
     )
-    return [o for o in found if not any(o is not each and issubclass(each, o) for each in found)]
+    return [
+        o
+        for o in observations
+        if not any(o is not value and issubclass(value, o) for value in observations)
+    ]
 
 
 def column_meanings(model: SmartModel) -> tuple[dict[str, str], dict[str, str]]:
@@ -396,15 +405,15 @@ def column_meanings(model: SmartModel) -> tuple[dict[str, str], dict[str, str]]:
     Returns:
         Column → meaning, in the order of the columns; ``""`` where nobody has written one down.
     """
-    told: Mapping[str, str] = read_texts(type(model)).get("columns", {})
+    texts: Mapping[str, str] = read_texts(type(model)).get("columns", {})
 
     def meanings(
         names: Iterable[str], sources: Mapping[str, str], documented: Mapping[str, str]
     ) -> dict[str, str]:
         def meaning(name: str) -> str:
-            written = (text for pattern, text in told.items() if fnmatchcase(name, pattern))
-            own = documented.get(sources.get(name, name), "")
-            return _COLUMNS.get(name) or own or next(written, "")
+            written = (text for pattern, text in texts.items() if fnmatchcase(name, pattern))
+            doc = documented.get(sources.get(name, name), "")
+            return _COLUMNS.get(name) or doc or next(written, "")
 
         return {name: meaning(name) for name in names}
 
@@ -490,15 +499,15 @@ def _as_sent(mended: Mapping[str, Any] | None) -> str:
 def _sampled(text: str, subject: Subject, default: Format) -> str:
     """The description of a mind with the sampling parameters of the run."""
     given = subject.parameters
-    told = [
-        said.format(in_figures(given[name]))
-        for name, said in _SAMPLING.items()
+    settings = [
+        template.format(in_figures(given[name]))
+        for name, template in _SAMPLING.items()
         if given.get(name) is not None
     ]
-    sampling = f"Sampling: {', '.join(told)}" if told else "Sampling is left to the server"
-    if 0 < len(told) < len(_SAMPLING):
+    sampling = f"Sampling: {', '.join(settings)}" if settings else "Sampling is left to the server"
+    if 0 < len(settings) < len(_SAMPLING):
         sampling += " (the rest is left to the server)"
-    more = [said.format(given[name]) for name, said in _THINKING.items() if given.get(name)]
+    more = [template.format(given[name]) for name, template in _THINKING.items() if given.get(name)]
     sampling = "; ".join([sampling, *more])
     return text.format(sampling=sampling, answer_format=given.get("answer_format") or default)
 
@@ -509,14 +518,14 @@ def _classical_minds(model: SmartModel) -> dict[str, str]:
         agent_class.__name__: dict(_rules(model.classical_of(agent_class)))
         for agent_class in model.agent_classes()
     }
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for spec in dict.fromkeys(spec for rules in by_class.values() for spec in rules):
         rules = {name: known[spec] for name, known in by_class.items() if spec in known}
         if len(rules) == len(by_class) and len(set(rules.values())) == 1:
-            found[spec] = next(iter(rules.values()))
+            descriptions[spec] = next(iter(rules.values()))
         else:
-            found[spec] = " ".join(f"`{name}`: {rule}" for name, rule in rules.items())
-    return found
+            descriptions[spec] = " ".join(f"`{name}`: {rule}" for name, rule in rules.items())
+    return descriptions
 
 
 def _rules(classical: Mapping[str, Callable[[str], Mind]]) -> Iterator[tuple[str, str]]:
@@ -530,33 +539,35 @@ def _rules(classical: Mapping[str, Callable[[str], Mind]]) -> Iterator[tuple[str
         known[maker] = spec
         cls, settings = rule_of(maker), maker.keywords if isinstance(maker, partial) else {}
         given = "".join(f" With `{k}` = {in_figures(v)}." for k, v in settings.items())
-        built_in = "".join(f" Built in: {each}." for each in assumptions_of(maker).values())
+        built_in = "".join(
+            f" Built in: {assumption}." for assumption in assumptions_of(maker).values()
+        )
         yield spec, f"{description(cls)}{given}{built_in}"
 
 
 def _informed(model: SmartModel) -> Iterator[tuple[str, str]]:
     """Spec → the fields that the mind reads although the prompts do not state them."""
     of_classes = map(model.classical_of, model.agent_classes())
-    for name, maker in {pair: None for each in of_classes for pair in each.items()}:
+    for name, maker in {pair: None for makers in of_classes for pair in makers.items()}:
         fields_known = getattr(rule_of(maker), "informed", ())
         if fields_known:
             spec = "classical" if name == "default" else f"classical:{name}"
-            yield spec, ", ".join(f"`{each}`" for each in fields_known)
+            yield spec, ", ".join(f"`{field}`" for field in fields_known)
 
 
 def _parameters(subject: Subject) -> list[list[str]]:
     """Parameter, value, legal values and meaning, in rows below their head."""
     rows = [["parameter", "value", "legal values", "meaning"]]
-    for name, each in typed_parameters(subject).items():
+    for name, parameter in typed_parameters(subject).items():
         if name == "rng":
             continue
         if name in subject.varied:
             several = dict.fromkeys(_value(name, value) for value in subject.varied[name])
             shown = f"varied between runs: {', '.join(several)}"
         else:
-            shown, usual = _value(name, each["value"]), _value(name, each["default"])
+            shown, usual = _value(name, parameter["value"]), _value(name, parameter["default"])
             shown += "" if shown == usual else f" (default {usual})"
-        rows.append([name, shown, each["legal"], each["meaning"]])
+        rows.append([name, shown, parameter["legal"], parameter["meaning"]])
     return rows
 
 
@@ -579,13 +590,13 @@ def _in_words(annotation: Any, *, several: bool = False) -> str:
         return _in_words(get_args(annotation)[0], several=several)
     one, many = _KINDS.get(annotation, ("", ""))
     if get_origin(annotation) in {Union, UnionType}:
-        parts = [_in_words(each) for each in get_args(annotation)]
+        parts = [_in_words(argument) for argument in get_args(annotation)]
         one = many = " or ".join(parts) if all(parts) else ""
     elif isinstance(kind := get_origin(annotation) or annotation, type):
         if issubclass(kind, Mapping):
             one, many = "a table of names and values", "tables of names and values"
         elif issubclass(kind, Sequence) and kind is not str:
-            of = next((_in_words(each, several=True) for each in get_args(annotation)), "")
+            of = next((_in_words(argument, several=True) for argument in get_args(annotation)), "")
             one, many = (f"{word} of {of}" if of else word for word in ("a list", "lists"))
     return many if several else one
 

@@ -150,30 +150,32 @@ class Connection:
             )
 
     @classmethod
-    def of_recorded(cls, said: Mapping[str, Any]) -> Connection:
+    def of_recorded(cls, settings: Mapping[str, Any]) -> Connection:
         """The connection of a recording, with its caps and nothing spent.
 
         Its address comes from the file, so no key goes there unless it is this command's own, and
         nothing at all unless it is this computer's; `endpoint` says so.
 
         Args:
-            said: the result of `as_recorded`; ``{}`` stands for the defaults.
+            settings: the result of `as_recorded`; ``{}`` stands for the defaults.
 
         Raises:
             ParameterError: when the price file of the run is gone.
         """
         names = ("max_concurrency", "timeout_s", "max_retries", "share_requests")
-        caps = {cap: said[cap] for cap in CAPS if said.get(cap) is not None}
-        prices = said.get("prices")
-        own = prices if prices and str(prices).endswith(".toml") else None
-        if own is not None and not Path(own).is_file():
-            raise ParameterError(f"The price file of the run, {own}, is gone: name it (--prices).")
+        caps = {cap: settings[cap] for cap in CAPS if settings.get(cap) is not None}
+        prices = settings.get("prices")
+        price_file = prices if prices and str(prices).endswith(".toml") else None
+        if price_file is not None and not Path(price_file).is_file():
+            raise ParameterError(
+                f"The price file of the run, {price_file}, is gone: name it (--prices)."
+            )
         return cls(
-            **{name: said[name] for name in names if name in said},
-            prices=own,
+            **{name: settings[name] for name in names if name in settings},
+            prices=price_file,
             budget=Budget(**caps) if caps else None,
-            batches=Batches(gather=bool(said.get("batch"))),
-            recorded_url=said.get("base_url"),
+            batches=Batches(gather=bool(settings.get("batch"))),
+            recorded_url=settings.get("base_url"),
             agreed=frozenset(),
         )
 
@@ -209,9 +211,9 @@ class Connection:
             ParameterError: for an address that is none, or one from a recording that nobody here
                 has agreed to.
         """
-        own = endpoint_url(self.base_url)
-        if not named and (self.base_url is not None or self.recorded_url in {None, own}):
-            return Endpoint(own, key_env=KEY_VARIABLE)
+        default_url = endpoint_url(self.base_url)
+        if not named and (self.base_url is not None or self.recorded_url in {None, default_url}):
+            return Endpoint(default_url, key_env=KEY_VARIABLE)
         named = named or self.recorded_url or ""
         if NAME.match(named):
             if named not in self.endpoints:
@@ -223,13 +225,13 @@ class Connection:
                 )
             return self.endpoints[named]
         url = check_url(named)
-        if url in {own, endpoint_url(None)} or is_openai(url):
+        if url in {default_url, endpoint_url(None)} or is_openai(url):
             return Endpoint(url, key_env=KEY_VARIABLE)
         listed = [endpoint for endpoint in self.endpoints.values() if endpoint.url == url]
         if listed[1:]:
             raise ParameterError(
-                f"The endpoints {', '.join(each.name for each in listed)} have the address {url}: "
-                "say which is meant, llm:MODEL@NAME."
+                f"The endpoints {', '.join(endpoint.name for endpoint in listed)} have the address "
+                f"{url}: say which is meant, llm:MODEL@NAME."
             )
         if not self.may_ask(url):
             raise ParameterError(
@@ -241,9 +243,9 @@ class Connection:
 
     def as_recorded(self) -> dict[str, Any]:
         """Return the recorded form of the connection: all but the budget's state."""
-        said: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "base_url": endpoint_url(self.base_url or self.recorded_url),
-            "endpoints": {name: each.url for name, each in self.endpoints.items()},
+            "endpoints": {name: endpoint.url for name, endpoint in self.endpoints.items()},
             "max_concurrency": self.max_concurrency,
             "timeout_s": self.timeout_s,
             "max_retries": self.max_retries,
@@ -254,8 +256,8 @@ class Connection:
             else str(Path(self.prices).resolve()),
         }
         if self.budget is not None:
-            said |= {cap: getattr(self.budget, cap) for cap in CAPS}
-        return said
+            settings |= {cap: getattr(self.budget, cap) for cap in CAPS}
+        return settings
 
 
 _lock = threading.Lock()
@@ -301,12 +303,12 @@ def connect(
     if model:
         check_price(model, how.budget, prices)
     with _lock:
-        place = (endpoint.identity, how.timeout_s)
-        if place not in _clients:
+        key = (endpoint.identity, how.timeout_s)
+        if key not in _clients:
             engine.raise_file_limit()
-            _clients[place] = _client(endpoint, how.timeout_s)
-            _interfaces[place] = BatchInterface(endpoint, how.timeout_s)
-        sender, interface = _clients[place], _interfaces[place]
+            _clients[key] = _client(endpoint, how.timeout_s)
+            _interfaces[key] = BatchInterface(endpoint, how.timeout_s)
+        sender, interface = _clients[key], _interfaces[key]
         supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
         room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
     limiter = (how.limiters or partial(limiter_of, limits=how.limits))(endpoint.identity)

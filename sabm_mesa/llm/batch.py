@@ -206,11 +206,11 @@ class _Batch:
         while True:
             named = 0
             try:
-                found = await self._found()
-                self.status, reported = str(found.get("status")), found.get("request_counts")
+                batch = await self._fetched()
+                self.status, reported = str(batch.get("status")), batch.get("request_counts")
                 self.done = _count(reported, "completed") + _count(reported, "failed")
                 if self.status in _OVER:
-                    named = await self._read(found)
+                    named = await self._read(batch)
                 failures = refusals = 0
             except LLMError as error:
                 if isinstance(error, RateLimited | ServerUnavailable):
@@ -222,7 +222,7 @@ class _Batch:
                     raise LLMError(f"{self} cannot be read: {error}", billed=True) from None
             else:
                 if self.status == "failed":
-                    raise self._failed(found)
+                    raise self._failed(batch)
                 if self.status in _OVER:
                     if named >= self.done or late == LATE:
                         return
@@ -230,17 +230,17 @@ class _Batch:
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * SLOWER, LONGEST_POLL_S)
 
-    async def _found(self) -> Mapping[str, Any]:
-        found = await self.interface.batch(self.noted.batch)
-        if found is None:
+    async def _fetched(self) -> Mapping[str, Any]:
+        batch = await self.interface.batch(self.noted.batch)
+        if batch is None:
             raise NoSuchBatch("it is not known there.")
-        return found
+        return batch
 
-    async def _read(self, found: Mapping[str, Any]) -> int:
+    async def _read(self, batch: Mapping[str, Any]) -> int:
         """Read the files; return how many requests they name."""
         named: set[str] = set()
         for which in ("output_file_id", "error_file_id"):
-            if not isinstance(file := found.get(which), str) or not file:
+            if not isinstance(file := batch.get(which), str) or not file:
                 continue
             try:
                 content = await self.interface.content(file)
@@ -252,15 +252,15 @@ class _Batch:
                     self.lines.setdefault(custom_id, line)
         return len(named)
 
-    def _failed(self, found: Mapping[str, Any]) -> LLMError:
-        errors = found.get("errors")
+    def _failed(self, batch: Mapping[str, Any]) -> LLMError:
+        errors = batch.get("errors")
         reported = errors.get("data") if isinstance(errors, dict) else None
-        first = next((each for each in reported or () if isinstance(each, dict)), {})
+        first = next((problem for problem in reported or () if isinstance(problem, dict)), {})
         line = f", line {first['line']}" if isinstance(first.get("line"), int) else ""
-        said = f"{self} was refused ({first.get('message') or 'no reason given'}{line})"
+        message = f"{self} was refused ({first.get('message') or 'no reason given'}{line})"
         if first.get("code") in _QUEUE_FULL:
-            return RateLimited(f"{said}: wait until others have ended, then go on.")
-        return BadRequest(f"{said}: change the request (--set …), or leave out --batch.")
+            return RateLimited(f"{message}: wait until others have ended, then go on.")
+        return BadRequest(f"{message}: change the request (--set …), or leave out --batch.")
 
     def missing(self) -> LLMError:
         """The error for a request without an answer."""
@@ -403,9 +403,9 @@ class Batches:
         under_way = [batch for batch in self._batches.values() if not batch.over.done()]
         if not under_way:
             return ""
-        n, done = (sum(getattr(each, name) for each in under_way) for name in ("n", "done"))
-        names = ", ".join(each.noted.batch or "being submitted" for each in under_way[:3])
-        since = int(time.perf_counter() - min(each.started for each in under_way))
+        n, done = (sum(getattr(batch, name) for batch in under_way) for name in ("n", "done"))
+        names = ", ".join(batch.noted.batch or "being submitted" for batch in under_way[:3])
+        since = int(time.perf_counter() - min(batch.started for batch in under_way))
         what = "batch" if len(under_way) == 1 else f"{len(under_way)} batches"
         clock = f"{since // 3600}:{since // 60 % 60:02}:{since % 60:02}"
         return f"{what} of {n:,} questions ({names}), {done:,} done, waiting since {clock}"
@@ -423,9 +423,9 @@ class Batches:
     def _submit(self) -> None:
         gathered, self._gathered = [q for q in self._gathered if not q.batch.done()], []
         groups: dict[tuple[Path | None, BatchInterface, str], list[_Question]] = {}
-        for each in gathered:
-            place = each.recorder.path, each.interface, each.request.model
-            groups.setdefault(place, []).append(each)
+        for question in gathered:
+            group = question.recorder.path, question.interface, question.request.model
+            groups.setdefault(group, []).append(question)
         for questions in groups.values():
             for some, content in _files(questions):
                 self._start(some, content)
@@ -478,17 +478,17 @@ class Batches:
         )  # fmt: skip
 
     async def _note(self, question: _Question, noted: NotedBatch) -> None:
-        place = InBatch(noted.token, question.custom_id, _digest(question.request))
+        in_batch = InBatch(noted.token, question.custom_id, _digest(question.request))
         model = question.request.model
-        (question.note,) = await question.recorder.note_sent(model, question.most, place)
+        (question.note,) = await question.recorder.note_sent(model, question.most, in_batch)
 
     async def _created(self, batch: _Batch) -> str:
         """Create a batch; one whose creation was not confirmed is looked for first."""
         in_doubt = False
         for retries in count():
             try:
-                if in_doubt and (found := await self._listed(batch)):
-                    return found
+                if in_doubt and (created := await self._listed(batch)):
+                    return created
                 return await batch.interface.create(batch.noted.file, batch.noted.token)
             except (RateLimited, ServerUnavailable) as error:
                 in_doubt = in_doubt or isinstance(error, ServerUnavailable)
@@ -513,8 +513,8 @@ class Batches:
         for look in range(LOOKS):
             if look:
                 await asyncio.sleep(LOOK_AGAIN_S)
-            if found := await batch.interface.find(batch.noted):
-                return found
+            if identifier := await batch.interface.find(batch.noted):
+                return identifier
         return ""
 
 
@@ -579,29 +579,29 @@ class BatchClient:
     ) -> Completion | None:
         """The answer of a batch of an earlier session, or None."""
         left, here = recorder.outstanding(custom_id), _address(self._interface)
-        for found in left.copy():
-            sent = _as_sent(request, found.place.digest)
-            if found.batch.address != here or sent is None:
+        for earlier in left.copy():
+            sent = _as_sent(request, earlier.request.digest)
+            if earlier.batch.address != here or sent is None:
                 continue
-            batch = self._batches.taken_over(found.batch, self._interface, recorder)
+            batch = self._batches.taken_over(earlier.batch, self._interface, recorder)
             try:
                 line = await batch.line(custom_id)
             except LLMError:
                 if batch.status != "failed" and not batch.gone:
                     raise  # it stays among those that are left
                 line = None
-            left.remove(found)
+            left.remove(earlier)
             if line is not None and (line.status == 200 or is_filtered(line.body)):
                 done = self._read(sent, None, line, batch)
                 if done is not None and (sent is request or not is_cut_off(done)):
-                    return done._replace(note=found.note)
+                    return done._replace(note=earlier.note)
                 may_be_billed = done is not None
             else:
                 may_be_billed = batch.gone or (line is None and batch.status == "completed")
             if may_be_billed:
                 # A note that is in no batch counts as lost.
                 await recorder.note_sent(request.model, most_of_each(request, self._prices))
-            recorder.take_back([found.note])
+            recorder.take_back([earlier.note])
         return None
 
     def _read(
@@ -729,5 +729,5 @@ def _lines(content: bytes) -> Iterator[tuple[str, BatchLine | None]]:
 
 
 def _count(counts: Any, name: str) -> int:
-    found = counts.get(name) if isinstance(counts, dict) else None
-    return found if isinstance(found, int) else 0
+    count = counts.get(name) if isinstance(counts, dict) else None
+    return count if isinstance(count, int) else 0

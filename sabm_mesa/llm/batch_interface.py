@@ -74,8 +74,8 @@ class BatchInterface(OpenAIClient):
 
         async def call() -> str:
             files = self._open().files.with_raw_response
-            said = await files.create(file=(name, content), purpose="batch")
-            return _id(said.http_response.json())
+            response = await files.create(file=(name, content), purpose="batch")
+            return _id(response.http_response.json())
 
         return await self.reach(call, "file")
 
@@ -91,13 +91,13 @@ class BatchInterface(OpenAIClient):
         """
 
         async def call() -> str:
-            said = await self._open().batches.with_raw_response.create(
+            response = await self._open().batches.with_raw_response.create(
                 completion_window="24h",
                 endpoint="/v1/chat/completions",
                 input_file_id=file,
                 metadata={_TOKEN: token},
             )
-            return _id(said.http_response.json())
+            return _id(response.http_response.json())
 
         return await self.reach(call, "batch")
 
@@ -113,13 +113,13 @@ class BatchInterface(OpenAIClient):
 
         async def call() -> dict[str, Any] | None:
             try:
-                told = await self._open().batches.with_raw_response.retrieve(batch)
+                response = await self._open().batches.with_raw_response.retrieve(batch)
             except openai.NotFoundError:
                 return None
-            said = told.http_response.json()
-            _id(said)
-            found: dict[str, Any] = said
-            return found
+            batch_object = response.http_response.json()
+            _id(batch_object)
+            parsed: dict[str, Any] = batch_object
+            return parsed
 
         return await self.reach(call, "batch")
 
@@ -133,12 +133,12 @@ class BatchInterface(OpenAIClient):
 
         async def call() -> list[dict[str, Any]]:
             batches = self._open().batches.with_raw_response
-            said = await (batches.list(limit=limit, after=after) if after else
+            response = await (batches.list(limit=limit, after=after) if after else
                           batches.list(limit=limit))  # fmt: skip
-            page = said.http_response.json()
+            page = response.http_response.json()
             if not isinstance(page, dict) or not isinstance(page.get("data"), list):
                 raise ValueError("it has no data")  # noqa: TRY004
-            return [each for each in page["data"] if isinstance(each, dict)]
+            return [batch for batch in page["data"] if isinstance(batch, dict)]
 
         return await self.reach(call, "list of batches")
 
@@ -165,11 +165,11 @@ class BatchInterface(OpenAIClient):
         """
         after = ""
         while page := await with_retries(partial(self.listed, after=after)):
-            for each in page:
-                metadata = each.get("metadata")
+            for batch in page:
+                metadata = batch.get("metadata")
                 token = metadata.get(_TOKEN) if isinstance(metadata, dict) else None
-                if token == noted.token or each.get("input_file_id") == noted.file:
-                    return _id(each)
+                if token == noted.token or batch.get("input_file_id") == noted.file:
+                    return _id(batch)
             after = _id(page[-1])
             older = page[-1].get("created_at")
             if len(page) < LISTED or (isinstance(older, int) and older < noted.submitted - DAY_S):
@@ -177,8 +177,8 @@ class BatchInterface(OpenAIClient):
         return ""
 
 
-def _id(said: Any) -> str:
-    found = said.get("id") if isinstance(said, dict) else None
-    if not isinstance(found, str) or not found:
+def _id(body: Any) -> str:
+    identifier = body.get("id") if isinstance(body, dict) else None
+    if not isinstance(identifier, str) or not identifier:
         raise ValueError("it has no id")
-    return found
+    return identifier

@@ -29,12 +29,12 @@ class Reservation:
     """Tokens and dollars set aside for a request under way.
 
     Attributes:
-        place: address and model that are asked.
+        target: address and model that are asked.
         asked: the most that the request can cost when the server keeps to it.
         most: the amount set aside: more than `asked` for a server that did not.
     """
 
-    place: tuple[str, str]
+    target: tuple[str, str]
     asked: Usage
     most: Usage
 
@@ -61,8 +61,8 @@ class Budget:
         spent: the amount spent.
         reserved: the amount set aside for requests under way.
         under_way: those requests.
-        largest: place → the most that one answer took, for places that took more than asked for.
-        met: place → whether the first request to it has ended.
+        largest: target → the most that one answer took, for targets that took more than asked for.
+        met: target → whether the first request to it has ended.
         waiting: requests that wait for those under way.
     """
 
@@ -94,7 +94,7 @@ class Budget:
         return Budget(self.max_usd, self.max_asks, self.max_tokens, spent)
 
     async def reserve(
-        self, place: tuple[str, str], asked: Usage, *, in_batch: bool = False
+        self, target: tuple[str, str], asked: Usage, *, in_batch: bool = False
     ) -> Reservation:
         """Set the most that a request can cost aside.
 
@@ -103,7 +103,7 @@ class Budget:
         cost more.
 
         Args:
-            place: address and model that are asked.
+            target: address and model that are asked.
             asked: the highest cost of the request.
             in_batch: whether it is sent with others, so that none can be sent alone first.
 
@@ -112,9 +112,9 @@ class Budget:
         """
         awaited: set[Reservation] | None = None
         while True:
-            most = self._most(place, asked)
+            most = self._most(target, asked)
             cap = self._short_of(most)
-            if cap is None and (in_batch or not self._is_on_trial(place)):
+            if cap is None and (in_batch or not self._is_on_trial(target)):
                 break
             if cap is not None and getattr(self.spent, cap[0]) + getattr(most, cap[0]) > cap[1]:
                 awaited = set(self.under_way) if awaited is None else awaited & self.under_way
@@ -123,8 +123,8 @@ class Budget:
             waiter = asyncio.get_running_loop().create_future()
             self.waiting.append(waiter)
             await waiter
-        reservation = Reservation(place, asked, most)
-        self.met.setdefault(place, False)
+        reservation = Reservation(target, asked, most)
+        self.met.setdefault(target, False)
         self.under_way.add(reservation)
         self.reserved.add(most)
         return reservation
@@ -136,7 +136,7 @@ class Budget:
             reservation: the amount set aside.
             spent: the cost of the request; None when it cost nothing.
         """
-        self.met[reservation.place] = True
+        self.met[reservation.target] = True
         self.under_way.discard(reservation)
         self.reserved.subtract(reservation.most)
         if spent is not None:
@@ -152,13 +152,13 @@ class Budget:
     def _counts_tokens(self) -> bool:
         return self.max_usd is not None or self.max_tokens is not None
 
-    def _is_on_trial(self, place: tuple[str, str]) -> bool:
+    def _is_on_trial(self, target: tuple[str, str]) -> bool:
         """Whether the first request to a server is under way: others wait for its cost."""
-        return self._counts_tokens and self.met.get(place) is False
+        return self._counts_tokens and self.met.get(target) is False
 
-    def _most(self, place: tuple[str, str], asked: Usage) -> Usage:
+    def _most(self, target: tuple[str, str], asked: Usage) -> Usage:
         """The highest cost of a request to a place, as far as its answers are known."""
-        if (largest := self.largest.get(place)) is None:
+        if (largest := self.largest.get(target)) is None:
             return asked
         return Usage(
             asks=asked.asks,
@@ -169,25 +169,25 @@ class Budget:
 
     def _set_more_aside(self, reservation: Reservation, spent: Usage) -> None:
         """Set as much aside for each answer of a place as its largest one took."""
-        place, n = reservation.place, spent.asks
-        known = self.largest.get(place)
+        target, n = reservation.target, spent.asks
+        known = self.largest.get(target)
         if known is None:
             took, expected = _in_excess(spent, reservation.asked)
             _log.warning(
                 "%s took %s for an answer of %r where %s at most were expected: that much is set "
                 "aside for each of its answers from now on.",
-                place[0], took, place[1], expected,
+                target[0], took, target[1], expected,
             )  # fmt: skip
         known = known or Usage()
-        self.largest[place] = Usage(
+        self.largest[target] = Usage(
             prompt_tokens=max(known.prompt_tokens, spent.prompt_tokens),
             completion_tokens=max(known.completion_tokens, math.ceil(spent.completion_tokens / n)),
             cost_usd=max(known.cost_usd, spent.cost_usd / n),
         )
         for other in self.under_way:
-            if other.place == place:
+            if other.target == target:
                 self.reserved.subtract(other.most)
-                other.most = self._most(place, other.asked)
+                other.most = self._most(target, other.asked)
                 self.reserved.add(other.most)
 
     def _used_up(self, most: Usage, name: str, limit: float, unit: str) -> BudgetExceeded:
@@ -245,9 +245,9 @@ class BudgetClient:
             BudgetExceeded: when the request could pass a cap.
             LLMError: raised by the client.
         """
-        place = self._where, request.model
+        target = self._where, request.model
         most = self._most(request)
-        reservation = await self._budget.reserve(place, most, in_batch=self._in_batch)
+        reservation = await self._budget.reserve(target, most, in_batch=self._in_batch)
         spent: Usage | None = reservation.most  # of one that is given up under way, say
         try:
             done = await self._client.complete(request)

@@ -92,27 +92,27 @@ class CoalescingClient:
         return done
 
     def _grouped(
-        self, request: Request, place: tuple[int, str, int]
+        self, request: Request, at: tuple[int, str, int]
     ) -> asyncio.Future[tuple[_Group | None, int]]:
         """The group of a request and its number there; no group when it is alone."""
         loop = asyncio.get_running_loop()
         if not self._waiting:  # the last agents ask in the turn of the loop that follows
             loop.call_soon(self._send)
-        round_, phase, position = place
+        round_, phase, position = at
         waiting = _Waiting(position, request, loop.create_future())
         self._waiting.setdefault((round_, phase, request.digest()), []).append(waiting)
         return waiting.group
 
     def _send(self) -> None:
-        found, self._waiting = self._waiting, {}
-        for put in found.values():
-            still = [each for each in put if not each.group.cancelled()]
-            still.sort(key=lambda each: each.position)
-            for start in range(0, len(still), MOST):
-                some = still[start : start + MOST]
-                group = _Group(self._client, some[0].request, len(some)) if some[1:] else None
-                for i, each in enumerate(some):
-                    each.group.set_result((group, i))
+        waiting, self._waiting = self._waiting, {}
+        for requests in waiting.values():
+            pending = [request for request in requests if not request.group.cancelled()]
+            pending.sort(key=lambda request: request.position)
+            for start in range(0, len(pending), MOST):
+                chunk = pending[start : start + MOST]
+                group = _Group(self._client, chunk[0].request, len(chunk)) if chunk[1:] else None
+                for i, request in enumerate(chunk):
+                    request.group.set_result((group, i))
 
 
 class _Waiting(NamedTuple):

@@ -137,28 +137,30 @@ class Dialect:
         """
         if status not in _REFUSING:
             return ""
-        said = _said(body)
+        message = _said(body)
         named = [
             name
             for name in asked
-            if self._applies(name, asked) and self._is_named(name, said, body)
+            if self._applies(name, asked) and self._is_named(name, message, body)
         ]
-        if set(_SAMPLING) <= {*named} and _BOTH.search(said):
+        if set(_SAMPLING) <= {*named} and _BOTH.search(message):
             return self._change("top_p", None)
-        refuses_limits = _FORM in named and self.form == 0 and bool(_LIMIT.search(said))
-        if _NO_DIALECT.search(said) and not refuses_limits:
+        refuses_limits = _FORM in named and self.form == 0 and bool(_LIMIT.search(message))
+        if _NO_DIALECT.search(message) and not refuses_limits:
             return ""
         # An older form of the schema is tried before anything else is left out.
-        for name in sorted(named, key=lambda each: (each != _FORM, each != _MUST_CALL)):
+        for name in sorted(
+            named, key=lambda parameter: (parameter != _FORM, parameter != _MUST_CALL)
+        ):
             if name == _FORM:
                 if self.form + 1 < len(_FORMS):
                     return self._loosen(1 if refuses_limits else max(2, self.form + 1))
                 continue
-            if name == "reasoning_effort" and _EFFORT_VALUE.search(said):
+            if name == "reasoning_effort" and _EFFORT_VALUE.search(message):
                 continue
             sent = self.changes.get(name, name)
             other = OTHER_NAME.get(name)
-            if other and sent == name and (name != "seed" or other in said):
+            if other and sent == name and (name != "seed" or other in message):
                 return self._change(name, other)
             if sent is not None and (status != 500 or name in {_TOOLS, _PICTURES}):
                 return self._change(name, None)
@@ -186,23 +188,26 @@ class Dialect:
         calls = _TOOLS in asked and self.changes.get(_TOOLS, _TOOLS) is not None
         return {_FORM: not calls, _MUST_CALL: calls}.get(name, True)
 
-    def _is_named(self, name: str, said: str, body: Any) -> bool:
+    def _is_named(self, name: str, message: str, body: Any) -> bool:
         sent = self.changes.get(name, name)
         if sent is None or (name == _FORM and self.form == len(_FORMS) - 1):
             return False
-        if name in {_TOOLS, _PICTURES} and (_OF_VALUE.search(said) or not _LACKS.search(said)):
+        if name in {_TOOLS, _PICTURES} and (
+            _OF_VALUE.search(message) or not _LACKS.search(message)
+        ):
             return False
         if _param(body) == sent:
             return True
         words = _OTHER_WORDS.get(name, (sent, _camel(sent)))
         if any(
-            re.search(rf"(?<![\w]){re.escape(word)}(?![\w])", said, re.IGNORECASE) for word in words
+            re.search(rf"(?<![\w]){re.escape(word)}(?![\w])", message, re.IGNORECASE)
+            for word in words
         ):
             # "Use 'max_completion_tokens' instead" names what to send, not what was sent.
             return sent != "max_completion_tokens" or not re.search(
-                r"use\W+max_completion_tokens", said, re.IGNORECASE
+                r"use\W+max_completion_tokens", message, re.IGNORECASE
             )
-        return name == _FORM and "response format" in said.casefold()
+        return name == _FORM and "response format" in message.casefold()
 
     def _loosen(self, form: int) -> str:
         refused, self.form = self.form, form
@@ -228,8 +233,12 @@ def recorded(asked: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
         asked: the parameters as they were asked for.
         sent: the same as they were sent.
     """
-    reported, found = _plain(asked), _plain(sent)
-    return _to_json({"sent": found} if found == reported else {"asked": reported, "sent": found})
+    asked_values, sent_values = _plain(asked), _plain(sent)
+    return _to_json(
+        {"sent": sent_values}
+        if sent_values == asked_values
+        else {"asked": asked_values, "sent": sent_values}
+    )
 
 
 def dropped(asked: Mapping[str, Any], sent: Mapping[str, Any], needed: Collection[str]) -> str:
@@ -308,8 +317,8 @@ def _param(body: Any) -> str:
     if isinstance(body, list) and body:
         return _param(body[0])
     if isinstance(body, Mapping):
-        found = body.get("param") or _param(body.get("error"))
-        return found if isinstance(found, str) else ""
+        parameter = body.get("param") or _param(body.get("error"))
+        return parameter if isinstance(parameter, str) else ""
     return ""
 
 

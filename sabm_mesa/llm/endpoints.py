@@ -158,14 +158,14 @@ class Endpoint:
         Raises:
             MissingKey: when the endpoint needs a key and there is none, or the key is none.
         """
-        found = self.key()
-        if not found and self.name and self.key_env:
+        key = self.key()
+        if not key and self.name and self.key_env:
             raise MissingKey(f"The endpoint {self.name!r} needs the key {self.key_env}.", (
                 f"Set {self.key_env} in the environment.",
             ))  # fmt: skip
-        if not found and self.is_openai:
+        if not key and self.is_openai:
             raise MissingKey("There is no API key.", WAYS)
-        if not (found.isascii() and found.isprintable()):
+        if not (key.isascii() and key.isprintable()):
             which = "The API key" if self.key_env == KEY_VARIABLE else f"The key {self.key_env}"
             raise MissingKey(f"{which} has characters that no key has.", WAYS)
 
@@ -237,14 +237,14 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
         )
     headers = _headers(entry.get("headers", {}), where)
     extra = check_extra_body(entry.get("extra_body", {}), f"{where}: extra_body")
-    found = Endpoint(url, name, variable, headers, extra, most, api, _key_header(entry, where))
-    found.hide_secrets()
-    if api != APIS[0] and (found.key_header or found.query):
+    endpoint = Endpoint(url, name, variable, headers, extra, most, api, _key_header(entry, where))
+    endpoint.hide_secrets()
+    if api != APIS[0] and (endpoint.key_header or endpoint.query):
         raise ParameterError(
             f'{where}: the library for api = "{api}" sends key and version in its own way: leave '
             "out key_header, and what follows the ? of base_url."
         )
-    return found
+    return endpoint
 
 
 def _key_header(entry: Mapping[str, Any], where: str) -> str:
@@ -289,8 +289,8 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
     """
     if not isinstance(extra, Mapping):
         raise ParameterError(f"{where} is a table of fields, not {extra!r}.")
-    own = {_plain(name) for name in _OWN_FIELDS}
-    if taken := sorted(name for name in _paths(extra) if _plain(name) in own):
+    reserved = {_plain(name) for name in _OWN_FIELDS}
+    if taken := sorted(name for name in _paths(extra) if _plain(name) in reserved):
         raise ParameterError(f"{where} cannot have {taken[0]!r}, which the run sets.")
     try:
         json.dumps(extra, allow_nan=False)
@@ -321,8 +321,12 @@ def is_openai(url: str | None) -> bool:
     """
     if url is None:
         return True
-    parts, own = urlsplit(url), urlsplit(OPENAI_URL)
-    return (parts.scheme, parts.hostname, parts.port or 443) == (own.scheme, own.hostname, 443)
+    parts, openai = urlsplit(url), urlsplit(OPENAI_URL)
+    return (parts.scheme, parts.hostname, parts.port or 443) == (
+        openai.scheme,
+        openai.hostname,
+        443,
+    )
 
 
 def is_loopback(url: str) -> bool:
@@ -452,10 +456,10 @@ def check_listener(address: str, what: str) -> None:
     """
     try:
         parts = urlsplit(f"//{address}")
-        place = parts.hostname or "", parts.port or 0
-        socket.create_connection(place, REACHABLE_S).close()
+        host_and_port = parts.hostname or "", parts.port or 0
+        socket.create_connection(host_and_port, REACHABLE_S).close()
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
+        reason = getattr(error, "strerror", None) or error
         raise ParameterError(
-            f"There is no {what} at {address!r} ({said}): it has to be HOST:PORT."
+            f"There is no {what} at {address!r} ({reason}): it has to be HOST:PORT."
         ) from None

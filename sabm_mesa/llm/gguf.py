@@ -125,12 +125,12 @@ class _Reader:
         version, _, n = self._read("<IQQ")
         if not 2 <= version <= 3:
             raise ValueError
-        found = {}
+        values = {}
         for _ in range(n):
             name = self._text()
             (kind,) = self._read("<I")
-            found[name] = self._value(kind)
-        return found
+            values[name] = self._value(kind)
+        return values
 
     def _read(self, form: str) -> tuple[Any, ...]:
         read = struct.unpack_from(form, self._content, self._at)

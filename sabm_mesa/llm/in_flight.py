@@ -131,11 +131,11 @@ def most_of_each(request: Request, prices: PriceTable) -> list[Usage]:
     price = prices.of(request.model)
     limit = longest_answer(request)
     first = most_of(contents, limit, price, pictures=request.pictures or ())
-    found = [first, *(most_of([], limit, price) for _ in range(request.n - 1))]
+    usages = [first, *(most_of([], limit, price) for _ in range(request.n - 1))]
     if price is None:
-        for each in found:
-            each.cost_usd = math.nan
-    return found
+        for usage in usages:
+            usage.cost_usd = math.nan
+    return usages
 
 
 def _say(grace_s: float) -> None:

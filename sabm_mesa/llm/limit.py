@@ -101,12 +101,12 @@ class Limiter:
             raise
         return now
 
-    async def _queue(self, place: asyncio.Future[None], ceiling: int) -> None:
-        self._waiting.append(place)
+    async def _queue(self, waiter: asyncio.Future[None], ceiling: int) -> None:
+        self._waiting.append(waiter)
         try:
-            await place
+            await waiter
         except asyncio.CancelledError:
-            if place.cancelled():
+            if waiter.cancelled():
                 self._leave(ceiling)
             else:
                 self.release(ceiling)
@@ -126,10 +126,10 @@ class Limiter:
         if not self._ceilings[ceiling]:
             del self._ceilings[ceiling]
         while self._waiting and self.in_flight < self.places:
-            place = self._waiting.popleft()
-            if not place.done():
+            waiter = self._waiting.popleft()
+            if not waiter.done():
                 self.in_flight += 1
-                place.set_result(None)
+                waiter.set_result(None)
 
     def answered(self) -> None:
         """Grow the limit after an answer, if at least half of it is in use."""
@@ -221,7 +221,7 @@ def remember_limit(file: Path, endpoint: str, limit: int) -> None:
     if limit == before.get(name, (START, 0.0))[0]:
         return
     after = {**before, name: (limit, time.time())}
-    text = json.dumps({each: found for each, found in after.items() if found[0] > START})
+    text = json.dumps({key: entry for key, entry in after.items() if entry[0] > START})
     with suppress(OSError, OutputError):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_text_file(file, text)
@@ -232,12 +232,12 @@ def _remembered(file: Path | None) -> dict[str, tuple[int, float]]:
     if file is None:
         return {}
     try:
-        told = json.loads(file.read_text("utf-8"))
-        found = {str(each): (int(limit), float(when)) for each, (limit, when) in told.items()}
+        stored = json.loads(file.read_text("utf-8"))
+        limits = {str(key): (int(limit), float(when)) for key, (limit, when) in stored.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}
     first = time.time() - REMEMBERED_S
-    return {each: (n, when) for each, (n, when) in found.items() if n > START and when > first}
+    return {key: (n, when) for key, (n, when) in limits.items() if n > START and when > first}
 
 
 def _hash(endpoint: str) -> str:

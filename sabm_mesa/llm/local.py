@@ -112,17 +112,17 @@ class LocalOptions:
             MindSpecError: for an option that does not exist or has no whole number.
             ParameterError: for a number that is too small or too large.
         """
-        found: dict[str, int] = {}
+        options: dict[str, int] = {}
         known = [field.name for field in fields(cls)]
         for part in filter(None, text.split("&")):
             name, _, value = part.partition("=")
-            if name not in known or name in found or not value.isdecimal():
+            if name not in known or name in options or not value.isdecimal():
                 raise MindSpecError(
                     f"A local model has no option {part!r}: options are {', '.join(known)}, each "
                     "once and with a whole number, as in local?threads=2&slots=4."
                 )
-            found[name] = int(value)
-        return cls(**found)
+            options[name] = int(value)
+        return cls(**options)
 
 
 def split_options(spec: str) -> tuple[str, str]:
@@ -334,8 +334,8 @@ class LocalServer:
         if self._errors is None:
             return ""
         self._errors.seek(0)
-        found = _REASON.search(self._errors.read())
-        return "" if found is None else next(filter(None, found.groups())).strip()
+        match = _REASON.search(self._errors.read())
+        return "" if match is None else next(filter(None, match.groups())).strip()
 
 
 class LocalModel:

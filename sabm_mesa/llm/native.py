@@ -317,18 +317,18 @@ class GoogleClient(_NativeClient):
         }
         with _as_of_openai():
             self._opened()
-            said = await self._http.post(
+            response = await self._http.post(
                 f"{self._base_url}/v1beta/{model}:batchEmbedContents",
                 json=body,
                 headers={**self.endpoint.headers, "x-goog-api-key": self._key},
             )
-            said.raise_for_status()
-        return _embeddings_from_google(said.json())
+            response.raise_for_status()
+        return _embeddings_from_google(response.json())
 
     async def _list(self) -> Any:
         with _as_of_openai():
             there = await self._opened().aio.models.list()
-        names = (str(each.name or "").removeprefix("models/") for each in there.page)
+        names = (str(model.name or "").removeprefix("models/") for model in there.page)
         return {"data": [{"id": name} for name in names]}
 
     def _opened(self) -> Any:
@@ -451,7 +451,7 @@ def _from_google(body: Any) -> Any:
     return {
         "id": body.get("responseId"),
         "model": body.get("modelVersion"),
-        "choices": [_choice(each) for each in body.get("candidates") or refused],
+        "choices": [_choice(candidate) for candidate in body.get("candidates") or refused],
         "usage": {
             "prompt_tokens": usage.get("promptTokenCount"),
             "completion_tokens": _sum(usage.get("candidatesTokenCount"), thoughts),
@@ -469,8 +469,8 @@ def _embeddings_from_google(body: Any) -> Any:
         return body
     return {
         "data": [
-            {"index": index, "embedding": read_fields(each).get("values")}
-            for index, each in enumerate(body["embeddings"])
+            {"index": index, "embedding": read_fields(embedding).get("values")}
+            for index, embedding in enumerate(body["embeddings"])
         ],
         "usage": {"prompt_tokens": read_fields(body.get("usageMetadata")).get("promptTokenCount")},
     }
@@ -478,13 +478,13 @@ def _embeddings_from_google(body: Any) -> Any:
 
 def _calls(parts: Any) -> list[Any]:
     """The calls of functions among the parts of a message, as chat completions have them."""
-    found = []
+    calls = []
     for part in map(read_fields, parts if isinstance(parts, list) else ()):
         if part.get("type") == "tool_use":  # Anthropic
-            found.append({"name": part.get("name"), "arguments": part.get("input")})
+            calls.append({"name": part.get("name"), "arguments": part.get("input")})
         elif call := read_fields(part.get("functionCall")):  # Google
-            found.append({"name": call.get("name"), "arguments": call.get("args")})
-    return [{"function": call} for call in found]
+            calls.append({"name": call.get("name"), "arguments": call.get("args")})
+    return [{"function": call} for call in calls]
 
 
 def _choice(candidate: Any) -> dict[str, Any]:
@@ -535,12 +535,12 @@ def _refusal(response: httpx2.Response) -> openai.APIStatusError:
         if isinstance(details, list)
         else []
     )
-    for each in reported:
-        delay = _DELAY.match(str(each.get("retryDelay", "")))
+    for detail in reported:
+        delay = _DELAY.match(str(detail.get("retryDelay", "")))
         if delay and "retry-after" not in response.headers:
             response.headers["retry-after"] = delay[1]
     error = openai.APIStatusError("", response=response, body=body)
-    reasons = [each["reason"] for each in reported if isinstance(each.get("reason"), str)]
+    reasons = [detail["reason"] for detail in reported if isinstance(detail.get("reason"), str)]
     if reasons:
         error.code = reasons[0]
     return error

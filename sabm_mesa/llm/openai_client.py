@@ -393,14 +393,14 @@ def contents(
     pictures = request.pictures or ()
     if "pictures" not in parameters:
         return [(role, described(text, pictures)) for role, text in request.messages]
-    found: list[tuple[str, Any]] = []
+    messages: list[tuple[str, Any]] = []
     for role, text in request.messages:
         parts = split(text, pictures)
         if any(isinstance(part, Picture) for part in parts):
-            found.append((role, [_part(part, image) for part in parts]))
+            messages.append((role, [_part(part, image) for part in parts]))
         else:
-            found.append((role, text))
-    return found
+            messages.append((role, text))
+    return messages
 
 
 def _part(part: str | Picture, image: Callable[[Picture], dict[str, Any]]) -> dict[str, Any]:
@@ -434,8 +434,8 @@ class KeyInHeader(AsyncOpenAI):
     async def _prepare_options(self, options: Any) -> Any:
         options = await super()._prepare_options(options)
         given = options.headers if isinstance(options.headers, Mapping) else {}
-        own = {"Authorization": openai.Omit(), self.key_header: self.api_key}
-        return options.model_copy(update={"headers": {**given, **own}})
+        auth = {"Authorization": openai.Omit(), self.key_header: self.api_key}
+        return options.model_copy(update={"headers": {**given, **auth}})
 
 
 def _refused(request: Request, latency_s: float, origin: Origin) -> Completion:

@@ -109,9 +109,9 @@ class Price:
             share: the share.
         """
         names = ("input", "output", "cached", "cache_write", "thoughts")
-        each = {name: getattr(self, name) for name in names}
+        rates = {name: getattr(self, name) for name in names}
         parts: dict[str, Any] = {
-            name: None if price is None else price * share for name, price in each.items()
+            name: None if price is None else price * share for name, price in rates.items()
         }
         over = tuple((start, price.times(share)) for start, price in self.over)
         return Price(**parts, over=over)
@@ -152,7 +152,7 @@ class PriceTable:
         self.date = self._built_in.date
         self._own = {} if path is None else _prices(_own(path), str(path))
         self._places = self._built_in.at(url)
-        self._found: dict[tuple[str, ...], Price | None] = {}
+        self._known: dict[tuple[str, ...], Price | None] = {}
         self._share = 1.0
 
     def at(self, url: str | None) -> PriceTable:
@@ -162,13 +162,13 @@ class PriceTable:
             url: its address; None for one that is not known.
         """
         table = copy(self)
-        table._places, table._found = self._built_in.at(url), {}  # noqa: SLF001 - the same class
+        table._places, table._known = self._built_in.at(url), {}  # noqa: SLF001 - the same class
         return table
 
     def in_batches(self) -> PriceTable:
         """The prices of requests that are sent in batches."""
         table = copy(self)
-        table._share, table._found = BATCH_SHARE, {}  # noqa: SLF001 - the same class
+        table._share, table._known = BATCH_SHARE, {}  # noqa: SLF001 - the same class
         return table
 
     def of(self, *models: str) -> Price | None:
@@ -180,11 +180,11 @@ class PriceTable:
         Args:
             models: names of one model: as served, as requested.
         """
-        if models not in self._found:
+        if models not in self._known:
             prices = (find(model) for find in (self._find_own, self._find) for model in models)
-            price = next((each for each in prices if each is not None), None)
-            self._found[models] = price.times(self._share) if price else None
-        return self._found[models]
+            price = next((price for price in prices if price is not None), None)
+            self._known[models] = price.times(self._share) if price else None
+        return self._known[models]
 
     def _find_own(self, model: str) -> Price | None:
         if model.startswith(IN_A_FILE):
@@ -193,11 +193,11 @@ class PriceTable:
 
     def _find(self, model: str) -> Price | None:
         name = model.lower().removeprefix("models/")
-        for place in self._places:
-            for each in (name, name.removeprefix(f"{place.name}/")):
-                if self._places is self._built_in.makers and not _SOLD_BY_ITS_MAKER.match(each):
+        for provider in self._places:
+            for variant in (name, name.removeprefix(f"{provider.name}/")):
+                if self._places is self._built_in.makers and not _SOLD_BY_ITS_MAKER.match(variant):
                     continue
-                entry = place.find(each) or place.find(_DATED.sub("", each))
+                entry = provider.find(variant) or provider.find(_DATED.sub("", variant))
                 if entry is not None:
                     return price_of_today(entry)
         return None
@@ -224,9 +224,9 @@ class _BuiltIn:
     def __init__(self, table: dict[str, Any]) -> None:
         self.date = str(table["date"])
         self.source = str(table["source"])
-        said = table["providers"]
-        self._providers = {name: _provider(name, each) for name, each in said.items()}
-        self._others = {name: each["others"] for name, each in said.items()}
+        providers = table["providers"]
+        self._providers = {name: _provider(name, entry) for name, entry in providers.items()}
+        self._others = {name: entry["others"] for name, entry in providers.items()}
         self.makers = [self._providers[name] for name in MAKERS]
 
     def named_at(self, url: str) -> str:
@@ -250,17 +250,17 @@ def provider_at(url: str) -> str:
     Args:
         url: the address.
     """
-    found = _built_in().named_at(url)
-    return found or urlsplit(url).netloc
+    provider = _built_in().named_at(url)
+    return provider or urlsplit(url).netloc
 
 
-def _provider(name: str, said: dict[str, Any]) -> _Provider:
+def _provider(name: str, table: dict[str, Any]) -> _Provider:
     exact: dict[str, dict[str, Any]] = {}
     like = []
-    for names, patterns, entry in said["models"]:
+    for names, patterns, entry in table["models"]:
         exact |= dict.fromkeys(names, entry)
         like += [(pattern, entry) for pattern in patterns]
-    return _Provider(name, re.compile(said["url"]), exact, like)
+    return _Provider(name, re.compile(table["url"]), exact, like)
 
 
 def price_of_today(entry: dict[str, Any]) -> Price:
@@ -272,7 +272,7 @@ def price_of_today(entry: dict[str, Any]) -> Price:
 
 def _as_price(entry: dict[str, Any]) -> Price:
     fields: dict[str, Any] = {name: entry.get(name) for name in _NEEDED | _OPTIONAL}
-    over = ((int(start), _as_price(each)) for start, each in entry.get("over", {}).items())
+    over = ((int(start), _as_price(step)) for start, step in entry.get("over", {}).items())
     return Price(**fields, over=tuple(sorted(over, key=itemgetter(0))))
 
 

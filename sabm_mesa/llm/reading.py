@@ -89,9 +89,9 @@ def read_completion(
         ValueError: when it is no chat completion.
     """
     body = _table(body)
-    found = [_table(choice) for choice in _list(body, "choices")[: request.n]]
-    found.sort(key=lambda choice: read_count(choice.get("index")))
-    answers = [_answer(choice) for choice in found or [{}]]
+    choices = [_table(choice) for choice in _list(body, "choices")[: request.n]]
+    choices.sort(key=lambda choice: read_count(choice.get("index")))
+    answers = [_answer(choice) for choice in choices or [{}]]
     usage = read_fields(body.get("usage"))
     prompt_tokens = read_count(usage.get("prompt_tokens"))
     completion_tokens, thought_tokens = _received(usage, prompt_tokens)
@@ -141,8 +141,8 @@ def read_models(body: Any) -> list[str]:
     Raises:
         ValueError: when it is no list of models.
     """
-    found = [_table(each).get("id") for each in _list(_table(body), "data")]
-    return [replace_surrogates(name) for name in found if isinstance(name, str)]
+    identifiers = [_table(model).get("id") for model in _list(_table(body), "data")]
+    return [replace_surrogates(name) for name in identifiers if isinstance(name, str)]
 
 
 def _answer(choice: dict[str, Any]) -> _Answer:
@@ -166,7 +166,7 @@ def _answer(choice: dict[str, Any]) -> _Answer:
 
 def _calls(value: Any) -> list[dict[str, Any]]:
     """The calls of functions in a message; arguments that are no JSON stay a text."""
-    found = []
+    calls = []
     for call in value if isinstance(value, list) else ():
         function = read_fields(read_fields(call).get("function"))
         arguments = function.get("arguments")
@@ -175,8 +175,8 @@ def _calls(value: Any) -> list[dict[str, Any]]:
                 arguments = json.loads(arguments or "{}", object_pairs_hook=no_field_twice)
         if arguments is None:
             arguments = {}
-        found.append({"name": function.get("name"), "arguments": arguments})
-    return found
+        calls.append({"name": function.get("name"), "arguments": arguments})
+    return calls
 
 
 def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:
@@ -244,7 +244,7 @@ def _dollars(usage: dict[str, Any]) -> float:
         reported.append(
             read_fields(usage.get("cost_details")).get("upstream_inference_cost") or 0.0
         )
-    dollars = [each for each in reported if is_number(each) and 0 <= each < _MOST_DOLLARS]
+    dollars = [amount for amount in reported if is_number(amount) and 0 <= amount < _MOST_DOLLARS]
     return math.fsum(dollars) if len(dollars) == len(reported) else math.nan
 
 
@@ -263,9 +263,9 @@ def _parts(whole: Completion, answers: Sequence[_Answer]) -> tuple[Completion, .
     )
     return tuple(
         whole._replace(
-            text=each.text,
-            thoughts=each.thoughts,
-            finish_reason=each.reason,
+            text=answer.text,
+            thoughts=answer.thoughts,
+            finish_reason=answer.reason,
             prompt_tokens=_even(whole.prompt_tokens, n, i),
             cached_tokens=_even(whole.cached_tokens, n, i),
             cache_write_tokens=_even(whole.cache_write_tokens, n, i),
@@ -273,7 +273,7 @@ def _parts(whole: Completion, answers: Sequence[_Answer]) -> tuple[Completion, .
             thought_tokens=thought[i + 1] - thought[i],
             cost_usd=whole.cost_usd / n,
         )
-        for i, each in enumerate(answers)
+        for i, answer in enumerate(answers)
     )
 
 
@@ -302,10 +302,10 @@ def read_embeddings(
     """
     body = _table(body)
     usage = read_fields(body.get("usage"))
-    found = [_table(each) for each in _list(body, "data")]
-    in_order = sorted(found, key=lambda each: read_count(each.get("index")))
+    embeddings = [_table(entry) for entry in _list(body, "data")]
+    in_order = sorted(embeddings, key=lambda entry: read_count(entry.get("index")))
     return Completion(
-        text="\n".join(_vector(each.get("embedding")) for each in in_order),
+        text="\n".join(_vector(entry.get("embedding")) for entry in in_order),
         model=replace_surrogates(str(body.get("model") or request.model)),
         prompt_tokens=read_count(usage.get("prompt_tokens")),
         latency_s=latency_s,
@@ -329,11 +329,11 @@ def _is_number(value: Any) -> bool:
 
 def _list(body: dict[str, Any], name: str) -> list[Any]:
     """A list that the body has to have."""
-    found = body.get(name)
-    if not isinstance(found, list):
+    items = body.get(name)
+    if not isinstance(items, list):
         problem = _table(body.get("error")).get("message")
         raise ValueError(str(problem or f"it has no {name}"))  # noqa: TRY004
-    return found
+    return items
 
 
 def _table(value: Any) -> dict[str, Any]:
@@ -348,8 +348,8 @@ def _table(value: Any) -> dict[str, Any]:
 def _text(content: Any) -> str:
     """The text of a message, which some servers send in parts, thoughts among them."""
     if isinstance(content, list):
-        said = (part for part in content if not _is_thought(part))
-        return "".join(_text(_table(part).get("text")) for part in said)
+        answer_parts = (part for part in content if not _is_thought(part))
+        return "".join(_text(_table(part).get("text")) for part in answer_parts)
     if content is None:
         return ""
     if is_number(content):
@@ -390,13 +390,13 @@ def unreadable_usage(body: Any) -> list[str]:
     usage = read_fields(body).get("usage")
     if not isinstance(usage, dict):
         return [] if usage is None else ["usage"]
-    found = []
+    unreadable = []
     for name, value in usage.items():
         if value is None:
             continue
         if name.endswith("_details"):
             inner = value.items() if isinstance(value, dict) else [("", value)]
-            found += [
+            unreadable += [
                 f"{name}.{field}".rstrip(".")
                 for field, count in inner
                 if not field or (field in _COUNTED and count is not None and not _is_count(count))
@@ -404,8 +404,8 @@ def unreadable_usage(body: Any) -> list[str]:
         elif (name in _COUNTED and not _is_count(value)) or (
             name == "cost" and not (is_number(value) and 0 <= value < _MOST_DOLLARS)
         ):
-            found.append(name)
-    return found
+            unreadable.append(name)
+    return unreadable
 
 
 def is_number(value: Any) -> TypeGuard[float]:

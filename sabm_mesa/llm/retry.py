@@ -80,8 +80,8 @@ def pause_s(retries: int, asked: float | None, first_wait_s: float = FIRST_WAIT_
         asked: seconds that the server asked to wait, or None.
         first_wait_s: seconds before the first retry, at most.
     """
-    own: float = first_wait_s * 2**retries * (0.5 + random.random() / 2)
-    return min(max(own, asked + own / 2 if asked else 0.0), LONGEST_WAIT_S)
+    backoff: float = first_wait_s * 2**retries * (0.5 + random.random() / 2)
+    return min(max(backoff, asked + backoff / 2 if asked else 0.0), LONGEST_WAIT_S)
 
 
 async def with_retries(call: Callable[[], Awaitable[T]]) -> T:

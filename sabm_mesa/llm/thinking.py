@@ -95,7 +95,7 @@ class ThoughtRoom:
         Args:
             done: the answer.
         """
-        texts = [each.text for each in done.parts or (done,)]
+        texts = [part.text for part in done.parts or (done,)]
         self.opened = self.opened or any(map(ends_thought, texts))
 
     def notice(self, done: Completion, max_tokens: int) -> None:
@@ -124,7 +124,7 @@ class ThoughtRoom:
         """
         self.opened = self.opened or thought
         for provenance in map(json.loads, before):
-            asked, sent = (_limit(provenance[each]) for each in ("asked", "sent"))
+            asked, sent = (_limit(provenance[kind]) for kind in ("asked", "sent"))
             if asked and sent > asked and "max_thought_tokens" not in provenance["asked"]:
                 # What was sent may have been less: the first room, or as much as a prompt left.
                 self.tokens, self.known = self.most, True
@@ -186,7 +186,7 @@ class MakeRoomClient:
         room.known = True
         thinks = room.tokens > given or is_out_of_room(done)
         kept, other = (again, done) if thinks else (done, again)
-        notes = [each.note for each in other.parts or (other,) if each.note is not None]
+        notes = [part.note for part in other.parts or (other,) if part.note is not None]
         if request.sent is not None and notes:
             request.sent.take_back(notes)
         return _together(kept, other)
@@ -241,8 +241,8 @@ def is_thoughtful(done: Completion) -> bool:
         done: the answer.
     """
     return any(
-        each.thoughts or each.thought_tokens or split_thoughts(each.text).thoughts
-        for each in (done, *done.parts)
+        part.thoughts or part.thought_tokens or split_thoughts(part.text).thoughts
+        for part in (done, *done.parts)
     ) or is_out_of_room(done)
 
 
@@ -252,7 +252,7 @@ def is_cut_off(done: Completion) -> bool:
     Args:
         done: the answer; of several, all have to.
     """
-    return all(each.finish_reason == BY_LENGTH for each in done.parts or (done,))
+    return all(part.finish_reason == BY_LENGTH for part in done.parts or (done,))
 
 
 def is_out_of_room(done: Completion) -> bool:
@@ -262,8 +262,8 @@ def is_out_of_room(done: Completion) -> bool:
         done: the answer; of several, all have to.
     """
     return all(
-        each.finish_reason == BY_LENGTH and not split_thoughts(each.text).answer.strip()
-        for each in done.parts or (done,)
+        part.finish_reason == BY_LENGTH and not split_thoughts(part.text).answer.strip()
+        for part in done.parts or (done,)
     )
 
 
@@ -291,5 +291,5 @@ def _half(tokens: int) -> int:
 
 
 def _limit(parameters: Mapping[str, Any]) -> int:
-    found = (parameters.get(name) for name in _LIMITS)
-    return next((value for value in found if isinstance(value, int)), 0)
+    limits = (parameters.get(name) for name in _LIMITS)
+    return next((value for value in limits if isinstance(value, int)), 0)

@@ -52,8 +52,8 @@ _said = attrgetter(*_FROM_SERVER)
 
 def without_key(done: Completion) -> Completion:
     """The completion without the key, which a server may send back."""
-    said = "\0".join(_said(done))
-    if errors.without_key(said) == said and not done.parts:
+    texts = "\0".join(_said(done))
+    if errors.without_key(texts) == texts and not done.parts:
         return done
     hidden: dict[str, Any] = {n: errors.without_key(getattr(done, n)) for n in _FROM_SERVER}
     return done._replace(
@@ -78,18 +78,21 @@ class Translator:
         """For an answer with the status of an error."""
         status = error.status_code
         name = repr(_clean(model))
-        said = f"{self._where} answered {status} ({_clean(_detail(error))})"
+        problem = f"{self._where} answered {status} ({_clean(_detail(error))})"
         if status in {401, 403} or error.code == _KEY_REFUSED:
-            return AccessDenied(f"{said}: {self._refused_key()}")
+            return AccessDenied(f"{problem}: {self._refused_key()}")
         if status == 429 and _QUOTA in {error.code, error.type}:
-            return BadRequest(f"{said}: the account's quota is used up; raise it at the provider.")
+            return BadRequest(
+                f"{problem}: the account's quota is used up; raise it at the provider."
+            )
         if status == 429:
             return RateLimited(
-                f"{said}: too many requests. Wait, or lower --max-concurrency.", _retry_after(error)
+                f"{problem}: too many requests. Wait, or lower --max-concurrency.",
+                _retry_after(error),
             )
         if status in {408, 409} or status >= 500:
             return ServerUnavailable(
-                f"{said}. Try again later.", _retry_after(error),
+                f"{problem}. Try again later.", _retry_after(error),
                 overloaded=status in OVERLOADED, billed=status in TIMED_OUT,
             )  # fmt: skip
         if 300 <= status < 400 and (to := error.response.headers.get("location")):
@@ -99,8 +102,8 @@ class Translator:
                 "give that address (--base-url) if it is the right one."
             )
         if status == 404:
-            return BadRequest(f"{said}: is the model name {name} right, and the address?")
-        return BadRequest(f"{said} for model {name}: change the request (--set …), run again.")
+            return BadRequest(f"{problem}: is the model name {name} right, and the address?")
+        return BadRequest(f"{problem} for model {name}: change the request (--set …), run again.")
 
     def _refused_key(self) -> str:
         variable = self._endpoint.key_env

@@ -94,7 +94,9 @@ class Received(NamedTuple):
         """
         return httpx2.Response(
             self.status,
-            headers=[each for each in self.headers.items() if each[0].lower() not in _OF_THE_WIRE],
+            headers=[
+                header for header in self.headers.items() if header[0].lower() not in _OF_THE_WIRE
+            ],
             content=self.body,
             request=httpx2.Request(method, str(self.url), headers=headers),
             extensions={"reason_phrase": self.reason.encode()},

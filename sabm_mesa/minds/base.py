@@ -133,8 +133,8 @@ def assumptions_of(maker: Any) -> Mapping[str, str]:
     Args:
         maker: an entry of `classical_minds`.
     """
-    found: Mapping[str, str] = getattr(rule_of(maker), "assumes", {})
-    return found
+    assumptions: Mapping[str, str] = getattr(rule_of(maker), "assumes", {})
+    return assumptions
 
 
 async def _answer_at_once(answer: Callable[[Ask], Any], ask: Ask) -> Any:
@@ -150,7 +150,7 @@ class OwnMind(Mind):
     other agent go on until it returns.
 
     Args:
-        own: the object. It may have the attributes and methods of `Mind` but `close`. Without
+        wrapped: the object. It may have the attributes and methods of `Mind` but `close`. Without
             `spec` it is named after its class; without `instant` it is assumed to wait for
             something; without `paid` each of its answers is on disk before it is used.
 
@@ -158,22 +158,24 @@ class OwnMind(Mind):
         MindSpecError: when it has no method `answer`, or its `informed` is no tuple of names.
     """
 
-    def __init__(self, own: Any) -> None:
-        if isinstance(own, type) or not callable(getattr(own, "answer", None)):
+    def __init__(self, wrapped: Any) -> None:
+        if isinstance(wrapped, type) or not callable(getattr(wrapped, "answer", None)):
             raise MindSpecError(
-                f"A mind is a spec or an object with a method answer(ask), not {own!r}."
+                f"A mind is a spec or an object with a method answer(ask), not {wrapped!r}."
             )
-        informed = getattr(own, "informed", ())
-        if not isinstance(informed, tuple) or not all(isinstance(each, str) for each in informed):
+        informed = getattr(wrapped, "informed", ())
+        if not isinstance(informed, tuple) or not all(isinstance(name, str) for name in informed):
             raise MindSpecError(
-                f"`informed` of the mind {name_of(own)!r} is a tuple of names of fields of the "
+                f"`informed` of the mind {name_of(wrapped)!r} is a tuple of names of fields of the "
                 f"observation, such as ('market',), not {informed!r}."
             )
-        self.spec = name_of(own)
+        self.spec = name_of(wrapped)
         # The methods of the object itself: a wrapper would be kept for each agent that waits.
-        vars(self).update({name: getattr(own, name) for name in OF_OWN if hasattr(own, name)})
-        if not iscoroutinefunction(own.answer):
-            vars(self)["answer"] = partial(_answer_at_once, own.answer)
+        vars(self).update(
+            {name: getattr(wrapped, name) for name in OF_OWN if hasattr(wrapped, name)}
+        )
+        if not iscoroutinefunction(wrapped.answer):
+            vars(self)["answer"] = partial(_answer_at_once, wrapped.answer)
 
     async def answer(self, ask: Ask) -> Reply | object:
         """Answer as the object does: every instance has its object's method in this place."""
@@ -329,13 +331,13 @@ def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:
         reply = Reply(answer)
     else:
         reply = Reply(answer, latency_s=time.perf_counter() - started)
-    said = reply.answer
-    if isinstance(said, str):
-        reply.answer, thoughts = split_thoughts(replace_surrogates(said))
+    value = reply.answer
+    if isinstance(value, str):
+        reply.answer, thoughts = split_thoughts(replace_surrogates(value))
         if thoughts or reply.thoughts:
             reply.thoughts = join_thoughts(reply.thoughts, thoughts)
     elif mind.paid:  # a value is used as it can be read from the recording again
-        reply.answer = json_roundtrip(said)
+        reply.answer = json_roundtrip(value)
     if mind.paid:
         reply.request = mind.digest(ask)
     return reply

@@ -90,10 +90,10 @@ def read_fingerprint(path: str) -> tuple[Fingerprint, str]:
     for name, kind in kinds.items():
         if not isinstance(given.get(name), kind):
             raise MindSpecError(f"The fingerprint {file} lacks {name}: write it again by sabm fit.")
-    found = Fingerprint(
+    fingerprint = Fingerprint(
         given["scenario"], given["model"], given["parameters"], str(given.get("of", ""))
     )
-    return found, hashlib.sha256(source).hexdigest()
+    return fingerprint, hashlib.sha256(source).hexdigest()
 
 
 class FittedMind(ClassicalMind):
@@ -164,17 +164,17 @@ def fitted_mind_maker(
         MindSpecError: when the file cannot be read, is of another scenario, or does not fit it.
         RecordingError: when the file was changed.
     """
-    found, version = read_fingerprint(path)
-    if found.scenario != scenario:
+    fingerprint, version = read_fingerprint(path)
+    if fingerprint.scenario != scenario:
         raise MindSpecError(
-            f"The fingerprint {path} is one of {found.scenario}, and this is {scenario}."
+            f"The fingerprint {path} is one of {fingerprint.scenario}, and this is {scenario}."
         )
     behaviour = load_behaviour(module)
     if behaviour is None:
         raise MindSpecError(f"No behavioural model applies to the decisions of {scenario}.")
     try:
-        model = behaviour.model(found.model)
-        vector = model.check(found.parameters)
+        model = behaviour.model(fingerprint.model)
+        vector = model.check(fingerprint.parameters)
     except SabmError as error:
         raise MindSpecError(f"The fingerprint {path}: {error}") from None
     if recorded is not None and recorded != version:

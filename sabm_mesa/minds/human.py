@@ -101,8 +101,8 @@ class HumanMind(Mind):
 
     def close(self) -> None:
         """Release what the minds that stand in hold."""
-        for each in self.stand_ins.values():
-            each.close()
+        for mind in self.stand_ins.values():
+            mind.close()
 
 
 class Seat:
@@ -277,16 +277,16 @@ class Seat:
             spec = None if question is None else question.ask.spec
             if question is None or question.number != number or not isinstance(spec, Talk):
                 return Phrase("seat.talk_over")
-            said = self._talk[1]
-            if len(said) >= spec.most:
+            messages = self._talk[1]
+            if len(messages) >= spec.most:
                 return Phrase("seat.said_all", most=spec.most)
             try:
                 words = spec.text.check(replace_surrogates(text[:LONGEST]))
             except InvalidAnswer as problem:
                 return _reason(question.ask.book, problem)
-            if sum(len(each) for _, each in said) + len(words) > LONGEST // 2:
+            if sum(len(text) for _, text in messages) + len(words) > LONGEST // 2:
                 return Phrase("seat.said_too_much")
-            said.append((round(min(question.open_s, 3600.0), 1), words))
+            messages.append((round(min(question.open_s, 3600.0), 1), words))
             self._said_before.add(message)
             self._notify()
         return ""
@@ -298,9 +298,9 @@ class Seat:
             ask: the question of any agent in that talk.
         """
         with self._changed:
-            key, said = self._talk
+            key, messages = self._talk
             now = key is not None and _same_talk(key, ask.key)
-            return list(said) if now else []
+            return list(messages) if now else []
 
     def skip(self) -> None:
         """Give the question that waits up, as if its time had run out."""
@@ -369,8 +369,8 @@ class Seat:
         except asyncio.CancelledError:
             stopped = True
         with self._changed:  # so that no message is taken that the answer lacks
-            if waiting.answer is None and not stopped and (said := self.said(ask)):
-                waiting.answer = _as_answer(ask, said)
+            if waiting.answer is None and not stopped and (messages := self.said(ask)):
+                waiting.answer = _as_answer(ask, messages)
             self._close(waiting, stopped=stopped)
         if stopped and waiting.answer is None:
             raise asyncio.CancelledError  # what a person has answered is recorded before it stops
@@ -556,8 +556,8 @@ def text_of(ask: Ask) -> tuple[str, str]:
 
 def _reason(book: PromptBook, problem: InvalidAnswer) -> str:
     """Why an answer was not taken; as the prompts say it, where they have words of their own."""
-    said, phrase = book.reason(problem), _phrase_of(problem)
-    return phrase if phrase is not None and phrase == said else said
+    stated, phrase = book.reason(problem), _phrase_of(problem)
+    return phrase if phrase is not None and phrase == stated else stated
 
 
 def _phrase_of(problem: InvalidAnswer) -> Phrase | None:
@@ -574,8 +574,8 @@ def _same_talk(one: Key, other: Key) -> bool:
     return (one.round, one.phase) == (other.round, other.phase)
 
 
-def _as_answer(ask: Ask, said: Sequence[tuple[float, str]]) -> str:
-    messages = [{"second": second, "text": text} for second, text in said]
+def _as_answer(ask: Ask, timed_texts: Sequence[tuple[float, str]]) -> str:
+    messages = [{"second": second, "text": text} for second, text in timed_texts]
     return ask.spec.as_text(ask.spec.check(messages))
 
 

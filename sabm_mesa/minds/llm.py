@@ -68,7 +68,7 @@ def _is_word(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-SAMPLING = tuple(each.name for each in fields(LLMSettings))
+SAMPLING = tuple(setting.name for setting in fields(LLMSettings))
 """Parameters of a scenario that are sent to language models."""
 
 

@@ -72,8 +72,8 @@ class LocalMind(LLMMind):
         return ask.answer_schema(bounded=True)
 
     def _request(self, ask: Ask) -> Request:
-        place = ask.rng.bit_generator.seed_seq
-        seed = int(place.generate_state(1)[0]) % _SEEDS
+        seeds = ask.rng.bit_generator.seed_seq
+        seed = int(seeds.generate_state(1)[0]) % _SEEDS
         request = super()._request(ask)
         limit = self._limit(ask, request.schema)
         # The grammar of a local model already forces the form of a call, and it does not see.
@@ -108,7 +108,7 @@ def token_limit(
             return max(most or 0, int(longest), LEAST_TOKENS) if longest < inf else ANSWER_TOKENS
         return limit if most is None else min(limit, max(most, int(longest)))
     least = ANSWER_TOKENS if default or limit is None else limit
-    return min(each for each in (most, limit, least) if each is not None)
+    return min(number for number in (most, limit, least) if number is not None)
 
 
 def _longest(schema: Mapping[str, Any]) -> float:

@@ -134,19 +134,19 @@ def probe_minds(specs: Sequence[str], connection: Connection) -> Iterator[Probed
         MindSpecError: for a mind that is no language model.
         UsageError: for an endpoint that does not exist.
     """
-    found = []
+    probed = []
     for spec in specs:
         check_form(spec)
         kind, _, rest = spec.partition(":")
         if is_local(spec):
             here = ProbedModel(spec, language_model(spec), Endpoint(label="this machine"))
-            found.append((here, ""))
+            probed.append((here, ""))
             continue
         if kind != "llm" or not rest:
             raise MindSpecError(f"{spec!r} is no language model: llm:MODEL@NAME, local.")
         model, named = model_and_endpoint(rest)
-        found.append((ProbedModel(spec, model, connection.endpoint(named or None)), named))
-    for finding, named in found:
+        probed.append((ProbedModel(spec, model, connection.endpoint(named or None)), named))
+    for finding, named in probed:
         limited = Connection(
             connection.base_url,
             connection.endpoints,
@@ -211,11 +211,11 @@ def _dialect(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
             elif name == "response_format" and sent[name] != value:
                 changes[name] = str(sent[name])
     facts["dialect"] = changes
-    said = "; ".join(
+    changed = "; ".join(
         f"{name} is {'left out' if new is None else f'sent as {new}'}"
         for name, new in sorted(changes.items())
     )
-    return Check("dialect", State.OK, said or "every parameter is taken as it is")
+    return Check("dialect", State.OK, changed or "every parameter is taken as it is")
 
 
 def _thoughts(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
@@ -240,8 +240,8 @@ def _thoughts(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
 
 
 def _has_room(done: Completion) -> bool:
-    told = json.loads(done.parameters)
-    limits = [told.get(kind, {}).get("max_tokens") for kind in ("asked", "sent")]
+    parameters = json.loads(done.parameters)
+    limits = [parameters.get(kind, {}).get("max_tokens") for kind in ("asked", "sent")]
     return None not in limits and limits[1] > limits[0]
 
 
@@ -260,9 +260,9 @@ def _schema(done: Completion | LLMError, facts: dict[str, Any]) -> Check:
         facts["schema"] = "enforced"
         return Check("schema", State.OK, f"enforced, sent as {form}")
     facts["schema"] = "ignored" if form else "not taken"
-    said = "taken and not enforced" if form else "not taken"
+    outcome = "taken and not enforced" if form else "not taken"
     return Check(
-        "schema", State.WARNING, f"{said}: --set answer_format=json relies on the prompt alone"
+        "schema", State.WARNING, f"{outcome}: --set answer_format=json relies on the prompt alone"
     )
 
 
@@ -271,8 +271,8 @@ def _equal(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
     facts["different_answers"] = n = len({split_thoughts(answer.text).answer for answer in answers})
     if n == 1:
         return Check("repeats", State.OK, f"{EQUAL} equal questions got equal answers")
-    said = f"{EQUAL} equal questions at temperature 0 and seed 1 got {n} different answers"
-    return Check("repeats", State.WARNING, f"{said}: what repeats a run is its recording")
+    outcome = f"{EQUAL} equal questions at temperature 0 and seed 1 got {n} different answers"
+    return Check("repeats", State.WARNING, f"{outcome}: what repeats a run is its recording")
 
 
 def in_words(done: Completion) -> str:
@@ -328,5 +328,5 @@ def write_entries(path: Path, findings: Sequence[ProbedModel]) -> list[str]:
             )
     before = path.read_text("utf-8").rstrip("\n") + "\n\n" if known else ""
     if new:
-        write_text_file(path, before + "\n".join(each.entry() for each in new.values()))
+        write_text_file(path, before + "\n".join(finding.entry() for finding in new.values()))
     return list(new)

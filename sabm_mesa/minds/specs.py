@@ -259,13 +259,13 @@ def endpoints_in(given: Any) -> set[str]:
         Addresses and names, and ``""`` for the endpoint of those that name none.
     """
     if isinstance(given, Mapping):
-        return {named for part in given.items() for each in part for named in endpoints_in(each)}
+        return {named for part in given.items() for value in part for named in endpoints_in(value)}
     if isinstance(given, str):
         kind, _, rest = given.partition(":")
         of_model = kind in {"llm", "embedding"}
         return {model_and_endpoint(rest)[1].rstrip("/")} if of_model else set()
     if isinstance(given, Sequence):
-        return {named for each in given for named in endpoints_in(each)}
+        return {named for value in given for named in endpoints_in(value)}
     return set()
 
 
@@ -279,17 +279,17 @@ def files_of(minds: Minds) -> dict[str, str]:
         MindSpecError: when a file cannot be read.
     """
     named = sorted({name_of(mind) for mind in named_in(minds)})
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for spec in named:
         if is_file(spec):
             from sabm_mesa.minds.files.mind import digest, read
 
-            found[spec] = digest(read(spec))
+            digests[spec] = digest(read(spec))
         elif spec.startswith(FITTED):
             from sabm_mesa.minds.fitted import read_fingerprint
 
-            found[spec] = read_fingerprint(spec.removeprefix(FITTED))[1]
-    return found
+            digests[spec] = read_fingerprint(spec.removeprefix(FITTED))[1]
+    return digests
 
 
 # Populations
@@ -302,8 +302,8 @@ def is_by_class(given: Any) -> bool:
         given: the minds or personas of a run: a mapping is by class when a name has no count.
     """
     return isinstance(given, Mapping) and any(
-        isinstance(name, str) and name.isidentifier() and not isinstance(own, int | float | None)
-        for name, own in given.items()
+        isinstance(name, str) and name.isidentifier() and not isinstance(count, int | float | None)
+        for name, count in given.items()
     )
 
 
@@ -325,7 +325,7 @@ def named_in(minds: Any) -> list[Any]:
         minds: the minds of a run.
     """
     if is_by_class(minds):
-        return [each for own in minds.values() for each in named_in(own)]
+        return [mind for of_class in minds.values() for mind in named_in(of_class)]
     if isinstance(minds, Mapping) or (isinstance(minds, Sequence) and not isinstance(minds, str)):
         return list(minds)
     return [minds]
@@ -339,7 +339,7 @@ def map_minds(minds: Any, change: Callable[[Any], Any]) -> Any:
         change: returns a mind in place of another.
     """
     if is_by_class(minds):
-        return {name: map_minds(own, change) for name, own in minds.items()}
+        return {name: map_minds(of_class, change) for name, of_class in minds.items()}
     if isinstance(minds, Mapping):
         counts: dict[Any, int] = {}
         for mind, count in minds.items():
@@ -375,9 +375,9 @@ class Shares:
         if isinstance(given, Mapping):
             counts = list(given.items())
         elif isinstance(given, Sequence) and not isinstance(given, str):
-            counts = [(each, 1) for each in given]
-        kept = [(each, n) for each, n in counts if not leave_out(each)]
-        return cls([each for each, _ in kept], [n for _, n in kept])
+            counts = [(option, 1) for option in given]
+        kept = [(option, n) for option, n in counts if not leave_out(option)]
+        return cls([option for option, _ in kept], [n for _, n in kept])
 
     def draw(self, rng: np.random.Generator) -> Any:
         """Draw an option; one number is drawn, however many options there are.
@@ -402,16 +402,16 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
     """
     each_of: Iterable[tuple[Any, int]]
     if isinstance(given, Mapping):
-        for each, count in given.items():
+        for option, count in given.items():
             if not isinstance(count, int) or isinstance(count, bool) or count < 0:
                 raise MindSpecError(
-                    f"{what}: the count of {name_of(each)} has to be a whole number, "
+                    f"{what}: the count of {name_of(option)} has to be a whole number, "
                     f"not {count!r}.",
                     parameter=what,
                 )
         total, each_of = sum(given.values()), given.items()
     elif isinstance(given, Sequence) and not isinstance(given, str):
-        total, each_of = len(given), [(each, 1) for each in given]
+        total, each_of = len(given), [(option, 1) for option in given]
     else:
         return [given] * n
     if total != n:  # before as many are made
@@ -419,7 +419,7 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
             f"{what}: {total} are given for {n} agents; the counts have to add up to {n}.",
             parameter=what,
         )
-    return [each for each, count in each_of for _ in range(count)]
+    return [option for option, count in each_of for _ in range(count)]
 
 
 def by_spec(minds: Minds) -> Any:
@@ -485,7 +485,7 @@ def describe_given(minds: Any) -> str:
         minds: the minds by their specs.
     """
     if is_by_class(minds):
-        return "; ".join(f"{name}: {describe_given(own)}" for name, own in minds.items())
+        return "; ".join(f"{name}: {describe_given(of_class)}" for name, of_class in minds.items())
     if isinstance(minds, str):
         return minds
     return describe_minds(minds if isinstance(minds, Mapping) else Counter(minds))
@@ -581,8 +581,8 @@ def _live_maker(spec: MindSpec, context: MindContext) -> MindMaker:
     from sabm_mesa.minds.fitted import fitted_mind_maker
 
     then = {} if context.replaying is None else context.replaying.versions
-    own = context.scenario, context.behaviour
-    return fitted_mind_maker(spec, rest, *own, then.get(spec))
+    fit_context = context.scenario, context.behaviour
+    return fitted_mind_maker(spec, rest, *fit_context, then.get(spec))
 
 
 def _recorded_maker(spec: str, replaying: ReplayRecorder, context: MindContext) -> MindMaker:
@@ -653,5 +653,7 @@ def _known_before(spec: str, context: MindContext) -> tuple[list[str], bool]:
         return [], False
     recorded = context.replaying.recorded
     rows = [row for row in recorded.asks.values() if row["mind"] == spec]
-    found = dict.fromkeys(recorded.provenance(row) for row in rows)
-    return [each for each in found if '"asked"' in each], any(row["thoughts"] for row in rows)
+    provenances = dict.fromkeys(recorded.provenance(row) for row in rows)
+    return [provenance for provenance in provenances if '"asked"' in provenance], any(
+        row["thoughts"] for row in rows
+    )

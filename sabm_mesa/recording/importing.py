@@ -242,7 +242,7 @@ def import_table(
                 model.close()
             played.append(replace(plan, run=model.recorder.run))
     refused = _refused(path, played)
-    missing = sum(len(run.players) * len(run.rounds) - len(run.place) for run in played)
+    missing = sum(len(run.players) * len(run.rounds) - len(run.decisions) for run in played)
     problems = _problems(refused)
     if without:
         shown = ", ".join(without[:EXAMPLES]) + (", …" if len(without) > EXAMPLES else "")
@@ -255,7 +255,7 @@ def import_table(
             f"{missing:,} decision{' is' if missing == 1 else 's are'} missing: players without a "
             "row in a round of their run; recorded as invalid."
         )
-    n_valid = sum(len(run.place) for run in played) - len(refused)
+    n_valid = sum(len(run.decisions) for run in played) - len(refused)
     return Imported(len(runs), n_valid, tuple(problems))
 
 
@@ -266,14 +266,14 @@ class _Played:
     Attributes:
         players: the names of the players, in the order of their ids.
         rounds: the rounds of the table.
-        place: player and round → the decision.
+        decisions: player and round → the decision.
         minds: the minds of the players, as scenarios take them.
         run: the number of the run in the recording.
     """
 
     players: Sequence[str]
     rounds: Sequence[float]
-    place: Mapping[tuple[str, float], _Given]
+    decisions: Mapping[tuple[str, float], _Given]
     minds: Any
     run: int = -1
 
@@ -380,15 +380,15 @@ def _conditions(given: Sequence[_Given], texts: Sequence[str]) -> dict[str, str]
     Raises:
         UsageError: when rows of one run have different ones.
     """
-    found: dict[str, str] = {}
+    conditions: dict[str, str] = {}
     for one in given:
         text = texts[one.row]
-        if found.setdefault(one.run, text) != text:
+        if conditions.setdefault(one.run, text) != text:
             raise UsageError(
-                f"Line {one.line}: the run {one.run} has two conditions, {found[one.run]!r} and "
-                f"{text!r}. Name more columns for the run, such as --map run=SESSION+TREATMENT."
+                f"Line {one.line}: the run {one.run} has two conditions, {conditions[one.run]!r} "
+                f"and {text!r}. Name more columns for the run, such as --map run=SESSION+TREATMENT."
             )
-    return found
+    return conditions
 
 
 def _games(given: Sequence[_Given]) -> tuple[dict[str, dict[str, Any]], list[str]]:
@@ -496,7 +496,7 @@ def _refused(path: str | Path, played: Sequence[_Played]) -> list[tuple[str, _Gi
         if valid or run not in runs:
             continue
         one = runs[run]
-        row = one.place.get((one.players[agent - 1], one.rounds[turn]))
+        row = one.decisions.get((one.players[agent - 1], one.rounds[turn]))
         if row is not None:
             refused.append((str(reason), row))
     return refused

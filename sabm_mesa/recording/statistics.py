@@ -56,7 +56,7 @@ class Asked:
         cached_tokens: those of them that the server had in its cache.
         completion_tokens: tokens received in all attempts.
         thought_tokens: those of them that are thoughts.
-        said: bytes of UTF-8 of the value when that is a text, 0 when it is none or invalid.
+        text_bytes: bytes of UTF-8 of the value when that is a text, 0 when it is none or invalid.
     """
 
     run: int
@@ -70,7 +70,7 @@ class Asked:
     cached_tokens: int
     completion_tokens: int
     thought_tokens: int
-    said: int
+    text_bytes: int
 
 
 def asked(path: str | Path, scenario: str) -> list[Asked]:
@@ -214,7 +214,7 @@ def _asked(attempts: Sequence[sqlite3.Row], sizes: Mapping[int, int]) -> Asked:
         cached_tokens=sum(row["all_cached"] for row in attempts),
         completion_tokens=sum(row["completion_tokens"] for row in attempts),
         thought_tokens=sum(row["thought_tokens"] for row in attempts),
-        said=len(value.encode()) if isinstance(value, str) else 0,
+        text_bytes=len(value.encode()) if isinstance(value, str) else 0,
     )
 
 

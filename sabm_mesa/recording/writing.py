@@ -389,12 +389,12 @@ def pictures_of(recording: Path) -> Path:
     return recording.with_name(f"{recording.name}.pictures")
 
 
-def _copied(run: int, found: sqlite3.Row, parent: RecordedRun) -> list[Any]:
+def _copied(run: int, answer: sqlite3.Row, parent: RecordedRun) -> list[Any]:
     """An answer of the parent as one of the new run; what is stored once stands in it as text."""
-    row = [run, *tuple(found)[1:]]
-    row[COPIED], row[PROVENANCE] = 1, parent.provenance(found) or None
-    if found["messages"] is not None:
-        row[MESSAGES] = parent.chat(found)
+    row = [run, *tuple(answer)[1:]]
+    row[COPIED], row[PROVENANCE] = 1, parent.provenance(answer) or None
+    if answer["messages"] is not None:
+        row[MESSAGES] = parent.chat(answer)
     return row
 
 
@@ -527,7 +527,7 @@ class RunRecorder(Recorder):
         self._writer, self._session, self._own, self._notes = writer, session, recording, notes
         self._left: dict[str, list[Outstanding]] = {}
         for lost in left:
-            self._left.setdefault(lost.place.custom_id, []).append(lost)
+            self._left.setdefault(lost.request.custom_id, []).append(lost)
 
     async def note_sent(
         self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None

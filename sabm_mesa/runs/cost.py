@@ -170,7 +170,7 @@ class Estimate:
         """Cost of all runs together."""
         parts = ([getattr(line.cost, name) for line in self.lines] for name in Cost.__slots__)
         ends = ([sum(getattr(p, end) for p in part) for end in Range.__slots__] for part in parts)
-        return Cost(*(Range(*each) for each in ends))
+        return Cost(*(Range(*ends_of_field) for ends_of_field in ends))
 
     def as_dict(self) -> dict[str, Any]:
         """The estimate as plain data."""
@@ -181,8 +181,8 @@ class Measured(NamedTuple):
     """Means over the `n` asks of one question in a pilot.
 
     Tokens `sent` for a character of the first attempt and tokens `received`, in all attempts;
-    attempts `again` after the first; the `cached` share of the tokens sent; characters `said`; the
-    share of `thoughts` in the tokens received.
+    attempts `again` after the first; the `cached` share of the tokens sent; characters of a text as
+    the answer (`text_chars`); the share of `thoughts` in the tokens received.
     """
 
     n: float
@@ -190,7 +190,7 @@ class Measured(NamedTuple):
     received: float
     again: float
     cached: float
-    said: float
+    text_chars: float
     thoughts: float = 0.0
 
     @property
@@ -206,17 +206,17 @@ Pilot = Mapping[tuple[str, str], Measured]
 
 def measure_pilot(path: str | Path, scenario: str) -> Pilot:
     """Measure the answers of language models in the runs of a scenario in a recording."""
-    found = defaultdict(list)
-    for each in asked(path, scenario):
-        row = (each.n_chars, each.prompt_tokens, each.completion_tokens, each.attempts - 1,
-               each.cached_tokens, each.said, each.thought_tokens)  # fmt: skip
-        for model in (language_model(each.mind) or embedding_model(each.mind)[0], ""):
-            found[each.name, model].append(row)
+    rows_by_question = defaultdict(list)
+    for q in asked(path, scenario):
+        row = (q.n_chars, q.prompt_tokens, q.completion_tokens, q.attempts - 1, q.cached_tokens,
+               q.text_bytes, q.thought_tokens)  # fmt: skip
+        for model in (language_model(q.mind) or embedding_model(q.mind)[0], ""):
+            rows_by_question[q.name, model].append(row)
     pilot = {}
-    for key, rows in found.items():
-        chars, sent, received, again, cached, said, thoughts = np.mean(rows, axis=0).tolist()
+    for key, rows in rows_by_question.items():
+        chars, sent, received, again, cached, text, thoughts = np.mean(rows, axis=0).tolist()
         share = thoughts / received if received else 0.0
-        pilot[key] = Measured(len(rows), sent / chars, received, again, cached / sent, said, share)
+        pilot[key] = Measured(len(rows), sent / chars, received, again, cached / sent, text, share)
     return pilot
 
 
@@ -229,7 +229,7 @@ class StubMind(Mind):
         asked: question → for each ask the round, the agent, the characters of its prompt and those
             of them that are `WORD`; NaN for a prompt that was not rendered.
         specs: question → its answer specs.
-        said: question → the characters of each answer that is neither a number nor an option.
+        text_chars: question → the characters of each answer that is neither a number nor an option.
         limit: tokens of an answer at most.
         thoughts: tokens of the thoughts before it at most.
         unasked: whether it thinks without being asked to.
@@ -252,7 +252,7 @@ class StubMind(Mind):
         self.unasked = False
         self.asked: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
-        self.said: dict[str, list[int]] = defaultdict(list)
+        self.text_chars: dict[str, list[int]] = defaultdict(list)
         self.phases: Counter[tuple[str, str]] = Counter()
         self._pilot = pilot
         self._model: SmartModel | None = None
@@ -268,8 +268,8 @@ class StubMind(Mind):
         if is_local(self.spec):
             self.answer_format = model.parameters["answer_format"] or "json"
         for agent_class in model.agent_classes():
-            if own := model.classical_of(agent_class).get("default"):
-                self.informed += getattr(own("classical"), "informed", ())
+            if default_rule := model.classical_of(agent_class).get("default"):
+                self.informed += getattr(default_rule("classical"), "informed", ())
 
     def measured(self, question: str) -> Measured | None:
         """The measures of its language model in the pilot, or those of all."""
@@ -305,24 +305,24 @@ class StubMind(Mind):
             is_read = isinstance(decided, str) and not isinstance(ask.spec, Text)
             value = ask.spec.read(str(decided)).value if is_read else ask.spec.check(decided)
             decided = ask.spec.replace_texts(value, partial(self._text, ask.name))
-            self.said[ask.name].append(_n_chars(ask.spec.as_text(decided)))
+            self.text_chars[ask.name].append(_n_chars(ask.spec.as_text(decided)))
         return decided
 
-    def _text(self, question: str, spec: Text, said: str) -> str:
+    def _text(self, question: str, spec: Text, text: str) -> str:
         """A text of the likely length."""
         pilot, (n, longest) = self.measured(question), self.text_chars(spec)
         self.longer = max(self.longer, longest / n)
         whole = len(self.specs[question]) == 1 and spec in self.specs[question]
-        n = pilot.said if pilot and whole else n
-        return spec.with_end(WORD * max(1, round(n / len(WORD))), said)
+        n = pilot.text_chars if pilot and whole else n
+        return spec.with_end(WORD * max(1, round(n / len(WORD))), text)
 
     def _mind_of(self, agent: int) -> Mind | None:
         """The classical mind that decides for an agent; None when its class has none."""
         if agent not in self._minds:
             assert self._model is not None
             kind = type(self._model.agent_of_id(agent))
-            own = self._model.classical_of(kind).get("default")
-            self._minds[agent] = None if own is None else own("classical")
+            rule = self._model.classical_of(kind).get("default")
+            self._minds[agent] = None if rule is None else rule("classical")
         return self._minds[agent]
 
 
@@ -401,7 +401,7 @@ def one_by_one(models: Iterable[SmartModel]) -> str:
 def _waits(stub: StubMind, phase: str, model: SmartModel) -> bool:
     """Whether the questions of a phase can wait for one another, and so be sent in a batch."""
     return not stub.embeds and any(
-        each.name == phase and each.order == SIMULTANEOUS for each in model.phases
+        declared.name == phase and declared.order == SIMULTANEOUS for declared in model.phases
     )
 
 
@@ -486,10 +486,10 @@ def estimate(
                 parts = _scaled(asks, chars[1], measured)
             usd = _dollars(price, parts, measured) if price else [math.nan] * 3
             if batch:
-                usd = [each * _share(stub, question, model) for each in usd]
-            ranges = (Range(*each) for each in [*parts.tolist(), usd])
+                usd = [dollars * _share(stub, question, model) for dollars in usd]
+            ranges = (Range(*ends) for ends in [*parts.tolist(), usd])
             lines.append(Line(question, stub.spec, Cost(*ranges)))
-    found = Estimate(
+    total = Estimate(
         scenario=scenario.scenario_name,
         title=scenario.title,
         runs=runs,
@@ -499,9 +499,9 @@ def estimate(
         notes=_notes(model, stubs, pilot, recording, table, parameters) if lines else [],
     )
     if batch and lines:
-        found = replace(found, notes=[*found.notes, _on_batches(stubs, model)])
+        total = replace(total, notes=[*total.notes, _on_batches(stubs, model)])
     model.close()
-    return found
+    return total
 
 
 def _share(stub: StubMind, question: str, model: SmartModel) -> float:
@@ -519,24 +519,24 @@ def _on_batches(stubs: Sequence[StubMind], model: SmartModel) -> str:
             if not _waits(stub, phase, model):
                 alone["embeddings" if stub.embeds else phase] += n
     asks = sum(stub.phases.total() for stub in stubs)
-    said = _go_alone(alone, asks).replace("questions", "questions of a run")
+    note = _go_alone(alone, asks).replace("questions", "questions of a run")
     if sum(alone.values()) == asks:
-        return f"{said} Nothing is cheaper in batches."
-    return " ".join(filter(None, [said, f"Those in batches cost {BATCH_SHARE:.0%} of the price."]))
+        return f"{note} Nothing is cheaper in batches."
+    return " ".join(filter(None, [note, f"Those in batches cost {BATCH_SHARE:.0%} of the price."]))
 
 
 def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[float]:
     """Dollars, low, likely and high; each request has the tokens of the mean one."""
-    found = []
+    dollars = []
     for end, (_, n, sent, received) in enumerate(parts.T):
         share = measured.cached if measured else float(end == 0)
         thoughts = measured.thoughts * received if measured else 0.0
         if measured is None and end == len(Range.__slots__) - 1:
-            found.append(n * price.most(sent / n, received / n))
+            dollars.append(n * price.most(sent / n, received / n))
         else:
-            each = (part / n for part in (sent, share * sent, received, thoughts))
-            found.append(n * price.cost(*each))
-    return found
+            request = (part / n for part in (sent, share * sent, received, thoughts))
+            dollars.append(n * price.cost(*request))
+    return dollars
 
 
 def _most_asks(model: SmartModel, phases: Collection[str], rows: Array) -> float:
@@ -583,15 +583,15 @@ def _counted(rows: Array, model: SmartModel, longer: float, most_asks: float) ->
     when = np.append(asks, np.full(most - played, later.mean()))
     times = np.append(asks > 0, np.full(most - played, (later > 0).mean()))
     turns = np.unique(rows[:, :2], axis=0, return_counts=True)[1]
-    each = asks[asks > 0]
+    asks_by_round = asks[asks > 0]
     # Where agents left, other minds may leave sooner: then at least one is asked in a round.
-    steady = turns.min() == turns.max() and each[-1] == each.max()
-    low = each.min() / turns.max() if steady else 1
+    steady = turns.min() == turns.max() and asks_by_round[-1] == asks_by_round.max()
+    low = asks_by_round.min() / turns.max() if steady else 1
     low *= times.sum() if ends == most else 1
     wider = BEYOND * model.running * np.array([-1, 0, 1]) + 1
     if has_births(model):
         wider = wider * [1 / GROWTH, 1, GROWTH]
-    highest = np.maximum(each.max(), most_asks)  # NaN without a limit
+    highest = np.maximum(asks_by_round.max(), most_asks)  # NaN without a limit
     numbers = wider * [low, when[:ends].sum(), highest * times.sum()]
     known = np.flatnonzero(~np.isnan(rows[:, 2]))
     prompts = []
@@ -614,7 +614,7 @@ def has_births(model: SmartModel) -> bool:
 def _by_round(values: Array, rounds: Array, most: int) -> Array:
     """The mean in each round; in rounds to come along the line of the second half, if it rises."""
     there = np.unique(rounds)
-    means = np.array([values[rounds == each].mean() for each in there])
+    means = np.array([values[rounds == number].mean() for number in there])
     half = len(there) // 2
     slope = np.polyfit(there[half:], means[half:], 1)[0] if half > 1 else 0.0
     beyond = np.clip(np.arange(most) - there[-1], 0, None)
@@ -638,13 +638,13 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
     beside = max([schema * as_json, *called])  # a schema, or functions that may be called
     prompt = (chars + beside * high_only) * TOKENS_PER_CHAR + OVERHEAD
     again = UNUSABLE * (model.max_attempts > 1) * high_only
-    said = TOKENS_PER_CHAR[1] * np.mean(stub.said[question] or [0])
+    text_tokens = TOKENS_PER_CHAR[1] * np.mean(stub.text_chars[question] or [0])
     tokens = [
         _reasoning_tokens(spec)
         + (
             TOKENS_PER_CHAR[1] * stub.text_chars(spec)[0]
             if isinstance(spec, Text)
-            else max(SHORT, said)
+            else max(SHORT, text_tokens)
         )
         for spec in specs
     ]

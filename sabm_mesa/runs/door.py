@@ -271,12 +271,12 @@ class Minds:
             turns = list(enumerate(parts, 1))
             while questions := watch.questions(parts):
                 decisions = dict(zip(questions, self._ask(list(questions.values())), strict=True))
-                for place, part in turns:
+                for position, part in turns:
                     watch.look_at(part)
                     if part.question is not None:
                         part.go_on(decisions[part])
-                        watch.note(part, place)
-                turns = [(place, part) for place, part in turns if part.question is not None]
+                        watch.note(part, position)
+                turns = [(position, part) for position, part in turns if part.question is not None]
         finally:
             self._hub = None
             for part in parts:
@@ -383,17 +383,17 @@ class _Watch:
         self._model, self._on, self._drew, self.fault = model, on, 0, ""
         self._state = self._streams()
 
-    def note(self, part: _Part, place: int) -> None:
+    def note(self, part: _Part, position: int) -> None:
         """Note what a call left behind."""
         self.keep(part)
         if self._on and (state := self._streams()) != self._state:
             self._state = state
-            if place < self._drew:
+            if position < self._drew:
                 self._blame(
                     f"{_call_it(part)} draws from the model's random stream after it has asked, "
                     "and another one has drawn before"
                 )
-            self._drew = place
+            self._drew = position
 
     def keep(self, part: _Part) -> None:
         """Keep the state of an agent, with which it is compared when its turn comes."""
@@ -461,8 +461,8 @@ def _latest(
         seed: the seed that it has to have.
         finished: whether it has to be finished; None for either: then there has to be one.
     """
-    place = f"{kind.__module__}:{kind.__name__}"
-    runs = [run for run in load_runs(path) if run.model == place]
+    address = f"{kind.__module__}:{kind.__name__}"
+    runs = [run for run in load_runs(path) if run.model == address]
     if finished is not None:
         runs = [run for run in runs if run.finished == finished]
     elif not runs:

@@ -97,7 +97,7 @@ class Coding:
             trial, nothing_new = trial + 1, 0 if new else nothing_new + 1
         for kind, facts in self.facts.items():
             facts.sort()
-            self._known[kind] = {name: place for place, name in enumerate(facts)}
+            self._known[kind] = {name: index for index, name in enumerate(facts)}
         self._spaces = {
             kind: (self._observation_space(kind), self._action_space(kind))
             for kind in self.questions
@@ -134,8 +134,8 @@ class Coding:
         kind = ask.class_name  # where agents are born, an id is not of one class
         if ask.name not in self.questions.get(kind, {}):
             raise UsageError(f"The trial runs met no question {ask.name!r} for a {kind}.")
-        place = list(self.questions[kind]).index(ask.name) + 1
-        return {"asked": place, "facts": self._vector(kind, numbers_in(ask.observation))}
+        number = list(self.questions[kind]).index(ask.name) + 1
+        return {"asked": number, "facts": self._vector(kind, numbers_in(ask.observation))}
 
     def nothing(self, kind: str) -> Observed:
         """The observation of an agent that was never asked.
@@ -199,16 +199,16 @@ def numbers_in(value: Any, path: str = "") -> dict[str, float]:
     elif hasattr(value, "_asdict"):
         parts = value._asdict()
     elif isinstance(value, Mapping):
-        parts = {str(name): each for name, each in value.items()}
+        parts = {str(name): part for name, part in value.items()}
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        found = {f"{below}n": float(len(value))}
-        return found | (numbers_in(value[-1], f"{below}last") if value else {})
+        length = {f"{below}n": float(len(value))}
+        return length | (numbers_in(value[-1], f"{below}last") if value else {})
     else:
         return {}
     return {
         name: number
-        for part, each in parts.items()
-        for name, number in numbers_in(each, below + part).items()
+        for part, part_value in parts.items()
+        for name, number in numbers_in(part_value, below + part).items()
     }
 
 
@@ -589,7 +589,7 @@ def _wider(one: AnswerSpec, other: AnswerSpec) -> AnswerSpec:
         low, high = min(one.low, other.low), max(one.high, other.high)
         return Number(low, high, one.integer and other.integer)
     if isinstance(one, Choice) and isinstance(other, Choice):
-        return max(one, other, key=lambda each: len(each.options))
+        return max(one, other, key=lambda choice: len(choice.options))
     if isinstance(one, Fields) and isinstance(other, Fields):
         parts = dict(other.fields)
         wider: dict[str, Any] = {name: _wider(part, parts[name]) for name, part in one.fields}

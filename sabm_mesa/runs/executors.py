@@ -90,8 +90,8 @@ def play(spec: RunSpec, scratch: Path | None = None) -> bytes:
 
 def play_here(specs: Sequence[RunSpec], scratch: Path) -> Played:
     """Play runs one after another in this process; see `Executor`."""
-    for place, spec in enumerate(specs):
-        yield place, play(spec, scratch)
+    for index, spec in enumerate(specs):
+        yield index, play(spec, scratch)
 
 
 def check_sendable(specs: Sequence[RunSpec]) -> None:
@@ -139,23 +139,23 @@ def on_processes(specs: Sequence[RunSpec], scratch: Path, workers: int) -> Playe
     try:
         while waiting or busy or ready:
             while waiting and idle:
-                worker, place = idle.pop(), waiting.pop()
-                busy[pool.submit(worker.play, specs[place])] = worker, place
+                worker, index = idle.pop(), waiting.pop()
+                busy[pool.submit(worker.play, specs[index])] = worker, index
             yield from ready  # only now, when all workers are busy
             ready.clear()
             for done in wait(busy, return_when=FIRST_COMPLETED).done:
-                worker, place = busy[done]
+                worker, index = busy[done]
                 played = done.result()
                 del busy[done]
                 idle.append(worker if played is not None else _RunProcess(scratch))
                 if played is not None:
-                    ready.append((place, played))
+                    ready.append((index, played))
                     continue
                 worker.end()
-                waiting.append(place)
-                lost[place] += 1
-                if lost[place] == MAX_LOST_WORKERS:
-                    raise lost_too_often(specs[place])
+                waiting.append(index)
+                lost[index] += 1
+                if lost[index] == MAX_LOST_WORKERS:
+                    raise lost_too_often(specs[index])
     finally:
         left = [*idle, *(worker for worker, _ in busy.values())]
         for worker in left:
@@ -272,8 +272,8 @@ def worker_processes(n: int, workers: int) -> Iterator[Sequence[Carrier]]:
     try:
         yield started
     finally:
-        for each in started:
-            each.end()
+        for carrier in started:
+            carrier.end()
 
 
 def serve_messages() -> None:
@@ -344,7 +344,7 @@ def on_ray(
     """
     ray = load_ray()
     check_sendable(specs)
-    own = None if address or ray.is_initialized() else scratch.resolve()
+    scratch_folder = None if address or ray.is_initialized() else scratch.resolve()
     with _connected(ray, workers, address):
         # Ray calls every try after the first one a retry.
         remote = ray.remote(num_cpus=1, max_retries=MAX_LOST_WORKERS - 1)(play)
@@ -354,11 +354,11 @@ def on_ray(
         ahead, waiting = deque(range(len(specs))), dict[Any, int]()
         while ahead or waiting:
             while ahead and len(waiting) < room:
-                place = ahead.popleft()
-                waiting[remote.remote(specs[place], own)] = place
+                index = ahead.popleft()
+                waiting[remote.remote(specs[index], scratch_folder)] = index
             for done in ray.wait(list(waiting))[0]:
-                place = waiting.pop(done)
-                yield place, _result(ray, done, specs[place])
+                index = waiting.pop(done)
+                yield index, _result(ray, done, specs[index])
 
 
 class _WorkerActor:
@@ -416,8 +416,8 @@ def worker_actors(n: int, workers: int | None, address: str | None) -> Iterator[
         try:
             yield started
         finally:
-            for each in started:
-                each.kill()
+            for carrier in started:
+                carrier.kill()
 
 
 def _result(ray: Any, done: Any, spec: RunSpec) -> bytes:

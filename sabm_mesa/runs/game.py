@@ -220,9 +220,9 @@ class Game:
             seat: the seat.
         """
         frame = self._frames[1]
-        own = frame[frame["agent"] == seat.agent]
+        rows = frame[frame["agent"] == seat.agent]
         agent = self.model.agent_of_id(seat.agent)
-        return own[["round", *self.model.columns_of(type(agent))]]
+        return rows[["round", *self.model.columns_of(type(agent))]]
 
     def standing(self, seat: Seat) -> ScoreSoFar | None:
         """The score of a seat so far, and its rank; None without a score or a round.
@@ -236,11 +236,11 @@ class Game:
         if self._standings[0] is not frame:
             table = score.of_agents(self.model.decided_rounds(frame))
             ranks = table["score"].rank(method="min", ascending=score.lower_is_better)
-            rows = zip(table["agent"], table["score"], ranks, strict=True)
-            found = {
-                int(a): ScoreSoFar(score.label, float(s), int(r), len(ranks)) for a, s, r in rows
+            scored = zip(table["agent"], table["score"], ranks, strict=True)
+            standings = {
+                int(a): ScoreSoFar(score.label, float(s), int(r), len(ranks)) for a, s, r in scored
             }
-            self._standings = frame, found
+            self._standings = frame, standings
         return self._standings[1].get(seat.agent)
 
     def machines(self) -> list[int]:
@@ -283,8 +283,8 @@ class Game:
             if recorder.path is not None:
                 write_votes(recorder.path, recorder.run, Votes(self.votes, self.machines()))
         if self.session is not None:
-            for _, each in self.session.seats:
-                each.touch()
+            for _, seat in self.session.seats:
+                seat.touch()
         self.watch()
         return ""
 
@@ -450,18 +450,18 @@ class ContinuedGame(Game):
         people, stand_in = HumanMind(), kept.get("stand_in", "")
         if stand_in:
             check(stand_in)
-        own = Recording(run.path) if recording is None else None
+        opened_here = Recording(run.path) if recording is None else None
         try:
-            opened = recording or own
+            opened = recording or opened_here
             assert opened is not None
             (model,) = resume_models(opened, [run], connection, minds={HUMAN: people})
             limit = kept.get("time_limit_s", time_limit_s)
             self._sit_down(model, people, limit, stand_in, kept.get("seats", {}))
         except BaseException:
-            if own is not None:
-                own.close()
+            if opened_here is not None:
+                opened_here.close()
             raise
-        self._recording, self.code = own, kept.get("code", "")
+        self._recording, self.code = opened_here, kept.get("code", "")
         self.ranked, self.results = bool(kept.get("ranked")), bool(kept.get("results"))
         for agent, seat in self.seats.items():
             seat.word = kept.get("words", {}).get(str(agent), seat.word)
@@ -519,8 +519,8 @@ class ClassSession:
     @property
     def status(self) -> Status:
         """``"open"`` until a game is started, ``"over"`` when all are, or ``"playing"``."""
-        found = {game.status for game in self.games}
-        return found.pop() if len(found) == 1 else "playing"
+        states = {game.status for game in self.games}
+        return states.pop() if len(states) == 1 else "playing"
 
     def start(self) -> None:
         """Begin to play all games."""
@@ -623,7 +623,7 @@ class Games:
                 if old is None:
                     raise RunError(Phrase("host.too_many_games", n=MOST_GAMES))
                 del self._games[old]
-            for before in [each for each in self._games if _same_seats(each, game)]:
+            for before in [past for past in self._games if _same_seats(past, game)]:
                 del self._games[before]  # it is over: no run has two writers
             self._games[game] = [host]
             self._ever.add(game)
@@ -648,11 +648,11 @@ class Games:
             game: the game.
         """
         with self._lock:
-            own = self._games.get(game, [])
+            hosts_of_game = self._games.get(game, [])
             return [
                 other
                 for other, hosts in reversed(self._games.items())
-                if other is not game and any(_among(host, hosts) for host in own)
+                if other is not game and any(_among(host, hosts) for host in hosts_of_game)
             ]
 
     def share(self, host: str, game: Game) -> None:
@@ -751,10 +751,10 @@ def with_others(
         return {HUMAN: people, **others}
     check_int("the number of people", people, 1, numbers[name])
     by_class = dict.fromkeys(numbers, others) if not is_by_class(others) else dict(others)
-    own = by_class.get(name, CLASSICAL)
-    if not isinstance(own, Mapping):
-        own = {own: numbers[name] - people}
-    by_class[name] = {HUMAN: people, **own}
+    minds_of_class = by_class.get(name, CLASSICAL)
+    if not isinstance(minds_of_class, Mapping):
+        minds_of_class = {minds_of_class: numbers[name] - people}
+    by_class[name] = {HUMAN: people, **minds_of_class}
     return dict(by_class[name]) if one_class else by_class
 
 
@@ -823,8 +823,10 @@ def seats_in(minds: Mapping[str, Any]) -> int:
         minds: name of the class → minds.
     """
     return sum(
-        own.get(HUMAN, 0) if isinstance(own, Mapping) else named_in(own).count(HUMAN)
-        for own in minds.values()
+        minds_of_class.get(HUMAN, 0)
+        if isinstance(minds_of_class, Mapping)
+        else named_in(minds_of_class).count(HUMAN)
+        for minds_of_class in minds.values()
     )
 
 
@@ -834,9 +836,9 @@ def _sum(counts: Mapping[str, Any]) -> int:
 
 def _with_seats(minds: Minds, people: HumanMind) -> Minds:
     """The same minds with `people` for the spec ``"human"``."""
-    found: Minds = map_minds(minds, lambda spec: people if spec == HUMAN else spec)
-    return found
+    assigned: Minds = map_minds(minds, lambda spec: people if spec == HUMAN else spec)
+    return assigned
 
 
 def _among(secret: str, known: Sequence[str]) -> bool:
-    return any(same(each, secret) for each in known)
+    return any(same(known_secret, secret) for known_secret in known)

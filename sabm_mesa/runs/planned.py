@@ -170,8 +170,10 @@ def missing(specs: Sequence[RunSpec], path: str | Path) -> list[RunSpec]:
     Raises:
         RecordingError: when it is no recording, or damaged.
     """
-    found = find_runs(specs, path)
-    left = [spec for spec in specs if spec.digest not in found or not found[spec.digest].finished]
+    recorded = find_runs(specs, path)
+    left = [
+        spec for spec in specs if spec.digest not in recorded or not recorded[spec.digest].finished
+    ]
     parents = {spec.fork.of.digest: spec.fork.of for spec in left if spec.fork is not None}
     for spec in left:
         parents.pop(spec.digest, None)
@@ -247,14 +249,14 @@ def run_missing(
     connection = connection.for_recorded(endpoints_in(given))
     if connection.budget is not None:
         for path in plans:
-            if found := load_runs(path, missing_ok=True):
-                connection.budget.spent.add(spent_before(found, connection.prices))
+            if recorded := load_runs(path, missing_ok=True):
+                connection.budget.spent.add(spent_before(recorded, connection.prices))
     with ExitStack() as stack:
         opened = {path: stack.enter_context(Recording(path)) for path in todo}
         if spread is not None:
             for path, left in todo.items():
                 begun = find_runs(left, path)
-                new = [each for each in left if not each.fork and each.digest not in begun]
+                new = [spec for spec in left if not spec.fork and spec.digest not in begun]
                 spread(new, opened[path], connection)
                 todo[path] = missing(left, path)
         for depth in sorted({spec.depth for left in todo.values() for spec in left}):
@@ -275,16 +277,16 @@ def _models(
 ) -> list[SmartModel]:
     """Models of runs that were cut off, of forks that are entered now, and of new runs."""
     parents = [spec.fork.of for spec in specs if spec.fork is not None]
-    found = find_runs([*specs, *parents], opened.path)
+    recorded = find_runs([*specs, *parents], opened.path)
     begun: dict[type[SmartModel], list[int]] = {}
     minds: dict[str, Any] = {}
     new = []
     for spec in specs:
         minds |= objects_by_spec(spec.parameters.get("minds", "classical"))
-        if spec.digest in found:
-            begun.setdefault(spec.scenario, []).append(found[spec.digest].run)
+        if spec.digest in recorded:
+            begun.setdefault(spec.scenario, []).append(recorded[spec.digest].run)
         elif spec.fork is not None:
-            number = _start_fork(spec, spec.fork, found, opened, connection)
+            number = _start_fork(spec, spec.fork, recorded, opened, connection)
             begun.setdefault(spec.scenario, []).append(number)
         else:
             new.append(spec.build(opened, connection))
@@ -301,11 +303,11 @@ def _models(
 def _start_fork(
     spec: RunSpec,
     fork: PlannedFork,
-    found: Mapping[str, RecordedRun],
+    recorded: Mapping[str, RecordedRun],
     opened: Recording,
     connection: Connection,
 ) -> int:
-    parent = found[fork.of.digest]
+    parent = recorded[fork.of.digest]
     forked = planned_fork(
         parent,
         fork.at,

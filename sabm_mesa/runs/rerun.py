@@ -75,9 +75,11 @@ def replay(
     checked = runs is None
     if runs is None:
         runs = [run.run for run in latest(load_runs(recording))]  # it looks at every page
-    found = load_runs(recording, runs, check=not checked, whole=True)
-    models = [rebuild(class_of(run, scenario), ReplayRecorder(run, minds=minds)) for run in found]
-    rounds = [None if run.finished else run.rounds for run in found]
+    recorded = load_runs(recording, runs, check=not checked, whole=True)
+    models = [
+        rebuild(class_of(run, scenario), ReplayRecorder(run, minds=minds)) for run in recorded
+    ]
+    rounds = [None if run.finished else run.rounds for run in recorded]
     return run_models(models, watch=watch, rounds=rounds)
 
 
@@ -114,7 +116,7 @@ def reread(
     done = run_models(models, watch=watch, rounds=rounds).models
     last = [model.recorder for model in done]
     read = [recorder for recorder in last if isinstance(recorder, RereadRecorder)]
-    return sum(one.answers for one in read), [found for one in read for found in one.otherwise]
+    return sum(one.answers for one in read), [change for one in read for change in one.otherwise]
 
 
 def resume(
@@ -147,12 +149,12 @@ def resume(
         UsageError: when this version cannot use the recorded parameters.
         RunError: when a run fails again; its answers are recorded.
     """
-    found = to_resume(recording) if runs is None else load_runs(recording, runs)
-    _check_same_server(found)
+    recorded = to_resume(recording) if runs is None else load_runs(recording, runs)
+    _check_same_server(recorded)
     kinds: dict[str, list[RecordedRun]] = {}
-    for run in found:
+    for run in recorded:
         kinds.setdefault(run.model, []).append(run)
-    numbers = [run.run for run in found]
+    numbers = [run.run for run in recorded]
     with Recording(recording) as opened:
         done = [  # one budget for all of them: what was spent is counted anew before each kind
             _continue(
@@ -197,26 +199,26 @@ def fork(
         RecordingError: when the recording cannot be read, or a run did not come that far.
         RunError: when a run fails; it can be resumed.
     """
-    found = latest(load_runs(recording)) if runs is None else load_runs(recording, runs)
-    _check_same_kind(found)
+    recorded = latest(load_runs(recording)) if runs is None else load_runs(recording, runs)
+    _check_same_kind(recorded)
     if not new:
         raise ParameterError("A fork needs at least one parameter or mind that changes.")
     if "minds" in new:
-        check_forms(new["minds"], found[0].minds)
+        check_forms(new["minds"], recorded[0].minds)
         minds = {**(minds or {}), **objects_by_spec(new["minds"])}
         new = {**new, "minds": by_spec(new["minds"])}
     new = json_roundtrip(dict(new))
-    connection = connection or Connection.of_recorded(found[0].connection)
+    connection = connection or Connection.of_recorded(recorded[0].connection)
     agreed = (connection.agreed or frozenset()) | endpoints_in(new)
     connection = replace(connection, agreed=agreed)
     branches = [
         planned_fork(run, at, new, minds=minds, scenario=scenario, connection=connection)
-        for run in found
+        for run in recorded
     ]
     with Recording(into) as opened:
-        copy_pictures(found[0].path, Path(into))
+        copy_pictures(recorded[0].path, Path(into))
         numbers = [
-            opened.start_fork(run, forked) for run, forked in zip(found, branches, strict=True)
+            opened.start_fork(run, forked) for run, forked in zip(recorded, branches, strict=True)
         ]
         branched = load_runs(into, numbers)
         return _continue(opened, branched, (), minds, scenario, connection, watch)
@@ -233,41 +235,41 @@ def to_resume(recording: str | Path) -> list[RecordedRun]:
     Raises:
         RecordingError: when it cannot be read, or holds no run.
     """
-    found = load_runs(recording)
-    return latest([run for run in found if not run.finished] or found, found)
+    recorded = load_runs(recording)
+    return latest([run for run in recorded if not run.finished] or recorded, recorded)
 
 
 def latest(
-    found: Sequence[RecordedRun], among: Sequence[RecordedRun] | None = None
+    recorded: Sequence[RecordedRun], among: Sequence[RecordedRun] | None = None
 ) -> list[RecordedRun]:
     """The runs of the latest command among these.
 
     Args:
-        found: the runs that say which command is the latest.
+        recorded: the runs that say which command is the latest.
         among: all runs, when these are others.
     """
-    return [run for run in among or found if run.command == found[-1].command]
+    return [run for run in among or recorded if run.command == recorded[-1].command]
 
 
-def foreign_addresses(found: Sequence[RecordedRun], connection: Connection) -> list[str]:
+def foreign_addresses(recorded: Sequence[RecordedRun], connection: Connection) -> list[str]:
     """The addresses that recorded runs ask, and that a command has not agreed to.
 
     Args:
-        found: the runs.
+        recorded: the runs.
         connection: how language models are reached now.
     """
     guarded = connection.for_recorded()
     named: set[str] = set()
-    for run in found:
+    for run in recorded:
         named |= endpoints_in(run.parameters) | endpoints_in([fork["set"] for fork in run.forks])
     if "" in named and connection.base_url is None:
         named.add(connection.recorded_url or "")
-    return sorted(each for each in named if "://" in each and not guarded.may_ask(each))
+    return sorted(address for address in named if "://" in address and not guarded.may_ask(address))
 
 
 def resume_models(
     opened: Recording,
-    found: Sequence[RecordedRun],
+    recorded: Sequence[RecordedRun],
     connection: Connection,
     *,
     minds: OwnMinds | None = None,
@@ -277,7 +279,7 @@ def resume_models(
 
     Args:
         opened: the recording, into which they are written on.
-        found: the runs.
+        recorded: the runs.
         connection: how language models are reached; its budget counts what is spent from now on.
         minds: minds of your own, by their spec.
         scenario: the model class, when it cannot be imported by its recorded name.
@@ -287,7 +289,7 @@ def resume_models(
         UsageError: when this version cannot use the recorded parameters.
     """
     connection = connection.for_recorded()
-    left = [run for run in found if not run.finished]
+    left = [run for run in recorded if not run.finished]
     for run in left:  # what cannot go on, for want of a key say, is left as it is
         _live(run, None, minds, scenario, connection)
     recorders = opened.claim([run.run for run in left], connection.as_recorded())
@@ -297,7 +299,7 @@ def resume_models(
         _live(now[run.run], recorders[run.run], minds, scenario, connection)
         if run.run in recorders
         else rebuild(class_of(run, scenario), ReplayRecorder(run, minds=minds))
-        for run in found
+        for run in recorded
     ]
 
 
@@ -331,25 +333,25 @@ def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type
     """
     if scenario is not None:
         return scenario
-    if (own := registry.model_at(run.model)) is not None:
-        return own
+    if (registered := registry.model_at(run.model)) is not None:
+        return registered
     # Nothing else is imported because a file names it: recordings come from others, too.
     module, _, name = run.model.partition(":")
-    found = getattr(sys.modules.get(module), name, None)
-    if not (isinstance(found, type) and issubclass(found, SmartModel)):
+    model = getattr(sys.modules.get(module), name, None)
+    if not (isinstance(model, type) and issubclass(model, SmartModel)):
         raise RecordingError(
             f"{run.name} is of the scenario {run.scenario!r} ({run.model}), which is not known "
             "here: give its file with --scenario FILE.py, or continue in Python with "
             "scenario=YourModel."
         )
-    return found
+    return model
 
 
-def lost_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usage:
+def lost_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> Usage:
     """Return the most that answers can have cost that were asked for and never recorded.
 
     Args:
-        found: the runs, of one recording; all runs started with them count, too.
+        recorded: the runs, of one recording; all runs started with them count, too.
         prices: a user's own price file, or None.
 
     Returns:
@@ -359,7 +361,7 @@ def lost_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usag
         RecordingError: when it cannot be read.
     """
     most, table = Usage(), PriceTable(prices)
-    for lost in lost_answers(found[0].path, [run.run for run in found]):
+    for lost in lost_answers(recorded[0].path, [run.run for run in recorded]):
         usd, price = lost.cost_usd, table.of(lost.model)
         if usd is None and price is not None:
             usd = price.most(lost.prompt_tokens, lost.completion_tokens)
@@ -374,23 +376,23 @@ def lost_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usag
     return most
 
 
-def spent_before(found: Sequence[RecordedRun], prices: str | Path | None) -> Usage:
+def spent_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> Usage:
     """Return the cost of language models in runs and in all runs started with them.
 
     Where a server reported no tokens, or a price is not known, an answer counts as the most that
     it could cost, as it did when it came; so do answers that were lost (`lost_before`).
 
     Args:
-        found: the runs, of one recording.
+        recorded: the runs, of one recording.
         prices: a user's own price file, or None.
 
     Raises:
         RecordingError: when it cannot be read.
     """
-    spent, table = paid_for(found[0].path, [run.run for run in found]), PriceTable(prices)
-    lost = lost_before(found, prices)
+    spent, table = paid_for(recorded[0].path, [run.run for run in recorded]), PriceTable(prices)
+    lost = lost_before(recorded, prices)
     spent.add(replace(lost, cost_usd=0.0 if math.isnan(lost.cost_usd) else lost.cost_usd))
-    for run in found:
+    for run in recorded:
         for row in run.asks.values():
             embeds = embedding_model(row["mind"])[0]
             name = language_model(row["mind"]) or embeds
@@ -420,7 +422,7 @@ def _address(run: RecordedRun, spec: str) -> str:
 
 def _continue(
     opened: Recording,
-    found: Sequence[RecordedRun],
+    recorded: Sequence[RecordedRun],
     counted: Sequence[RecordedRun],
     minds: OwnMinds | None,
     scenario: type[SmartModel] | None,
@@ -429,28 +431,28 @@ def _continue(
 ) -> Runs:
     """Go on with runs of one scenario, in a budget that counts what some runs have spent."""
     if connection is None:
-        connection = Connection.of_recorded(found[0].connection)
+        connection = Connection.of_recorded(recorded[0].connection)
     if connection.budget is not None and counted:
         spent = spent_before(counted, connection.prices)
         connection = replace(connection, budget=connection.budget.after(spent))
-    models = resume_models(opened, found, connection, minds=minds, scenario=scenario)
+    models = resume_models(opened, recorded, connection, minds=minds, scenario=scenario)
     return run_models(models, watch=watch)
 
 
-def _check_same_server(found: Sequence[RecordedRun]) -> None:
-    if len({run.connection.get("base_url") for run in found}) > 1:
+def _check_same_server(recorded: Sequence[RecordedRun]) -> None:
+    if len({run.connection.get("base_url") for run in recorded}) > 1:
         raise RecordingError(
-            f"The named runs of {found[0].path} asked different servers: continue with those of "
+            f"The named runs of {recorded[0].path} asked different servers: continue with those of "
             "one command at a time."
         )
 
 
-def _check_same_kind(found: Sequence[RecordedRun]) -> None:
-    _check_same_server(found)
-    if len({run.model for run in found}) > 1:
+def _check_same_kind(recorded: Sequence[RecordedRun]) -> None:
+    _check_same_server(recorded)
+    if len({run.model for run in recorded}) > 1:
         raise RecordingError(
-            f"The runs of {found[0].path} that are named are of different scenarios: fork those of "
-            "one scenario at a time (--run)."
+            f"The runs of {recorded[0].path} that are named are of different scenarios: fork those "
+            "of one scenario at a time (--run)."
         )
 
 

@@ -116,10 +116,10 @@ class Runs:
         """Each model that answered: as asked for and as served, provider, fingerprint, answers."""
         path = self.models[0].recording_path
         counts: Counter[tuple[tuple[str, str], ...]] = Counter()
-        for each in [] if path is None else origins(path, self.numbers):
-            n = each.pop("answers")
-            counts[tuple((k, v) for k, v in each.items() if k not in {"asked", "sent"})] += n
-        return [{**dict(each), "answers": n} for each, n in counts.items()]
+        for origin in [] if path is None else origins(path, self.numbers):
+            n = origin.pop("answers")
+            counts[tuple((k, v) for k, v in origin.items() if k not in {"asked", "sent"})] += n
+        return [{**dict(key), "answers": n} for key, n in counts.items()]
 
     def repeated_prefix(self) -> float | None:
         """The share of all characters sent that repeat the beginning of the agent's last request.
@@ -292,7 +292,10 @@ def run_all(
     services: dict[str, Any] = {"connection": connection, "recording": recording or False}
     first = scenario(**parameters, **services, rng=seed)
     seeds = [first.entropy[0] + i for i in range(runs)]
-    models = [first, *(scenario(**parameters, **services, rng=each) for each in seeds[1:])]
+    models = [
+        first,
+        *(scenario(**parameters, **services, rng=next_seed) for next_seed in seeds[1:]),
+    ]
     return run_models(models, watch=watch)
 
 

@@ -171,8 +171,8 @@ def sweep(
     needed = varied_sampling(spec.parameters for spec in planned.specs)
     how = replace(connection or Connection(), needed=needed)
     ran = _finish(planned, path, executor, open_workers, how, watch)
-    found = find_runs(planned.specs, path)
-    recorded = [found[spec.digest] for spec in planned.specs]
+    by_digest = find_runs(planned.specs, path)
+    recorded = [by_digest[spec.digest] for spec in planned.specs]
     data = model_table(planned, recorded, Recorded(path))
     table = run_table(planned, recorded, data)
     files = write_frames(path.parent, {"runs": table, "model": data}, "csv")
@@ -208,7 +208,9 @@ def grid(
             raise ParameterError(f"{name} is given twice: with one value, and to be varied.")
     for name, values in vary.items():
         _check_values(name, values)
-    combinations = [dict(zip(vary, each, strict=True)) for each in product(*vary.values())]
+    combinations = [
+        dict(zip(vary, combination, strict=True)) for combination in product(*vary.values())
+    ]
     cells = [
         SweepRun(values, spec)
         for values in combinations
@@ -364,9 +366,9 @@ def _play(
     if not todo:
         return
     with closing(executor(todo, scratch=shards.scratch)) as playing:
-        for done, (place, recording) in enumerate(playing, 1):
-            shards.keep(todo[place].digest, recording)
-            kept_so_far.add(todo[place].digest)
+        for done, (index, recording) in enumerate(playing, 1):
+            shards.keep(todo[index].digest, recording)
+            kept_so_far.add(todo[index].digest)
             watch(len(todo) - done)
             while ahead and ahead[0].digest in kept_so_far:
                 shards.merge(ahead.popleft().digest)

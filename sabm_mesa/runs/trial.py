@@ -81,7 +81,7 @@ class Trial:
         Args:
             form: the form.
         """
-        rows = [each for each in self.tried if each.form == form]
+        rows = [answer for answer in self.tried if answer.form == form]
         return sum(row.valid for row in rows), sum(row.answers for row in rows)
 
     @property
@@ -162,8 +162,8 @@ def try_model(
         outcome.wall_s[form] = time.perf_counter() - started
         outcome.tried += asked.rows.values()
         model.close()
-    own = {**parameters, "minds": spec, "answer_format": outcome.best, "connection": connection}
-    total = estimate(scenario, own).total
+    chosen = {**parameters, "minds": spec, "answer_format": outcome.best, "connection": connection}
+    total = estimate(scenario, chosen).total
     outcome.asks, outcome.usd = total.asks.likely, total.usd.likely
     return outcome
 

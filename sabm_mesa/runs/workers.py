@@ -180,7 +180,7 @@ class Worker:
         )
         self._link.queue.put("ready", 0)
 
-    def _play(self, place: int, spec: RunSpec, run: int) -> None:
+    def _play(self, index: int, spec: RunSpec, run: int) -> None:
         failed: SabmError | None = None
         try:
             with self._lock:
@@ -199,7 +199,7 @@ class Worker:
             failed = error
         except BaseException as error:  # noqa: BLE001 - the process that started it raises it
             failed = RunError(error_message(error))
-        self._link.queue.put("ended", 0, place, failed)
+        self._link.queue.put("ended", 0, index, failed)
 
     def _stop(self) -> None:
         with self._lock:
@@ -274,10 +274,10 @@ class _SharedBudget(Budget):
         self._held: dict[Reservation, int] = {}
 
     async def reserve(
-        self, place: tuple[str, str], asked: Usage, *, in_batch: bool = False
+        self, target: tuple[str, str], asked: Usage, *, in_batch: bool = False
     ) -> Reservation:
-        number, most = await self._link.call("reserve", place, asked, in_batch)
-        reservation = Reservation(place, asked, most)
+        number, most = await self._link.call("reserve", target, asked, in_batch)
+        reservation = Reservation(target, asked, most)
         self._held[reservation] = number
         return reservation
 
@@ -328,8 +328,8 @@ def may_leave(model: SmartModel) -> bool:
     """
     how = model.connection
     together = how is not None and (how.batches.gather or how.share_requests)
-    own = any(agent.mind.spec.startswith(_NOT_ALONE) for agent in model.population)
-    return not (together or own or objects_by_spec(model.parameters["minds"]))
+    only_here = any(agent.mind.spec.startswith(_NOT_ALONE) for agent in model.population)
+    return not (together or only_here or objects_by_spec(model.parameters["minds"]))
 
 
 def play_on_workers(
@@ -380,9 +380,9 @@ class _WorkerPool:
     ) -> None:
         self._events: SimpleQueue[tuple[_WorkerLink, str, tuple[Any, ...]]] = SimpleQueue()
         self._playing: dict[_WorkerLink, set[int]] = {}
-        said: set[str] = set()
+        logged: set[str] = set()
         self._links = [
-            _WorkerLink(carrier, opened, connection, self._events, said) for carrier in carriers
+            _WorkerLink(carrier, opened, connection, self._events, logged) for carrier in carriers
         ]
         budget = connection.budget
         caps = None if budget is None else {cap: getattr(budget, cap) for cap in CAPS}
@@ -405,8 +405,8 @@ class _WorkerPool:
                 case "ready":
                     self._playing[link] = set()
                 case "ended":
-                    place, error = given
-                    self._playing[link].discard(place)
+                    index, error = given
+                    self._playing[link].discard(index)
                     if error is not None:
                         raise error
                     left -= 1
@@ -419,11 +419,11 @@ class _WorkerPool:
                         "A worker was lost. Its runs (%d) go on here when the others are done.",
                         of_it,
                     )
-            for each, playing in self._playing.items():
+            for worker, playing in self._playing.items():
                 while waiting and len(playing) < share:
-                    place, (spec, run) = waiting.popleft()
-                    playing.add(place)
-                    each.queue.put("play", 0, place, spec, run)
+                    index, (spec, run) = waiting.popleft()
+                    playing.add(index)
+                    worker.queue.put("play", 0, index, spec, run)
 
     def close(self) -> None:
         """Stop the runs, record their answers, and end the workers."""
@@ -450,7 +450,7 @@ class _WorkerLink:
         opened: the recording.
         connection: how language models are reached.
         events: receives what the worker says of its runs, and that it is lost.
-        said: texts that were logged before for any worker.
+        logged: texts that were logged before for any worker.
     """
 
     def __init__(
@@ -459,11 +459,11 @@ class _WorkerLink:
         opened: Recording,
         connection: Connection,
         events: SimpleQueue[tuple[_WorkerLink, str, tuple[Any, ...]]],
-        said: set[str],
+        logged: set[str],
     ) -> None:
         self.queue = MessageQueue()
-        self._carrier, self._writer, self._events, self._said = (
-            carrier, opened.writer, events, said,
+        self._carrier, self._writer, self._events, self._logged = (
+            carrier, opened.writer, events, logged,
         )  # fmt: skip
         self._limits, self._budget = connection.limits, connection.budget
         self._granting: dict[int, asyncio.Task[Any]] = {}
@@ -547,10 +547,10 @@ class _WorkerLink:
         self._limiter(identity).release(ceiling)
 
     async def _reserve(
-        self, number: int, place: tuple[str, str], asked: Usage, in_batch: bool
+        self, number: int, target: tuple[str, str], asked: Usage, in_batch: bool
     ) -> tuple[int, Usage]:
         assert self._budget is not None
-        reservation = await self._budget.reserve(place, asked, in_batch=in_batch)
+        reservation = await self._budget.reserve(target, asked, in_batch=in_batch)
         self._reserved[number] = reservation
         return number, reservation.most
 
@@ -586,8 +586,8 @@ class _WorkerLink:
             self._settle(number, None)
 
     def _say(self, name: str, level: int, text: str) -> None:
-        if text not in self._said:  # what a server does not take, say, each worker finds out
-            self._said.add(text)
+        if text not in self._logged:  # what a server does not take, say, each worker finds out
+            self._logged.add(text)
             logging.getLogger(name).log(level, "%s", text)
 
     def _lost(self) -> None:

@@ -91,12 +91,12 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
         RecordingError: when one cannot be read, or has no finished run, or when the runs are of
             several scenarios.
     """
-    found: list[tuple[str, RecordedRun]] = []
+    recorded: list[tuple[str, RecordedRun]] = []
     for source in map(Path, sources):
         path = source / RECORDING if source.is_dir() else source
         name = source.name if source.is_dir() or source.stem != "recording" else source.parent.name
-        found += [(name, run) for run in load_runs(path)]
-    done = [(name, run) for name, run in found if run.finished]
+        recorded += [(name, run) for run in load_runs(path)]
+    done = [(name, run) for name, run in recorded if run.finished]
     if not done:
         raise RecordingError(f"{sources[0]} has no finished run to compare: sabm resume continues.")
     scenarios = dict.fromkeys(run.scenario for _, run in done)
@@ -125,7 +125,7 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
     tags = {short for name, short in names.items() if name.startswith(TAG)}
     for name in _settings(frame):
         frame[name] = _in_words(frame[name])
-    return frame, _factors(frame, tags), [run for _, run in found]
+    return frame, _factors(frame, tags), [run for _, run in recorded]
 
 
 def _short_names(names: Iterable[str]) -> dict[str, str]:
@@ -183,7 +183,7 @@ def compare(
         ParameterError: when there is nothing to compare, or a run lies outside the bounds.
         RecordingError: see `read`.
     """
-    frame, factors, found = read(sources)
+    frame, factors, recorded = read(sources)
     column = f"measure.{measure}"
     if column not in frame:
         known = [str(name)[8:] for name in frame if str(name).startswith("measure.")]
@@ -196,7 +196,7 @@ def compare(
     chosen = list(dict.fromkeys(by)) or factors
     if not chosen:
         raise ParameterError("All runs have the same setting: there is nothing to compare.")
-    notes = _notes(frame, factors, chosen, found, column, measure)
+    notes = _notes(frame, factors, chosen, recorded, column, measure)
     runs = frame[[*chosen, "seed", column]].rename(columns={column: "value"})
     cells = dict(list(runs.groupby(chosen, sort=False, dropna=False)))
     if len(cells) > MOST_CELLS:
@@ -208,7 +208,7 @@ def compare(
         raise ParameterError(
             "Each setting has one run: nothing can be said of its spread. Run more seeds (--runs)."
         )
-    declared = model_at(found[0].model)
+    declared = model_at(recorded[0].model)
     bounds = bounds or (None if declared is None else declared.column_bounds.get(measure))
     binary = runs["value"].dropna().isin([0, 1]).all()
     quantity: Of = of or ("share" if binary else "median")
@@ -262,14 +262,14 @@ class _Judge:
     def row(self, what: str, of: str, than: str, *groups: pd.DataFrame) -> tuple[Any, ...]:
         """A row of the table."""
         kind: Kind = "equal_effects" if len(groups) == 4 else "difference"
-        found = self.infer(kind, *groups)
+        result = self.infer(kind, *groups)
         half = len(groups) // 2
-        if found.estimand.testable and min(found.n):
-            self.least.append((2 * found.estimand.least_p(min(found.n)), min(found.n)))
+        if result.estimand.testable and min(result.n):
+            self.least.append((2 * result.estimand.least_p(min(result.n)), min(result.n)))
         return (
-            what, of, than, min(found.n[:half]), min(found.n[half:]), found.estimate, found.low,
-            found.high, found.p, math.nan, found.effect, found.effect_name, found.verdict,
-            found.method, found.why,
+            what, of, than, min(result.n[:half]), min(result.n[half:]), result.estimate, result.low,
+            result.high, result.p, math.nan, result.effect, result.effect_name, result.verdict,
+            result.method, result.why,
         )  # fmt: skip
 
 
@@ -294,10 +294,10 @@ def _too_few(table: pd.DataFrame, least: Sequence[tuple[float, int]]) -> list[st
 
 
 def _cell_row(judge: _Judge, key: Any, cell: pd.DataFrame, by: Sequence[str]) -> dict[str, Any]:
-    found = judge.infer(judge.of, cell)
+    result = judge.infer(judge.of, cell)
     return {
-        "setting": _label(key, by), "n": found.n[0], "estimate": found.estimate, "low": found.low,
-        "high": found.high,
+        "setting": _label(key, by), "n": result.n[0], "estimate": result.estimate,
+        "low": result.low, "high": result.high,
     }  # fmt: skip
 
 
@@ -333,18 +333,18 @@ def _notes(
     frame: pd.DataFrame,
     factors: Sequence[str],
     chosen: Sequence[str],
-    found: Sequence[RecordedRun],
+    recorded: Sequence[RecordedRun],
     column: str,
     measure: str,
 ) -> list[str]:
     notes = []
-    if left := sum(not run.finished for run in found):
-        notes.append(f"Left out: {left} of {len(found)} runs, which are not finished.")
+    if left := sum(not run.finished for run in recorded):
+        notes.append(f"Left out: {left} of {len(recorded)} runs, which are not finished.")
     if pooled := [name for name in factors if name not in chosen]:
         notes.append(f"Pooled over: {', '.join(pooled)}.")
     if missing := int(frame[column].isna().sum()):
         notes.append(f"{missing} of {len(frame)} runs have no {measure}; they are left out.")
-    versions = {str(sorted(run.versions.items())) for run in found if run.finished}
+    versions = {str(sorted(run.versions.items())) for run in recorded if run.finished}
     if len(versions) > 1:
         notes.append("The runs were made with different versions of the packages.")
     return notes
@@ -355,29 +355,29 @@ def _label(key: Any, by: Sequence[str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in zip(by, values, strict=True))
 
 
-def as_markdown(found: ComparedSettings, figure: str = "") -> str:
+def as_markdown(compared: ComparedSettings, figure: str = "") -> str:
     """A comparison as Markdown, for a paper or its supplement.
 
     Args:
-        found: the comparison.
+        compared: the comparison.
         figure: the file of its figure, or ``""``.
     """
-    head = f"# {found.measure} by {' and '.join(found.by)}"
-    said = (
-        f"The {found.of} of {found.measure}, one number a run; intervals of 95 %; p-values are "
-        "two-sided, and `p_holm` is corrected for all comparisons of the table (Holm); "
+    head = f"# {compared.measure} by {' and '.join(compared.by)}"
+    explanation = (
+        f"The {compared.of} of {compared.measure}, one number a run; intervals of 95 %; p-values "
+        "are two-sided, and `p_holm` is corrected for all comparisons of the table (Holm); "
         f"verdicts follow `p_holm`, at {2 * LEVEL:g}. Intervals are of single comparisons."
     )
-    parts = [head, said, _rows(found.cells), "## Comparisons"]
+    parts = [head, explanation, _rows(compared.cells), "## Comparisons"]
     shown = [name for name in COLUMNS if name not in {"test", "why", "effect_name"}]
-    parts.append(_rows(found.table[shown]))
-    tests = dict.fromkeys(found.table["test"])
-    effects = dict.fromkeys(found.table["effect_name"])
+    parts.append(_rows(compared.table[shown]))
+    tests = dict.fromkeys(compared.table["test"])
+    effects = dict.fromkeys(compared.table["effect_name"])
     parts.append(f"Tests: {'; '.join(tests)}. Effect: {'; '.join(effects)}.")
-    parts += [f"- {why}" for why in dict.fromkeys(found.table["why"]) if why]
-    parts += [f"- {note}" for note in found.notes]
+    parts += [f"- {why}" for why in dict.fromkeys(compared.table["why"]) if why]
+    parts += [f"- {note}" for note in compared.notes]
     if figure:
-        parts.append(f"![{found.measure} by setting]({figure})")
+        parts.append(f"![{compared.measure} by setting]({figure})")
     return "\n\n".join(parts) + "\n"
 
 
@@ -396,41 +396,41 @@ def _cell(value: Any) -> str:
     )
 
 
-def picture(found: ComparedSettings) -> Figure:
+def picture(compared: ComparedSettings) -> Figure:
     """A dot a run by setting, with the estimate and its 95 % interval.
 
     Args:
-        found: the comparison.
+        compared: the comparison.
     """
     from sabm_mesa.analysis import plot_style as style
 
-    n = len(found.cells)
+    n = len(compared.cells)
     figure = style.new_figure(
-        f"{found.measure.replace('_', ' ').capitalize()} by {' and '.join(found.by)}",
-        f"dots: runs · diamonds: {found.of}, with its 95 % interval", height=0.9 + 0.38 * n,
+        f"{compared.measure.replace('_', ' ').capitalize()} by {' and '.join(compared.by)}",
+        f"dots: runs · diamonds: {compared.of}, with its 95 % interval", height=0.9 + 0.38 * n,
     )  # fmt: skip
     ax = figure.add_subplot()
     mask = [
         reduce(
             lambda one, other: one & other,
-            (found.runs[name] == value for name, value in key.items()),
+            (compared.runs[name] == value for name, value in key.items()),
         )
-        for key in _keys(found)
+        for key in _keys(compared)
     ]
-    cells = found.cells.to_dict("records")
-    for place, (inside, row) in enumerate(zip(mask, cells, strict=True)):
-        at = n - 1 - place
-        values = found.runs.loc[inside, "value"].to_numpy()
+    cells = compared.cells.to_dict("records")
+    for index, (inside, row) in enumerate(zip(mask, cells, strict=True)):
+        at = n - 1 - index
+        values = compared.runs.loc[inside, "value"].to_numpy()
         ax.plot(
             values, [at - 0.18] * len(values), "o", color=style.GREY, alpha=0.6, markersize=3.5,
-            label="_nolegend_" if place else "run",
+            label="_nolegend_" if index else "run",
         )  # fmt: skip
         ax.plot([float(row["low"]), float(row["high"])], [at, at], color=style.BLUE, linewidth=1.6,
-                label="_nolegend_" if place else "95 % interval")  # fmt: skip
+                label="_nolegend_" if index else "95 % interval")  # fmt: skip
         ax.plot([float(row["estimate"])], [at], "D", color=style.BLUE, markersize=5,
-                label="_nolegend_" if place else found.of)  # fmt: skip
-    style.plain_axes(ax, found.measure.replace("_", " "))
-    names = [str(name).replace("$", r"\$") for name in found.cells["setting"]]
+                label="_nolegend_" if index else compared.of)  # fmt: skip
+    style.plain_axes(ax, compared.measure.replace("_", " "))
+    names = [str(name).replace("$", r"\$") for name in compared.cells["setting"]]
     ax.set_yticks(range(n - 1, -1, -1), names)
     ax.set_ylim(-0.6, n - 0.4)
     figure.legend(
@@ -440,7 +440,7 @@ def picture(found: ComparedSettings) -> Figure:
     return figure
 
 
-def _keys(found: ComparedSettings) -> list[dict[str, str]]:
+def _keys(compared: ComparedSettings) -> list[dict[str, str]]:
     """The values of the factors of each setting, in the order of the settings."""
-    seen = found.runs[list(found.by)].drop_duplicates()
+    seen = compared.runs[list(compared.by)].drop_duplicates()
     return [{str(k): str(v) for k, v in row.items()} for row in seen.to_dict("records")]

@@ -101,19 +101,19 @@ class Judge(SmartAgent):
         model: the judging.
 
     Attributes:
-        found: the codes that it gave; None when no answer could be used.
+        matched: the codes that it gave; None when no answer could be used.
     """
 
     model: Judging
 
     def __init__(self, model: Judging) -> None:
         super().__init__(model)
-        self.found: tuple[str, ...] | None = None
+        self.matched: tuple[str, ...] | None = None
 
     @property
     def codes(self) -> str | None:
         """The codes with commas between them, ``""`` for none; None without a usable answer."""
-        return None if self.found is None else ", ".join(self.found)
+        return None if self.matched is None else ", ".join(self.matched)
 
     async def judge(self) -> Decision:
         """Code the message."""
@@ -210,11 +210,13 @@ class Judging(SmartModel):
     def after_judge(self, judge: Judge, answer: Decision) -> None:
         """Keep the codes; None when they could not be read."""
         value = answer.value
-        judge.found = None if value is None else tuple(code for code in self.codes if code in value)
+        judge.matched = (
+            None if value is None else tuple(code for code in self.codes if code in value)
+        )
 
     def update(self) -> None:
         """Compute the share of each code among the texts with a usable answer."""
-        known = [judge.found for judge in self.judges if judge.found is not None]
+        known = [judge.matched for judge in self.judges if judge.matched is not None]
         for code in self.codes:
             share = sum(code in codes for codes in known) / len(known) if known else math.nan
             setattr(self, code, share)
@@ -278,7 +280,7 @@ def judge(
             runs = run_models([spec.build(opened, connection)], watch=watch)
     (played,) = runs.models
     assert isinstance(played, judging)
-    of_text = dict(zip(texts, (judge.found for judge in played.judges), strict=True))
+    of_text = dict(zip(texts, (judge.matched for judge in played.judges), strict=True))
     codes = [of_text[text] for text in messages["text"]]
     return _with_codes(messages, codes, judging.codes), runs
 

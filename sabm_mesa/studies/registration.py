@@ -160,14 +160,14 @@ def version_day(model: str) -> str:
     Args:
         model: the name of the model.
     """
-    found = _DAY.search(model)
-    if found is None:
+    match = _DAY.search(model)
+    if match is None:
         named = (
             successor for known in published_models().values() for successor in known.successors
         )
-        of_model = (each for each in named if each.startswith(f"{model} (20"))
-        found = next((day for each in of_model if (day := _DAY.search(each))), None)
-    return "-".join(found.groups()) if found else ""
+        of_model = (successor for successor in named if successor.startswith(f"{model} (20"))
+        match = next((day for successor in of_model if (day := _DAY.search(successor))), None)
+    return "-".join(match.groups()) if match else ""
 
 
 def _is_day(text: str) -> bool:
@@ -193,16 +193,18 @@ def provider_of(spec: str, connection: Connection, extra: Mapping[str, Any]) -> 
     rest = spec.partition(":")[2]
     model, named = model_and_endpoint(rest)
     endpoint = connection.endpoint(named or None)
-    found = provider_at(endpoint.base_url)
+    provider = provider_at(endpoint.base_url)
     pinned = pinned_to(endpoint.base_url, model, {**endpoint.extra_body, **extra})
-    return f"{found}/{pinned}" if pinned else found
+    return f"{provider}/{pinned}" if pinned else provider
 
 
 def _extra_of(plan: Plan, spec: str) -> Mapping[str, Any]:
     """The fields that the runs of a language model add to its requests."""
     given = ({**cell.parameters, **cell.changes} for cell in plan.cells)
-    mine = (each for each in given if spec in specs_of(each["minds"]))
-    return next((each["extra_body"] for each in mine if each.get("extra_body")), {})
+    mine = (parameters for parameters in given if spec in specs_of(parameters["minds"]))
+    return next(
+        (parameters["extra_body"] for parameters in mine if parameters.get("extra_body")), {}
+    )
 
 
 def check_pinned(plan: Plan, connection: Connection) -> None:
@@ -265,7 +267,7 @@ class Registration:
     @property
     def eligible(self) -> list[Eligible]:
         """The rules on language models; one of them has to hold."""
-        return [Eligible.read(each) for each in self.content["eligible"]]
+        return [Eligible.read(rule) for rule in self.content["eligible"]]
 
     def __str__(self) -> str:
         day = self.registered[:16].replace("T", " ")
@@ -311,7 +313,7 @@ def register(
     if max_invalid is not None and not 0 <= max_invalid < 1:
         raise ParameterError(f"max_invalid is a share from 0 to below 1 (got {max_invalid:g}).")
     check_pinned(plan, connection)
-    rules = [Eligible.read(each) for each in eligible] or [
+    rules = [Eligible.read(rule) for rule in eligible] or [
         _as_rule(spec, provider_of(spec, connection, _extra_of(plan, spec)))
         for spec in language_models_of(plan)
     ]
@@ -358,12 +360,12 @@ def with_anchors(
         raise ParameterError("Anchors are asked of language models, and none decides here.")
     day = registration.registered[:10]
     anchors.ask(minds, folder / RECORDING, connection, day=day)
-    found = {
+    frozen_answers = {
         session.mind: session.frozen()
         for session in anchors.sessions(folder / RECORDING)
         if session.day == day and session.mind in minds
     }
-    return Registration({**registration.content, "anchors": found})
+    return Registration({**registration.content, "anchors": frozen_answers})
 
 
 def _primary(experiment: Experiment, claim: int | None) -> Claim:
@@ -373,7 +375,9 @@ def _primary(experiment: Experiment, claim: int | None) -> Claim:
             f"{experiment.name} has no claim, so that nothing can be registered: add a [[claims]]."
         )
     if claim is None and n > 1:
-        listed = "; ".join(f"{i} {each.text}" for i, each in enumerate(experiment.claims, 1))
+        listed = "; ".join(
+            f"{i} {listed_claim.text}" for i, listed_claim in enumerate(experiment.claims, 1)
+        )
         raise ParameterError(f"Name the primary claim of {experiment.name} (--claim): {listed}")
     number = check_int("claim", claim or 1, 1)
     if number > n:
@@ -393,26 +397,26 @@ def frozen(plan: Plan) -> dict[str, Any]:
     """
     experiment = plan.experiment
     conditions = {}
-    for each in experiment.conditions:
-        cell = next(cell for cell in plan.cells if cell.condition == each.name)
-        model = plan.model_of(cell.fork_of or each.name)
+    for condition in experiment.conditions:
+        cell = next(cell for cell in plan.cells if cell.condition == condition.name)
+        model = plan.model_of(cell.fork_of or condition.name)
         on = model.builds_on
         hidden = {"minds", "prompts"} | ({on.parameter} if on else set())
         parameters = model.identity({**cell.parameters, "minds": "classical"})
         changes = {k: v for k, v in cell.changes.items() if k not in hidden}
-        conditions[each.name] = {
+        conditions[condition.name] = {
             "scenario": model.scenario_name,
-            "minds": by_spec(map_minds(plan.minds[each.name], _any_model)),
+            "minds": by_spec(map_minds(plan.minds[condition.name], _any_model)),
             "parameters": {k: v for k, v in parameters.items() if k not in hidden},
             **({"continues": cell.fork_of, "from_round": cell.at} if cell.fork_of else {}),
             **({"changes": changes} if changes else {}),
-            **({"builds_on": each.builds_on} if each.builds_on else {}),
-            **({"files": digests} if (digests := _digests(plan.minds[each.name])) else {}),
+            **({"builds_on": condition.builds_on} if condition.builds_on else {}),
+            **({"files": digests} if (digests := _digests(plan.minds[condition.name])) else {}),
         }
     if plan.earlier is not None:
         before = frozen(plan.earlier)["condition"]
-        conditions |= {f"{EARLIER}/{name}": each for name, each in before.items()}
-    found: dict[str, Any] = json_roundtrip(
+        conditions |= {f"{EARLIER}/{name}": condition for name, condition in before.items()}
+    content: dict[str, Any] = json_roundtrip(
         {
             "runs": plan.runs,
             "seed": plan.seeds[0],
@@ -420,10 +424,12 @@ def frozen(plan: Plan) -> dict[str, Any]:
             "condition": conditions,
             "group": {group.name: list(group.conditions) for group in experiment.groups},
             "measure": {measure.name: _entry(measure) for measure in experiment.measures},
-            "claim": {str(n): _entry(each) for n, each in enumerate(experiment.claims, 1)},
+            "claim": {
+                str(n): _entry(condition) for n, condition in enumerate(experiment.claims, 1)
+            },
         }
     )
-    return found
+    return content
 
 
 def _digests(minds: Any) -> dict[str, str]:
@@ -464,7 +470,7 @@ def prompts_of(plan: Plan, connection: Connection) -> Prompts:
         plan: the experiment.
         connection: how language models are reached; nothing is sent.
     """
-    found: dict[str, Mapping[str, tuple[str, str]]] = {}
+    books: dict[str, Mapping[str, tuple[str, str]]] = {}
     for condition in plan.experiment.conditions:
         cell = next(cell for cell in plan.cells if cell.condition == condition.name)
         given = with_pending_run(plan, cell, connection, minds="classical")
@@ -472,12 +478,12 @@ def prompts_of(plan: Plan, connection: Connection) -> Prompts:
             **{**given, "minds": "fixed:0"}, rng=cell.seed, recording=False
         )
         personas = {agent.persona for agent in model.population}
-        found[condition.name] = model.book.with_hashes(personas)
+        books[condition.name] = model.book.with_hashes(personas)
         model.close()
     if plan.earlier is not None:
         before = prompts_of(plan.earlier, connection)
-        found |= {f"{EARLIER}/{name}": book for name, book in before.items()}
-    return found
+        books |= {f"{EARLIER}/{name}": book for name, book in before.items()}
+    return books
 
 
 def _as_json(prompts: Prompts) -> dict[str, Any]:
@@ -553,14 +559,14 @@ def write_deposit(folder: Path, identifier: str) -> Registration:
     """
     if not identifier.strip() or not identifier.isprintable():
         raise ParameterError("--deposit takes the identifier of the deposit, such as its DOI.")
-    found = read(folder / FILE)
-    if found.deposit and found.deposit["identifier"] != identifier:
+    registration = read(folder / FILE)
+    if registration.deposit and registration.deposit["identifier"] != identifier:
         raise ParameterError(
-            f"{found.path} was deposited as {found.deposit['identifier']} already, which is never "
-            "changed."
+            f"{registration.path} was deposited as {registration.deposit['identifier']} already, "
+            "which is never changed."
         )
-    made = replace(found, deposit={"identifier": identifier, "sha256": found.digest})
-    _write(made, found.path)
+    made = replace(registration, deposit={"identifier": identifier, "sha256": registration.digest})
+    _write(made, registration.path)
     return made
 
 
@@ -598,24 +604,24 @@ def read(path: Path) -> Registration:
     try:
         whole = json.loads(path.read_text("utf-8"))
         deposit = {k: str(whole["deposit"][k]) for k in DEPOSIT} if whole.get("deposit") else {}
-        found = Registration(whole["content"], path, deposit)
-        said, known = str(whole["sha256"]), found.content["what"] == KIND
+        registration = Registration(whole["content"], path, deposit)
+        recorded_hash, known = str(whole["sha256"]), registration.content["what"] == KIND
     except OSError as error:
         raise ParameterError(f"Cannot read {path}: {error.strerror or error}.") from None
     except (ValueError, KeyError, TypeError):
         known = False
     if not known:
         raise ParameterError(f"{path} is no registration: sabm register writes one.")
-    if said != found.digest:
+    if recorded_hash != registration.digest:
         raise ParameterError(
-            f"{path} was edited: its content has the SHA-256 {found.digest[:HASH]}…, and the file "
-            f"says {said[:HASH]}…. Take the file as it was deposited."
+            f"{path} was edited: its content has the SHA-256 {registration.digest[:HASH]}…, and "
+            f"the file says {recorded_hash[:HASH]}…. Take the file as it was deposited."
         )
     try:
-        found.primary, found.eligible  # noqa: B018 - refuse what a later step could not use
+        registration.primary, registration.eligible  # noqa: B018 - refuse what a later step could not use
     except (ValidationError, UsageError, KeyError) as error:
         raise ParameterError(f"{path} cannot be used: {error}.") from None
-    return found
+    return registration
 
 
 def find(folder: Path) -> Registration | None:
@@ -645,20 +651,20 @@ def deviations(
         ParameterError: when the registration is of another experiment, or an endpoint chooses
             providers by itself.
     """
-    said = registration.content
-    if said["experiment"] != plan.experiment.name:
+    content = registration.content
+    if content["experiment"] != plan.experiment.name:
         raise ParameterError(
-            f"{registration.path} is of {said['experiment']}, not of {plan.experiment.name}."
+            f"{registration.path} is of {content['experiment']}, not of {plan.experiment.name}."
         )
     check_pinned(plan, connection)
-    found = list(_differences(said["frozen"], frozen(plan), ()))
+    deviating = list(_differences(content["frozen"], frozen(plan), ()))
     used = prompts or [prompts_of(plan, connection)]
-    lines = (line for each in used for line in _of_prompts(said["prompts"], each))
-    found += dict.fromkeys(lines)
+    lines = (line for book in used for line in _of_prompts(content["prompts"], book))
+    deviating += dict.fromkeys(lines)
     for spec in language_models_of(plan):
         if why := _not_eligible(spec, registration.eligible, plan, connection):
-            found.append(f"model {spec}: not eligible, since {why}")
-    return found
+            deviating.append(f"model {spec}: not eligible, since {why}")
+    return deviating
 
 
 def _differences(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[str]:
@@ -743,28 +749,28 @@ class Standing:
 
     def lines(self) -> list[str]:
         """The verdict line, the primary claim, and the version where it differs."""
-        found = [self.line]
+        lines = [self.line]
         if self.primary is not None:
             alpha = self.registration.content["frozen"]["alpha"]
             why = f"; {self.primary.why}" if self.primary.why else ""
-            found.append(
+            lines.append(
                 f"Primary claim: {self.primary.word} ({p_in_words(self.primary.p)}, one test at "
                 f"the level {alpha:g}{why}): {self.primary.claim.text}"
             )
         if self.excluded:
             share = self.registration.content["max_invalid"]
-            found.append(
+            lines.append(
                 f"Left out of the primary test: the runs of the seeds "
                 f"{', '.join(map(str, self.excluded))}, since in one of them more than "
                 f"{100 * share:g} % of the questions got no usable answer."
             )
         if self.registration.deposit:
-            found.append(f"Deposited as {self.registration.deposit['identifier']}.")
+            lines.append(f"Deposited as {self.registration.deposit['identifier']}.")
         if self.attempts:
-            found.append(f"Other runs of this experiment: {'; '.join(self.attempts)}.")
+            lines.append(f"Other runs of this experiment: {'; '.join(self.attempts)}.")
         if self.version != (before := self.registration.content["version"]):
-            found.append(f"Run with sabm-mesa {self.version}, registered with {before}.")
-        return found
+            lines.append(f"Run with sabm-mesa {self.version}, registered with {before}.")
+        return lines
 
     def summary(self) -> dict[str, Any]:
         """The same in a form for JSON."""
@@ -803,30 +809,35 @@ def judge(registration: Registration, outcome: Outcome, connection: Connection) 
     if before is not None:
         of_earlier = load_runs(before.path, sorted(set(before.runs["run"].astype(int))))
         used[0] = {**used[0], **_recorded_prompts(before, of_earlier, f"{EARLIER}/")[0]}
-    found = deviations(registration, outcome.plan, connection, used)
+    deviating = deviations(registration, outcome.plan, connection, used)
     early = [run for run in recorded if run.started[:19] < registration.registered[:19]]
     if early:
         runs = "1 run" if len(early) == 1 else f"{len(early)} runs"
-        found.append(f"{runs} began before the registration, the first on {early[0].started[:10]}")
+        deviating.append(
+            f"{runs} began before the registration, the first on {early[0].started[:10]}"
+        )
     others = [run for run in every if run.run not in mine and run.scenario != anchors.NAME]
     if others:
         runs = "1 run" if len(others) == 1 else f"{len(others)} runs"
         seeds = sorted({seed for run in others for seed in run.seed})
-        place = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-        found.append(f"{runs} more in the recording, with the seeds {place}, that do not count")
-    found += _several_served(outcome.path, [run.run for run in recorded])
+        span = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        deviating.append(f"{runs} more in the recording, with the seeds {span}, that do not count")
+    deviating += _several_served(outcome.path, [run.run for run in recorded])
     if (
         deposited := registration.deposit.get("sha256", registration.digest)
     ) != registration.digest:
-        found.append(
+        deviating.append(
             f"the deposit {registration.deposit['identifier']} has the SHA-256 {deposited[:HASH]}…"
         )
     compared = compare_anchors(registration, outcome.path)
-    found += [f"model {each.other.mind}: its answers to the anchors changed ("
-              f"{p_in_words(each.p)})" for each in compared if each.changed]  # fmt: skip
+    deviating += [
+        f"model {pair.other.mind}: its answers to the anchors changed ({p_in_words(pair.p)})"
+        for pair in compared
+        if pair.changed
+    ]
     excluded = _excluded(registration.content["max_invalid"], outcome.runs)
     verdict = _verdict(registration, outcome, excluded)
-    return Standing(registration, found, verdict, excluded, other_attempts(outcome.path.parent))
+    return Standing(registration, deviating, verdict, excluded, other_attempts(outcome.path.parent))
 
 
 def other_attempts(folder: Path) -> list[str]:
@@ -846,13 +857,16 @@ def other_attempts(folder: Path) -> list[str]:
 def _attempt(path: Path) -> str:
     where = f"{path.parent.parent.name}/{path.parent.name}"
     try:
-        found = [run for run in load_runs(path) if run.scenario != anchors.NAME]
+        runs_there = [run for run in load_runs(path) if run.scenario != anchors.NAME]
     except RecordingError:
         return f"{where} (its recording cannot be read)"
-    if not found:
+    if not runs_there:
         return f"{where} (no runs)"
-    seeds, day = sorted({seed for run in found for seed in run.seed}), min(r.started for r in found)
-    runs = "1 run" if len(found) == 1 else f"{len(found)} runs"
+    seeds, day = (
+        sorted({seed for run in runs_there for seed in run.seed}),
+        min(r.started for r in runs_there),
+    )
+    runs = "1 run" if len(runs_there) == 1 else f"{len(runs_there)} runs"
     span = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
     return f"{where} ({runs}, {span}, from {day[:10]})"
 
@@ -869,10 +883,10 @@ def compare_anchors(
     Raises:
         ParameterError: when they are answers to other anchors.
     """
-    said = {} if registration is None else registration.content["anchors"]
-    first = [anchors.AnchorSession(mind, each["day"], each["version"], each["answers"], FILE)
-             for mind, each in said.items()]  # fmt: skip
-    known = {each.mind: each for each in first}
+    frozen_answers = {} if registration is None else registration.content["anchors"]
+    first = [anchors.AnchorSession(mind, entry["day"], entry["version"], entry["answers"], FILE)
+             for mind, entry in frozen_answers.items()]  # fmt: skip
+    known = {session.mind: session for session in first}
     later = [
         session
         for session in anchors.sessions(path)
@@ -888,7 +902,7 @@ def _recorded_prompts(
     """The prompts of the runs: one set where all runs of each condition had the same."""
     by_run = {run.run: run for run in recorded}
     sets: dict[tuple[tuple[str, str], ...], str] = {}
-    found: list[dict[str, dict[str, tuple[str, str]]]] = []
+    sets_found: list[dict[str, dict[str, tuple[str, str]]]] = []
     for name, number in zip(outcome.runs["condition"], outcome.runs["run"], strict=True):
         condition = f"{prefix}{name}"
         run = by_run[int(number)]
@@ -897,11 +911,11 @@ def _recorded_prompts(
         if key not in sets:
             sets[key] = str(condition)
             book = {entry: (digest, run.texts[digest]) for entry, digest in hashes.items()}
-            found.append({str(condition): book})
+            sets_found.append({str(condition): book})
     merged: list[Prompts] = []
     whole: dict[str, Mapping[str, tuple[str, str]]] = {}
-    for each in found:
-        for name, book in each.items():
+    for prompt_set in sets_found:
+        for name, book in prompt_set.items():
             if name in whole:
                 merged.append({name: book})
             else:
@@ -915,7 +929,7 @@ def _several_served(path: Path, runs: Sequence[int]) -> Iterator[str]:
     for mind in dict.fromkeys(answer["mind"] for answer in answers):
         for name, what in (("provider", "providers"), ("served_model", "models")):
             mine = [answer.get(name) for answer in answers if answer["mind"] == mind]
-            several = list(dict.fromkeys(str(each) for each in mine if each))
+            several = list(dict.fromkeys(str(answer) for answer in mine if answer))
             if len(several) > 1:
                 yield f"model {mind}: {len(several)} {what} answered, {' and '.join(several)}"
 
@@ -969,13 +983,13 @@ def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> R
     known = set(values["measure"]) if columns <= set(values.columns) else set()
     if primary.measure not in known:
         raise ParameterError(f"{path} does not have the measure {primary.measure}.")
-    found = runs_to_tell(plan.experiment, primary, values, power)
-    if found.low is None:
+    needed = runs_to_tell(plan.experiment, primary, values, power)
+    if needed.low is None:
         raise ParameterError(
             f"The runs of {pilot} do not say how many detect the primary claim: they are fewer "
             "than 2, all alike, or point nowhere. Give the number (--runs)."
         )
-    return found
+    return needed
 
 
 def runs_by_effect(plan: Plan, claim: int | None, effect: float, power: float) -> int:
@@ -1003,10 +1017,10 @@ def runs_by_effect(plan: Plan, claim: int | None, effect: float, power: float) -
             "or a pilot (--pilot)."
         )
     share = NormalDist().cdf(effect)
-    found = runs_for_share(share, plan.experiment.alpha / 2, power)
-    if found is None:
+    needed = runs_for_share(share, plan.experiment.alpha / 2, power)
+    if needed is None:
         raise ParameterError(f"An effect of {effect:g} standard deviations takes too many runs.")
-    return found
+    return needed
 
 
 def deposit_text(registration: Registration) -> str:
@@ -1015,9 +1029,9 @@ def deposit_text(registration: Registration) -> str:
     Args:
         registration: the registration.
     """
-    said = registration.content
-    alpha, frozen_ = said["frozen"]["alpha"], said["frozen"]
-    share = said["max_invalid"]
+    stated = registration.content
+    alpha, frozen_ = stated["frozen"]["alpha"], stated["frozen"]
+    share = stated["max_invalid"]
     excluded = (
         "No run is left out."
         if share is None
@@ -1026,42 +1040,42 @@ def deposit_text(registration: Registration) -> str:
     )
     primary = registration.primary
     content = {
-        "title": said["title"],
-        "name": said["experiment"],
-        "reproduced": said["experiment"]
-        if said["experiment"] in experiment_names()
-        else f"{said['experiment']}.toml",
-        "question": said["question"],
+        "title": stated["title"],
+        "name": stated["experiment"],
+        "reproduced": stated["experiment"]
+        if stated["experiment"] in experiment_names()
+        else f"{stated['experiment']}.toml",
+        "question": stated["question"],
         "sha256": Verbatim(registration.digest),
-        "registered": said["registered"],
-        "version": said["version"],
+        "registered": stated["registered"],
+        "version": stated["version"],
         "primary": primary.text,
         "test": in_words(primary, alpha, _quantity(primary, frozen_["measure"])),
         "claims": [
-            each["text"] for each in frozen_["claim"].values() if each != said["primary"]
+            claim["text"] for claim in frozen_["claim"].values() if claim != stated["primary"]
         ],
         "conditions": [
             {
                 "name": name,
-                "scenario": each["scenario"],
-                "minds": _said(each["minds"]),
-                "set": ", ".join(f"{k} = {_said(v)}" for k, v in each["parameters"].items()),
+                "scenario": condition["scenario"],
+                "minds": _said(condition["minds"]),
+                "set": ", ".join(f"{k} = {_said(v)}" for k, v in condition["parameters"].items()),
             }
-            for name, each in frozen_["condition"].items()
+            for name, condition in frozen_["condition"].items()
         ],
         "measures": [
-            _measure_in_words(name, each) for name, each in frozen_["measure"].items()
+            _measure_in_words(name, measure) for name, measure in frozen_["measure"].items()
         ],
         "runs": frozen_["runs"],
         "seed": frozen_["seed"],
         "last_seed": frozen_["seed"] + frozen_["runs"] - 1,
-        "sample_size": said["sample_size"],
+        "sample_size": stated["sample_size"],
         "alpha": f"{alpha:g}",
-        "eligible": said["eligible"],
+        "eligible": stated["eligible"],
         "excluded": excluded,
-        "anchors": bool(said["anchors"]),
-        "notes": said["notes"],
-        "n_prompts": len(said["prompts"]["texts"]),
+        "anchors": bool(stated["anchors"]),
+        "notes": stated["notes"],
+        "n_prompts": len(stated["prompts"]["texts"]),
     }  # fmt: skip
     template = files(__package__).joinpath("registration.md.jinja").read_text("utf-8")
     return markdown(template, content)
@@ -1070,14 +1084,14 @@ def deposit_text(registration: Registration) -> str:
 def _measure_in_words(name: str, frozen: Mapping[str, Any]) -> str:
     """A frozen measure: its columns, its rounds, and the value that it takes of them."""
     known = {"name", "take", "columns", "rounds"}
-    said = f"{name}: {frozen.get('take', 'mean')} of {', '.join(frozen['columns'])}"
+    text = f"{name}: {frozen.get('take', 'mean')} of {', '.join(frozen['columns'])}"
     if "rounds" in frozen:
         first, last = frozen["rounds"]
         one = {0: "in the first round", -1: "in the last round"}
         among = f"in the rounds {first} to {last} (from 0; -1 is the last)"
-        said += f", {one.get(first, among) if first == last else among}"
+        text += f", {one.get(first, among) if first == last else among}"
     rest = [f"{key} = {_said(value)}" for key, value in frozen.items() if key not in known]
-    return ", ".join([said, *rest])
+    return ", ".join([text, *rest])
 
 
 def _quantity(claim: Claim, measures: Mapping[str, Mapping[str, Any]]) -> Of:

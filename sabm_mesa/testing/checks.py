@@ -385,7 +385,7 @@ def lost_by_mesa(model: SmartModel, copy: SmartModel) -> Iterator[str]:
                     f"Mesa {mesa.__version__} does not copy a {type(space).__name__} "
                     f"(self.{name}) whole: its cells lose the layer {layer!r}"
                 )
-        arrays, copied = (_arrays(each) for each in (space, getattr(copy, name)))
+        arrays, copied = (_arrays(owner) for owner in (space, getattr(copy, name)))
         for one, other in combinations(arrays, 2):
             if np.shares_memory(arrays[one], arrays[other]) and not np.shares_memory(
                 copied[one], copied[other]
@@ -404,7 +404,7 @@ def _on_cells(space: Any, layer: str) -> bool:
 def _layers(space: Any) -> dict[str, Any]:
     """The property layers of a space by their names."""
     names = ("_mesa_property_layers", "property_layers")
-    return {key: each for name in names for key, each in getattr(space, name, {}).items()}
+    return {key: layer for name in names for key, layer in getattr(space, name, {}).items()}
 
 
 def _arrays(space: Any) -> dict[str, np.ndarray[Any, Any]]:

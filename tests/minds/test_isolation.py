@@ -181,7 +181,7 @@ def test_a_file_that_was_added_or_replaced_is_seen(tmp_path, monkeypatch) -> Non
     def answered(number: int) -> int:
         (tmp_path / "new.py").write_text(f"NUMBER = {number}")
         (tmp_path / "new.py").replace(tmp_path / "helper.py")
-        mind_file.__globals__["_found"].cache_clear()
+        mind_file.__globals__["_facts_of"].cache_clear()
         model = tiny(n=1, minds=f"py:{file}", rng=1)
         model.step()
         return model.values[1]

@@ -40,7 +40,11 @@ def texts_of(language: str) -> dict[str, Text]:
     """
     source = Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8")
     tables = tomllib.loads(source)
-    return {f"{table}.{name}": text for table, own in tables.items() for name, text in own.items()}
+    return {
+        f"{table}.{name}": text
+        for table, entries in tables.items()
+        for name, text in entries.items()
+    }
 
 
 def table_of(language: str, table: str) -> dict[str, Text]:
@@ -63,10 +67,10 @@ def language_for(asked: str | None, accepted: str | None = "") -> str:
         accepted: the header ``Accept-Language`` of the browser.
     """
     tags = []
-    for place, part in enumerate((accepted or "").split(",")[:30]):
+    for index, part in enumerate((accepted or "").split(",")[:30]):
         tag, _, rest = part.partition(";")
         quality = re.search(r"q=([01](?:\.\d{1,3})?)\s*$", rest)
-        tags.append((-float(quality[1]) if quality else -1.0, place, tag))
+        tags.append((-float(quality[1]) if quality else -1.0, index, tag))
     for tag in (asked or "", *(tag for quality, _, tag in sorted(tags) if quality)):
         code = tag.strip().lower().partition("-")[0]
         if code in LANGUAGES:
@@ -291,8 +295,8 @@ def _rendered(language: str, key: str, values: Mapping[str, Any], *, capital: bo
         one = n == 1 or (language == "fr" and n == 0)
         text = text["one" if one else "many"]
     shown = {name: _shown(language, value) for name, value in values.items()}
-    said = text.format_map(shown)
-    return said[:1].upper() + said[1:] if capital else said
+    sentence = text.format_map(shown)
+    return sentence[:1].upper() + sentence[1:] if capital else sentence
 
 
 def _shown(language: str, value: Any) -> str:

@@ -210,7 +210,7 @@ class SupervisorClient:
         return ours
 
     def _begin_process(self, link: int) -> None:
-        path = [each or str(Path.cwd()) for each in sys.path]
+        path = [entry or str(Path.cwd()) for entry in sys.path]
         code = _CODE.format(
             path=path, link=link, limits=self._limits, namespaces=self._wanted.namespaces
         )
@@ -241,14 +241,14 @@ class SupervisorClient:
     def _give_up(self) -> None:
         """The process that has the minds is gone: another one is started for the next mind."""
         self._link = None
-        self._found(namespaces=False)
+        self._set_ready(namespaces=False)
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         for number in list(self._waiting):
             self._tell(number, {"problem": "its process is gone", "lost": True})
 
-    def _found(self, *, namespaces: bool) -> None:
+    def _set_ready(self, *, namespaces: bool) -> None:
         if not self._ready.done():
             self._ready.set_result(namespaces)
             if not (namespaces or self._wanted.bubblewrap):
@@ -256,7 +256,7 @@ class SupervisorClient:
 
     def _tell(self, number: int, outcome: Outcome) -> None:
         if number == READY:
-            self._found(**outcome)
+            self._set_ready(**outcome)
             return
         waiting = self._waiting.pop(number, None)
         if waiting is not None and "refused" in outcome:
@@ -299,19 +299,19 @@ def client(path: str) -> SupervisorClient:
 
 
 def _client(
-    wanted: Isolation, passed: Sequence[str], seen: Sequence[Visible] = (), place: str = ""
+    wanted: Isolation, passed: Sequence[str], seen: Sequence[Visible] = (), file: str = ""
 ) -> SupervisorClient:
     with _lock:
-        kind = os.getpid(), wanted, passed, place
-        own = _own.get(kind)
-        if own is None or own.seen != seen:
-            if own is not None:  # files were added, removed or replaced
-                own.retire()
-            own = _own[kind] = SupervisorClient(None, wanted, seen, passed)
-        return own
+        kind = os.getpid(), wanted, passed, file
+        client = _own.get(kind)
+        if client is None or client.seen != seen:
+            if client is not None:  # files were added, removed or replaced
+                client.retire()
+            client = _own[kind] = SupervisorClient(None, wanted, seen, passed)
+        return client
 
 
 @atexit.register
 def _close_all() -> None:
-    for own in _own.values():
-        own.close()
+    for client in _own.values():
+        client.close()

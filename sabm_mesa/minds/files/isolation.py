@@ -121,8 +121,8 @@ def bubblewrap_problem() -> str:
     done = subprocess.run(
         command, env=environment(()), stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return "" if done.returncode == 0 else (said[-1] if said else "bwrap does not run")
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return "" if done.returncode == 0 else (lines[-1] if lines else "bwrap does not run")
 
 
 def names_passed() -> tuple[str, ...]:
@@ -145,7 +145,7 @@ def is_paid(path: str) -> bool:
         path: the file.
     """
     granted = filter(None, os.environ.get(PAID, "").split(os.pathsep))
-    return Path(path).resolve() in {Path(each).resolve() for each in granted}
+    return Path(path).resolve() in {Path(entry).resolve() for entry in granted}
 
 
 def environment(passed: Iterable[str]) -> dict[str, str]:
@@ -185,12 +185,12 @@ def visible(folder: str = "") -> tuple[Visible, ...]:
         folder: the folder of the minds, ``""`` for none.
     """
     seen = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]}
-    for place in (Path(each).absolute() for each in sys.path):
-        seen.update([place] if _is_installed(place) else modules(place))
+    for folder in (Path(entry).absolute() for entry in sys.path):
+        seen.update([folder] if _is_installed(folder) else modules(folder))
     if folder:
         seen.update(beside(Path(folder)))
     # Under its own name, and under that to which links in its path lead.
-    places = {(each, each.resolve()) for each in seen} | {(each.resolve(),) * 2 for each in seen}
+    places = {(path, path.resolve()) for path in seen} | {(path.resolve(),) * 2 for path in seen}
     return tuple(
         sorted(
             Visible(str(path), str(real), real.stat().st_ino)
@@ -206,7 +206,7 @@ def sandbox(seen: Iterable[Visible]) -> list[str]:
     Args:
         seen: as `visible` returns it.
     """
-    binds = [word for each in seen for word in ("--ro-bind", each.real, each.path)]
+    binds = [word for file in seen for word in ("--ro-bind", file.real, file.path)]
     return [
         "bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
         # A user who is root there could not be given namespaces of its own once more.
@@ -249,16 +249,16 @@ def beside(folder: Path) -> Iterator[Path]:
 def _entries(folder: Path) -> list[Path]:
     """The entries of a folder, without hidden ones and links, which may lead elsewhere."""
     try:
-        found = sorted(folder.iterdir())
+        entries = sorted(folder.iterdir())
     except OSError:  # not there, not a folder, not readable
         return []
-    return [path for path in found if not path.name.startswith(".") and not path.is_symlink()]
+    return [path for path in entries if not path.name.startswith(".") and not path.is_symlink()]
 
 
-def _is_installed(place: Path) -> bool:
+def _is_installed(path: Path) -> bool:
     """Whether it belongs to Python itself or holds installed packages."""
-    whole = place.name in {"site-packages", "dist-packages"} or place.suffix in {".zip", ".egg"}
-    return whole or place.is_relative_to(sys.base_prefix)
+    whole = path.name in {"site-packages", "dist-packages"} or path.suffix in {".zip", ".egg"}
+    return whole or path.is_relative_to(sys.base_prefix)
 
 
 def _system() -> Iterator[str]:
@@ -348,10 +348,10 @@ def end_with_parent() -> None:
 def children() -> set[int]:
     """The processes whose parent is this one; none where the system does not report it."""
     try:
-        said = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+        listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
     except OSError:
         return set()
-    return set(map(int, said.split()))
+    return set(map(int, listed.split()))
 
 
 def namespaces_work() -> bool:
@@ -409,13 +409,13 @@ def confine(link: int, folder: str, *, namespaces: bool) -> None:
 
 def _tasks_of_user() -> int:
     """Processes and threads of this user: the limit of their number counts all of them."""
-    found = 0
+    tasks = 0
     with suppress(OSError):
         for path in Path("/proc").iterdir():
             with suppress(OSError):  # it has just ended
                 if path.name.isdigit() and path.stat().st_uid == os.getuid():
-                    found += len(list((path / "task").iterdir()))
-    return found
+                    tasks += len(list((path / "task").iterdir()))
+    return tasks
 
 
 def _drop_capabilities() -> None:
@@ -448,7 +448,7 @@ def _forbid_calls() -> None:
     steps = [
         (load, 0, 0, 4), (equal, 1, 0, architecture), refuse, (load, 0, 0, 0),
         (equal, 0, 1, _CLONE_3), unknown,
-        *((test, last - place, 0, value) for place, (test, value) in enumerate(refused)),
+        *((test, last - index, 0, value) for index, (test, value) in enumerate(refused)),
         (equal, 0, 2, clone), (load, 0, 0, 16), (any_bit, 1, 0, _ANY_NAMESPACE), allow, refuse,
     ]  # fmt: skip
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
@@ -510,15 +510,15 @@ def _forbid_files_in_memory() -> None:
             handled = ctypes.c_uint64(rights)
             nothing = ctypes.c_uint32(0)
             rules = _landlock(_LANDLOCK_CREATE, ctypes.byref(handled), ctypes.c_size_t(8), nothing)
-            for place in places:
+            for path in places:
                 with suppress(OSError):  # it is gone
-                    _allow_writing(rules, place, rights)
+                    _allow_writing(rules, path, rights)
             _landlock(_LANDLOCK_RESTRICT, ctypes.c_int(rules), nothing)
             os.close(rules)
 
 
-def _allow_writing(rules: int, place: str, rights: int) -> None:
-    descriptor = os.open(place, os.O_PATH | os.O_NOFOLLOW)
+def _allow_writing(rules: int, path: str, rights: int) -> None:
+    descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
     is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
     rule = struct.pack("=Qi", rights if is_folder else _WRITE, descriptor)
     try:
@@ -557,10 +557,10 @@ def _enter_namespaces(needed: Iterable[str]) -> None:
     _mount("none", "/proc", "tmpfs", _READ_ONLY)
 
 
-def _tell_kernel(name: str, said: str) -> None:
+def _tell_kernel(name: str, text: str) -> None:
     descriptor = os.open(f"/proc/self/{name}", os.O_WRONLY)
     try:
-        os.write(descriptor, said.encode())
+        os.write(descriptor, text.encode())
     finally:
         os.close(descriptor)
 

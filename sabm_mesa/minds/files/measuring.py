@@ -67,14 +67,14 @@ def used(root: int, *, waits: int) -> Used:
     if sys.platform != "linux":
         return Used()
     base = _stat(os.getpid())
-    found = [stat for pid in _tree(root) if (stat := _stat(pid))]
-    if not base or not found:
+    stats = [stat for pid in _tree(root) if (stat := _stat(pid))]
+    if not base or not stats:
         return Used()
     return Used(
-        sum(sum(stat[_TIMES]) for stat in found) / _TICKS,
-        sum(max(0, stat[_RESIDENT] - base[_RESIDENT]) for stat in found) * _PAGE,
-        sum(max(0, stat[_SIZE] - base[_SIZE]) for stat in found),
-        sum(stat[_THREADS] for stat in found) - waits,
+        sum(sum(stat[_TIMES]) for stat in stats) / _TICKS,
+        sum(max(0, stat[_RESIDENT] - base[_RESIDENT]) for stat in stats) * _PAGE,
+        sum(max(0, stat[_SIZE] - base[_SIZE]) for stat in stats),
+        sum(stat[_THREADS] for stat in stats) - waits,
     )
 
 

@@ -95,13 +95,13 @@ def mind_file(spec: str) -> MindFile:
     """
     path, name = path_and_name(spec)
     source = read(spec)
-    found = _found(path, name, source)
-    if found.get("paid") and not is_paid(path):
+    facts = _facts_of(path, name, source)
+    if facts.get("paid") and not is_paid(path):
         raise MindSpecError(
             f"{path} says that its answers are paid for (paid = True), which only you can: give "
             f"--paid-mind {path}, or remove that line."
         )
-    return MindFile(spec, path, str(found.get("name")), source, is_paid(path))
+    return MindFile(spec, path, str(facts.get("name")), source, is_paid(path))
 
 
 def read(spec: str) -> bytes:
@@ -134,15 +134,15 @@ def digest(source: bytes) -> str:
 
 
 @cache  # a command builds the same model several times
-def _found(path: str, name: str, source: bytes) -> Mapping[str, Any]:
-    own = client(path)
-    player, ready = own.start(Start(source=source, path=path, name=name))
-    found = ready.result()
-    own.end(player)
-    own.flush()
-    if "problem" in found:
-        raise MindSpecError(f"{path} cannot be used as a mind: {one_line(found['problem'])}.")
-    return found
+def _facts_of(path: str, name: str, source: bytes) -> Mapping[str, Any]:
+    supervisor = client(path)
+    player, ready = supervisor.start(Start(source=source, path=path, name=name))
+    facts = ready.result()
+    supervisor.end(player)
+    supervisor.flush()
+    if "problem" in facts:
+        raise MindSpecError(f"{path} cannot be used as a mind: {one_line(facts['problem'])}.")
+    return facts
 
 
 class FileMind(Mind):

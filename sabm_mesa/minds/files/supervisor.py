@@ -151,20 +151,20 @@ class Supervisor:
         player = self._players[number]
         try:
             with _within(self._limits.message_s):
-                said = json.loads(player.link.recv_bytes(LARGEST))
+                message = json.loads(player.link.recv_bytes(LARGEST))
         except (EOFError, ConnectionError):  # it has ended
             self._lose(number)
             return
         except (OSError, ValueError, RecursionError):
-            said = None
-        if player.until is None or not isinstance(said, dict) or not _sound(said):
+            message = None
+        if player.until is None or not isinstance(message, dict) or not _sound(message):
             self._lose(number, "it wrote to the pipe of its process")
             return
         if problem := self._greed(player):
             self._lose(number, problem)
             return
         player.until = None
-        self._say(number, said)
+        self._say(number, message)
 
     def _stop_late(self) -> None:
         now = time.monotonic()
@@ -298,13 +298,13 @@ def _why(status: int, compute_s: float) -> str:
     return f"it ended its process (exit status {code})"
 
 
-def _sound(said: dict[str, Any]) -> bool:
-    if "problem" in said:
-        return isinstance(said["problem"], str)
-    if "answer" not in said:
-        return isinstance(said.get("name"), str)
+def _sound(message: dict[str, Any]) -> bool:
+    if "problem" in message:
+        return isinstance(message["problem"], str)
+    if "answer" not in message:
+        return isinstance(message.get("name"), str)
     try:
-        return bool(plain_answer(said["answer"]) == said["answer"])
+        return bool(plain_answer(message["answer"]) == message["answer"])
     except NoMind:
         return False
 

@@ -43,7 +43,7 @@ class NoMind(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class LoadedMind:
     """A mind in a file.
 
     Attributes:
@@ -57,7 +57,7 @@ class Found:
     paid: bool
 
 
-def load(source: bytes, path: str, name: str = "") -> Found:
+def load(source: bytes, path: str, name: str = "") -> LoadedMind:
     """Run a file and make the mind in it.
 
     Args:
@@ -75,19 +75,19 @@ def load(source: bytes, path: str, name: str = "") -> Found:
     try:
         exec(compile(source, path, "exec"), module.__dict__)
     except SyntaxError as error:
-        place = f"line {error.lineno}: " if error.filename == path else ""
-        raise NoMind(f"{place}{type(error).__name__}: {error.msg}") from None
+        line = f"line {error.lineno}: " if error.filename == path else ""
+        raise NoMind(f"{line}{type(error).__name__}: {error.msg}") from None
     except BaseException as error:
-        raise NoMind(told(error, path)) from error
-    found = _by_name(module, name) if name else _the_only_one(module)
+        raise NoMind(error_line(error, path)) from error
+    mind = _by_name(module, name) if name else _the_only_one(module)
     try:
-        answer = found().answer if isinstance(found, type) else found
+        answer = mind().answer if isinstance(mind, type) else mind
     except BaseException as error:
-        raise NoMind(f"{found.__name__}(): {told(error, path)}") from error
-    return Found(found.__name__, answer, bool(getattr(found, "paid", False)))
+        raise NoMind(f"{mind.__name__}(): {error_line(error, path)}") from error
+    return LoadedMind(mind.__name__, answer, bool(getattr(mind, "paid", False)))
 
 
-def told(error: BaseException, path: str) -> str:
+def error_line(error: BaseException, path: str) -> str:
     """An exception in one line, with the last line of the file that it passed.
 
     Args:
@@ -95,23 +95,25 @@ def told(error: BaseException, path: str) -> str:
         path: the file.
     """
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
-    place = f"line {lines[-1]}: " if lines else ""
-    said = ""
+    line = f"line {lines[-1]}: " if lines else ""
+    message = ""
     with suppress(Exception):  # one of the file's own may not know what it says
-        said = str(error)
-    return f"{place}{type(error).__name__}" + (f": {said}" if said else "")
+        message = str(error)
+    return f"{line}{type(error).__name__}" + (f": {message}" if message else "")
 
 
 def _by_name(module: ModuleType, name: str) -> Any:
-    found = getattr(module, name, None)
-    if found is None:
+    candidate = getattr(module, name, None)
+    if candidate is None:
         known = ", ".join(_minds_in(module)) or "none"
         raise NoMind(f"it has no {name} (minds in it: {known})")
-    if not _is_mind(found) and not (inspect.isfunction(found) and len(_parameters(found)) == 1):
+    if not _is_mind(candidate) and not (
+        inspect.isfunction(candidate) and len(_parameters(candidate)) == 1
+    ):
         raise NoMind(
             f"{name} is neither a class with a method answer(self, ask) nor a function of ask"
         )
-    return found
+    return candidate
 
 
 def _the_only_one(module: ModuleType) -> Any:
@@ -128,17 +130,19 @@ def _the_only_one(module: ModuleType) -> Any:
 def _minds_in(module: ModuleType) -> dict[str, Any]:
     """The minds that are defined in the file itself, by name."""
     return {
-        name: each
-        for name, each in vars(module).items()
-        if not name.startswith("_") and getattr(each, "__module__", "") == MODULE and _is_mind(each)
+        name: value
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and getattr(value, "__module__", "") == MODULE
+        and _is_mind(value)
     }
 
 
-def _is_mind(each: Any) -> bool:
-    if isinstance(each, type):
-        method = inspect.getattr_static(each, "answer", None)
+def _is_mind(value: Any) -> bool:
+    if isinstance(value, type):
+        method = inspect.getattr_static(value, "answer", None)
         return inspect.isfunction(method) and len(_parameters(method)) == 2
-    return inspect.isfunction(each) and _parameters(each) == ["ask"]
+    return inspect.isfunction(value) and _parameters(value) == ["ask"]
 
 
 def _parameters(function: Any) -> list[str]:
@@ -235,11 +239,11 @@ def live(link: Connection, start: Start, limits: TimeLimits, *, namespaces: bool
     np.random.seed(zlib.crc32(start.seed.encode()))  # noqa: NPY002 - a mind may draw from it
     try:
         with _Computing(limits.start_s):
-            found = load(start.source, start.path, start.name)
+            mind = load(start.source, start.path, start.name)
     except NoMind as problem:
         _send(link, {"problem": str(problem)})
         return
-    _send(link, {"name": found.name, "paid": found.paid})
+    _send(link, {"name": mind.name, "paid": mind.paid})
     book = pickle.loads(start.book) if start.book else None
     with asyncio.Runner() as runner:
         while True:
@@ -247,18 +251,18 @@ def live(link: Connection, start: Start, limits: TimeLimits, *, namespaces: bool
             try:
                 ask = _ask(received, book)
                 with _Computing(limits.compute_s):
-                    said = _plain(_answer(found, ask, runner, start.path))
+                    message = _plain(_answer(mind, ask, runner, start.path))
             except NoMind as problem:
-                said = {"problem": str(problem)}
-            _send(link, said)
+                message = {"problem": str(problem)}
+            _send(link, message)
 
 
-def _answer(found: Found, ask: Ask, runner: asyncio.Runner, path: str) -> object:
+def _answer(mind: LoadedMind, ask: Ask, runner: asyncio.Runner, path: str) -> object:
     try:
-        answer = found.answer(ask)
+        answer = mind.answer(ask)
         return runner.run(_awaited(answer)) if inspect.isawaitable(answer) else answer
     except BaseException as error:  # also what would end the process
-        raise NoMind(told(error, path)) from error
+        raise NoMind(error_line(error, path)) from error
 
 
 def _limit_memory(addresses: int) -> None:
@@ -336,11 +340,11 @@ def plain_answer(answer: Any, depth: int = 0) -> Any:
         answer = answer.item()
     if depth < DEEPEST and isinstance(answer, dict):
         return {
-            plain_answer(name, DEEPEST): plain_answer(each, depth + 1)
-            for name, each in answer.items()
+            plain_answer(name, DEEPEST): plain_answer(part, depth + 1)
+            for name, part in answer.items()
         }
     if depth < DEEPEST and isinstance(answer, list | tuple):
-        return [plain_answer(each, depth + 1) for each in answer]
+        return [plain_answer(part, depth + 1) for part in answer]
     if type(answer) not in PLAIN:
         kind = type(answer).__name__
         raise NoMind(f"it answered with a {kind}, which is neither number, text, dict nor list")
@@ -353,5 +357,5 @@ def plain_answer(answer: Any, depth: int = 0) -> Any:
     return answer
 
 
-def _send(link: Connection, said: dict[str, Any]) -> None:
-    link.send_bytes(json.dumps(said).encode())
+def _send(link: Connection, message: dict[str, Any]) -> None:
+    link.send_bytes(json.dumps(message).encode())

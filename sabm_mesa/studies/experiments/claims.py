@@ -76,8 +76,8 @@ def measured(outcome: Outcome) -> pd.DataFrame:
         data = frames[measure.data]
         by_run = dict(list(data.groupby(["condition", "run"])))
         for _, run in outcome.runs.iterrows():
-            place = run["condition"], run["run"]
-            value = value_of(measure, by_run[place], declared) if place in by_run else math.nan
+            key = run["condition"], run["run"]
+            value = value_of(measure, by_run[key], declared) if key in by_run else math.nan
             rows.append((run["condition"], run["run"], run["seed"], measure.name, value))
     return pd.DataFrame(rows, columns=["condition", "run", "seed", "measure", "value"])
 
@@ -133,8 +133,8 @@ def value_of(
         known = [float(value) for value in values_by_run.values() if value is not None]
         return min(known, default=measure.never)
     if measure.take in _OF_PATHS:
-        found = _OF_PATHS[measure.take](measure, inside)
-        return measure.never if math.isnan(found) and measure.take in _EVENTS else found
+        taken = _OF_PATHS[measure.take](measure, inside)
+        return measure.never if math.isnan(taken) and measure.take in _EVENTS else taken
     values = inside[list(measure.columns)].to_numpy(dtype=np.float64, na_value=math.nan)
     values = values[~np.isnan(values)]
     return float(_OF_VALUES[measure.take](measure, values)) if values.size else math.nan
@@ -226,13 +226,22 @@ def ratios(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
         why = "" if bounds else "no bounds"
         if bounds and bounds[0] < 0:
             bounds, why = None, "the measure can be negative"
-        found = infer("ratio", *data.runs, bounds=bounds, paired=not data.unpaired)
-        low, high = found.low, found.high
+        inferred = infer("ratio", *data.runs, bounds=bounds, paired=not data.unpaired)
+        low, high = inferred.low, inferred.high
         if not why and not math.isfinite(high):
             low, high, why = math.nan, math.nan, "too few runs for an interval"
-        place = wanted.label, wanted.measure, wanted.condition, wanted.than
+        columns_of_row = wanted.label, wanted.measure, wanted.condition, wanted.than
         rows.append(
-            (*place, found.estimate, low, high, why, data.unpaired, wanted.number, wanted.source)
+            (
+                *columns_of_row,
+                inferred.estimate,
+                low,
+                high,
+                why,
+                data.unpaired,
+                wanted.number,
+                wanted.source,
+            )
         )
     columns = ["label", "measure", "condition", "than", "ratio", "low", "high", "why", "unpaired"]
     return pd.DataFrame(rows, columns=[*columns, "published", "source"])
@@ -294,11 +303,11 @@ def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]]) -> Sample:
         values: the measures, from `measured`.
         places: (measure, condition), one, two or four.
     """
-    found = [samples(values, *place) for place in places]
+    groups = [samples(values, *target) for target in places]
     keys = values["measure"], values["condition"]
     mine = [values[(keys[0] == measure) & (keys[1] == name)] for measure, name in places]
-    seeds = [sorted(each["seed"]) for each in mine]
-    return Sample(found, "" if all(seed == seeds[0] for seed in seeds) else "their seeds differ")
+    seeds = [sorted(group["seed"]) for group in mine]
+    return Sample(groups, "" if all(seed == seeds[0] for seed in seeds) else "their seeds differ")
 
 
 def _sample(values: pd.DataFrame, claim: Claim) -> Sample:
@@ -355,7 +364,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     ]
     level = experiment.alpha / (2 * max(1, sum(not math.isnan(p) for p in raw)))
     corrected = inference.holm(raw).tolist()
-    found = []
+    judged = []
     for claim, test, p, runs, other, why in zip(
         claims, tests, corrected, data, others, same, strict=True
     ):
@@ -368,8 +377,8 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
                 verdict = replace(verdict, word="assumed", why=built_in)
             elif verdict.word in ("agrees", "disagrees") and (named := _another(claim, plan)):
                 verdict = replace(verdict, word=cast("Word", verdict.word + ANOTHER), why=named)
-        found.append(verdict)
-    return found
+        judged.append(verdict)
+    return judged
 
 
 def compare(values: pd.DataFrame, measure: str, one: str, other: str) -> tuple[Inference, Sample]:
@@ -381,8 +390,8 @@ def compare(values: pd.DataFrame, measure: str, one: str, other: str) -> tuple[I
         one: the condition.
         other: the condition it is compared with.
     """
-    found = sample(values, [(measure, one), (measure, other)])
-    return inference.infer("difference", *found.runs, of="median", paired=found.paired), found
+    pairs = sample(values, [(measure, one), (measure, other)])
+    return inference.infer("difference", *pairs.runs, of="median", paired=pairs.paired), pairs
 
 
 def _with_groups(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
@@ -408,11 +417,11 @@ def concerned(claim: Claim) -> list[str]:
 
 def _places(claim: Claim) -> list[tuple[str, str]]:
     """The measure and condition of a claim, and those that it compares them with."""
-    place = claim.measure, claim.condition
+    target = claim.measure, claim.condition
     other = claim.than_measure or claim.measure, claim.than or claim.condition
     if claim.kind == "equal_effects":
-        return [place, other, *((claim.measure, name) for name in claim.other_effect)]
-    return [place, other] if claim.kind in (*COMPARED, "gradual") else [place]
+        return [target, other, *((claim.measure, name) for name in claim.other_effect)]
+    return [target, other] if claim.kind in (*COMPARED, "gradual") else [target]
 
 
 def effect_by_seed(experiment: Experiment, values: pd.DataFrame, claim: Claim) -> pd.Series[float]:
@@ -428,15 +437,15 @@ def effect_by_seed(experiment: Experiment, values: pd.DataFrame, claim: Claim) -
         value. The claim says that it is on the inner side of each of its `limits`.
     """
     values = _with_groups(experiment, values)
-    found = []
+    series = []
     for measure, condition in _places(claim):
         mine = values[(values["measure"] == measure) & (values["condition"] == condition)]
-        found.append(mine.set_index("seed")["value"].astype(float).sort_index())
+        series.append(mine.set_index("seed")["value"].astype(float).sort_index())
     if claim.kind == "ratio":
-        return found[0] / found[1].where(found[1] != 0)
+        return series[0] / series[1].where(series[1] != 0)
     if claim.kind == "equal_effects":
-        return (found[0] - found[1]) - (found[2] - found[3])
-    return found[0] - found[1] if claim.kind in COMPARED else found[0]
+        return (series[0] - series[1]) - (series[2] - series[3])
+    return series[0] - series[1] if claim.kind in COMPARED else series[0]
 
 
 def limits(claim: Claim) -> list[tuple[int, float]]:
@@ -560,7 +569,7 @@ def _verdict(
 def _stand_in(claim: Claim, plan: Plan) -> str:
     """The minds that stand in for language models of a claim; ``""`` when all are some."""
     here: dict[str, None] = {}
-    members = [name for each in concerned(claim) for name in plan.experiment.members(each)]
+    members = [name for group in concerned(claim) for name in plan.experiment.members(group)]
     for name in members:
         published = plan.experiment.condition(name).minds
         if "llm:" in published and not only_language_models(plan.minds[name]):
@@ -570,7 +579,7 @@ def _stand_in(claim: Claim, plan: Plan) -> str:
 
 def _another(claim: Claim, plan: Plan) -> str:
     """The language models that decided although the claim is about others; ``""``: none did."""
-    said: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for name in (member for group in concerned(claim) for member in plan.experiment.members(group)):
         published = plan.experiment.condition(name).minds or plan.experiment.minds
         named = set(re.findall(r"llm:([^\s,]+)", published))
@@ -581,8 +590,8 @@ def _another(claim: Claim, plan: Plan) -> str:
         }
         if named and (others := decided - named):
             word = "planned for" if is_own(plan.experiment) else "published of"
-            said[f"{word} {', '.join(sorted(named))}, here {', '.join(sorted(others))}"] = None
-    return "; ".join(said)
+            notes[f"{word} {', '.join(sorted(named))}, here {', '.join(sorted(others))}"] = None
+    return "; ".join(notes)
 
 
 def _assumed(claim: Claim, plan: Plan) -> str:

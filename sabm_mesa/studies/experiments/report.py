@@ -131,21 +131,21 @@ def write(results: Results, folder: Path) -> list[Path]:
         if len(table.columns)
     }
     drawn = drawings(results)
-    for each in drawn:
+    for drawing in drawn:
         for ending in FORMATS:
-            path = folder / FIGURES / f"{each.name}.{ending}"
+            path = folder / FIGURES / f"{drawing.name}.{ending}"
             files[path] = partial(
-                each.figure.savefig, dpi=style.look.get().dpi, metadata=_undated(ending)
+                drawing.figure.savefig, dpi=style.look.get().dpi, metadata=_undated(ending)
             )
     with style.repeatable_svg():
         written = [write_file(path, writing) for path, writing in files.items()]
-    said = content(results, drawn)
-    links = {each.name: f"{FIGURES}/{each.name}.png" for each in drawn}
+    values = content(results, drawn)
+    links = {drawing.name: f"{FIGURES}/{drawing.name}.png" for drawing in drawn}
     pictures = {name: (folder / link).read_bytes() for name, link in links.items()}
     text = template("report")
     texts = {
-        "report.md": markdown(text, said, links),
-        "report.html": html_page(said["title"], markdown(text, said), pictures),
+        "report.md": markdown(text, values, links),
+        "report.html": html_page(values["title"], markdown(text, values), pictures),
         "summary.json": readable_json(summary) + "\n",
     }
     return [*written, *(write_text_file(folder / name, text) for name, text in texts.items())]
@@ -165,10 +165,10 @@ def write_index(results: Sequence[Results], folder: Path) -> Path:
         OutputError: when a file cannot be written.
     """
     make_folder(folder)
-    said = index_content(results)
-    text = markdown(template("index"), said)
+    values = index_content(results)
+    text = markdown(template("index"), values)
     write_text_file(folder / "index.md", text)
-    return write_text_file(folder / "index.html", html_page(said["title"], text, {}))
+    return write_text_file(folder / "index.html", html_page(values["title"], text, {}))
 
 
 def _undated(ending: str) -> dict[str, None]:
@@ -193,7 +193,7 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         drawn: its figures.
     """
     experiment = results.outcome.plan.experiment
-    own, lines = is_own(experiment), commands(results)
+    is_users, lines = is_own(experiment), commands(results)
     return {
         "title": f"{experiment.name}: {experiment.title}",
         "lead": headline(results),
@@ -204,27 +204,27 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         ],
         "question": experiment.question,
         "source": experiment.source.rstrip("."),
-        "own": own,
-        "published_minds": ("Planned for " if own else "Published runs decided by ")
+        "own": is_users,
+        "published_minds": ("Planned for " if is_users else "Published runs decided by ")
         + f"{_list(_published_minds(experiment))}.",
         "published_models": _published_models(experiment),
         "warnings": warnings(results),
         "verdicts": [_verdict(results, verdict) for verdict in results.verdicts],
-        "figures": [each for each in drawn if not each.own],
-        "own_figures": [each for each in drawn if each.own],
+        "figures": [drawing for drawing in drawn if not drawing.own],
+        "own_figures": [drawing for drawing in drawn if drawing.own],
         "gradual": any(verdict.claim.kind == "gradual" for verdict in results.verdicts),
         "alpha": f"{100 * experiment.alpha:g} %",
         "common_seeds": COMMON_SEEDS if len(experiment.conditions) > 1 else "",
         "outside": OUTSIDE_SAID if results.outside()[0] else "",
         "estimates": _estimates_rows(results),
-        "estimates_published": not own or results.estimates["published"].notna().any(),
+        "estimates_published": not is_users or results.estimates["published"].notna().any(),
         "people": _of_people_rows(results),
         "comparisons": _comparisons_rows(results),
         "n_comparisons": len(results.comparisons),
         "courses": _courses_rows(results),
         "n_courses": len(results.courses),
         "ratios": _ratios_rows(results),
-        "ratios_published": not own or results.ratios["published"].notna().any(),
+        "ratios_published": not is_users or results.ratios["published"].notna().any(),
         "shares": _shares_rows(results),
         "codes": [Verbatim(code) for code in CODES],
         "said": _codes_rows(results),
@@ -283,32 +283,32 @@ def warnings(results: Results) -> list[str]:
     """
     plan, runs = results.outcome.plan, results.outcome.runs
     experiment = plan.experiment
-    said = []
+    lines = []
     published, minds = _published_minds(experiment), results.minds()
     if any(without_address(minds[name]) != who for name, who in published.items()):
         verb = "Planned for" if is_own(experiment) else "Published with"
-        said.append(f"{verb} {_list(published)}; here: {_list(minds)}.")
+        lines.append(f"{verb} {_list(published)}; here: {_list(minds)}.")
         if not language_models(plan):
-            said[-1] += f" {ONLY_RULES}"
+            lines[-1] += f" {ONLY_RULES}"
     for names in alike(plan):
         called = [f"“{experiment.condition(name).label}”" for name in names]
-        each = "Both" if len(names) == 2 else "All"
-        said.append(
+        quantifier = "Both" if len(names) == 2 else "All"
+        lines.append(
             f"{', '.join(called[:-1])} and {called[-1]} were one and the same request, with the "
-            f"same parameters and minds. {each} got separate samples: runs of their own, which "
-            "differ by chance alone, and not at all where the minds decide by the seed."
+            f"same parameters and minds. {quantifier} got separate samples: runs of their own, "
+            "which differ by chance alone, and not at all where the minds decide by the seed."
         )
     usual = experiment.scales["paper"].runs
     if plan.runs < usual:
-        said.append(f"{runs_in_words(plan.runs)}; at paper scale there are {usual}.")
+        lines.append(f"{runs_in_words(plan.runs)}; at paper scale there are {usual}.")
     quick, paper = (experiment.scales[scale].set for scale in ("quick", "paper"))
     changed = {k: v for k, v in quick.items() if paper.get(k, experiment.set.get(k)) != v}
     if plan.scale == "quick" and changed:
         listed = ", ".join(f"{k} = {v}" for k, v in changed.items())
         whole = "at paper scale" if is_own(experiment) else "what was published"
-        said.append(f"Smaller than {whole}: {listed}.")
+        lines.append(f"Smaller than {whole}: {listed}.")
     if unchanging := _without_chance(results):
-        said.append(
+        lines.append(
             f"All runs of {unchanging} are the same, number for number, whatever the seed: these "
             "minds leave nothing to chance there. However many runs they are, they are worth one, "
             "and the p-values of them say nothing."
@@ -317,20 +317,20 @@ def warnings(results: Results) -> list[str]:
         if n:
             asks = runs.loc[runs["condition"] == name, "asks"].sum()
             label = experiment.condition(str(name)).label
-            said.append(f"{label}: {n:,} of {asks:,} questions got no usable answer.")
-    return said
+            lines.append(f"{label}: {n:,} of {asks:,} questions got no usable answer.")
+    return lines
 
 
 def _without_chance(results: Results) -> str:
     """The conditions whose runs are all the same."""
     numbers = results.outcome.model_data.drop(columns="seed").set_index("round")
-    found = []
+    unchanging = []
     for name, label in labels(results).items():
         mine = numbers[numbers["condition"] == name]
         first, *others = (run.drop(columns="run") for _, run in mine.groupby("run"))
         if others and all(first.equals(other) for other in others):
-            found.append(f"“{label}”")
-    return " and of ".join(found)
+            unchanging.append(f"“{label}”")
+    return " and of ".join(unchanging)
 
 
 def _published_minds(experiment: Experiment) -> dict[str, str]:
@@ -366,12 +366,12 @@ def _verdict(results: Results, verdict: Verdict) -> dict[str, str]:
     missing = f", {test.missing} without a value" if test.missing else ""
     runs = f"{test.n[0]} pairs of runs" if test.paired else runs
     ours = f" Our choice: {claim.ours.rstrip('.')}." if claim.ours else ""
-    found = estimate(test.estimate, test.low, test.high)
+    estimated = estimate(test.estimate, test.low, test.high)
     return {
         "text": f"{claim.text} ({claim.source}){ours}",
         "word": ASSUMED.get(verdict.word, verdict.word),
         "tested": _tested(results, claim),
-        "found": f"{_quantity(test)} {found}; {test.effect_name} {effect(test.effect)}; "
+        "found": f"{_quantity(test)} {estimated}; {test.effect_name} {effect(test.effect)}; "
         f"{runs}{missing}; {test.method}.{_unpaired(verdict)}",
         "p": p_value(verdict.p),
         "needed": needed(verdict) or NONE,
@@ -425,21 +425,22 @@ def headline(results: Results) -> str:
     Args:
         results: the results of the experiment.
     """
-    found = lead(results.verdicts, results.outcome.plan.runs, _whose([results]))
+    verdicts_line = lead(results.verdicts, results.outcome.plan.runs, _whose([results]))
     outside, n = results.outside()
     if not n:
-        return found
+        return verdicts_line
     lie = "lies" if outside == 1 else "lie"
     sizes = f"{outside} of {n} published numbers {lie} outside the 95 % intervals of these runs."
-    if not found:
+    if not verdicts_line:
         return sizes
-    return f"{found} Claims are about directions, orders and limits alone, not about sizes: {sizes}"
+    about = "Claims are about directions, orders and limits alone, not about sizes"
+    return f"{verdicts_line} {about}: {sizes}"
 
 
 def _whose(results: Sequence[Results]) -> str:
     """``published`` of the package's experiments, ``planned`` of a user's own, with a space."""
-    own = {is_own(result.outcome.plan.experiment) for result in results}
-    return "" if len(own) > 1 else "planned " if own == {True} else "published "
+    of_users = {is_own(result.outcome.plan.experiment) for result in results}
+    return "" if len(of_users) > 1 else "planned " if of_users == {True} else "published "
 
 
 def lead(verdicts: Sequence[Verdict], runs: int = 0, whose: str = "published ") -> str:
@@ -466,7 +467,7 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0, whose: str = "published ") 
     moot = sum(verdict.word == "inconclusive" and bool(verdict.why) for verdict in verdicts)
     few = count(verdicts, "inconclusive") - moot
     so_many = runs_in_words(runs) if runs else "so few runs"
-    is_are, is_assumed = ("is" if found == 1 else "are" for found in (untold, assumed))
+    is_are, is_assumed = ("is" if n_claims == 1 else "are" for n_claims in (untold, assumed))
     parts = [
         (agree, f"agree{'s' * (agree == 1)} with these runs"),
         (disagree, f"disagree{'s' * (disagree == 1)}"),
@@ -484,11 +485,11 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0, whose: str = "published ") 
         (untold, f"{is_are} not judged, since other minds stand in for the language models"),
     ]
     if n == 1:
-        return f"The {whose}claim {next(words for found, words in parts if found)}."
+        return f"The {whose}claim {next(words for n_claims, words in parts if n_claims)}."
     (_, first), second, *more = parts
-    more = [second, *((found, words) for found, words in more if found)]
-    said = [f"{agree} of {n} {whose}claims {first}"]
-    return ", ".join([*said, *(f"{found} {words}" for found, words in more)]) + "."
+    more = [second, *((n_claims, words) for n_claims, words in more if n_claims)]
+    sentence = [f"{agree} of {n} {whose}claims {first}"]
+    return ", ".join([*sentence, *(f"{n_claims} {words}" for n_claims, words in more)]) + "."
 
 
 def count(verdicts: Sequence[Verdict], word: str) -> int:
@@ -555,14 +556,14 @@ def _of_people_rows(results: Results) -> Rows:
     experiment = results.outcome.plan.experiment
     return [
         {
-            "measure": measure_name(experiment.measure(each.measure)),
-            "who": each.label or NONE,
+            "measure": measure_name(experiment.measure(published.measure)),
+            "who": published.label or NONE,
             "published": exact(number),
-            "source": each.source,
+            "source": published.source,
         }
-        for each in experiment.published
-        if each.measure and not each.condition
-        for number in each.numbers
+        for published in experiment.published
+        if published.measure and not published.condition
+        for number in published.numbers
     ]
 
 
@@ -592,8 +593,8 @@ def _courses_rows(results: Results) -> Rows:
     called = labels(results)
     rows = []
     for (column, condition), course in results.courses.groupby(["column", "condition"], sort=False):
-        for place in _spread(len(course)):
-            row = course.iloc[place]
+        for index in _spread(len(course)):
+            row = course.iloc[index]
             rows.append(
                 {
                     "column": str(column).replace("_", " "),
@@ -658,8 +659,8 @@ def _codes_rows(results: Results) -> Rows:
 
 def _honesty_rows(results: Results) -> Rows:
     """For each condition in which agents may announce something, what was read and kept."""
-    found, called = results.outcome.honesty, labels(results)
-    by_condition = dict(list(found.groupby("condition"))) if len(found) else {}
+    honesty, called = results.outcome.honesty, labels(results)
+    by_condition = dict(list(honesty.groupby("condition"))) if len(honesty) else {}
     rows = []
     for name, label in called.items():
         if name in by_condition:
@@ -672,7 +673,7 @@ def _honesty_rows(results: Results) -> Rows:
                 "condition": label,
                 "what": "" if declared is None else declared.label,
                 "n": f"{shares['speakers']:,}",
-                "shares": [percent(shares[each]) for each in ("read", "unclear", "nothing")],
+                "shares": [percent(shares[kind]) for kind in ("read", "unclear", "nothing")],
                 "judged": f"{shares['judged']:,}",
                 "honest": ends,
             })  # fmt: skip
@@ -709,26 +710,26 @@ def _spread(n: int) -> Sequence[int]:
 
 def _facts(results: Results) -> list[tuple[str, str]]:
     """Facts about the runs, as names and values."""
-    plan, own, runs = results.outcome.plan, results.outcome.runs, results.outcome.all_runs
+    plan, own_runs, runs = results.outcome.plan, results.outcome.runs, results.outcome.all_runs
     first = _first_runs(results)
     versions = dict.fromkeys(item for past in first.values() for item in past.versions.items())
     asks, invalid = int(runs["asks"].sum()), int(runs["invalid"].sum())
     taken = ", those that forks took over counted again" if runs["parent"].notna().any() else ""
     tokens = int(runs["prompt_tokens"].sum()), int(runs["completion_tokens"].sum())
     paid = float(runs["paid_usd"].sum(skipna=False))
-    found = [
+    facts = [
         ("Scenario", ", ".join(_scenarios(plan.experiment))),
-        ("Scale", f"{plan.scale}: {runs_in_words(plan.runs)}, {len(own)} in all"),
+        ("Scale", f"{plan.scale}: {runs_in_words(plan.runs)}, {len(own_runs)} in all"),
         ("Seeds", _span(plan.seeds)),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions)),
     ]
     if (earlier := results.outcome.earlier) is not None:
         played = "1 run" if len(earlier.runs) == 1 else f"{len(earlier.runs)} runs"
         counted = f"{played} of {earlier.plan.experiment.name}; the numbers below include them"
-        found.append(("Earlier runs", counted))
-    found.append(("Questions", f"{asks:,}, {invalid:,} of them without a usable answer{taken}"))
+        facts.append(("Earlier runs", counted))
+    facts.append(("Questions", f"{asks:,}, {invalid:,} of them without a usable answer{taken}"))
     if any(tokens):
-        found += [
+        facts += [
             ("Tokens", f"{tokens[0]:,} sent, {tokens[1]:,} received"),
             (
                 "Paid",
@@ -737,12 +738,12 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         ]
     started, ended = (str(time)[:16].replace("T", " ") for time in
                       (runs["started"].min(), runs["ended"].max()))  # fmt: skip
-    return [*found, ("Run", f"from {started} to {ended} UTC")]
+    return [*facts, ("Run", f"from {started} to {ended} UTC")]
 
 
 def _scenarios(experiment: Experiment) -> list[str]:
-    own = [condition.scenario or experiment.scenario for condition in experiment.conditions]
-    return list(dict.fromkeys(own))
+    names = [condition.scenario or experiment.scenario for condition in experiment.conditions]
+    return list(dict.fromkeys(names))
 
 
 def _conditions(results: Results) -> list[dict[str, str]]:
@@ -751,7 +752,7 @@ def _conditions(results: Results) -> list[dict[str, str]]:
     minds = results.minds()
     builds_on = plan.model.builds_on
     hidden = {"minds"} if builds_on is None else {"minds", builds_on.parameter}
-    told = []
+    rows = []
     for condition in plan.experiment.conditions:
         cell = next(cell for cell in plan.cells if cell.condition == condition.name)
         changed = {k: v for k, v in cell.parameters.items() if k not in hidden}
@@ -761,7 +762,7 @@ def _conditions(results: Results) -> list[dict[str, str]]:
         if cell.fork_of:
             parent = plan.experiment.condition(cell.fork_of).label
             words = f"the runs of “{parent}” up to round {cell.at}, then {_set(cell.changes)}"
-        told.append(
+        rows.append(
             {
                 "name": condition.name,
                 "label": condition.label,
@@ -769,7 +770,7 @@ def _conditions(results: Results) -> list[dict[str, str]]:
                 "set": words,
             }
         )
-    return told
+    return rows
 
 
 def prompts(results: Results) -> pd.DataFrame:
@@ -783,17 +784,17 @@ def prompts(results: Results) -> pd.DataFrame:
     rows = []
     for condition, past in _first_runs(results).items():
         books = [past.prompts, *(fork["prompts"] or {} for fork in past.forks)]
-        found = {(entry, digest) for book in books for entry, digest in book.items()}
-        rows += [(entry, digest, condition) for entry, digest in sorted(found)]
+        used = {(entry, digest) for book in books for entry, digest in book.items()}
+        rows += [(entry, digest, condition) for entry, digest in sorted(used)]
     return pd.DataFrame(rows, columns=["entry", "hash", "condition"])
 
 
 def _prompt_table(results: Results) -> dict[str, Any]:
     """The prompts that differ between conditions, and a sentence on all."""
-    found = prompts(results)
+    table = prompts(results)
     known = results.outcome.plan.experiment.conditions
     by_text: dict[tuple[str, str], list[str]] = {}
-    for _, row in found.iterrows():
+    for _, row in table.iterrows():
         by_text.setdefault((row["entry"], row["hash"]), []).append(row["condition"])
     shared = {key for key, using in by_text.items() if len(using) == len(known)}
     lines = "".join(f"{entry} {digest}\n" for entry, digest in sorted(by_text))
@@ -808,7 +809,9 @@ def _prompt_table(results: Results) -> dict[str, Any]:
             {
                 "entry": entry,
                 "hash": digest,
-                "conditions": ", ".join(each.label for each in known if each.name in using),
+                "conditions": ", ".join(
+                    condition.label for condition in known if condition.name in using
+                ),
             }
             for (entry, digest), using in sorted(by_text.items())
             if (entry, digest) not in shared
@@ -861,8 +864,8 @@ def _first_runs(results: Results) -> dict[str, RecordedRun]:
     """The first run of each condition, as recorded; conditions without a difference share runs."""
     first = results.outcome.runs.drop_duplicates("condition").set_index("condition")["run"]
     numbers = sorted({int(run) for run in first})
-    found = {past.run: past for past in load_runs(results.outcome.path, numbers)}
-    return {str(condition): found[run] for condition, run in first.items()}
+    by_number = {past.run: past for past in load_runs(results.outcome.path, numbers)}
+    return {str(condition): by_number[run] for condition, run in first.items()}
 
 
 def _span(seeds: Sequence[int]) -> str:
