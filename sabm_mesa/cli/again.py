@@ -111,7 +111,7 @@ def kept_command(recording: Path) -> KeptCommand | None:
         return None
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise RecordingError(
-            f"{path} is no command of sabm ({one_line(repr(error))}): remove it, and run the "
+            f"{path} is not a command of sabm ({one_line(repr(error))}): remove it, and run the "
             "command of this folder again."
         ) from None
     return KeptCommand(name, options, folder) if name in REPEATED else None
@@ -209,8 +209,8 @@ def _named_here(kept: KeptCommand, scenario: str | None) -> dict[str, Any]:
     if kept.name in {"sweep", "tournament"} and registry.is_file(name):
         if scenario is None:
             raise RecordingError(
-                f"{kept.folder / COMMAND} is of the scenario {name!r}, which is not known here: "
-                "give its file with --scenario FILE.py."
+                f"{kept.folder / COMMAND} is of the scenario {name!r}, which is unknown here: give "
+                "its file with --scenario FILE.py."
             )
         options["name"] = scenario
     return options

@@ -41,7 +41,7 @@ def anchors(
         named = studies.only_language_models(minds)
         if len(named) < len(set(minds)):
             other = next(mind for mind in minds if mind not in named)
-            raise ParameterError(f"Anchors are asked of language models, not of {other!r}.")
+            raise ParameterError(f"Only language models answer anchors, not {other!r}.")
         connection = llm.connection()
         with (
             reporting_lost(recordings[:1], connection.prices),

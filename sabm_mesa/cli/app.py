@@ -19,7 +19,7 @@ Agents that talk, reason and decide, on Mesa. These need no key and no network:
   sabm view            watch scenarios in a browser, read recordings, play yourself
   sabm describe kbc    rules, parameters, columns and prompts of a scenario
   sabm cost kbc --minds llm:gpt-4o-mini    what a language model would cost
-  sabm new my_scenario write a small scenario that works, to start from
+  sabm new my_scenario write a small working scenario to start from
   sabm doctor          check key, server, browser and packages
 
 All commands: sabm --help. The documentation is in the folder docs of the source (make docs)."""
@@ -41,7 +41,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "export": "Write a recording as tables.",
         "import": "Make a recording from a table of decisions.",
         "bundle": "Write a recording as pages for a supplement.",
-        "reread": "Show which recorded answers today's reader reads otherwise.",
+        "reread": "Show which recorded answers today's reader reads differently.",
     },
     "Study": {
         "study": "Go from a question to a figure, step by step.",
@@ -62,7 +62,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Build": {
         "scenarios": "List the scenarios.",
         "describe": "Describe a scenario or recorded runs (ODD protocol).",
-        "new": "Write a small scenario that works, to start from.",
+        "new": "Write a small working scenario to start from.",
         "check": "Check that a scenario conforms.",
         "doctor": "Check this machine, a model, or a recording.",
         "models": "List, fetch and remove local models.",

@@ -132,7 +132,7 @@ def _description(
         return of_scenario(registry.load(name), parameters=parameters)
     if parameters:
         raise ParameterError(
-            f"{name} is a recording, which says itself what was run: leave out "
+            f"{name} is a recording, which has the parameters of its runs: leave out "
             f"{', '.join(sorted(parameters))}, or describe its scenario."
         )
     if checklist:

@@ -119,7 +119,7 @@ def _doctor_minds(
     if not as_json:
         say(
             f"Each model is asked {QUESTIONS} small questions; {MOST_ASKS} answers are billed at "
-            "most, if it turns out to think."
+            "most, if the model thinks."
         )
     findings = []
     for finding in probe_minds(specs, connection):

@@ -117,7 +117,7 @@ def check_recording(path: Path) -> Iterator[Check]:
     for line in lines:
         yield Check("answers", State.WARNING, line)
     if not lines:
-        yield Check("answers", State.OK, "none that was asked for is missing")
+        yield Check("answers", State.OK, "all requested packages are installed")
 
 
 def python() -> Check:
@@ -146,7 +146,7 @@ def packages() -> Iterator[Check]:
     except PackageNotFoundError:
         yield Check(
             "packages", State.WARNING,
-            f"{PACKAGE} is not installed, so what it needs is not known: pip install {PACKAGE}",
+            f"{PACKAGE} is not installed, so its requirements are unknown: pip install {PACKAGE}",
         )  # fmt: skip
         return
     needed = [
@@ -192,7 +192,9 @@ def writable(folder: Path) -> Check:
     free = shutil.disk_usage(folder).free
     text = f"{folder.absolute()} can be written, {free / 1e9:.1f} GB are free"
     if free < SMALL_DISK:
-        return Check("folder", State.WARNING, f"{text}: recordings may not fit (--out elsewhere).")
+        return Check(
+            "folder", State.WARNING, f"{text}: recordings may not fit. Choose another disk (--out)."
+        )
     return Check("folder", State.OK, text)
 
 
@@ -201,7 +203,7 @@ def browser() -> Check:
     try:
         opener = webbrowser.get()
     except webbrowser.Error:
-        text = "none to open here: open the address that sabm view prints in one yourself."
+        text = "not found: open the address that sabm view prints in any browser."
         return Check("browser", State.WARNING, text)
     return Check("browser", State.OK, getattr(opener, "name", "") or "that of the system")
 

@@ -87,7 +87,7 @@ def judge(
     messages = Recorded(path).messages()
     thought = reasoning_of(path)
     if messages.empty and thought.empty:
-        raise ParameterError(f"Nothing was said in the runs of {path}, and no reasoning recorded.")
+        raise ParameterError(f"The runs of {path} have no messages and no recorded reasoning.")
     folder = path.parent / "judge" if out is None else out
     recorded: list[Path] = []
     connection = None

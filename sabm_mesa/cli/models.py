@@ -51,7 +51,10 @@ def list_models(context: typer.Context, as_json: AsJson = False) -> None:
             say(f"  not there ({needs}): sabm models get {weights.name}")
         say(f"  licence {weights.licence}; from {weights.source}")
     say("\nMore: sabm models get OWNER/REPOSITORY/FILE.gguf fetches a file from Hugging Face,")
-    say("sabm models add FILE takes one that is there, and --minds gguf:FILE runs it where it is.")
+    say(
+        "sabm models add FILE adds a file of this machine, and --minds gguf:FILE runs it where it "
+        "is."
+    )
     for notice in NOTICES.values():
         say(notice)
 

@@ -19,14 +19,12 @@ def new(
     ],
     into: Annotated[Path, typer.Option(help="Folder in which to create it.")] = Path(),
 ) -> None:
-    """Write a small scenario that works, as a package to start from."""
+    """Write a small working scenario, as a package to start from."""
     from sabm_mesa.scaffold import new_scenario
 
     folder = new_scenario(name, into)
     say(
-        f"{folder} holds a scenario that works. Go on there:\n"
-        f"  cd {quote(str(folder))}\n"
-        "  pytest                 # it conforms, without being installed\n"
-        "  solara run app.py      # its page in the browser\n"
-        f"  pip install -e .       # then also: sabm run {name}, sabm view"
+        f"{folder} holds a working scenario. Continue there:\n  cd {quote(str(folder))}\n  pytest  "
+        "               # it conforms, without being installed\n  solara run app.py      # its "
+        f"page in the browser\n  pip install -e .       # then also: sabm run {name}, sabm view"
     )

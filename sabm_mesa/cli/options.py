@@ -345,7 +345,7 @@ class FileMindOptions:
         if self.paid_mind:
             paths = [str(Path(path).resolve()) for path in self.paid_mind]
             if missing := [path for path in paths if not Path(path).is_file()]:
-                raise MindSpecError(f"--paid-mind {missing[0]} is no file.")
+                raise MindSpecError(f"--paid-mind {missing[0]} is not a file.")
             os.environ[PAID] = os.pathsep.join(paths)
 
 
@@ -490,7 +490,7 @@ def parameters_from(settings: list[str], options: Mapping[str, Any]) -> dict[str
     """
     parameters = parse_settings(settings)
     if service := sorted(SERVICES & set(parameters)):
-        raise ParameterError(f"{service[0]} is no parameter of the run: see sabm run --help.")
+        raise ParameterError(f"{service[0]} is not a parameter of the run: see sabm run --help.")
     for name, value in options.items():
         if value is None:
             continue

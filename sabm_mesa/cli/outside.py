@@ -69,7 +69,7 @@ def _add(point: EntryPoint) -> None:
         why = f"{type(error).__name__}: {error_message(error)}"
         raise UsageError(f"{where}: {why}; {mend}.") from error
     if not callable(command) or isinstance(command, type):
-        raise UsageError(f"{where}: {one_line(point.value)} is no function; {mend}.")
+        raise UsageError(f"{where}: {one_line(point.value)} is not a function; {mend}.")
     app.command(point.name)(command)
 
 

@@ -113,7 +113,9 @@ def reproduce(
         raise ParameterError("Name an experiment, or see them all: sabm reproduce --list")
     experiments = _read(chosen)
     if registered is not None and len(experiments) > 1:
-        raise ParameterError("A registration (--registered) is of one experiment: name only that.")
+        raise ParameterError(
+            "A registration (--registered) belongs to one experiment: name only that one."
+        )
     plans: list[Plan] = []
     registrations: list[Registration | None] = []
     for experiment in experiments:

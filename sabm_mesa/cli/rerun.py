@@ -68,14 +68,14 @@ def replay(
     commands = list(by_command.values())
     if out is not None and len(commands) > 1:
         raise ParameterError(
-            f"The runs of {recording} are of {len(commands)} commands, and --out takes those of "
+            f"The runs of {recording} are of {len(commands)} commands, and --out takes the runs of "
             "one: name them with --run."
         )
     if out is not None and not all(recorded.rounds for recorded in runs):
         none = next(recorded for recorded in runs if not recorded.rounds)
         raise ParameterError(
-            f"{none.name} has no round that was played to its end, so it has no tables: "
-            "leave out --out, or name other runs with --run."
+            f"{none.name} has no complete round, so it has no tables: leave out --out, or name "
+            "other runs with --run."
         )
     lines, checked = [], {"replayed": 0, "answers": 0, "rounds": 0}
     for command in commands:
@@ -129,7 +129,7 @@ def reread(
         where = f"run {other.run}, {other.key}, attempt {other.attempt + 1}"
         now = f"{other.now} ({other.read_as})" if other.read_as else other.now
         say(f"{where}: {shorten(other.raw, 100)}\n  then {other.then}\n  now {now}")
-    say(f"{len(otherwise)} of {answers} answers in texts are read otherwise now.")
+    say(f"{len(otherwise)} of {answers} text answers are read differently now.")
 
 
 @app.command()
@@ -281,7 +281,7 @@ def _finished(runs: Sequence[RecordedRun], cells: Sequence[str], kept: KeptComma
         return f"{several} The tables of sabm {kept.name} are written by: sabm resume {path}"
     shown = "; ".join(cells[:3]) + ("; …" if cells[3:] else "")
     return (
-        f"{several} They are of {len(cells)} settings ({shown}), so they have no tables together: "
+        f"{several} They are of {len(cells)} settings ({shown}), so they have no common tables: "
         "name the runs of one with --run and a folder with --out, or run their own command again."
     )
 
@@ -304,7 +304,7 @@ def _agreed(connection: Connection, runs: Sequence[RecordedRun], *, as_json: boo
     if not foreign or as_json or not sys.stdin.isatty():
         return connection
     url = connection.recorded_url if connection.base_url is None else None
-    say(f"The recording asks {', '.join(foreign)}, which is no address of this command.")
+    say(f"The recording asks {', '.join(foreign)}, which this command does not name.")
     say(
         f"Prompts are sent there, and {KEY_VARIABLE} if it is set."
         if url in foreign

@@ -36,8 +36,8 @@ def new(
 
     folder = new_study(title, into)
     say(
-        f"{folder} holds a study that works: change {folder.name}.toml and {SETTINGS}. Then\n"
-        f"  sabm study run {quote(str(folder))}"
+        f"{folder} holds a working study: change {folder.name}.toml and {SETTINGS}. Then\n  sabm "
+        f"study run {quote(str(folder))}"
     )
 
 

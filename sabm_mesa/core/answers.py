@@ -974,8 +974,8 @@ def check_words(name: str, given: Any) -> None:
         or ":" in given
     ):
         raise ParameterError(
-            f"`{name}` is a word or a few, such as {name}='harvest', on one line and without a "
-            f"colon (got {given!r})."
+            f"`{name}` has to be one word or a few, such as {name}='harvest', on one line and "
+            f"without a colon (got {given!r})."
         )
 
 

@@ -255,8 +255,8 @@ def _init(spec: PartsSpec, reasoning: Any, parts: Mapping[str, Any], kind: str) 
     for name, part in parts.items():
         if not name.isidentifier() or name in _TAKEN or _plain(name) in {*alike, NONE}:
             raise ParameterError(
-                f"{kind} cannot be called {name!r}: take a word of letters, digits and "
-                "underscores that is neither another's nor a method of dict."
+                f"{kind} cannot be called {name!r}: use letters, digits and underscores, and "
+                "neither the name of another part nor of a method of dict."
             )
         _check_part(part, name)
         alike.add(_plain(name))
@@ -393,7 +393,7 @@ class OneOf(PartsSpec):
         _init(self, reasoning, options, "An option")
         for name, spec in options.items():
             if not isinstance(spec, Fields):
-                raise ParameterError(f"{name} has to be Fields(…), and Fields() without any.")
+                raise ParameterError(f"{name} has to be Fields(…), or Fields() when it has none.")
         if not options:
             raise ParameterError(
                 "OneOf needs an option, such as OneOf(buy=Fields(…), stop=Fields())."

@@ -522,7 +522,7 @@ def _limited(limits: Limits, metadata: Iterable[Any]) -> Limits:
         end: Any = getattr(part, type(part).__name__.lower()) if one_sided else None
         if not (limits.is_number and isinstance(end, int | float) and math.isfinite(end)):
             raise ParameterError(
-                f"{part} is no limit of a number: use Ge, Gt, Le, Lt or Interval with a number."
+                f"{part} is not a limit of a number: use Ge, Gt, Le, Lt or Interval with a number."
             )
         if isinstance(part, Ge | Gt):
             new = Limits(limits.kind, low=end, above=isinstance(part, Gt))

@@ -45,7 +45,7 @@ def check_not_empty(spec: str) -> None:
     """
     if not spec.strip():
         raise MindSpecError(
-            "minds: the spec is empty, as of a shell variable that is not set: name a mind, such "
+            "minds: the spec is empty (perhaps a shell variable is not set): name a mind, such "
             "as classical or llm:MODEL.",
             parameter="minds",
         )

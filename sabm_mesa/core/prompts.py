@@ -193,7 +193,7 @@ class PromptBook:
             ).strip()
         except KeyError as unknown:
             raise PromptError(
-                f"The persona {name!r} uses {{{unknown.args[0]}}}, which is no entry without "
+                f"The persona {name!r} uses {{{unknown.args[0]}}}, which is not an entry without "
                 "placeholders."
             ) from None
 
@@ -262,7 +262,7 @@ class PromptBook:
         except KeyError as missing:
             raise PromptError(
                 f"The prompt entry {entry!r} uses the placeholder {{{missing.args[0]}}}, which is "
-                f"not known there. Known: {', '.join(sorted(values))}."
+                f"unknown there. Known: {', '.join(sorted(values))}."
             ) from None
         latest = self._latest.get(entry)
         if latest is None or latest[0] != parts:

@@ -155,12 +155,12 @@ class Phase:
             check_choice("order of a phase", self.order, (SIMULTANEOUS, SHUFFLED, FIXED))
         if self.commutes and self.reach is None:
             raise ParameterError(
-                f"The phase {self.name!r} says commutes, which changes nothing without a reach."
+                f"The phase {self.name!r} has commutes, which has no effect without a reach."
             )
         if check_int(f"at_most of the phase {self.name!r}", self.at_most, 1) == 1 and self.until:
             raise ParameterError(
-                f"The phase {self.name!r} has until, which changes nothing with at_most=1: give "
-                "the number of actions, such as at_most=3."
+                f"The phase {self.name!r} has until, which has no effect with at_most=1: give the "
+                "number of actions, such as at_most=3."
             )
 
 

@@ -324,7 +324,7 @@ def _spec(hint: Any) -> AnswerSpec:
     if hint is str:
         if metadata and any(isinstance(part, annotated_types.BaseMetadata) for part in metadata):
             raise ParameterError(
-                "the limit of a text is that of a spec, such as Annotated[str, Text(max_words=20)]."
+                "a text has its limit in a spec, such as Annotated[str, Text(max_words=20)]."
             )
         return Text()
     if isinstance(hint, type) and issubclass(hint, Enum):

@@ -332,8 +332,8 @@ class _Writing:
         informed = dict(_informed(self.model))
         if informed:
             yield (
-                "The prompts state all that a mind reads of it, but for what these minds of theory "
-                "also know (`informed`):"
+                "The prompts state all that a mind reads of it. These minds of theory also know "
+                "(`informed`):"
             )
             yield informed
 
@@ -434,9 +434,9 @@ def column_meanings(model: SmartModel) -> tuple[dict[str, str], dict[str, str]]:
 def _columns(model: SmartModel) -> Iterator[Block]:
     """The data columns of a run with their meanings, those of the model and of the agents."""
     of_model, of_agents = column_meanings(model)
-    yield "Columns of the model data, one row a round and run:"
+    yield "Columns of the model data, one row per round and run:"
     yield [["column", "meaning"], *map(list, of_model.items())]
-    yield "Columns of the agent data, one row an agent, round and run:"
+    yield "Columns of the agent data, one row per agent, round and run:"
     yield [["column", "meaning"], *map(list, of_agents.items())]
 
 

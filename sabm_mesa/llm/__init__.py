@@ -168,7 +168,7 @@ class Connection:
         price_file = prices if prices and str(prices).endswith(".toml") else None
         if price_file is not None and not Path(price_file).is_file():
             raise ParameterError(
-                f"The price file of the run, {price_file}, is gone: name it (--prices)."
+                f"The price file of the run, {price_file}, is missing: give it (--prices)."
             )
         return cls(
             **{name: settings[name] for name in names if name in settings},
@@ -231,13 +231,13 @@ class Connection:
         if listed[1:]:
             raise ParameterError(
                 f"The endpoints {', '.join(endpoint.name for endpoint in listed)} have the address "
-                f"{url}: say which is meant, llm:MODEL@NAME."
+                f"{url}: name one of them, llm:MODEL@NAME."
             )
         if not self.may_ask(url):
             raise ParameterError(
-                f"The recording asks {url}, which is no address of this command, so nothing is "
-                f"sent there: if it is right, add --base-url {url} ({KEY_VARIABLE} is then sent "
-                "too), or list it in a file (--endpoints)."
+                f"The recording uses {url}, which this command does not name, so nothing is sent "
+                f"there: if the address is right, add --base-url {url} ({KEY_VARIABLE} is then "
+                "sent too), or list it in a file (--endpoints)."
             )
         return listed[0] if listed else Endpoint(url)
 
@@ -399,9 +399,9 @@ def connect_local(
                 gc.collect()  # a run that nobody has any more uses nothing
             if _models[path].in_use:
                 raise ServerInUse(
-                    f"{path.name} runs already with other options. A file has one server: name the "
-                    "same options behind the ? wherever it is named, or end the runs that use it "
-                    "first (in Python model.close(), in the viewer Reset).",
+                    f"{path.name} runs already with other options: a file has one server. Give "
+                    "the same options behind the ? everywhere, or first end the runs that use it "
+                    "(in Python model.close(), in the viewer Reset).",
                     parameter="minds",
                 )
             _replaced.append(_models.pop(path))

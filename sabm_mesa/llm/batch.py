@@ -192,8 +192,8 @@ class _Batch:
             self.task.cancel()
         if self.noted.batch:
             _log.warning(
-                "%s continues without this command: what is answered there is picked up, and not "
-                "paid for again, when the runs go on.", self,
+                "%s continues without this command: its answers are collected, and not "
+                "paid for again, when the runs are resumed.", self,
             )  # fmt: skip
 
     async def follow(self) -> None:
@@ -233,7 +233,7 @@ class _Batch:
     async def _fetched(self) -> Mapping[str, Any]:
         batch = await self.interface.batch(self.noted.batch)
         if batch is None:
-            raise NoSuchBatch("it is not known there.")
+            raise NoSuchBatch("the server does not know it.")
         return batch
 
     async def _read(self, batch: Mapping[str, Any]) -> int:
@@ -259,19 +259,21 @@ class _Batch:
         line = f", line {first['line']}" if isinstance(first.get("line"), int) else ""
         message = f"{self} was refused ({first.get('message') or 'no reason given'}{line})"
         if first.get("code") in _QUEUE_FULL:
-            return RateLimited(f"{message}: wait until others have ended, then go on.")
+            return RateLimited(f"{message}: wait until others have ended, then resume.")
         return BadRequest(f"{message}: change the request (--set …), or leave out --batch.")
 
     def missing(self) -> LLMError:
         """The error for a request without an answer."""
         if self.status == "cancelled":
             return LLMError(
-                f"{self} was cancelled from outside: what it answered is kept, and going on asks "
-                "the rest."
+                f"{self} was cancelled from outside: its answers are kept, and resuming asks the "
+                "rest."
             )
         if self.status == "expired":
-            return ServerUnavailable(f"{self} has expired before all was answered. Go on later.")
-        return ServerUnavailable(f"{self} has no answer to a request. Go on later.", billed=True)
+            return ServerUnavailable(
+                f"{self} expired before all requests were answered. Resume later."
+            )
+        return ServerUnavailable(f"{self} has no answer to a request. Resume later.", billed=True)
 
 
 class Batches:
@@ -506,7 +508,7 @@ class Batches:
             batch.noted = replace(batch.noted, batch=await self._listed(batch))
         if batch.noted.batch:
             await recorder.note_batch(batch.noted)
-            _log.warning("%s is waited for: it was submitted before.", batch)
+            _log.warning("Waiting for %s, which was submitted before.", batch)
 
     async def _listed(self, batch: _Batch) -> str:
         """The id of a batch that may have been created; ``""`` when the list does not have it."""
@@ -650,7 +652,9 @@ class BatchOrDirectClient:
             and (batches.gather or recorder.outstanding(name_in_batch(recorder, request)))
         ):
             if recorder.path is None:
-                raise RunError("A batch outlives its command, so a run with batches is recorded.")
+                raise RunError(
+                    "A batch outlives its command, so a run with batches needs a recording."
+                )
             with batches.waiting(recorder), suppress(NotGathered):
                 return await self._batched.complete(request)
         if not batches.gather:

@@ -57,8 +57,8 @@ class BatchInterface(OpenAIClient):
                     self._exists = True
             if not self._exists:
                 raise BadRequest(
-                    f"{self.endpoint.where} has no interface for batches, or not for this account: "
-                    "leave out --batch."
+                    f"{self.endpoint.where} offers no batches, or not to this account: leave out "
+                    "--batch."
                 )
 
     async def upload(self, name: str, content: bytes) -> str:

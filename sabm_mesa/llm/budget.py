@@ -194,8 +194,8 @@ class Budget:
         used = getattr(self.spent, name)
         return BudgetExceeded(
             f"The budget of {limit:g} {unit} is used up: {used:.6g} spent, and the next ask could "
-            f"cost {getattr(most, name):.6g}. "
-            "What was answered is in the recording; use a larger budget."
+            f"cost {getattr(most, name):.6g}. All answers so far are in the recording; use a "
+            "larger budget."
         )
 
     def _short_of(self, most: Usage) -> tuple[str, float, str] | None:
@@ -315,8 +315,8 @@ def check_price(model: str, budget: Budget | None, prices: PriceTable) -> None:
     """
     if budget is not None and budget.max_usd is not None and prices.of(model) is None:
         raise ParameterError(
-            f"The price of {model!r} is not known, so a budget in dollars cannot be kept: "
-            "list it in a price file (--prices) or give a budget in asks or tokens."
+            f"The price of {model!r} is not known, so a budget in dollars cannot be enforced: list "
+            "it in a price file (--prices) or give a budget in asks or tokens."
         )
 
 

@@ -242,7 +242,7 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
     if api != APIS[0] and (endpoint.key_header or endpoint.query):
         raise ParameterError(
             f'{where}: the library for api = "{api}" sends key and version in its own way: leave '
-            "out key_header, and what follows the ? of base_url."
+            "out key_header, and the query (after the ?) of base_url."
         )
     return endpoint
 
@@ -255,8 +255,8 @@ def _key_header(entry: Mapping[str, Any], where: str) -> str:
         )
     if name.lower() in {*_OWN_HEADERS, *map(str.lower, entry.get("headers", {}))}:
         raise ParameterError(
-            f"{where}: the header {name!r} is set already, so it cannot bring the key: leave out "
-            "key_header for Authorization: Bearer KEY."
+            f"{where}: the header {name!r} is set already, so it cannot hold the key: without "
+            "key_header, the key is sent as Authorization: Bearer KEY."
         )
     return name
 
@@ -271,8 +271,8 @@ def _headers(headers: Any, where: str) -> dict[str, str]:
             )
         if not (_HEADER.match(name) and isinstance(value, str) and _VALUE.match(value)):
             raise ParameterError(
-                f"{where}: {name!r} is no header: its name has letters, digits and -, its value is "
-                "a text of ASCII characters on one line."
+                f"{where}: {name!r} is not a header: its name has letters, digits and -, its value "
+                "is a text of ASCII characters on one line."
             )
     return headers
 
@@ -296,7 +296,7 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
         json.dumps(extra, allow_nan=False)
     except (TypeError, ValueError):
         raise ParameterError(
-            f"{where} has a value that JSON does not have, such as a date."
+            f"{where} has a value that JSON cannot hold, such as a date."
         ) from None
     return extra
 
@@ -438,7 +438,7 @@ def check_url(url: str) -> str:
         )
     if (end := next(filter(parts.path.rstrip("/").endswith, _ADDED), None)) is not None:
         raise ParameterError(
-            f"The address of a server is meant, and not that of its chats: leave out {end}, which "
+            f"The address has to be that of the server, not of its chats: leave out {end}, which "
             f"is added to it (got {url!r})."
         )
     return url.rstrip("/")

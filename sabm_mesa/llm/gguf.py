@@ -75,7 +75,7 @@ def read_header(path: Path) -> GGUFHeader:
         ) from None
     if not is_gguf:
         raise ParameterError(
-            f"{path} is no GGUF file: download the model in the format GGUF (*.gguf)."
+            f"{path} is not a GGUF file: download the model in the format GGUF (*.gguf)."
         )
     architecture = str(values.get("general.architecture", ""))
 

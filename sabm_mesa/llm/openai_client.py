@@ -246,8 +246,8 @@ class OpenAIClient:
         if model not in self._reported and (fields := unreadable_usage(body)):
             self._reported.add(model)
             _log.warning(
-                "%s reports the usage of %r in a way that cannot be read (%s): it is taken as "
-                "unknown, and caps count the most that it can be.",
+                "%s reports the usage of %r in an unreadable way (%s): the usage counts as "
+                "unknown, and budgets count the highest possible one.",
                 self.endpoint.where, model, errors.without_key(", ".join(fields)),
             )  # fmt: skip
 

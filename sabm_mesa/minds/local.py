@@ -219,6 +219,6 @@ def _check_file(recorded: RecordedRun, spec: str, file: str) -> None:
         then = row["served_model"]
         if row["mind"] == spec and then.rpartition(" ")[2] != file.rpartition(" ")[2]:
             raise RecordingError(
-                f"{recorded.name} was answered by another {spec} ({then}) than is there now "
-                f"({file}): put that file back, and give this one another name."
+                f"{recorded.name} was answered by another version of {spec} ({then}) than the "
+                f"present file ({file}): put the old file back, and give this one another name."
             )

@@ -143,7 +143,7 @@ def probe_minds(specs: Sequence[str], connection: Connection) -> Iterator[Probed
             probed.append((here, ""))
             continue
         if kind != "llm" or not rest:
-            raise MindSpecError(f"{spec!r} is no language model: llm:MODEL@NAME, local.")
+            raise MindSpecError(f"{spec!r} is not a language model: llm:MODEL@NAME, local.")
         model, named = model_and_endpoint(rest)
         probed.append((ProbedModel(spec, model, connection.endpoint(named or None)), named))
     for finding, named in probed:
@@ -272,7 +272,7 @@ def _equal(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
     if n == 1:
         return Check("repeats", State.OK, f"{EQUAL} equal questions got equal answers")
     outcome = f"{EQUAL} equal questions at temperature 0 and seed 1 got {n} different answers"
-    return Check("repeats", State.WARNING, f"{outcome}: what repeats a run is its recording")
+    return Check("repeats", State.WARNING, f"{outcome}: only its recording repeats a run exactly")
 
 
 def in_words(done: Completion) -> str:

@@ -480,7 +480,9 @@ def _size_of(scenario: Callable[..., Any]) -> str:
     known = inspect.signature(scenario).parameters
     size = next((name for name in SIZES if name in known), None)
     if size is None:
-        raise UsageError("A table can be imported for scenarios of players or firms alone.")
+        raise UsageError(
+            "A table can be imported only for scenarios whose agents are players or firms."
+        )
     return size
 
 

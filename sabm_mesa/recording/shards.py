@@ -101,7 +101,7 @@ class Shards:
             self._lock.acquire(blocking=False)
         except Timeout:
             raise RecordingError(
-                f"Another sweep is at work in {folder}: wait until it has ended, stop it, or "
+                f"Another sweep is running in {folder}: wait until it has ended, stop it, or "
                 "choose another folder."
             ) from None
         except OSError as error:

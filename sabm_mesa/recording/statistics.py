@@ -96,7 +96,7 @@ def asked(path: str | Path, scenario: str) -> list[Asked]:
     if not questions:
         raise ParameterError(
             f"No language model has answered in the runs of {scenario} in {path}, or none whose "
-            "tokens were counted, so there is nothing to learn from."
+            "tokens were counted, so an estimate cannot use it."
         )
     return questions
 

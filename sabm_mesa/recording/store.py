@@ -340,7 +340,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if tables and kind != APPLICATION_ID:
-        raise RecordingError(f"{path} is an SQLite file but no recording; choose another file.")
+        raise RecordingError(f"{path} is an SQLite file but not a recording; choose another file.")
     if version > FORMAT:
         raise RecordingError(
             f"{path} has format {version}, newer than {FORMAT}: "
@@ -363,7 +363,7 @@ def unusable(path: Path, error: sqlite3.DatabaseError) -> RecordingError:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in _TRANSIENT:
         return RecordingError(
             f"Cannot use the recording {path} now: {error}. Is the disk full, or the folder not "
-            "writable? What is in it is kept."
+            "writable? Its content is kept."
         )
     return damaged(path, _CUT_OFF if _is_cut_off(path) else str(error))
 
@@ -372,12 +372,12 @@ def damaged(path: Path, problem: str) -> RecordingError:
     """The error for a file that cannot be used as a recording; it is left as it is."""
     if path.suffix.lower() in {".csv", ".tsv"}:
         return RecordingError(
-            f"{path} is a table and no recording: make one of it with sabm import {path} "
-            "--scenario NAME."
+            f"{path} is a table, not a recording: import it with sabm import {path} --scenario "
+            "NAME."
         )
     return RecordingError(
-        f"{path} is not a usable recording ({problem}); it is left as it is. "
-        "Restore a copy of it, or choose another file."
+        f"{path} is not a usable recording ({problem}); it was not changed. Restore a copy of it, "
+        "or choose another file."
     )
 
 

@@ -677,9 +677,8 @@ class NoRecording(Recorder):
         """Refuse a question that would be paid for, unless nothing is to be recorded."""
         if not self._wanted:
             raise RunError(
-                f"The mind {mind!r} is paid for, and the run, which began with free minds alone, "
-                "is not recorded. Give the model recording=PATH, or recording=False to keep "
-                "nothing."
+                f"The mind {mind!r} costs money, and the run, which began with free minds only, is "
+                "not recorded. Give the model recording=PATH, or recording=False to keep nothing."
             )
 
     def record(self, attempt: Attempt, *, durable: bool) -> None:
@@ -711,7 +710,8 @@ def check_where(where: Any) -> None:
     """
     if where is not None and not isinstance(where, Recording | Recorder | str | Path | bool):
         raise ParameterError(
-            f"recording is a recording, a path or False, not {where!r}.", parameter="recording"
+            f"recording has to be a Recording, a path or False, not {where!r}.",
+            parameter="recording",
         )
 
 

@@ -313,7 +313,7 @@ class Minds:
                 raise RunError("Agents ask in the steps of the model, not in its constructor.")
             return host.ask_all(questions)
         if not host.running:
-            raise RunError("The run of these minds has ended: make the model anew to ask again.")
+            raise RunError("The run of these minds has ended: create a new model to ask again.")
         check_simulator(host.plain)
         step = step_of(host.plain)
         if step < 0:

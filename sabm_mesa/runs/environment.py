@@ -363,7 +363,7 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
         asked = self._learners.asked
         missing = [self._names[i] for i in asked if self._names[i] not in actions]
         if missing:
-            raise UsageError(f"{missing[0]} is asked and has no action.")
+            raise UsageError(f"{missing[0]} is asked but has no action.")
         self._learners.decide(
             {i: self.coding.answer(ask, actions[self._names[i]]) for i, ask in asked.items()}
         )

@@ -440,12 +440,10 @@ class ContinuedGame(Game):
     ) -> None:
         if HUMAN not in run.minds:
             raise RecordingError(
-                f"{run.name} is no game with people: continue with sabm resume {run.path}"
+                f"{run.name} is not a game with people: continue with sabm resume {run.path}"
             )
         if run.finished:
-            raise RecordingError(
-                f"{run.name} is finished: a game that is over is not taken up again."
-            )
+            raise RecordingError(f"{run.name} is finished: a finished game cannot be continued.")
         kept = _read_seats(run.path, run.run)
         people, stand_in = HumanMind(), kept.get("stand_in", "")
         if stand_in:

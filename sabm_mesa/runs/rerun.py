@@ -340,9 +340,8 @@ def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type
     model = getattr(sys.modules.get(module), name, None)
     if not (isinstance(model, type) and issubclass(model, SmartModel)):
         raise RecordingError(
-            f"{run.name} is of the scenario {run.scenario!r} ({run.model}), which is not known "
-            "here: give its file with --scenario FILE.py, or continue in Python with "
-            "scenario=YourModel."
+            f"{run.name} is of the scenario {run.scenario!r} ({run.model}), which is unknown here: "
+            "give its file with --scenario FILE.py, or continue in Python with scenario=YourModel."
         )
     return model
 
@@ -451,8 +450,8 @@ def _check_same_kind(recorded: Sequence[RecordedRun]) -> None:
     _check_same_server(recorded)
     if len({run.model for run in recorded}) > 1:
         raise RecordingError(
-            f"The runs of {recorded[0].path} that are named are of different scenarios: fork those "
-            "of one scenario at a time (--run)."
+            f"The named runs of {recorded[0].path} are of different scenarios: fork those of one "
+            "scenario at a time (--run)."
         )
 
 

@@ -203,9 +203,11 @@ def grid(
     seeds = [check_int("seed", seed, 0) + i for i in range(check_int("runs", runs, 1))]
     for name in [*vary, *parameters]:
         if name in SERVICES | {"rng"}:
-            raise ParameterError(f"{name} is no parameter that a sweep sets: see its own options.")
+            raise ParameterError(
+                f"{name} is not a parameter that a sweep sets: see its own options."
+            )
         if name in vary and name in parameters:
-            raise ParameterError(f"{name} is given twice: with one value, and to be varied.")
+            raise ParameterError(f"{name} is given twice: with a fixed value and with varied ones.")
     for name, values in vary.items():
         _check_values(name, values)
     combinations = [
@@ -283,7 +285,7 @@ def _place(
                 "here."
             )
     if address is not None and on != "ray":
-        raise ParameterError("An address is that of a Ray cluster: sweep on ray.")
+        raise ParameterError("Only Ray takes an address: sweep on ray.")
     if on == "ray":
         load_ray(address)
         return (
@@ -381,7 +383,7 @@ def _check_values(name: str, values: Any) -> None:
     for value in values:
         text = json.dumps(shown({name: value}))
         if text in known:
-            raise ParameterError(f"{name} is to be varied, and has the value {value!r} twice.")
+            raise ParameterError(f"{name} is varied with the value {value!r} twice.")
         known.add(text)
 
 

@@ -142,7 +142,7 @@ def try_model(
         RunError: when the model cannot be asked.
     """
     if not language_model(spec):
-        raise MindSpecError(f"{spec!r} is no language model: llm:MODEL, local or gguf:FILE.")
+        raise MindSpecError(f"{spec!r} is not a language model: llm:MODEL, local or gguf:FILE.")
     if times < 1:
         raise ParameterError(f"times has to be 1 or more (got {times}).", parameter="times")
     connection = with_context(connection, scenario, {**parameters, "minds": spec})

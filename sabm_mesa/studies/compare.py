@@ -102,8 +102,8 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
     scenarios = dict.fromkeys(run.scenario for _, run in done)
     if len(scenarios) > 1:
         raise RecordingError(
-            f"The runs are of {len(scenarios)} scenarios ({', '.join(scenarios)}): compare those "
-            "of one."
+            f"The runs are of {len(scenarios)} scenarios ({', '.join(scenarios)}): compare runs of "
+            "one."
         )
     settings = varied(
         [after_forks(run.parameters, run.forks) for _, run in done],
@@ -206,7 +206,7 @@ def compare(
         )
     if max(len(cell) for cell in cells.values()) < 2:
         raise ParameterError(
-            "Each setting has one run: nothing can be said of its spread. Run more seeds (--runs)."
+            "Each setting has one run: its spread is unknown. Run more seeds (--runs)."
         )
     declared = model_at(recorded[0].model)
     bounds = bounds or (None if declared is None else declared.column_bounds.get(measure))
@@ -364,7 +364,7 @@ def as_markdown(compared: ComparedSettings, figure: str = "") -> str:
     """
     head = f"# {compared.measure} by {' and '.join(compared.by)}"
     explanation = (
-        f"The {compared.of} of {compared.measure}, one number a run; intervals of 95 %; p-values "
+        f"The {compared.of} of {compared.measure}, one number per run; intervals of 95 %; p-values "
         "are two-sided, and `p_holm` is corrected for all comparisons of the table (Holm); "
         f"verdicts follow `p_holm`, at {2 * LEVEL:g}. Intervals are of single comparisons."
     )

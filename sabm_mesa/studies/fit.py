@@ -412,8 +412,8 @@ def _decisions(
     names = sorted({run.scenario for run in runs})
     if len(names) > 1:
         raise ParameterError(
-            f"{path} has runs of several scenarios ({', '.join(names)}): record them apart to fit "
-            "them."
+            f"{path} has runs of several scenarios ({', '.join(names)}): record each scenario in "
+            "its own file to fit it."
         )
     behaviour = load_behaviour(registry.scenario(names[0]).behaviour)
     if behaviour is None:

@@ -191,7 +191,7 @@ def _read(folder: Path) -> tuple[str, StudySettings]:
     experiments = [file for file in sorted(folder.glob("*.toml")) if file.name != SETTINGS]
     if not path.is_file() or len(experiments) != 1:
         raise ParameterError(
-            f"{folder} is no folder of a study, which has {SETTINGS} and the TOML file of one "
+            f"{folder} is not the folder of a study, which has {SETTINGS} and the TOML file of one "
             'experiment: make one with sabm study new "TITLE".'
         )
     try:

@@ -281,7 +281,7 @@ def _codebook(name: str, table: Mapping[str, Any]) -> Codebook:
             if treatment and treatment not in book.treatments:
                 raise UnknownName(f"treatment of codebook {name}", treatment, book.treatments)
     if len({len(session) for session in book.sessions}) > 1:
-        raise ParameterError(f"Codebook {name}: each session needs as many periods.")
+        raise ParameterError(f"Codebook {name}: every session needs the same number of periods.")
     if book.bins and book.n is None:
         raise ParameterError(f"Codebook {name}: bins need n, the number of people.")
     return book

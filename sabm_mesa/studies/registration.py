@@ -563,7 +563,7 @@ def write_deposit(folder: Path, identifier: str) -> Registration:
     if registration.deposit and registration.deposit["identifier"] != identifier:
         raise ParameterError(
             f"{registration.path} was deposited as {registration.deposit['identifier']} already, "
-            "which is never changed."
+            "and a deposit is never changed."
         )
     made = replace(registration, deposit={"identifier": identifier, "sha256": registration.digest})
     _write(made, registration.path)
@@ -611,7 +611,7 @@ def read(path: Path) -> Registration:
     except (ValueError, KeyError, TypeError):
         known = False
     if not known:
-        raise ParameterError(f"{path} is no registration: sabm register writes one.")
+        raise ParameterError(f"{path} is not a registration: sabm register writes one.")
     if recorded_hash != registration.digest:
         raise ParameterError(
             f"{path} was edited: its content has the SHA-256 {registration.digest[:HASH]}…, and "
@@ -987,7 +987,7 @@ def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> R
     if needed.low is None:
         raise ParameterError(
             f"The runs of {pilot} do not say how many detect the primary claim: they are fewer "
-            "than 2, all alike, or point nowhere. Give the number (--runs)."
+            "than 2, all equal, or without an effect. Give the number (--runs)."
         )
     return needed
 
@@ -1132,6 +1132,6 @@ def in_words(claim: Claim, alpha: float, of: Of) -> str:
     }[of]
     pairs = "; runs with the same seed are pairs" if claim.kind in COMPARED else ""
     return (
-        f"{what}: {how}{pairs}; in both directions, two-sided p at most {alpha:g}. The unit is "
-        "the run. It is the only primary test, so that nothing is corrected for."
+        f"{what}: {how}{pairs}; in both directions, two-sided p at most {alpha:g}. The unit is the "
+        "run. It is the only primary test, so no correction is needed."
     )

@@ -60,7 +60,7 @@ def test_an_endpoint_without_batches_is_told_in_one_line(sabm: Sabm, tmp_path: P
             "--out", tmp_path,
         )  # fmt: skip
         assert done.status == 1
-        assert "has no interface for batches" in one_line(done)
+        assert "offers no batches" in one_line(done)
         assert server.stats["requests"] == 0
 
 

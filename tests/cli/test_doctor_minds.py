@@ -118,7 +118,7 @@ def test_the_entry_that_is_written_can_be_used(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--minds", "classical"], "'classical' is no language model"),
+        (["--minds", "classical"], "'classical' is not a language model"),
         (["--minds", "llm:m@nowhere"], "nowhere"),
         (["--write", "x.toml"], "--write and --endpoints belong to --minds"),
     ],

@@ -104,7 +104,7 @@ def test_a_run_with_many_refused_answers_recommends_the_trial_in_its_last_line(
     ("arguments", "says"),
     [
         (("kbc",), "sabm doctor kbc needs --minds"),
-        (("kbc", "--minds", "classical"), "'classical' is no language model"),
+        (("kbc", "--minds", "classical"), "'classical' is not a language model"),
         (("nowhere", "--minds", "llm:a"), "Unknown scenario 'nowhere'"),
         (("--set", "n_players=3"), "Parameters belong to a scenario"),
         (("kbc", "--minds", "local:no", "--set", "n_players=2"), "Unknown local model 'no'"),

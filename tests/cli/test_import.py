@@ -57,8 +57,7 @@ def test_an_import_that_fails_leaves_no_recording(sabm: Sabm, tmp_path: Path) ->
     assert [file.name for file in tmp_path.iterdir()] == ["gifts.csv"]
     no_recording = sabm("compare", path, "--measure", "contribution")
     assert one_line(no_recording) == (
-        f"{path} is a table and no recording: make one of it with sabm import {path} --scenario "
-        "NAME."
+        f"{path} is a table, not a recording: import it with sabm import {path} --scenario NAME."
     )
 
 

@@ -261,7 +261,7 @@ def test_a_recording_without_talk(sabm: Sabm, tmp_path: Path) -> None:
     outcome = sabm("judge", tmp_path / "r.sqlite")
 
     assert outcome.status == 2
-    nothing = f"Nothing was said in the runs of {tmp_path / 'r.sqlite'}, and no reasoning recorded."
+    nothing = f"The runs of {tmp_path / 'r.sqlite'} have no messages and no recorded reasoning."
     assert one_line(outcome) == nothing
     assert sabm("judge", tmp_path / "none.sqlite").status == 1
 

@@ -186,7 +186,7 @@ def test_a_recording_runs_no_file(
         outcome = sabm(command, folder / "out" / "recording.sqlite")
         assert outcome.status == 1
         assert one_line(outcome).endswith(
-            "is of the scenario 'ring' (own_ring:Ring), which is not known here: give its file "
+            "is of the scenario 'ring' (own_ring:Ring), which is unknown here: give its file "
             "with --scenario FILE.py, or continue in Python with scenario=YourModel."
         )
 
@@ -463,8 +463,8 @@ def test_an_experiment_names_a_file_beside_it(
     refused = sabm("resume", recording)  # a folder may come from a stranger: it runs no file
     assert refused.status != 0
     assert one_line(refused).endswith(
-        f"its scenario is the file own_ring.py, which is not run here: give it with --scenario "
-        f"{file}."
+        "its scenario is the file own_ring.py, which is not loaded by itself: give it with "
+        f"--scenario {file}."
     )
     again = sabm("resume", recording, "--scenario", file)
     assert "8 runs, 8 of them from before." in again.out

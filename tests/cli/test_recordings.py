@@ -101,7 +101,7 @@ def test_replay_in_json_and_into_a_folder(sabm: Sabm, tmp_path: Path) -> None:
 
     outcome = sabm("replay", recording, "--out", tmp_path / "x")
     assert outcome.status == 2
-    assert "are of 2 commands, and --out takes those of one: name them with --run." in one_line(
+    assert "are of 2 commands, and --out takes the runs of one: name them with --run." in one_line(
         outcome
     )
     done = sabm(
@@ -350,7 +350,7 @@ def test_a_run_without_a_whole_round_is_replayed_as_far_as_it_goes(
     assert re.search(r"^Run 0: identical \(cut off: .*404.*\), 0 rounds, 0 answers", said.out)
     outcome = sabm("replay", recording, "--out", tmp_path / "x")
     assert outcome.status == 2
-    assert "has no round that was played to its end, so it has no tables" in one_line(outcome)
+    assert "has no complete round, so it has no tables" in one_line(outcome)
     assert not (tmp_path / "x").exists()
 
 
@@ -381,7 +381,7 @@ def test_what_is_no_usable_recording(
         (b"", "There is no run in|is not a usable recording"),
         (b"a letter to a friend " * 99, "is not a usable recording"),
         (classical[: len(classical) // 2], "is not a usable recording"),
-        ((tmp_path / "other.sqlite").read_bytes(), "is an SQLite file but no recording"),
+        ((tmp_path / "other.sqlite").read_bytes(), "is an SQLite file but not a recording"),
         (newer.read_bytes(), r"has format 99, newer than \d+: update sabm-mesa"),
     ):
         if content is not None:

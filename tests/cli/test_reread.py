@@ -41,7 +41,7 @@ def test_a_recording_of_today_is_read_as_it_was(sabm: Sabm, recording: Path) -> 
     outcome = sabm("reread", recording)
 
     assert outcome.status == 0, outcome.err
-    assert outcome.out == f"0 of {count(recording)} answers in texts are read otherwise now.\n"
+    assert outcome.out == f"0 of {count(recording)} text answers are read differently now.\n"
 
 
 def test_answers_that_are_read_otherwise_are_listed(sabm: Sabm, recording: Path) -> None:
@@ -53,7 +53,7 @@ def test_answers_that_are_read_otherwise_are_listed(sabm: Sabm, recording: Path)
     assert then == "  then 33"
     assert now.startswith("  now ")
     assert "33 it was" in now
-    assert total == f"1 of {count(recording)} answers in texts are read otherwise now."
+    assert total == f"1 of {count(recording)} text answers are read differently now."
     assert sabm("reread", recording, "--run", 0).out == outcome.out
 
 

@@ -112,7 +112,9 @@ def test_a_sweep_of_a_script_is_not_pooled(sabm: Sabm, tmp_path: Path, monkeypat
         path = tmp_path / "recording.sqlite"
         done = sabm("resume", path, "--base-url", server.url)
     assert done.status == 0, done.err
-    assert "They are of 2 settings (n_players 2; n_players 3), so they have no tables" in done.out
+    assert (
+        "They are of 2 settings (n_players 2; n_players 3), so they have no common tables"
+    ) in done.out
     assert [each.name for each in tmp_path.iterdir() if each.suffix in {".csv", ".png"}] == []
 
 
@@ -127,7 +129,7 @@ def test_a_command_of_others_imports_nothing(sabm: Sabm, enter) -> None:
     Path("out/command.json").write_text(json.dumps(kept), "utf-8")
     refused = sabm("resume", "out/recording.sqlite")
     assert refused.status == 1
-    assert "'evil.py', which is not known here: give its file with --scenario" in one_line(refused)
+    assert "'evil.py', which is unknown here: give its file with --scenario" in one_line(refused)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"command": "sweep"}', '{"command": 3, "options": 4}'])
@@ -139,7 +141,7 @@ def test_a_command_that_cannot_be_read(sabm: Sabm, enter, text: str) -> None:
     Path("out/command.json").write_text(text, "utf-8")
     refused = sabm("resume", "out/recording.sqlite")
     assert refused.status == 1
-    assert "command.json is no command of sabm" in one_line(refused)
+    assert "command.json is not a command of sabm" in one_line(refused)
 
 
 def test_a_run_in_the_folder_of_a_sweep_is_what_is_resumed(sabm: Sabm, enter) -> None:

@@ -183,7 +183,7 @@ def test_nonsense_is_counted_and_said(sabm: Sabm, tmp_path: Path) -> None:
         (["describe", "foo"], r"Unknown scenario 'foo'\. Known: "),
         (["run", "kbc", "--condition", "x"], r"Unknown condition 'x'\. Known: baseline"),
         (["run", "kbc", "--set", "n_playrs=3"], r"Unknown parameter .* Did you mean 'n_players'\?"),
-        (["run", "kbc", "--set", "recording=x"], r"recording is no parameter of the run"),
+        (["run", "kbc", "--set", "recording=x"], r"recording is not a parameter of the run"),
         (["run", "kbc", "--set", "rng=3", "--seed", "4"], r"rng is given twice: with --seed"),
         (["run", "kbc", "--set", "minds=3"], r"a method answer\(ask\), not 3"),
         (["run", "bertrand", "--set", "a=1e308"], r"a has to be a number from .* \(got 1e\+308\)"),

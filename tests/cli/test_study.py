@@ -136,7 +136,7 @@ def test_wrong_settings_are_one_line(sabm: Sabm, key: str, value: str, problem: 
 
 
 def test_other_folders_and_titles_are_refused(sabm: Sabm) -> None:
-    assert "is no folder of a study" in one_line(sabm("study", "run", "."))
+    assert "is not the folder of a study" in one_line(sabm("study", "run", "."))
     assert "cannot be the title" in one_line(sabm("study", "new", "…"))
     assert "personas-x-models" in one_line(sabm("study", "new", "personas x models"))
 

@@ -66,7 +66,7 @@ def test_json(sabm: Sabm, tmp_path: Path) -> None:
         (["--vary", "minds=a,b"], "give --minds several times"),
         (["--vary", "n_players=[3"], "is not valid JSON"),
         (["--on", "mars"], "Known: here, processes, ray."),
-        (["--on", "processes", "--address", "auto"], "An address is that of a Ray cluster"),
+        (["--on", "processes", "--address", "auto"], "Only Ray takes an address"),
     ],
 )
 def test_wrong_use(sabm: Sabm, tmp_path: Path, arguments: list[str], says: str) -> None:

@@ -312,10 +312,16 @@ def test_a_fork_and_a_copy_keep_the_limits() -> None:
 @pytest.mark.parametrize(
     ("annotation", "told"),
     [
-        (Annotated[int, MultipleOf(5)], "n: MultipleOf(multiple_of=5) is no limit of a number: "),
-        (Annotated[str, Ge(3)], "n: Ge(ge=3) is no limit of a number: use Ge, Gt, Le, Lt or Inte"),
-        (Annotated[int, Ge("3")], "n: Ge(ge='3') is no limit of a number: "),
-        (Annotated[int, Le(math.inf)], "n: Le(le=inf) is no limit of a number: "),
+        (
+            Annotated[int, MultipleOf(5)],
+            "n: MultipleOf(multiple_of=5) is not a limit of a number: ",
+        ),
+        (
+            Annotated[str, Ge(3)],
+            "n: Ge(ge=3) is not a limit of a number: use Ge, Gt, Le, Lt or Inte",
+        ),
+        (Annotated[int, Ge("3")], "n: Ge(ge='3') is not a limit of a number: "),
+        (Annotated[int, Le(math.inf)], "n: Le(le=inf) is not a limit of a number: "),
         ("Annotated[int, AtLeast(3)]", "The annotation Annotated[int, AtLeast(3)] of n cannot be "),
         ("Literal[a, b]", "The annotation Literal[a, b] of n cannot be read: name 'a' is not def"),
     ],

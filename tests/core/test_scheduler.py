@@ -192,7 +192,7 @@ def test_an_iterator_has_neither_turns_nor_a_reach(options) -> None:
 
 
 def test_commutes_says_something_about_a_reach_only() -> None:
-    with pytest.raises(ParameterError, match="The phase 'act' says commutes, which changes nothin"):
+    with pytest.raises(ParameterError, match="The phase 'act' has commutes, which has no effect"):
         action(order="fixed", commutes=True)
 
 

@@ -299,7 +299,7 @@ def test_a_reach_that_holds_for_the_first_action_only_is_named() -> None:
     [
         ({"at_most": 0}, "at_most of the phase 'act' has to be a whole number of 1 or more"),
         ({"at_most": 2.5}, "at_most of the phase 'act' has to be a whole number"),
-        ({"until": rested}, r"has until, which changes nothing with at_most=1: give the number"),
+        ({"until": rested}, r"has until, which has no effect with at_most=1: give the number"),
     ],
 )
 def test_what_changes_nothing_is_refused(options, line) -> None:

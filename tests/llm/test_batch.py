@@ -270,7 +270,7 @@ def test_a_batch_cancelled_from_outside_ends_the_runs_and_loses_nothing(
 
 
 def test_without_batches_there_is_one_line_before_anything_is_paid(tmp_path: Path) -> None:
-    with LLMServer() as server, pytest.raises(BadRequest, match="has no interface for batches"):
+    with LLMServer() as server, pytest.raises(BadRequest, match="offers no batches"):
         play(tmp_path / "r", server)
     assert server.stats["requests"] == 0
 
@@ -376,7 +376,7 @@ def test_a_run_in_batches_is_recorded() -> None:
             n_players=3, minds=f"llm:stub@{server.url}", recording=False,
             connection=Connection(batches=Batches()),
         )  # fmt: skip
-        with pytest.raises(RunError, match="a run with batches is recorded"):
+        with pytest.raises(RunError, match="a run with batches needs a recording"):
             model.step()
 
 

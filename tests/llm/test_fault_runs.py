@@ -81,7 +81,7 @@ def test_usage_that_cannot_be_read_is_unknown_and_logged_once(
         assert_same(frames(server, recording=path, connection=connection), clean)
         assert connection.budget is not None
         assert connection.budget.spent.cost_usd > 0
-    assert len([r for r in caplog.records if "it is taken as unknown" in r.message]) == 1
+    assert len([r for r in caplog.records if "the usage counts as unknown" in r.message]) == 1
     assert rows(path, "SELECT count(*), count(cost_usd) FROM asks") == [(18, 0)]
 
 

@@ -271,7 +271,7 @@ def test_a_redirect_to_another_server_is_not_followed(api: str) -> None:
         fault = Fault("redirect", status=307, to=f"{elsewhere.url}/messages")
         ((error,), _) = answered(api, faults=[fault])
         assert isinstance(error, BadRequest)
-        assert "where nothing is sent to" in str(error)
+        assert "redirects are not followed" in str(error)
         assert not elsewhere.requests
 
 

@@ -64,7 +64,8 @@ def test_no_redirect_leads_to_another_server(monkeypatch: pytest.MonkeyPatch) ->
             assert type(error) is BadRequest
             assert str(error) == (
                 f"{server.url} answered {status}: it redirects to {other.url}/chat/completions, "
-                "where nothing is sent to: give that address (--base-url) if it is the right one."
+                "and redirects are not followed: give that address (--base-url) if it is the "
+                "right one."
             )
         assert other.stats["requests"] == 0
 

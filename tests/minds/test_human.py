@@ -374,7 +374,7 @@ def test_a_game_that_was_cut_off_is_taken_up_again(tmp_path) -> None:
         (1, "1"), (2, "10"), (1, "2"), (2, "20")
     ]  # fmt: skip
     assert [each.name for each in tmp_path.iterdir()] == ["game.sqlite"]
-    with pytest.raises(RecordingError, match="a game that is over is not taken up again"):
+    with pytest.raises(RecordingError, match="a finished game cannot be continued"):
         ContinuedGame(load_runs(path)[0], Connection())
 
 
@@ -428,7 +428,9 @@ def test_a_run_without_people_is_no_game(tmp_path) -> None:
     model = tiny(n=2, n_rounds=2, minds="fixed:1", recording=tmp_path / "r.sqlite")
     model.step()
     model.close()
-    with pytest.raises(RecordingError, match="no game with people: continue with sabm resume"):
+    with pytest.raises(
+        RecordingError, match=("is not a game with people: continue with sabm resume")
+    ):
         ContinuedGame(load_runs(tmp_path / "r.sqlite")[0], Connection())
 
 

@@ -253,8 +253,8 @@ def test_who_pays_is_said_by_the_user_and_not_by_the_file(tmp_path, monkeypatch)
     with pytest.raises(MindSpecError) as refused:
         mind_file(f"py:{path}")
     assert str(refused.value) == (
-        f"{path} says that its answers are paid for (paid = True), which only you can: give "
-        f"--paid-mind {path}, or remove that line."
+        f"{path} sets paid = True, which needs your consent: give --paid-mind {path}, or remove "
+        "that line."
     )
     monkeypatch.setenv("SABM_PAID_MINDS", os.pathsep.join(["/elsewhere.py", str(path)]))
     assert mind_file(f"py:{path}").paid

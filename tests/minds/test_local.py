@@ -94,8 +94,8 @@ def test_a_header_that_is_cut_short_anywhere_is_refused_in_one_line(tmp_path: Pa
     ("content", "says"),
     [
         (None, "Cannot read the model {}/x.gguf (No such file or directory): give the path"),
-        (b"PK\x03\x04", "{}/x.gguf is no GGUF file: download the model in the format GGUF"),
-        (b"", "{}/x.gguf is no GGUF file"),
+        (b"PK\x03\x04", "{}/x.gguf is not a GGUF file: download the model in the format GGUF"),
+        (b"", "{}/x.gguf is not a GGUF file"),
         (gguf(KEYS, version=1), "The header of {}/x.gguf cannot be read"),
     ],
 )
@@ -217,7 +217,7 @@ def test_a_server_with_other_options_is_started_when_no_run_uses_the_old_one(
         return KeynesianBeautyContest(minds=f"gguf:{file}?threads=1&{options}", recording=False)
 
     first = contest("slots=1")
-    with pytest.raises(ParameterError, match="end the runs that use it first"):
+    with pytest.raises(ParameterError, match="end the runs that use it"):
         contest("slots=2")
     assert [server.slots for server in started] == [1]
 
@@ -619,7 +619,7 @@ def test_damaged_files_are_not_kept(
         path.write_bytes(wheel_of(tmp_path, content, name).read_bytes() if name else b"no zip")
         outcome = sabm("models", "add", path)
         assert outcome.status == 2
-        assert "it is no wheel of llm-box==1.0" in one_line(outcome)
+        assert "it is not a wheel of llm-box==1.0" in one_line(outcome)
 
     assert list(cache.glob("*.gguf*")) == []
 

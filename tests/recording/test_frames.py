@@ -355,7 +355,7 @@ def test_what_is_no_recording(tmp_path, played) -> None:
     (tmp_path / "notes").write_text("Dear diary, " * 500)
     assert "is not a usable recording (file is not a database)" in refused(tmp_path / "notes")
     change(tmp_path / "other", "CREATE TABLE t (x)")
-    assert "is an SQLite file but no recording" in refused(tmp_path / "other")
+    assert "is an SQLite file but not a recording" in refused(tmp_path / "other")
     change(played[0], "PRAGMA user_version = 99")
     assert "has format 99, newer than" in refused(played[0])
 

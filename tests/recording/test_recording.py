@@ -629,7 +629,7 @@ def test_another_sqlite_file_is_left_as_it_is(tmp_path) -> None:
     path = tmp_path / "other.sqlite"
     before = make(path, "CREATE TABLE t (x)", "INSERT INTO t VALUES (1)")
 
-    assert "is an SQLite file but no recording; choose another file" in recording_refused(path)
+    assert "is an SQLite file but not a recording; choose another file" in recording_refused(path)
     assert path.read_bytes() == before
 
 

@@ -96,7 +96,7 @@ def test_the_learners_of_a_simultaneous_phase_are_asked_together() -> None:
 
     assert [each["asked"] for each in observed.values()] == [1] * 4
     assert "choose your number" in infos["agent_1"]["text"]
-    with pytest.raises(UsageError, match="agent_1 is asked and has no action"):
+    with pytest.raises(UsageError, match="agent_1 is asked but has no action"):
         env.step({})
     env.close()
 

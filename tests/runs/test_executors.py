@@ -56,7 +56,7 @@ def test_a_run_that_no_process_survives_ends_the_sweep(tmp_path: Path) -> None:
             Mortal, {}, runs=2, folder=tmp_path / "a", parameters=given, on="processes", workers=1
         )
 
-    with pytest.raises(RunError, match="workers were lost over the run of mortal with"):
+    with pytest.raises(RunError, match="workers were lost in the run of mortal with"):
         swept()
     assert len(list(graves.iterdir())) == MAX_LOST_WORKERS
     assert swept().ran == 1  # the other run is kept
@@ -83,7 +83,7 @@ def test_a_stopped_sweep_goes_on(tmp_path: Path, end: signal.Signals) -> None:
     ):
         until(lambda: len(list_shards(folder)) == 2 and len(list(tmp_path.glob("gate.*"))) == 2)
         workers = [int(path.suffix[1:]) for path in tmp_path.glob("gate.*")]
-        with pytest.raises(RecordingError, match="Another sweep is at work"):
+        with pytest.raises(RecordingError, match="Another sweep is running"):
             sweep(Held, {}, runs=4, folder=folder, parameters={**FIXED, "gate": str(gate)})
         if end is signal.SIGINT:
             os.killpg(process.pid, end)  # as Ctrl-C: all processes get it
@@ -154,7 +154,7 @@ def test_a_ray_of_others_is_used_and_left_as_it_is(tmp_path: Path) -> None:
     graves = tmp_path / "graves"
     graves.mkdir()
     given = {**FIXED, "graves": str(graves), "fatal": 1, "times": 9}
-    with pytest.raises(RunError, match="workers were lost over the run of mortal with"):
+    with pytest.raises(RunError, match="workers were lost in the run of mortal with"):
         sweep(Mortal, {}, folder=tmp_path / "mortal", parameters=given, on="ray")
     assert len(list(graves.iterdir())) == 3
 

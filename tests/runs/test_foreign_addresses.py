@@ -62,8 +62,8 @@ def test_the_address_of_a_recording_is_not_asked(tmp_path: Path) -> None:
             with pytest.raises(ParameterError) as caught:
                 go_on()
             assert str(caught.value).endswith(
-                f"The recording asks {foreign(server)}, which is no address of this command, so "
-                f"nothing is sent there: if it is right, add --base-url {foreign(server)} "
+                f"The recording uses {foreign(server)}, which this command does not name, so "
+                f"nothing is sent there: if the address is right, add --base-url {foreign(server)} "
                 "(OPENAI_API_KEY is then sent too), or list it in a file (--endpoints)."
             )
         assert server.stats["requests"] == before
@@ -77,7 +77,7 @@ def test_the_addresses_in_the_minds_of_a_recording_are_not_asked(tmp_path: Path)
         path = cut_off(tmp_path / "run.sqlite", None, f"llm:m@{foreign(server)}")
         before = server.stats["requests"]
         for connection in (None, Connection(), Connection("http://127.0.0.1:9/v1")):
-            with pytest.raises(ParameterError, match="no address of this command"):
+            with pytest.raises(ParameterError, match="which this command does not name"):
                 resume(path, connection=connection)
         assert server.stats["requests"] == before
         listed = Connection(endpoints={"lab": Endpoint(foreign(server), "lab")})
@@ -129,7 +129,7 @@ def test_a_planned_run_that_a_recording_claims_to_hold_adds_no_address(tmp_path:
             model.run_model()
         model.close()
         before = theirs.stats["requests"]
-        with pytest.raises(ParameterError, match="no address of this command"):
+        with pytest.raises(ParameterError, match="which this command does not name"):
             run_missing({path: [spec]}, Connection(mine.url))
         assert theirs.stats["requests"] == before
 
@@ -171,7 +171,7 @@ def test_at_a_terminal_the_command_asks(
             main(["resume", str(path), "--max-asks", "100"])
         assert ended.value.code == status
         said = capsys.readouterr().out
-        assert f"The recording asks {foreign(server)}, which is no address of this" in said
+        assert f"The recording uses {foreign(server)}, which this command does" in said
         assert "Prompts are sent there, and OPENAI_API_KEY if it is set." in said
         assert keys(server, before) == ({f"Bearer {KEY}"} if status == 0 else set())
         (run,) = load_runs(path)

@@ -50,7 +50,7 @@ def test_no_module_is_imported_because_a_recording_names_it(tmp_path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path)
     change(path, "UPDATE runs SET model = 'strange_module:X'")
 
-    with pytest.raises(RecordingError, match=r"not known here: give its file with --scen"):
+    with pytest.raises(RecordingError, match=r"unknown here: give its file with --scen"):
         replay(path)
 
 

@@ -177,7 +177,7 @@ def test_a_merge_that_was_killed_is_done_again(tmp_path: Path) -> None:
 def test_one_command_at_a_time(tmp_path: Path) -> None:
     with (
         Shards(tmp_path / "recording.sqlite"),
-        pytest.raises(RecordingError, match="is at work in"),
+        pytest.raises(RecordingError, match="is running in"),
     ):
         sweep(Tiny, {}, folder=tmp_path, parameters=FIXED)
     assert sweep(Tiny, {}, folder=tmp_path, parameters=FIXED).ran == 1
@@ -278,7 +278,7 @@ def test_nothing_is_paid_for_twice_and_no_cap_is_passed(
         ({"n_players": "345"}, {}, ParameterError, "needs a list of values"),
         ({"n_players": [3, 3]}, {}, ParameterError, "the value 3 twice"),
         ({"n_players": [3]}, {"parameters": {"n_players": 4}}, ParameterError, "given twice"),
-        ({"rng": [1, 2]}, {}, ParameterError, "rng is no parameter that a sweep sets"),
+        ({"rng": [1, 2]}, {}, ParameterError, "rng is not a parameter that a sweep sets"),
         ({"minds": [{"fixed:1": 2}]}, {}, MindSpecError, "2 are given for 24 agents"),
         ({}, {"runs": 0}, ParameterError, "runs has to be"),
         ({}, {"seed": -1}, ParameterError, "seed has to be"),

@@ -199,13 +199,13 @@ def test_the_verdict_is_none_of_these_where_decisions_are_unlike_the_best_model(
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"scenario": "bertrand"}, "is one of bertrand, and this is kbc"),
+        ({"scenario": "bertrand"}, "belongs to bertrand, not to kbc"),
         ({"model": "level"}, "Unknown behavioural model 'level'"),
         ({"parameters": {"sigma": 1}}, "has the parameters"),
         ({"parameters": None}, "lacks parameters"),
-        ({"fingerprint": 9}, "has the form 9"),
-        ({"fingerprint": None}, "is no fingerprint"),
-        ({"fingerprint": {"fingerprint": 1}}, "is no fingerprint"),  # fit.json
+        ({"fingerprint": 9}, "has the fingerprint format 9"),
+        ({"fingerprint": None}, "is not a fingerprint"),
+        ({"fingerprint": {"fingerprint": 1}}, "is not a fingerprint"),  # fit.json
     ],
 )
 def test_a_fingerprint_that_cannot_be_played_is_refused_in_one_line(

@@ -166,7 +166,7 @@ def test_the_spec_sheet_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ("You are poor.", "{wealth}", "the placeholder {wealth}, which is not known there. Known"),
+        ("You are poor.", "{wealth}", "the placeholder {wealth}, which is unknown there. Known"),
         ('act = "{stock} tonnes. {form}"', 'acts = "{stock}"', "[variants.brief] replaces 'acts'"),
         ("You are poor.", "{{stock}}", "'act' shows {stock} as it stands (condition poor)"),
         ('scenario = "You and {n_others} others fish in one lake. {persona}"', 'scenario = " "',

@@ -98,8 +98,8 @@ def mind_file(spec: str) -> MindFile:
     facts = _facts_of(path, name, source)
     if facts.get("paid") and not is_paid(path):
         raise MindSpecError(
-            f"{path} says that its answers are paid for (paid = True), which only you can: give "
-            f"--paid-mind {path}, or remove that line."
+            f"{path} sets paid = True, which needs your consent: give --paid-mind {path}, or "
+            "remove that line."
         )
     return MindFile(spec, path, str(facts.get("name")), source, is_paid(path))
 
@@ -263,8 +263,8 @@ def file_mind_maker(
     """
     if module == "__main__":
         raise MindSpecError(
-            f"{spec!r} decides in its own process, which cannot know a scenario that is part "
-            "of the script: define the scenario in a module."
+            f"{spec!r} decides in its own process, which cannot import a scenario from the main "
+            "script: define the scenario in a module."
         )
     file = mind_file(spec)
     if recorded not in {None, file.version}:

@@ -228,7 +228,7 @@ def _without_minds(
 
 def _check(experiment: Experiment) -> None:
     if not experiment.claims:
-        raise ParameterError(f"{experiment.name} makes no claim, and an audit is of claims.")
+        raise ParameterError(f"{experiment.name} has no claims, and an audit tests claims.")
 
 
 # Factors.

@@ -480,8 +480,8 @@ def _in_file(experiment: Path, run_files: bool, name: str) -> str:
     known = load(path).scenario_name if run_files else loaded_from(path)
     if known is None:
         raise ParameterError(
-            f"{experiment}: its scenario is the file {name}, which is not run here: give it with "
-            f"--scenario {path}."
+            f"{experiment}: its scenario is the file {name}, which is not loaded by itself: give "
+            f"it with --scenario {path}."
         )
     return known
 

@@ -30,7 +30,7 @@ from sabm_mesa.studies.experiments.running import (
     unfinished,
 )
 
-FORKED = "Of runs that go on with others, at least the share of their own rounds is counted."
+FORKED = "Runs that continue others count at least with their own rounds."
 EARLIER_RUNS = "The tokens do not include what comes from an earlier run that is still missing."
 
 

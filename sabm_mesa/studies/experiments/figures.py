@@ -151,7 +151,7 @@ def _measures(results: Results) -> ReportFigure:
     more += " Broken lines: people." if _of_people(results) else ""
     return ReportFigure(
         "measures", f"Dots by condition: {'; '.join(measures.values())}",
-        f"Each measure by condition: a dot a run, and means with their 95 % intervals.{more}",
+        f"Each measure by condition: one dot per run, and means with their 95 % intervals.{more}",
         figure,
     )  # fmt: skip
 
