@@ -83,30 +83,30 @@ class Connection:
     """How endpoints are reached.
 
     Attributes:
-        base_url: the endpoint of minds that name none; when None, what OPENAI_BASE_URL in the
-            environment says, or OpenAI's own.
+        base_url: the endpoint of minds that name none; when None, that of OPENAI_BASE_URL in the
+            environment, or OpenAI's own.
         endpoints: name → endpoint, for minds ``llm:MODEL@NAME`` (see `read_endpoints`).
-        max_concurrency: requests under way at once at most, or None.
-        timeout_s: seconds after which a request is given up.
-        max_retries: how often a request is sent again at most.
+        max_concurrency: the maximum number of simultaneous requests, or None.
+        timeout_s: seconds until a request fails.
+        max_retries: the maximum number of retries of a request.
         prices: a user's own price file, or None.
         budget: caps over all runs that share this object, or None.
         share_requests: whether identical questions that are asked at once are sent as one request
-            for this many answers (`coalescing` says which).
-        batches: gathers questions that can wait, and sends them in batches; by default those of
-            before are picked up, and no new ones are sent. Runs that are to be gathered together
+            for several answers (see `coalescing`).
+        batches: gathers questions that can wait, and sends them in batches; by default only earlier
+            batches are read, and no new ones are sent. Runs whose questions are gathered together
             share it.
-        recorded_url: when `base_url` is None, the endpoint of minds that name none, as a recording
-            has it.
-        agreed: addresses that minds of a recording may name, as well as those of this computer, the
-            file of endpoints, and of `base_url`, the environment and OpenAI; None when the minds
-            come from no recording, and may name any.
+        recorded_url: the endpoint in a recording for minds that name none; used when `base_url` is
+            None.
+        agreed: more addresses that minds of a recording may name. Addresses of this computer, of
+            the file of endpoints, of `base_url`, of the environment and of OpenAI are always
+            allowed. None when the minds do not come from a recording, and may name any address.
         needed: parameters of language models that a study depends on: it fails when a model does
-            not take one of them.
-        context: tokens that the longest question to a local model and its answer need: at least,
-            and likely; zeros when that is not known.
-        limits: the file that remembers how many requests at once endpoints bear, or None. It is
-            read for the first run of this process that asks an endpoint.
+            not support one of them.
+        context: tokens that the longest question to a local model and its answer need: the minimum
+            and the likely number; zeros when unknown.
+        limits: the file with the known request limits of endpoints, or None. It is read for the
+            first run of this process that asks an endpoint.
         limiters: identity of an endpoint → its limiter, for a process whose requests count among
             those of another one; by default those of this process.
 
@@ -133,7 +133,7 @@ class Connection:
     limiters: Callable[[str], Limiter] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Refuse what would wait for ever or reach nothing."""
+        """Refuse settings with which a request would never end."""
         if self.max_concurrency is not None:
             check_int("max_concurrency", self.max_concurrency, 1)
         check_int("max_retries", self.max_retries, 0)
@@ -153,14 +153,14 @@ class Connection:
     def of_recorded(cls, settings: Mapping[str, Any]) -> Connection:
         """The connection of a recording, with its caps and nothing spent.
 
-        Its address comes from the file, so no key goes there unless it is this command's own, and
-        nothing at all unless it is this computer's; `endpoint` says so.
+        Its address comes from the file. So no key is sent there unless this command names the
+        address too, and nothing at all is sent unless it is on this computer (see `endpoint`).
 
         Args:
             settings: the result of `as_recorded`; ``{}`` stands for the defaults.
 
         Raises:
-            ParameterError: when the price file of the run is gone.
+            ParameterError: when the price file of the run is missing.
         """
         names = ("max_concurrency", "timeout_s", "max_retries", "share_requests")
         caps = {cap: settings[cap] for cap in CAPS if settings.get(cap) is not None}
@@ -183,12 +183,12 @@ class Connection:
         """The connection for minds that come from a recording.
 
         Args:
-            agreed: addresses that they may name, where this connection does not say already.
+            agreed: addresses that they may name, when this connection has none.
         """
         return self if self.agreed is not None else replace(self, agreed=frozenset(agreed))
 
     def may_ask(self, url: str) -> bool:
-        """Whether something is sent to an address that a recording may have brought along.
+        """Whether requests may go to an address that may come from a recording.
 
         Args:
             url: the address.
@@ -204,12 +204,12 @@ class Connection:
         """The endpoint that a mind asks.
 
         Args:
-            named: its name or address; None for that of minds that name none.
+            named: its name or address; None for the endpoint of minds that name none.
 
         Raises:
             UnknownName: for a name that the file of endpoints does not have.
-            ParameterError: for an address that is none, or one from a recording that nobody here
-                has agreed to.
+            ParameterError: for an invalid address, or one from a recording that this command does
+                not allow.
         """
         default_url = endpoint_url(self.base_url)
         if not named and (self.base_url is not None or self.recorded_url in {None, default_url}):
@@ -242,7 +242,7 @@ class Connection:
         return listed[0] if listed else Endpoint(url)
 
     def as_recorded(self) -> dict[str, Any]:
-        """Return the recorded form of the connection: all but the budget's state."""
+        """Return the recorded form of the connection: all except the budget's state."""
         settings: dict[str, Any] = {
             "base_url": endpoint_url(self.base_url or self.recorded_url),
             "endpoints": {name: endpoint.url for name, endpoint in self.endpoints.items()},
@@ -283,7 +283,7 @@ def connect(
     """The chain of clients for an endpoint.
 
     Args:
-        named: the name or address of the endpoint that a mind names; None for that of the
+        named: the name or address of the endpoint that a mind names; None for the endpoint of the
             connection.
         connection: how endpoints are reached; the defaults when None.
         model: the name of the model, to check that a budget in dollars can be kept.
@@ -373,11 +373,11 @@ def connect_local(
     Args:
         path: the file.
         options: how its server is started, such as ``"threads=2&slots=4"``.
-        connection: how it is asked; what it says of addresses does not hold.
+        connection: how it is asked; its addresses are not used.
         before: the provenances of answers of a recorded run that continues, as JSON.
         thought: whether answers of that run have thoughts.
-        note: a sentence for the line that says that the server is started.
-        spec: the spec of the mind, for errors; that of the file by default.
+        note: a sentence for the log line on the start of the server.
+        spec: the spec of the mind, for errors; ``gguf:FILE`` by default.
 
     Returns:
         The client; name, size and SHA-256 of the file.
@@ -427,7 +427,7 @@ def connect_local(
 
 
 def release_local(client: Client) -> None:
-    """Note that a client of `connect_local` asks no more: another run may have other options.
+    """Note that a client of `connect_local` is finished: another run may have other options.
 
     Args:
         client: the client.
@@ -488,7 +488,7 @@ def close_all() -> None:
 
 
 def _leave_to_parent() -> None:
-    """Begin anew in a forked process: its parent's connections are not its own to use or close."""
+    """Start without connections in a forked process: it must not use or close its parent's."""
     global _lock  # noqa: PLW0603 - the parent may have forked while it was held
     _lock = threading.Lock()
     _of_parents.extend([*_clients.values(), *_interfaces.values(), *_models.values(), *_replaced])

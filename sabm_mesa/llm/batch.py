@@ -1,12 +1,11 @@
 """Half the price for questions that can wait: the batch interface of OpenAI.
 
 With a batch a provider answers many requests within a day for half the price. The questions of a
-phase in which all agents are asked at once can wait: those of all runs of a command are gathered,
-and when no run can go on without an answer they are submitted together, one batch for each
+phase in which all agents are asked at once can wait. Those of all runs of a command are gathered.
+When no run can continue without an answer, they are submitted together: one batch for each
 recording, endpoint and model. Other questions are sent alone, at the full price.
 
-A batch is paid for whether or not anybody waits for it, so its answers have to be found again. In
-order:
+A batch is paid for whether or not anybody waits for it, so its answers must not be lost. In order:
 
 1. A note of each request and one of the batch are on disk, the latter with a token of its own.
 2. The file of the requests is uploaded, and its id noted.
@@ -15,16 +14,16 @@ order:
 5. An answer is recorded, which removes the note of its request in the same commit.
 
 A process that dies between 2 and 3 leaves an unused file. One that dies within 3 leaves a batch
-whose id is not known: it is found in the list of batches by its file or its token, also when the
+with an unknown id: it is found in the list of batches by its file or its token, also when the
 response to its creation was lost. After 3 all answers can be read again, as long as the provider
 keeps them (30 days with OpenAI), by a run that continues at the same address. Lines that expired or
-failed were not paid for: they are gathered anew. A batch that somebody cancelled ends the run,
+failed were not paid for: they are gathered again. A batch that somebody cancelled ends the run,
 which can be resumed.
 
-A note is removed when its answer is recorded, or when the batch says that nobody pays for it: it
-was never created, or it failed, expired or was cancelled before that line. A batch that its
-endpoint does not know any more, and a line that a completed batch does not have, may have been
-paid for: the questions are asked again, and count as lost.
+A note is removed when its answer is recorded, or when nobody pays for its request: the batch was
+never created, or it failed, expired or was cancelled before that line. Requests may have been paid
+for in two more cases: the endpoint no longer knows the batch, or a completed batch lacks a line.
+These questions are asked again, and count as lost.
 
 Sources: the guide and the reference of OpenAI's batch interface
 (https://platform.openai.com/docs/guides/batch), and the types of the library `openai`.
@@ -62,26 +61,28 @@ if TYPE_CHECKING:
     from sabm_mesa.llm.openai_client import OpenAIClient
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
-"""Requests of a batch and bytes of its file at most (OpenAI's reference)."""
+"""The maximum number of requests in a batch and of bytes in its file (OpenAI's reference)."""
 URL = "/v1/chat/completions"
 LONGEST_ID = 64
-"""Characters of the name of a request in a batch at most."""
+"""The maximum length of the name of a request in a batch."""
 SETTLE_S, STUCK_S = 0.2, 60.0
-"""Seconds without a new question after which the gathered ones are submitted: when all runs wait
-for a batch; and whatever they wait for."""
+"""Seconds without a new question until the gathered ones are submitted: when all runs wait for a
+batch, and in any case."""
 FIRST_POLL_S, LONGEST_POLL_S, SLOWER = 0.5, 60.0, 1.5
-"""Seconds between two looks at a batch: the first ones, the last ones, and the factor between."""
+"""Seconds between two polls of a batch: the first pause, the longest one, and the factor of
+growth."""
 PATIENCE = 60
-"""Looks in a row that may fail before a batch is left to a resume: an hour of the longest."""
+"""Consecutive polls that may fail before a batch is left to a resume: an hour of the longest
+pauses."""
 REFUSALS = 5
-"""Looks in a row that may be refused (401, 403, 404, …) before that."""
+"""Consecutive polls that may be refused (401, 403, 404, …) before that."""
 LATE = 8
-"""Times that files are read again in which answers are missing that the batch says there are."""
+"""How often files are read again when they lack answers that the batch reports."""
 LOOKS, LOOK_AGAIN_S = 2, 2.0
-"""Times that a batch is looked for that may just have been created; seconds between them."""
+"""How often a batch is looked for that may just have been created, and the seconds between."""
 _OVER = {"completed", "failed", "expired", "cancelled"}
 _QUEUE_FULL = {"token_limit_exceeded"}
-"""Codes of a batch that is refused until others have ended."""
+"""Codes of a batch that the server refuses until others have ended."""
 _NOT_ANSWERED = {"batch_expired", "batch_cancelled"}
 """Codes of lines whose request was not answered."""
 _log = logging.getLogger(__name__)
@@ -107,8 +108,8 @@ class _Question:
         request: the request.
         custom_id: its name in the batch.
         recorder: where it is noted.
-        interface: the batches of its endpoint.
-        chat: the client that knows what its model takes.
+        interface: the batch interface of its endpoint.
+        chat: the client that knows which parameters its model supports.
         most: the most that its answer can cost.
         batch: the batch that it is in, once it is submitted.
         note: its note, when it is in a batch.
@@ -126,7 +127,7 @@ class _Question:
     version: int | None = None
 
     def line(self) -> bytes:
-        """The line of a file that asks it."""
+        """Its line in the file of requests."""
         body, self.version = self.chat.line(self.request)
         whole = {"custom_id": self.custom_id, "method": "POST", "url": URL, "body": body}
         return json.dumps(whole).encode() + b"\n"
@@ -138,14 +139,14 @@ class _Batch:
     Args:
         noted: what is noted of it.
         interface: the endpoint.
-        n: the questions in it that are awaited.
+        n: the number of its questions that are awaited.
 
     Attributes:
         lines: the name of each request → its response, once it has ended.
         status: its status, as last reported.
-        done: requests of it that are answered.
-        gone: whether the endpoint does not know it any more.
-        over: the end: its exception says why there are no answers.
+        done: the number of its requests that are answered.
+        gone: whether the endpoint no longer knows it.
+        over: is done when the batch has ended; its exception says why there are no answers.
     """
 
     def __init__(self, noted: NotedBatch, interface: BatchInterface, n: int) -> None:
@@ -165,14 +166,14 @@ class _Batch:
 
     @property
     def is_broken(self) -> bool:
-        """Whether it is not waited for any more, or could not be read."""
+        """Whether nobody waits for it any more, or it could not be read."""
         return self.over.done() and (self.over.cancelled() or self.over.exception() is not None)
 
     async def line(self, custom_id: str) -> BatchLine | None:
         """The response to a request; None when it has none.
 
         Raises:
-            LLMError: when the batch failed, or its state cannot be had.
+            LLMError: when the batch failed, or its state is unavailable.
         """
         self.waiting += 1
         try:
@@ -186,7 +187,7 @@ class _Batch:
         return self.lines.get(custom_id)
 
     def _leave(self) -> None:
-        """Wait no longer; the provider continues."""
+        """Stop waiting; the provider continues."""
         self.over.cancel()
         if self.task is not None:
             self.task.cancel()
@@ -200,7 +201,7 @@ class _Batch:
         """Poll until it has ended, and read its answers.
 
         Raises:
-            LLMError: when it failed, or its state cannot be had.
+            LLMError: when it failed, or its state is unavailable.
         """
         wait_s, failures, refusals, late = FIRST_POLL_S, 0, 0, 0
         while True:
@@ -280,7 +281,7 @@ class Batches:
     """Gathers the questions of all runs that are given it, and submits them in batches.
 
     Args:
-        gather: whether questions are sent in batches; else only batches of before are picked up.
+        gather: whether questions are sent in batches; otherwise only earlier batches are read.
 
     Attributes:
         gather: the same.
@@ -298,7 +299,7 @@ class Batches:
         self._submitting: asyncio.Task[None] | None = None
 
     def register(self, interface: BatchInterface) -> None:
-        """Add an endpoint that has to have batches.
+        """Add an endpoint that has to support batches.
 
         Args:
             interface: the endpoint.
@@ -307,7 +308,7 @@ class Batches:
             self._interfaces.append(interface)
 
     async def check(self) -> None:
-        """Check that all endpoints have batches.
+        """Check that all endpoints support batches.
 
         Raises:
             LLMError: when one has none, or cannot be asked.
@@ -318,17 +319,17 @@ class Batches:
     # The runs whose questions are gathered.
 
     def enter(self, run: int, at_once: int) -> None:
-        """Say that a run begins: a batch is submitted when no run can go on.
+        """Register the start of a run: a batch is submitted when no run can continue.
 
         Args:
-            run: the run, by any number of its own.
+            run: any unique number of the run.
             at_once: how many runs are played at the same time.
         """
         self._playing.add(run)
         self._at_once = at_once
 
     def leave(self, run: int) -> None:
-        """Say that a run has ended.
+        """Register the end of a run.
 
         Args:
             run: its number.
@@ -337,7 +338,7 @@ class Batches:
 
     @contextmanager
     def direct(self) -> Iterator[None]:
-        """A request that is sent alone: as long as it is under way, its run may go on."""
+        """A request that is sent alone: while it is under way, its run may continue."""
         self._direct += 1
         try:
             yield
@@ -401,7 +402,7 @@ class Batches:
         return batch
 
     def status(self) -> str:
-        """How far batches are, in one line; ``""`` when none is under way."""
+        """The progress of the batches in one line; ``""`` when none is under way."""
         under_way = [batch for batch in self._batches.values() if not batch.over.done()]
         if not under_way:
             return ""
@@ -448,7 +449,7 @@ class Batches:
         batch.task = asyncio.create_task(self._run(batch, sending))
 
     async def _run(self, batch: _Batch, begin: Coroutine[Any, Any, None]) -> None:
-        """Begin a batch, follow it to its end, and let all know that wait for it."""
+        """Start a batch, follow it to its end, and wake all that wait for it."""
         try:
             await begin
             if batch.noted.batch:
@@ -503,7 +504,7 @@ class Batches:
         raise AssertionError
 
     async def _find(self, batch: _Batch, recorder: SentNotes) -> None:
-        """Find out the id of a batch of an earlier session; without a file it was not created."""
+        """Look up the id of a batch of an earlier session; without a file it was not created."""
         if batch.noted.file and not batch.noted.batch:
             batch.noted = replace(batch.noted, batch=await self._listed(batch))
         if batch.noted.batch:
@@ -525,8 +526,8 @@ class BatchClient:
 
     Args:
         batches: the batches of the command.
-        chat: the client that knows what a model takes, and reads what it answers.
-        interface: the batches of the endpoint.
+        chat: the client that knows the parameters of a model, and reads its answers.
+        interface: the batch interface of the endpoint.
         prices: the prices in a batch.
     """
 
@@ -537,7 +538,7 @@ class BatchClient:
         self._prices = prices
 
     async def complete(self, request: Request) -> Completion:
-        """Complete a chat by a batch, or by one of an earlier session that it is in.
+        """Complete a chat by a new batch, or by one of an earlier session.
 
         Args:
             request: the request.
@@ -618,11 +619,11 @@ class NoSuchBatch(LLMError):
 
 
 class NotGathered(LLMError):
-    """A request that no batch answers, and that is not to be sent in one."""
+    """A request that no batch answers, and that cannot be sent in one."""
 
 
 class BatchOrDirectClient:
-    """Sends a request in a batch when it can wait, and else alone.
+    """Sends a request in a batch when it can wait, otherwise alone.
 
     Args:
         batched: the clients that send in batches.
@@ -696,7 +697,7 @@ def _address(interface: BatchInterface) -> str:
 
 
 def _files(questions: Sequence[_Question]) -> Iterator[tuple[list[_Question], bytes]]:
-    """Questions with the content of their file, in as many files as it takes."""
+    """Questions with the content of their file, split into as many files as needed."""
     some: list[_Question] = []
     content = bytearray()
     for question in questions:

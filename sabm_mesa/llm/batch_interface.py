@@ -20,11 +20,11 @@ from sabm_mesa.llm.openai_client import OpenAIClient
 from sabm_mesa.llm.retry import with_retries
 
 LARGEST_FILE = 1_000_000_000
-"""Bytes of a file of answers that are read at most."""
+"""The maximum number of bytes that are read of a file of answers."""
 FILE_TIMEOUT_S = 600.0
-"""Seconds that the transfer of a file may take at least."""
+"""The least time limit for the transfer of a file, in seconds."""
 LISTED, DAY_S = 100, 86_400
-"""Batches of a page of the list; seconds that clocks may differ."""
+"""Batches per page of the list, and the seconds by which clocks may differ."""
 _TOKEN = "sabm"
 """The field of a batch's metadata that holds its token."""
 
@@ -34,7 +34,7 @@ class BatchInterface(OpenAIClient):
 
     Args:
         endpoint: the endpoint.
-        timeout_s: seconds after which a request is given up, but for files.
+        timeout_s: seconds until a request fails, except for files.
     """
 
     def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
@@ -43,7 +43,7 @@ class BatchInterface(OpenAIClient):
         self._exists = False
 
     async def check(self) -> None:
-        """Check that the endpoint has batches, before anything is paid for.
+        """Check that the endpoint supports batches, before anything is paid for.
 
         Raises:
             LLMError: when it has none, or cannot be asked.
@@ -128,7 +128,7 @@ class BatchInterface(OpenAIClient):
 
         Args:
             limit: how many at most.
-            after: the id of the last one of the page before; ``""`` for the first page.
+            after: the id of the last batch of the previous page; ``""`` for the first page.
         """
 
         async def call() -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ class BatchInterface(OpenAIClient):
         """Find a batch that may have been created, by its file or its token.
 
         Args:
-            noted: what is known of it.
+            noted: its note.
 
         Returns:
             Its id; ``""`` when there is none.

@@ -17,9 +17,9 @@ from sabm_mesa.llm.prices import Price, PriceTable
 TOKENS_PER_MESSAGE = 8
 CAPS = ("max_usd", "max_asks", "max_tokens")
 ANSWER_TOKENS = 4096
-"""Assumed for an answer whose length the request does not limit."""
+"""Assumed tokens of an answer when the request sets no limit."""
 LONGEST_TOKEN = 8
-"""Bytes of a token in a text of some length, at most."""
+"""The maximum number of bytes per token in a longer text."""
 _ROUNDING = 1e-9
 _log = logging.getLogger(__name__)
 
@@ -30,8 +30,8 @@ class Reservation:
 
     Attributes:
         target: address and model that are asked.
-        asked: the most that the request can cost when the server keeps to it.
-        most: the amount set aside: more than `asked` for a server that did not.
+        asked: the highest cost of the request when the server respects its limits.
+        most: the amount set aside: more than `asked` for a server that exceeded its limits.
     """
 
     target: tuple[str, str]
@@ -41,18 +41,18 @@ class Reservation:
 
 @dataclass(slots=True)
 class Budget:
-    """Caps that hold together over all runs they are given to.
+    """Caps on the sum of all runs that share them.
 
     Before a request is sent, the most it can cost is set aside; when that could pass a cap, the
-    request is not sent. Tokens are counted as the server reports them; when it reports none, what
-    was set aside counts as spent, and so it does for a request that may be billed though it has no
-    usable answer: a timeout, a lost connection, something that cannot be read. Requests that the
-    server refused are not counted, and one with several answers counts as this many asks.
+    request is not sent. Tokens are counted as the server reports them. When it reports none, the
+    amount set aside counts as spent. The same holds for a request that may be billed without a
+    usable answer: after a timeout, a lost connection or an unreadable response. Refused requests
+    are not counted. A request for several answers counts as several asks.
 
-    A server may take more than it was asked to, as one that ignores ``max_tokens`` does. Under a
-    cap in dollars or tokens the first request to a model is therefore sent alone, and once an
-    answer took too much, so much is set aside for each one of that model. So a cap is passed by no
-    more than the requests under way when the first such answer comes.
+    A server may use more tokens than allowed, such as one that ignores ``max_tokens``. Under a cap
+    in dollars or tokens the first request to a model is therefore sent alone. Once an answer took
+    too much, that amount is set aside for each later answer of that model. So only the requests
+    that are under way at the first such answer can pass a cap.
 
     Attributes:
         max_usd: dollars at most, or None.
@@ -61,7 +61,7 @@ class Budget:
         spent: the amount spent.
         reserved: the amount set aside for requests under way.
         under_way: those requests.
-        largest: target → the most that one answer took, for targets that took more than asked for.
+        largest: target → the highest cost of one answer, for targets that exceeded their limits.
         met: target → whether the first request to it has ended.
         waiting: requests that wait for those under way.
     """
@@ -86,7 +86,7 @@ class Budget:
                 )
 
     def after(self, spent: Usage) -> Budget:
-        """A budget with the same caps of which something is spent: by runs that are resumed.
+        """A budget with the same caps of which resumed runs have spent a part.
 
         Args:
             spent: the amount they have spent.
@@ -96,16 +96,15 @@ class Budget:
     async def reserve(
         self, target: tuple[str, str], asked: Usage, *, in_batch: bool = False
     ) -> Reservation:
-        """Set the most that a request can cost aside.
+        """Set aside the highest cost of a request.
 
-        When it fits only after requests under way have cost less than was set aside for them,
-        their end is awaited first; so it is before a cap is said to be used up, since they may
-        cost more.
+        When it does not fit yet, the requests under way are awaited first: they may cost less than
+        was set aside for them.
 
         Args:
             target: address and model that are asked.
             asked: the highest cost of the request.
-            in_batch: whether it is sent with others, so that none can be sent alone first.
+            in_batch: whether it is sent in a batch, so that none can be sent alone first.
 
         Raises:
             BudgetExceeded: when it could pass a cap.
@@ -157,7 +156,7 @@ class Budget:
         return self._counts_tokens and self.met.get(target) is False
 
     def _most(self, target: tuple[str, str], asked: Usage) -> Usage:
-        """The highest cost of a request to a place, as far as its answers are known."""
+        """The highest cost of a request to a target, given its answers so far."""
         if (largest := self.largest.get(target)) is None:
             return asked
         return Usage(
@@ -168,7 +167,7 @@ class Budget:
         )
 
     def _set_more_aside(self, reservation: Reservation, spent: Usage) -> None:
-        """Set as much aside for each answer of a place as its largest one took."""
+        """Set aside as much for each answer of a target as its largest one took."""
         target, n = reservation.target, spent.asks
         known = self.largest.get(target)
         if known is None:
@@ -216,7 +215,7 @@ class BudgetClient:
     """Keeps the requests of a client within a budget.
 
     Args:
-        client: the client that sends: whatever it is given may be billed.
+        client: the client that sends: each request it receives may be billed.
         budget: the caps.
         prices: the price table, for a cap in dollars.
         where: the server, in words.
@@ -266,7 +265,7 @@ class BudgetClient:
 
 
 def longest_answer(request: Request) -> int:
-    """Tokens of an answer and its thoughts at most, assumed where no limit is sent.
+    """The maximum tokens of an answer and its thoughts; an assumption when no limit is sent.
 
     Args:
         request: the request.
@@ -286,8 +285,8 @@ def most_of(
     """Return the highest possible cost of a request.
 
     Args:
-        contents: all that the model reads (`Request.texts`).
-        max_tokens: tokens of an answer at most, or None.
+        contents: all texts that the model reads (`Request.texts`).
+        max_tokens: the maximum number of tokens of an answer, or None.
         price: the price of the model, or None when it is not known.
         n: how many answers it asks for.
         pictures: the pictures that the model sees.
@@ -303,7 +302,7 @@ def most_of(
 
 
 def check_price(model: str, budget: Budget | None, prices: PriceTable) -> None:
-    """Check that a budget in dollars can be kept.
+    """Check that a budget in dollars can be enforced.
 
     Args:
         model: the name of the model.
@@ -321,10 +320,10 @@ def check_price(model: str, budget: Budget | None, prices: PriceTable) -> None:
 
 
 def _most_tokens(text: str) -> int:
-    """A cautious count: one token for two characters, nearly one for each byte of other signs.
+    """A cautious count: one token per two characters, nearly one per byte beyond ASCII.
 
-    Common languages have three to five characters a token; signs beyond ASCII have at most one
-    token a byte of UTF-8.
+    Common languages have three to five characters per token; characters beyond ASCII have at most
+    one token per byte of UTF-8.
     """
     return len(text.encode(errors="replace")) - len(text) // 2 + TOKENS_PER_MESSAGE
 
@@ -341,7 +340,7 @@ def _most_tokens_seen(picture: Picture) -> int:
 
 
 def _spent(done: Completion, most: Usage, price: Price | None) -> Usage:
-    """Return the cost of a completion; what the server does not report counts as the most."""
+    """Return the cost of a completion; unreported numbers count at their maximum."""
     texts = [part.text for part in done.parts] or [done.text]
     prompt, answer, cost = done.prompt_tokens, done.completion_tokens, done.cost_usd
     if not prompt or (not answer and any(texts) and most.completion_tokens):
@@ -372,7 +371,7 @@ def _in_excess(spent: Usage, asked: Usage) -> tuple[str, str]:
 
 
 def _is_more(spent: Usage, asked: Usage) -> bool:
-    """Whether a request took more than it could have, had the server kept to it."""
+    """Whether a request took more than its limits allow."""
     return (
         spent.prompt_tokens > asked.prompt_tokens
         or spent.completion_tokens > asked.completion_tokens

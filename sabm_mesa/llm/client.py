@@ -12,9 +12,9 @@ from sabm_mesa.core.asks import SentNotes, canonical_json
 from sabm_mesa.core.images import Picture
 
 _SENDING = {"n", "place", "question", "needed", "sent", "room"}
-"""Fields of a request that say how it is sent, and nothing of its content."""
+"""Fields of a request that determine how it is sent, not its content."""
 _OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body", "tools", "pictures")
-"""Fields that a digest has only where they are set."""
+"""Fields that are in a digest only when they are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Request:
         model: the name of the model.
         messages: (role, content) of each message.
         temperature: sampling temperature; None leaves it to the server.
-        max_tokens: tokens of the answer at most; None leaves it to the server.
+        max_tokens: the maximum number of tokens of the answer; None leaves it to the server.
         top_p: nucleus sampling; None leaves it to the server.
         schema: JSON schema of the answer, or None for plain text.
         n: how many answers are asked for at once.
@@ -35,19 +35,19 @@ class Request:
         question: (round, phase, agent, call, attempt) of a question in a phase in which all agents
             are asked at once, so that it may be sent in a batch. None for others.
         seed: seed of the sampling; None leaves it to the server.
-        needed: parameters that the study depends on: it fails when the model does not take them.
+        needed: parameters that the study depends on: it fails when the model does not support them.
         sent: where it is noted before it leaves, or None.
         reasoning_effort: how much the model is to think, in the words of the server, such as
             ``"low"``; None leaves it to the server.
-        max_thought_tokens: tokens of thoughts at most; those of the answer come on top. None for as
-            many as a model turns out to need.
+        max_thought_tokens: the maximum number of tokens of thoughts, in addition to those of the
+            answer. None chooses it from the model's answers.
         extra_body: name → value of more fields of the request.
-        room: tokens of thoughts, on top of those of the answer, for a model that thinks
-            where `max_thought_tokens` says nothing.
-        pictures: the pictures whose marks stand in the messages; None without any. A model that
-            takes none is sent their texts.
-        tools: functions of which the model calls one, as chat completions have them; None for an
-            answer in words. A model that takes none answers in words, as the prompt says.
+        room: the tokens that a thinking model gets for thoughts, in addition to those of the
+            answer, when `max_thought_tokens` is None.
+        pictures: the pictures whose marks stand in the messages; None without any. A model without
+            vision gets their texts.
+        tools: functions of which the model calls one, in the format of chat completions; None for
+            an answer in words. A model without tools answers in words, as the prompt says.
     """
 
     model: str
@@ -71,7 +71,7 @@ class Request:
 
     @property
     def limit(self) -> int | None:
-        """Tokens of the answer and its thoughts at most, as it is sent; None: no limit is sent."""
+        """The limit sent for the tokens of the answer and its thoughts; None when none is sent."""
         if self.max_tokens is None:
             return None
         return self.max_tokens + (self.max_thought_tokens or self.room)
@@ -102,7 +102,7 @@ _CONTENT = tuple(name for name in Request.__slots__ if name not in _SENDING)
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest(Request):
-    """One request for embeddings: for each message its vector, and no answer.
+    """One request for embeddings: a vector for each message, and no answer.
 
     Attributes:
         max_tokens: 0, since a server writes nothing.
@@ -120,8 +120,8 @@ class Completion(NamedTuple):
     """Response of a server to a request.
 
     Attributes:
-        text: the answer; ``""`` when the server sent none. Of embeddings a line for each vector:
-            its numbers as 32-bit floats, little-endian, in base64. A server that does not split
+        text: the answer; ``""`` when the server sent none. For embeddings, one line per vector: its
+            numbers as 32-bit floats, little-endian, in base64. A server that does not split
             thoughts from answers leaves them in it, for `sabm_mesa.core.thoughts` to split off.
         thoughts: the thoughts that the server keeps apart from the text.
         model: the model the server says it used.
@@ -131,22 +131,21 @@ class Completion(NamedTuple):
         prompt_tokens: tokens sent.
         completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.
-        cache_write_tokens: tokens sent that it put into that cache, where it charges for that.
+        cache_write_tokens: tokens sent that it wrote to that cache, if it charges for that.
         thought_tokens: tokens of thoughts, as far as the server reports them.
         latency_s: seconds from sending to the whole answer.
-        cost_usd: dollars: as the server reports them, or by the price table; NaN when neither
-            knows.
+        cost_usd: dollars, as reported by the server or from the price table; NaN when unknown.
         retries: how often the request had to be sent again.
         stopped: whether the run was stopped while the answer was under way.
         note: the note of its request among the sent ones, or None.
-        asked_model: the model that was asked for.
+        asked_model: the requested model.
         response_id: the id that the server gave the response.
         system_fingerprint: the configuration of the server, as far as it reports it.
         provider: the provider that answered, as a gateway reports it; else the endpoint.
         parameters: the parameters of the request ``sent``, and those ``asked`` for where they
             differ, as JSON; ``""`` when nothing was sent.
-        parts: of a request for several answers each of those that came, with its share of the
-            tokens and dollars; empty otherwise.
+        parts: for a request for several answers, each answer with its share of the tokens and
+            dollars; otherwise empty.
     """
 
     text: str
@@ -178,6 +177,6 @@ class Client(Protocol):
         """Complete a chat, or embed texts.
 
         Raises:
-            LLMError: when no answer could be had.
+            LLMError: when there is no answer.
             BudgetExceeded: when the request could pass a cap.
         """

@@ -1,21 +1,21 @@
 """One request for the answers to several identical questions.
 
-In a simultaneous phase agents may be asked the very same: the players of a beauty contest who know
-nothing of one another yet. Sent as one request with the parameter ``n``, the prompt is paid for
-once, and every agent still has an answer of its own.
+In a simultaneous phase agents may be asked exactly the same, such as the players of a beauty
+contest in the first round. In one request with the parameter ``n``, the prompt is paid for once,
+and every agent still gets its own answer.
 
 - Shared requests: the first questions of agents with the same mind in a simultaneous phase
   of one run, when their requests are exactly the same, at most `MOST` of them. They are sent when
-  all agents have started their parts, so that no answer is waited for, and sharing does not depend
-  on latencies. Later questions and attempts of an agent are sent on their own.
-- Order of the answers: answer i is that of the agent in place i, in the order of the phase.
+  all agents have started their parts, so sharing does not depend on latencies. Later questions and
+  attempts of an agent are sent on their own.
+- Order of the answers: answer i belongs to agent i in the order of the phase.
 - Cost of each: `reading` shares the tokens, and each share has the price of its tokens. A
   retry of the request counts for the first agent.
-- Answers that do not come, since the server refuses ``n`` or sends fewer, are asked for one by
-  one, and count as sent again (`retries`). From then on nothing more is shared with this model;
-  the log says so, once. (Some servers take no ``n`` at all, some none at temperature 0.)
-- A cap under which the whole request does not fit has the questions sent one by one, as far as
-  they fit.
+- When the server refuses ``n`` or sends fewer answers, the missing ones are requested one by one,
+  and count as retries. From then on nothing more is shared with this model; the log says so, once.
+  (Some servers take no ``n`` at all, some none at temperature 0.)
+- When the whole request does not fit under a cap, the questions are sent one by one, as far as they
+  fit.
 - When the run is stopped, all answers under way are awaited and recorded, as any other is.
 """
 
@@ -31,22 +31,22 @@ from sabm_mesa.errors import BadRequest, BudgetExceeded
 from sabm_mesa.llm.client import Client, Completion, Request
 
 MOST = 128
-"""Answers to one request at most: as many as OpenAI's reference for ``n`` allows."""
+"""The maximum number of answers to one request, by OpenAI's reference for ``n``."""
 _log = logging.getLogger(__name__)
 
 
 class SupportsN:
-    """Whether a model at an endpoint gives several answers to a request, as far as is known.
+    """Whether a model at an endpoint is known to give several answers to a request.
 
     Attributes:
-        yes: False once it did not.
+        yes: False after it failed to.
     """
 
     def __init__(self) -> None:
         self.yes = True
 
     def mark_unsupported(self, model: str) -> None:
-        """It did not; the first time the log says so."""
+        """Record that it did not; the first time, log it."""
         if self.yes:
             self.yes = False
             _log.warning(
@@ -56,7 +56,7 @@ class SupportsN:
 
 
 class CoalescingClient:
-    """Sends identical requests of the same moment as one; made for each run and mind.
+    """Sends identical simultaneous requests as one; created for each run and mind.
 
     Args:
         client: the client that sends.
@@ -124,7 +124,7 @@ class _Waiting(NamedTuple):
 
 
 class _Group:
-    """A request for several answers, awaited by as many agents.
+    """A request for several answers, which several agents await.
 
     Args:
         client: the client that sends it.

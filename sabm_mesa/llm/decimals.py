@@ -1,9 +1,9 @@
-"""Patterns of decimal numbers between two ends, for servers whose grammars know no other bounds.
+"""Patterns of decimal numbers between two bounds, for grammars that support no other bounds.
 
-The grammar of llama.cpp holds the bounds of integers, the lengths of texts and lists, and patterns;
-it ignores ``minimum`` and ``maximum`` of a ``number``. A bounded decimal is sent to such servers as
-a text with a pattern, and the text is read as a number. Patterns have groups, alternatives, classes
-of digits, ``?`` and ``{m,n}``, and nothing else, which all grammars know.
+The grammar of llama.cpp supports bounds of integers, lengths of texts and lists, and patterns; it
+ignores ``minimum`` and ``maximum`` of a ``number``. For such servers a bounded decimal is a text
+with a pattern, and the text is read as a number. Patterns use only groups, alternatives, classes of
+digits, ``?`` and ``{m,n}``, which all grammars support.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 PLACES = 4
-"""Digits behind the point at most."""
+"""The maximum number of decimal places."""
 FARTHEST = 10**9 - 1
 """Stands for an infinite end: nine digits before the point."""
 
@@ -23,7 +23,7 @@ def with_patterns(schema: Any) -> Any:
     """A JSON schema with each bounded ``number`` as a text with a pattern.
 
     Args:
-        schema: the schema, which stays as it is.
+        schema: the schema, which is not changed.
     """
     if isinstance(schema, list):
         return [with_patterns(part) for part in schema]
@@ -39,7 +39,7 @@ def without_limits(schema: Any) -> Any:
     """A JSON schema without bounds, lengths and patterns, for servers that refuse them.
 
     Args:
-        schema: the schema, which stays as it is.
+        schema: the schema, which is not changed.
     """
     if isinstance(schema, list):
         return [without_limits(part) for part in schema]
@@ -54,7 +54,7 @@ LIMITS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"
 
 
 def between(low: float, high: float) -> str:
-    """The pattern of the decimals from `low` to `high`, with `PLACES` digits behind the point.
+    """The pattern of the decimals from `low` to `high`, with `PLACES` decimal places.
 
     Args:
         low: the smallest number; may be infinite.
@@ -93,14 +93,14 @@ def _positive(bottom: int, top: int) -> list[str]:
 
 
 def _after(least: str, most: str) -> str:
-    """The pattern of the point and the digits behind it; without both where that is a number."""
+    """The pattern of the decimal point and decimal places; empty where an integer is allowed."""
     digits = _digits(least, most)
     point = f"([.]{_group(digits)})"
     return point if int(least) else f"{point}?"
 
 
 def _digits(least: str, most: str) -> list[str]:
-    """Patterns of one digit or more, as many as `least` has at most, between both."""
+    """Patterns of the digits between both, with at most as many digits as `least`."""
     if not least:
         return []
     first, last, rest = int(least[0]), int(most[0]), len(least) - 1
@@ -122,7 +122,7 @@ def _rest(least: str, most: str) -> str:
 
 
 def _integers(low: int, high: int) -> list[str]:
-    """Patterns of the integers from `low` to `high`, without zeros before them."""
+    """Patterns of the integers from `low` to `high`, without leading zeros."""
     parts = []
     while low <= high:
         end = min(high, 10 ** len(str(low)) - 1)

@@ -1,11 +1,11 @@
-"""Dialects: what the model at an endpoint does not take is renamed or left out, once.
+"""Dialects: a parameter that a model at an endpoint does not support is renamed or left out.
 
-There is no list of models. A request is first made as it was asked for; when the server refuses it
-and names a parameter as one that it does not support, the parameter is sent by its other name or
-left out, for this and all later requests to that model, also of other runs and of a resume. It is
-said once, and each answer is recorded with the parameters as asked and as sent.
+There is no list of models. A request is first sent as asked. When the server refuses it and names
+an unsupported parameter, the parameter is sent by its other name or left out. This holds for all
+later requests to that model, also of other runs and after a resume. The log says so once, and each
+answer is recorded with the parameters as asked and as sent.
 
-A value that is out of a range, or too large, is no dialect: the server's words are handed on.
+A value out of range is not a matter of dialect: the user gets the server's message.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TAKEN_AS_NAMED = {
 _EFFORT_VALUE = re.compile(
     r"(?:supported|valid|allowed) (?:values|levels)|one of|should be|invalid value", re.IGNORECASE
 )
-"""Words of a refusal of an effort that lists those that there are: it is for the user to change."""
+"""Words of a refusal that lists the valid efforts: the user has to change the effort."""
 _OTHER_WORDS = {
     _FORM: (
         "response_format", "json_schema", "json schema", "json_object", "structured output",
@@ -65,14 +65,14 @@ _NO_DIALECT = re.compile(
     r"|between \S+ and|out of range|not in the range|insufficient",
     re.IGNORECASE,
 )
-"""Words of a refusal that is about a value: it is for the user to change."""
+"""Words of a refusal that is about a value: the user has to change it."""
 _LACKS = re.compile(
     r"n[o']t (?:\w+ )?(?:support|allow|permit|enabl|available|fully supported)|unsupported param"
     r"|only (?:supported|allowed)|no endpoints found|not a multimodal|requires?\b|unrecognized"
     r"|unknown (?:variant|name|field)|extra inputs",
     re.IGNORECASE,
 )
-"""Words with which a server says that it has no functions, or does not see."""
+"""Words of a server without functions or without vision."""
 _OF_VALUE = re.compile(
     r"(?:unsupported|invalid|corrupt\w*|damaged) image|(?:process|download\w*|decode|read|fetch)"
     r"\w* (?:the |your )?image|does not exist|invalid schema",
@@ -80,14 +80,14 @@ _OF_VALUE = re.compile(
 )
 """Words of a refusal that is about one picture, function or name of a model."""
 _LIMIT = re.compile(rf"\b(?:{'|'.join(LIMITS)}|grammar|regex)\b")
-"""Limits of a schema, which a server may name when it does not take them."""
+"""Limits of a schema, which a server may name when it does not support them."""
 _BOTH = re.compile(r"\bboth\b|only one|together|at the same time|mutually exclusive", re.IGNORECASE)
 _to_json = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 _log = logging.getLogger(__name__)
 
 
 class Dialect:
-    """The parameters that one model at one endpoint takes.
+    """The parameters that one model at one endpoint supports.
 
     Args:
         where: the endpoint in words.
@@ -95,7 +95,7 @@ class Dialect:
 
     Attributes:
         changes: parameter → the name by which it is sent, or None when it is left out.
-        version: how often something was learned.
+        version: the number of changes so far.
     """
 
     def __init__(self, where: str, model: str) -> None:
@@ -105,7 +105,7 @@ class Dialect:
         self.version = 0
 
     def mend(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters as the model takes them.
+        """The parameters as they are sent to the model.
 
         Args:
             asked: the parameters as they were asked for; ``response_format`` is the schema alone.
@@ -167,7 +167,7 @@ class Dialect:
         return ""
 
     def adopt(self, asked: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
-        """Take over what a recorded run learned.
+        """Take over the changes of a recorded run.
 
         Args:
             asked: parameters as they were asked for.
@@ -184,7 +184,7 @@ class Dialect:
                 self.changes[name] = other if other in sent else None
 
     def _applies(self, name: str, asked: Mapping[str, Any]) -> bool:
-        """A call has the form of its function, and without functions none can be called."""
+        """A call needs functions, and has the form of its function."""
         calls = _TOOLS in asked and self.changes.get(_TOOLS, _TOOLS) is not None
         return {_FORM: not calls, _MUST_CALL: calls}.get(name, True)
 
@@ -227,7 +227,7 @@ class Dialect:
 
 
 def recorded(asked: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
-    """The parameters as they are recorded: as JSON those sent, and those asked for if they differ.
+    """The recorded parameters as JSON: those sent, and those asked for if they differ.
 
     Args:
         asked: the parameters as they were asked for.
@@ -242,7 +242,7 @@ def recorded(asked: Mapping[str, Any], sent: Mapping[str, Any]) -> str:
 
 
 def dropped(asked: Mapping[str, Any], sent: Mapping[str, Any], needed: Collection[str]) -> str:
-    """The parameter that a study depends on and that is not sent; ``""`` when all are.
+    """The first parameter that a study depends on and that is not sent; ``""`` when all are sent.
 
     Args:
         asked: the parameters as they were asked for.
@@ -269,14 +269,15 @@ _FORMS = (
     lambda _: {"type": "json_object"},  # DeepSeek
     lambda _: None,
 )
-"""Forms in which servers take a schema, the strictest first; the prompt says it in words too."""
+"""Forms in which servers accept a schema, the strictest first; the prompt also states it in
+words."""
 _KINDS = (
     "json_schema", "json_schema without limits", "json_object with a schema", "json_object", "none",
 )  # fmt: skip
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as they are recorded: schemas in a word, functions by name, pictures by hash."""
+    """Recorded parameters: schemas as one word, functions by name, pictures by hash."""
     plain = dict(parameters)
     if _TOOLS in plain:
         plain[_TOOLS] = [tool["function"]["name"] for tool in plain[_TOOLS]]
@@ -294,7 +295,7 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _said(body: Any) -> str:
-    """All texts of the body of an error, however deep; JSON in a text is read as well."""
+    """All texts in the body of an error, at any depth; JSON in a text is read as well."""
     if isinstance(body, str):
         if body.lstrip()[:1] in {"{", "["}:
             try:

@@ -1,7 +1,7 @@
 """Endpoints: their addresses, and which key goes to which.
 
 ``OPENAI_API_KEY`` belongs to OpenAI's own address, to that of ``OPENAI_BASE_URL`` and to that of
-``--base-url``. Any other endpoint gets a key only when one is named for it in a file::
+``--base-url``. Any other endpoint gets a key only when a file names one for it::
 
     [endpoints.mistral]
     base_url = "https://api.mistral.ai/v1"
@@ -53,13 +53,13 @@ ENDPOINTS_VARIABLE = "SABM_ENDPOINTS"
 """Names the file of endpoints for the viewer."""
 OPENAI_URL = "https://api.openai.com/v1"
 REACHABLE_S = 5.0
-"""Seconds without a response after which an address counts as wrong."""
+"""Seconds without a response until an address counts as wrong."""
 WAYS = (
     f"Set {KEY_VARIABLE} in the environment;",
     "or name a server that needs no key, as of Ollama or vLLM: --base-url http://127.0.0.1:8000/v1;",
     "or run without a server: --minds classical, or the model in the box, --minds local.",
 )
-"""The most common ways on without a key, or with the wrong one."""
+"""The most common remedies for a missing or wrong key."""
 APIS = ("openai", "anthropic", "google")
 """Interfaces of servers; `sabm_mesa.llm.native` has the others than OpenAI's."""
 NAME = re.compile(r"[A-Za-z][\w-]*\Z")
@@ -69,7 +69,7 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE = re.compile(r"[!-~]([ -~]*[!-~])?\Z")
 _SECRET_NAME = re.compile(r"key|token|secret|auth|password|cookie|\bsig", re.IGNORECASE)
 _ADDED = ("/chat/completions", "/embeddings")
-"""Ends of addresses that requests add by themselves."""
+"""Endings of addresses that the client adds itself."""
 _OWN_HEADERS = {
     "authorization", "host", "content-length", "content-type", "content-encoding",
     "transfer-encoding", "connection", "accept-encoding",
@@ -88,19 +88,19 @@ _OWN_FIELDS = {
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server, and the fields that are sent to it with each question.
+    """A server, and the fields that it gets with each request.
 
     Attributes:
-        url: the address, with parameters of each request behind its ``?``; None for OpenAI's own.
+        url: the address, with the query of each request after its ``?``; None for OpenAI's own.
         name: the name of its entry in the file; ``""`` for one without.
         key_env: the variable of the environment that holds its key; ``""`` when it gets none.
-        key_header: the header that brings the key; ``""`` for ``Authorization: Bearer KEY``.
-        label: how it is named instead of by its address, ``""`` for the address.
-        own_key: a key that only this process knows, instead of one of the environment.
+        key_header: the header with the key; ``""`` for ``Authorization: Bearer KEY``.
+        label: a name to show in place of its address; ``""`` shows the address.
+        own_key: a key that only this process knows, in place of one from the environment.
         headers: name → value of more headers of a request.
         extra_body: name → value of more fields of a request.
-        max_concurrency: requests under way at once at most, or None.
-        api: the interface that it speaks: one of `APIS`.
+        max_concurrency: the maximum number of simultaneous requests, or None.
+        api: its interface: one of `APIS`.
     """
 
     url: str | None = None
@@ -126,12 +126,12 @@ class Endpoint:
 
     @property
     def base_url(self) -> str:
-        """The address without the parameters behind its ``?``."""
+        """The address without its query."""
         return (self.url or OPENAI_URL).partition("?")[0].rstrip("/")
 
     @property
     def query(self) -> dict[str, str]:
-        """Its parameters: name → value, such as the version of Azure's dated interface."""
+        """Its query: name → value, such as the version of Azure's interface."""
         return dict(parse_qsl(urlsplit(self.url or "").query))
 
     @property
@@ -146,17 +146,17 @@ class Endpoint:
         return self.own_key or (key(self.key_env) if self.key_env else "")
 
     def hide_secrets(self) -> None:
-        """Hide its key and secret headers from now on, wherever this process writes texts."""
+        """Hide its key and secret headers from now on in all texts that this process writes."""
         hide_variable(self.key_env)
         for name, value in self.headers.items():
             if _SECRET_NAME.search(name):
                 hide_words(value)
 
     def check_key(self) -> None:
-        """Say at once when a request could not succeed for want of a key.
+        """Raise an error at once when the key for requests is missing.
 
         Raises:
-            MissingKey: when the endpoint needs a key and there is none, or the key is none.
+            MissingKey: when the endpoint needs a key and there is none, or the key is invalid.
         """
         key = self.key()
         if not key and self.name and self.key_env:
@@ -178,8 +178,8 @@ def read_endpoints(path: str | Path) -> dict[str, Endpoint]:
         path: the file.
 
     Returns:
-        Name → endpoint. The keys and headers that they name are hidden from now on wherever texts
-        are written.
+        Name → endpoint. From now on, their keys and secret headers are removed from all written
+        texts.
 
     Raises:
         ParameterError: when it cannot be read, or an entry is wrong.
@@ -285,7 +285,7 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
         where: where they stand, for errors.
 
     Raises:
-        ParameterError: when it is no table, has a field of the run itself, or cannot be sent.
+        ParameterError: when it is not a table, has a field that the run sets, or cannot be sent.
     """
     if not isinstance(extra, Mapping):
         raise ParameterError(f"{where} is a table of fields, not {extra!r}.")
@@ -302,7 +302,7 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
 
 
 def _paths(table: Mapping[str, Any]) -> Iterator[str]:
-    """The names of fields, and of those of tables in them: ``TABLE.NAME``."""
+    """The names of fields, and of fields in nested tables: ``TABLE.NAME``."""
     for name, value in table.items():
         yield str(name)
         if isinstance(value, Mapping):
@@ -317,7 +317,7 @@ def is_openai(url: str | None) -> bool:
     """Whether an address is OpenAI's own.
 
     Args:
-        url: the address; None for the default, which is.
+        url: the address; None for the default, OpenAI's own.
     """
     if url is None:
         return True
@@ -348,7 +348,7 @@ def how_to_pin(url: str, model: str, extra: Mapping[str, Any]) -> str:
     Source: the pages on the choice of providers of OpenRouter
     (openrouter.ai/docs/features/provider-routing), Vercel
     (vercel.com/docs/ai-gateway/provider-options) and Hugging Face
-    (huggingface.co/docs/inference-providers). A gateway of one's own is not recognized.
+    (huggingface.co/docs/inference-providers). A custom gateway is not recognized.
 
     Args:
         url: the address.
@@ -385,7 +385,7 @@ def pinned_to(url: str, model: str, extra: Mapping[str, Any]) -> str:
     """The provider that a model is pinned to by the fields of a request; ``""`` without one.
 
     Args:
-        url: the address; one that chooses no provider by itself pins none.
+        url: the address; the result is ``""`` unless the address chooses providers by itself.
         model: the name of the model.
         extra: more fields of a request, as ``extra_body`` has them.
     """
@@ -401,13 +401,13 @@ def _is_single(names: Any) -> bool:
 
 
 def endpoint_url(url: str | None) -> str | None:
-    """The endpoint that is meant: as given, or that of the environment, or None for OpenAI's own.
+    """The endpoint as given, or that of the environment, or None for OpenAI's own.
 
     Args:
         url: an address, or None.
 
     Raises:
-        ParameterError: when it is no address, or holds a password or key.
+        ParameterError: when it is not an address, or contains a password or key.
     """
     url = url or os.environ.get(URL_VARIABLE)
     return check_url(url) if url else None
@@ -418,7 +418,8 @@ def check_url(url: str) -> str:
     """Check an address and leave out the slash at its end.
 
     Raises:
-        ParameterError: when it is no address, or holds a password or key: that would be recorded.
+        ParameterError: when it is not an address, or contains a password or key, which would be
+            recorded.
     """
     try:
         parts = urlsplit(url)
@@ -445,14 +446,14 @@ def check_url(url: str) -> str:
 
 
 def check_listener(address: str, what: str) -> None:
-    """Check that somebody listens at an address.
+    """Check that a server listens at an address.
 
     Args:
         address: ``HOST:PORT``.
         what: the thing that should be there, for the error.
 
     Raises:
-        ParameterError: when it is no address, or nobody answers there.
+        ParameterError: when it is not an address, or no server answers there.
     """
     try:
         parts = urlsplit(f"//{address}")

@@ -1,4 +1,4 @@
-"""The header of a GGUF file, as far as the size of a server for it depends on it.
+"""The header of a GGUF file: the facts that determine the memory of its server.
 
 Source: the specification of the format, https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
 """
@@ -32,9 +32,10 @@ class GGUFHeader:
 
     Attributes:
         architecture: the name of the architecture, such as ``"llama"``.
-        context: tokens of prompt and answer at most that it was trained for; 0 when not stated.
+        context: the maximum number of tokens of prompt and answer in its training; 0 when not
+            stated.
         cache_bytes: bytes of memory for each token that its server keeps.
-        template: the template of its chats, ``""`` without one.
+        template: its chat template, ``""`` without one.
     """
 
     architecture: str
@@ -44,7 +45,7 @@ class GGUFHeader:
 
     @property
     def may_think(self) -> bool:
-        """Whether the template of its chats has a place for thoughts."""
+        """Whether its chat template has a place for thoughts."""
         return "think" in self.template or "reason" in self.template
 
 
@@ -55,7 +56,7 @@ def read_header(path: Path) -> GGUFHeader:
         path: the file.
 
     Raises:
-        ParameterError: when there is no such file, it is no GGUF file, or is cut short.
+        ParameterError: when there is no such file, or it is not a GGUF file, or is cut short.
     """
     try:
         _check_regular(path)
@@ -115,13 +116,13 @@ def sha256_of(path: Path) -> str:
 
 
 class _Reader:
-    """Reads the keys and values behind the magic number of a file."""
+    """Reads the keys and values after the magic number of a file."""
 
     def __init__(self, content: mmap.mmap) -> None:
         self._content, self._at = content, len(MAGIC)
 
     def values(self) -> dict[str, Any]:
-        """All values but the texts in lists, which are the vocabulary."""
+        """All values except the texts in lists, which are the vocabulary."""
         version, _, n = self._read("<IQQ")
         if not 2 <= version <= 3:
             raise ValueError

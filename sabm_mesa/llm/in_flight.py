@@ -16,7 +16,7 @@ from sabm_mesa.llm.prices import PriceTable
 
 GRACE_S = 10.0
 SAID_AFTER_S = 0.25
-"""Seconds after a stop at which the log says for how many answers it waits, if it still does."""
+"""Seconds after a stop until the log reports how many answers are still awaited."""
 _awaited: set[asyncio.Future[Completion]] = set()
 """The requests of stopped runs whose answers are awaited."""
 _log = logging.getLogger(__name__)
@@ -30,7 +30,8 @@ class FinishInFlightClient:
 
     Args:
         client: the client that sends.
-        grace_s: seconds an answer is awaited at most after the run was stopped; None: `GRACE_S`.
+        grace_s: the longest wait for an answer after the run was stopped, in seconds; None:
+            `GRACE_S`.
     """
 
     def __init__(self, client: Client, grace_s: float | None = None) -> None:
@@ -77,9 +78,9 @@ class FinishInFlightClient:
 
 
 class NoteSentClient:
-    """Has requests noted on disk before they leave, so that a kill loses none without a trace.
+    """Notes requests on disk before they are sent, so that a crash loses none without a trace.
 
-    The note of an answer is removed when the answer is recorded, or here when none is billed.
+    A note is removed when its answer is recorded, or here when nothing is billed.
 
     Args:
         client: the client that sends.
@@ -121,7 +122,7 @@ class NoteSentClient:
 
 
 def most_of_each(request: Request, prices: PriceTable) -> list[Usage]:
-    """The most that each answer to a request can cost; the prompt is paid for once.
+    """The highest cost of each answer to a request; the prompt is paid for once.
 
     Args:
         request: the request.

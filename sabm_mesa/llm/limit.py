@@ -1,13 +1,12 @@
-"""Adaptive concurrency: as many requests at once as the endpoint bears.
+"""Adaptive concurrency: as many simultaneous requests as the endpoint accepts.
 
-Slow start, then probing: the limit begins at `START` and grows by one with every answer (so it
-doubles each round trip) until the endpoint answers 429; then it is cut to 0.8 of what was under
-way, once for all requests of that time, and from there grows by one each time a whole limit's
-worth of requests (at least `FEWEST`) has been answered. It grows only while it is made use of.
-``Retry-After`` pauses every request to the endpoint. A command begins with the limit that the
-endpoint had in a command of the last day, which a file of the user's holds (`limits_file`). The
-scheme is that of TCP congestion control (Jacobson 1988; RFC 7661 for limits that are not used), as
-Inspect AI applies it to model endpoints.
+Slow start, then probing. The limit begins at `START` and grows by one with every answer, so it
+doubles each round trip, until the endpoint answers 429. Then it is cut once to 0.8 of the requests
+under way. From there it grows by one each time as many requests as the limit (at least `FEWEST`)
+have been answered. It grows only while it is used. ``Retry-After`` pauses every request to the
+endpoint. A command begins with the limit of the endpoint in a command of the last day, which is
+kept in a file of the user (`limits_file`). The scheme is that of TCP congestion control (Jacobson
+1988; RFC 7661 for limits that are not used), as Inspect AI applies it to model endpoints.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ START = 32
 CEILING = 1000
 CUT = 0.8
 FEWEST = 10
-"""Answers between two probes of a higher limit at least."""
+"""The least number of answers between two probes of a higher limit."""
 LONGEST_PAUSE_S = 60.0
 REMEMBERED_S = 86_400
 """Seconds for which the limit of an endpoint is remembered after it changed."""
@@ -48,8 +47,7 @@ class Limiter:
         start: the limit to begin with.
 
     Attributes:
-        most: the limit that is never passed: `CEILING`, or as many connections as the process may
-            open files.
+        most: the highest limit: `CEILING`, or the number of files that the process may open.
         limit: the limit as it stands now.
         in_flight: how many requests are under way.
     """
@@ -80,8 +78,8 @@ class Limiter:
         """Wait for a place, in the order of arrival.
 
         Args:
-            ceiling: the most requests at once that the asking run wants; as long as it has
-                requests here, it holds for all.
+            ceiling: the maximum number of simultaneous requests of the run; it holds for all runs
+                as long as this one has requests here.
 
         Returns:
             The loop's time at which the request may be sent.
@@ -138,7 +136,7 @@ class Limiter:
             self.limit = min(self.limit + step, float(self.most))
 
     def refused(self, sent: float, retry_after: float | None) -> None:
-        """Cut the limit after a 429 or a timeout; the only request was not one too many.
+        """Cut the limit after a 429 or a timeout, unless only one request was under way.
 
         Args:
             sent: when the refused request was sent (loop time).
@@ -159,7 +157,7 @@ class LimitClient:
     Args:
         client: the client.
         limiter: the limiter of its endpoint.
-        ceiling: requests under way at once at most.
+        ceiling: the maximum number of simultaneous requests.
     """
 
     def __init__(self, client: Client, limiter: Limiter, ceiling: int = CEILING) -> None:
@@ -210,10 +208,10 @@ def remembered_limit(file: Path | None, endpoint: str) -> int:
 def remember_limit(file: Path, endpoint: str, limit: int) -> None:
     """Remember the limit of an endpoint when it is higher than the start, and forget a lower one.
 
-    A file that cannot be written is left: nothing depends on it but the first seconds of a run.
+    A file that cannot be written is ignored: only the first seconds of a run depend on it.
 
     Args:
-        file: the file; the endpoint stands in it as a hash, without its address and key.
+        file: the file; it has a hash of the endpoint, without its address and key.
         endpoint: the identity of the endpoint.
         limit: its limit.
     """

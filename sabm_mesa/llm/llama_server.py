@@ -2,8 +2,8 @@
 
 It is run as a script and imports nothing of the package, so that it starts soon. The first line of
 its standard input is a JSON object with the parameters; the line that it prints is its address.
-Its log, with the reason when a file cannot be loaded, goes to standard error. Since the input ends
-with the process that started it, the server never outlives that one, however it ends.
+Its log, with the reason when a file cannot be loaded, goes to standard error. The input ends with
+the process that started the server, so the server never outlives that process.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Local models: llama.cpp's server in its own process, asked by the ordinary client.
 
 A GGUF file has one server for all runs of a command. It listens on loopback at a port that is free,
-answers only to a random key, and ends with the command (`llama_server`). The recording holds the
-SHA-256 of the file and the version of the runtime, and neither port nor key.
+answers only to a random key, and ends with the command (`llama_server`). The recording has the
+SHA-256 of the file and the version of the runtime, but neither port nor key.
 
 The server has `slots` requests under way at once, each with a context of its own. When a request
-needs a longer context, and model and memory allow it, the server is started anew with one, after
-the requests under way are answered. Otherwise the request is refused before it is sent: no prompt
-is ever cut.
+needs a longer context, and model and memory allow it, the server is restarted with one, after the
+requests under way are answered. Otherwise the request is refused before it is sent: no prompt is
+ever cut.
 """
 
 from __future__ import annotations
@@ -48,22 +48,24 @@ from sabm_mesa.llm.openai_client import OpenAIClient
 RUNTIME = "xllamacpp"
 """The distribution that brings llama.cpp."""
 ANSWER_TOKENS = 1024
-"""Tokens of an answer at most where a run sets no limit: small models may never end one."""
+"""The maximum number of tokens of an answer when a run sets no limit: small models may never end
+one."""
 SLOTS = 8
-"""Requests under way at once where nothing else is said, and memory allows it."""
+"""The default number of simultaneous requests, if memory allows it."""
 CONTEXT = 2048
-"""Tokens of prompt and answer that a slot begins with."""
+"""The initial context of a slot, in tokens of prompt and answer."""
 LARGEST_CONTEXT = 131_072
-"""Tokens at most, whatever a model was trained for: llama.cpp reserves the memory at once."""
+"""The longest context, whatever a model was trained for: llama.cpp reserves the memory at once."""
 _SHARE_OF_MEMORY = 0.8
 _BEGINNING = 200
-"""Characters in which requests that begin alike agree."""
+"""The number of equal first characters of requests that begin alike."""
 _MOST_READ = 1000
 """Beginnings of requests that are remembered."""
 _LOOK_S = 0.2
-"""Seconds for which the processor is looked at."""
+"""Seconds over which the load of the processor is measured."""
 _MESSAGE_TOKENS, _TEMPLATE_TOKENS = 16, 256
-"""Tokens that a template adds to a message and to a chat, at most; else they are counted."""
+"""The maximum number of tokens that a template adds to a message and to a chat; above it, they are
+counted."""
 _ENVIRONMENT = re.compile(
     r"PATH|HOME|LANG|LC_\w+|TMPDIR|TEMP|TMP|SYSTEMROOT|LD_LIBRARY_PATH|DYLD_\w+|PYTHON\w+|"
     r"VIRTUAL_ENV|OMP_\w+|GGML_\w+|CUDA_\w+|HIP_\w+|ROCR_\w+|VK_\w+|METAL_\w+"
@@ -78,10 +80,10 @@ class LocalOptions:
     """How the server of a local model is started; None leaves a number to this machine.
 
     Attributes:
-        threads: threads that compute; as many as the processor has cores that are free.
-        slots: requests under way at once.
+        threads: threads that compute; by default one per free core.
+        slots: the number of simultaneous requests.
         context: tokens of prompt and answer together in each slot.
-        gpu_layers: layers of the model on the graphics card; as the runtime chooses.
+        gpu_layers: layers of the model on the graphics card; by default the runtime chooses.
 
     Raises:
         ParameterError: for a number that is too small or too large.
@@ -93,7 +95,7 @@ class LocalOptions:
     gpu_layers: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse sizes that the runtime does not survive."""
+        """Refuse sizes that crash the runtime."""
         least = {"threads": 1, "slots": 1, "context": 256, "gpu_layers": 0}
         most = {"threads": 1024, "slots": 256, "context": LARGEST_CONTEXT, "gpu_layers": 10_000}
         for name, low in least.items():
@@ -109,7 +111,7 @@ class LocalOptions:
             text: the options.
 
         Raises:
-            MindSpecError: for an option that does not exist or has no whole number.
+            MindSpecError: for an unknown option, or a value that is not a whole number.
             ParameterError: for a number that is too small or too large.
         """
         options: dict[str, int] = {}
@@ -141,8 +143,8 @@ class LocalServer:
     Args:
         path: the file.
         options: how it is started.
-        note: a sentence for the line that says so.
-        context: tokens of a slot that it begins with, where model and options allow it.
+        note: a sentence for the log line on its start.
+        context: the initial context of a slot, in tokens, if model and options allow it.
         spec: the spec of the mind that names it, for errors; ``gguf:FILE`` by default.
 
     Attributes:
@@ -150,7 +152,7 @@ class LocalServer:
         options: how it is started.
         file: name, size and SHA-256 of the file, as the recording of each answer has them.
         header: the facts that the file states.
-        slots: requests under way at once.
+        slots: the number of simultaneous requests.
         context: tokens of prompt and answer together in each slot.
         endpoint: where it is reached.
 
@@ -198,7 +200,7 @@ class LocalServer:
         return f"signal {-status}" if status < 0 else self._reason() or f"exit status {status}"
 
     def enlarge(self, needed: int) -> None:
-        """Start it anew with a longer context; nothing may be under way.
+        """Restart it with a longer context; no request may be under way.
 
         Args:
             needed: tokens of prompt and answer together.
@@ -223,11 +225,11 @@ class LocalServer:
         """Check before a run that its questions can fit.
 
         Args:
-            least: tokens of the longest known question and its answer, at least.
-            likely: tokens that those of the run are likely to need.
+            least: the least number of tokens of the longest known question and its answer.
+            likely: the likely number of tokens of the longest question of the run and its answer.
 
         Raises:
-            ParameterError: when it is longer than the longest context that there can be.
+            ParameterError: when it is longer than the longest possible context.
         """
         if least > self._most:
             raise ParameterError(self._too_small(least, likely), parameter="minds")
@@ -253,7 +255,7 @@ class LocalServer:
         return f"{self._name}?{given}"
 
     def stop(self) -> None:
-        """End the server and its computation."""
+        """Stop the server and its computation."""
         with self._lock:
             process, self._process = self._process, None
             if process is not None:
@@ -268,7 +270,7 @@ class LocalServer:
         """The slots for which there is memory.
 
         Raises:
-            ParameterError: when there is none for a single one, or as many as are wanted.
+            ParameterError: when there is too little for one slot, or for the requested number.
         """
         weights, cache = self._path.stat().st_size, self.header.cache_bytes * context
         memory = available_memory()
@@ -369,7 +371,7 @@ class LocalModel:
 
         Args:
             request: the request.
-            timeout_s: seconds after which it is given up.
+            timeout_s: seconds until it fails.
 
         Raises:
             BadRequest: when the prompt and its answer do not fit into the context.
@@ -424,10 +426,10 @@ class LocalModel:
                 self._change.notify_all()
 
     async def _after_first(self, client: OpenAIClient, request: Request) -> Completion:
-        """Answer; of requests that begin alike, the first one goes alone.
+        """Answer a request; of requests that begin alike, the first one is sent alone.
 
-        The others then take what it has read from the cache of the server, and do not read it once
-        a slot.
+        The others then use the cache of the server, and do not read the same text again in each
+        slot.
         """
         beginning = "".join(text for _, text in request.messages)[:_BEGINNING]
         if beginning not in self._read:
@@ -441,7 +443,7 @@ class LocalModel:
         return await self._answer(client, request)
 
     def _forget(self) -> None:
-        """Forget which beginnings the server has read; nobody waits for one that was."""
+        """Forget which beginnings the server has read."""
         self._first = {key: lock for key, lock in self._first.items() if lock.locked()}
         self._read.clear()
 
@@ -478,7 +480,7 @@ class LocalClient:
 
     Args:
         model: the model.
-        timeout_s: seconds after which a request is given up.
+        timeout_s: seconds until a request fails.
     """
 
     def __init__(self, model: LocalModel, timeout_s: float) -> None:
@@ -518,7 +520,7 @@ def runtime() -> str:
 def free_cores() -> int:
     """Cores of the processor that are free, at least one.
 
-    Two threads on one core help no model, and one thread that has to wait for its core holds up all
+    Two threads on one core do not help, and one thread that has to wait for its core delays all
     others: on two busy cores two threads took more than three times as long as one.
     """
     import psutil

@@ -1,10 +1,10 @@
 """Clients for the interfaces of Anthropic and Google, through their own libraries.
 
-They are `OpenAIClient` but for the wire: a request is put in the form of the other interface, and
-its answer back into that of a chat completion. So dialects, filters, thoughts, limits, errors and
-records are the same. The libraries are optional parts of the package; they send through the same
-HTTP client, so that the size of an answer is bounded and no redirect leaves the server, and they
-get the key of the endpoint and nothing else of the environment.
+They differ from `OpenAIClient` only in the format: a request is converted to the other interface,
+and its answer back to a chat completion. So dialects, filters, thoughts, limits, errors and
+recordings are the same. The libraries are optional dependencies. They send through the same HTTP
+client, so the size of an answer is bounded and no redirect leaves the server. They get the key of
+the endpoint and nothing else from the environment.
 
 Sources: platform.claude.com/docs/en/api/messages and docs.claude.com/en/api/errors;
 ai.google.dev/api/generate-content, ai.google.dev/api/embeddings and
@@ -37,7 +37,7 @@ from sabm_mesa.llm.transport import BoundedHTTPClient, ResponseTooLarge
 _NO_KEY = "none"
 _TIMEOUT = openai.Timeout(None, connect=CONNECT_S)
 _UNKNOWN = ("n", "seed")
-"""Parameters that Anthropic does not have; Google's models mostly refuse several answers."""
+"""Parameters that Anthropic does not have. Most of Google's models refuse several answers."""
 _STOPPED = {
     "end_turn": "stop",
     "tool_use": CALLED,
@@ -61,7 +61,7 @@ _DELAY = re.compile(r"(\d+(?:\.\d+)?)s\Z")
 
 
 def native_client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
-    """The client of an endpoint that speaks another interface than OpenAI's.
+    """The client of an endpoint with another interface than OpenAI's.
 
     Args:
         endpoint: the endpoint.
@@ -83,7 +83,7 @@ def native_client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
 
 
 class _NativeClient(OpenAIClient):
-    """The common part of both: one answer a request.
+    """The common part of both: one answer per request.
 
     Attributes:
         unknown: parameters that the interface does not have.
@@ -359,7 +359,7 @@ def _system(request: Request) -> str:
 
 
 def _schema(request: Request, parameters: Mapping[str, Any]) -> Any:
-    """The schema of an answer; None for a model that turned out to take none."""
+    """The schema of an answer; None for a model that does not support schemas."""
     form = parameters.get("response_format") or {}
     return request.schema if "json_schema" in form else None
 
@@ -380,12 +380,12 @@ def _google_parts(content: Any) -> list[dict[str, Any]]:
 
 
 def _functions(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The functions that a model may call; none for a model that turned out to call none."""
+    """The functions that a model may call; none for a model that does not support functions."""
     return [tool["function"] for tool in parameters.get("tools") or ()]
 
 
 def _merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """A body with more fields; those of tables that both have are put together."""
+    """A body with more fields; tables in both are merged."""
     merged = dict(body)
     for name, value in extra.items():
         old = merged.get(name)
@@ -397,7 +397,7 @@ def _merged(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_anthropic(body: Any) -> Any:
-    """The body of a message as that of a chat completion; of something else as it is."""
+    """The body of a message as the body of a chat completion; any other body is unchanged."""
     if not isinstance(body, dict) or not isinstance(body.get("content"), list):
         return body
     usage = read_fields(reported := body.get("usage"))
@@ -430,7 +430,7 @@ def _from_anthropic(body: Any) -> Any:
 
 
 def _sum(*counts: Any) -> Any:
-    """The sum of counts, of which some may be missing; one that is no number is the whole."""
+    """The sum of counts, of which some may be missing; a value that is not a number is returned."""
     reported = [count for count in counts if count is not None]
     return next(
         (count for count in reported if read_count(count) != count), sum(map(read_count, reported))
@@ -438,9 +438,9 @@ def _sum(*counts: Any) -> Any:
 
 
 def _from_google(body: Any) -> Any:
-    """The body of generated content as that of a chat completion; of something else as it is.
+    """The body of generated content as the body of a chat completion; any other body is unchanged.
 
-    A prompt that was blocked has no candidates: it is a refused answer.
+    A blocked prompt has no candidates: it is a refused answer.
     """
     blocked = isinstance(body, dict) and read_fields(body.get("promptFeedback")).get("blockReason")
     if not isinstance(body, dict) or not (blocked or isinstance(body.get("candidates"), list)):
@@ -464,7 +464,7 @@ def _from_google(body: Any) -> Any:
 
 
 def _embeddings_from_google(body: Any) -> Any:
-    """The body of embedded texts as that of OpenAI's interface; of something else as it is."""
+    """The body of embedded texts as in OpenAI's interface; any other body is unchanged."""
     if not isinstance(body, dict) or not isinstance(body.get("embeddings"), list):
         return body
     return {
@@ -477,7 +477,7 @@ def _embeddings_from_google(body: Any) -> Any:
 
 
 def _calls(parts: Any) -> list[Any]:
-    """The calls of functions among the parts of a message, as chat completions have them."""
+    """The function calls among the parts of a message, in the format of chat completions."""
     calls = []
     for part in map(read_fields, parts if isinstance(parts, list) else ()):
         if part.get("type") == "tool_use":  # Anthropic
@@ -501,7 +501,7 @@ def _choice(candidate: Any) -> dict[str, Any]:
 def _as_of_openai() -> Iterator[None]:
     """Raise the errors of the libraries as those of `openai`, which are translated elsewhere.
 
-    All three send through `httpx2`, whose responses they keep.
+    All three use `httpx2`, whose responses they keep.
     """
     try:
         yield

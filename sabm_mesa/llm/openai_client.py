@@ -39,9 +39,9 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 CONNECT_S = 30.0
-"""Seconds after which a server that does not even take the connection is given up."""
+"""Seconds until a server that does not accept the connection counts as unreachable."""
 _TIMEOUT = openai.Timeout(None, connect=CONNECT_S)
-"""Only the connection has a time limit here: that of the whole answer is `complete`'s."""
+"""Only the connection has a time limit here: `complete` limits the whole answer."""
 _NO_KEY = "none"
 _CHAT, _EMBEDDINGS, _MODELS = "chat completion", "embedding", "list of models"
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -61,18 +61,18 @@ class OpenAIClient:
     """Asks one OpenAI-compatible endpoint over aiohttp, with the `openai` library.
 
     The key comes from the environment and is kept nowhere else. The library's own retries are
-    off: `RetryClient` does them. It says the address and headers of a request, and what the status
-    of an error means; bodies go to aiohttp and back without it, since its layers and types cost
-    more than the rest of a request together.
+    off: `RetryClient` does them. The library gives the address and headers of a request, and the
+    meaning of an error status. Bodies go directly to aiohttp and back, since the layers and types
+    of the library cost more time than the rest of a request together.
 
-    What a model does not take is mended by what the server says of it (`sabm_mesa.llm.dialect`). A
-    request with a parameter that a study depends on is sent alone until it is known to be taken.
+    Unsupported parameters are changed as the server's message says (`sabm_mesa.llm.dialect`). A
+    request with a parameter that a study depends on is sent alone until the model has accepted one.
 
     Args:
         endpoint: the endpoint, or the address of one with the key ``OPENAI_API_KEY``, such as
             ``http://127.0.0.1:8000/v1``; None for OpenAI's own.
-        timeout_s: seconds after which a request is given up, whatever has come until then.
-        max_bytes: bytes of a response that are read at most.
+        timeout_s: seconds until a request fails, also when a part of the answer has arrived.
+        max_bytes: the maximum number of bytes of a response.
 
     Attributes:
         endpoint: the endpoint.
@@ -112,7 +112,7 @@ class OpenAIClient:
             request: the request.
 
         Raises:
-            LLMError: translated from what the library or the server says.
+            LLMError: translated from the error of the library or the server.
         """
         needed = request.model, request.needed
         if not request.needed or needed in self._taken:
@@ -164,9 +164,9 @@ class OpenAIClient:
         return await self.exchange("/embeddings" if embeds else "/chat/completions", body)
 
     async def exchange(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Post a body, and return that of the answer, from JSON.
+        """Post a body, and return the body of the answer, from JSON.
 
-        The library says the address and headers of the first request, which all others share.
+        The library gives the address and headers of the first request, which all others reuse.
 
         Args:
             path: the path below the address of the endpoint.
@@ -192,12 +192,11 @@ class OpenAIClient:
         Args:
             request: the request.
 
-        Returns:
-            The body with the parameters that the model is known to take, and the version of its
-            dialect.
+        Returns: The body with the parameters that the model is known to support, and the version of
+        its dialect.
 
         Raises:
-            BadRequest: when the model does not take a parameter that the study depends on.
+            BadRequest: when the model does not support a parameter that the study depends on.
         """
         dialect = self.dialect(request.model)
         params = self._params(request, dialect, self._asked(request))
@@ -210,7 +209,7 @@ class OpenAIClient:
 
         Args:
             request: the request.
-            version: the version of the dialect in which it was sent; None when it is not known.
+            version: the version of the dialect in which it was sent; None when unknown.
             status: the status of the response.
             body: its body, from JSON.
             latency_s: seconds until it came.
@@ -219,7 +218,7 @@ class OpenAIClient:
             The completion; None when the request has to be sent again, with other parameters.
 
         Raises:
-            LLMError: translated from what the server says.
+            LLMError: translated from the error of the server.
         """
         dialect, asked = self.dialect(request.model), self._asked(request)
         origin = self._origin(request, asked, dialect.mend(asked))
@@ -242,7 +241,7 @@ class OpenAIClient:
         raise self._translated(refusal, request.model, _CHAT)
 
     def _report(self, body: Any, model: str) -> None:
-        """Log once for each model that the server counts tokens or dollars in no readable way."""
+        """Log once for each model that the server's counts of tokens or dollars are unreadable."""
         if model not in self._reported and (fields := unreadable_usage(body)):
             self._reported.add(model)
             _log.warning(
@@ -254,7 +253,7 @@ class OpenAIClient:
     def _params(
         self, request: Request, dialect: Dialect, asked: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """The parameters of a request as its model takes them."""
+        """The parameters of a request as they are sent to its model."""
         params = dialect.mend(asked)
         if missing := dropped(asked, params, request.needed):
             raise BadRequest(
@@ -264,10 +263,10 @@ class OpenAIClient:
         return params
 
     async def models(self) -> list[str]:
-        """The names of the models that the endpoint says it has.
+        """The names of the models that the endpoint lists.
 
         Raises:
-            LLMError: translated from what the library or the server says.
+            LLMError: translated from the error of the library or the server.
         """
 
         async def names() -> list[str]:
@@ -280,10 +279,10 @@ class OpenAIClient:
 
         Args:
             call: the call.
-            wanted: the thing that it returns, for errors.
+            wanted: what it returns, for errors.
 
         Raises:
-            LLMError: translated from what the library or the server says.
+            LLMError: translated from the error of the library or the server.
         """
         try:
             async with Deadline(self._timeout_s):
@@ -343,7 +342,7 @@ class OpenAIClient:
         return self._client
 
     def _asked(self, request: Request) -> dict[str, Any]:
-        """The parameters of a request as they are asked for; of a schema the schema alone."""
+        """The parameters of a request as asked for; a schema without its form."""
         optional = {
             "temperature": request.temperature,
             "top_p": request.top_p,
@@ -383,12 +382,12 @@ class OpenAIClient:
 def contents(
     request: Request, parameters: Mapping[str, Any], image: Callable[[Picture], dict[str, Any]]
 ) -> list[tuple[str, Any]]:
-    """The role and content of each message: a text, or parts where there are pictures in it.
+    """The role and content of each message: a text, or parts if it has pictures.
 
     Args:
         request: the request.
-        parameters: those that are sent; without ``pictures`` the texts of pictures are.
-        image: makes the part of a picture.
+        parameters: the parameters that are sent; without ``pictures``, pictures are sent as texts.
+        image: returns the part of a picture.
     """
     pictures = request.pictures or ()
     if "pictures" not in parameters:
@@ -413,7 +412,7 @@ def _image(picture: Picture) -> dict[str, Any]:
 
 
 async def _first(client: AsyncOpenAI, path: str) -> httpx2.Request:
-    """A request as the library makes it, which has no method for that alone."""
+    """A request as the library builds it; the library has no method for that alone."""
     options = FinalRequestOptions.construct(
         method="post", url=path, json_data={}, security={"bearer_auth": True}
     )
@@ -423,7 +422,7 @@ async def _first(client: AsyncOpenAI, path: str) -> httpx2.Request:
 class KeyInHeader(AsyncOpenAI):
     """Sends the key in its own header, as the library's client for Azure does.
 
-    That one also puts the model into the address and reads more of the environment.
+    That client also puts the model into the address and reads more environment variables.
 
     Attributes:
         key_header: the name of the header.
@@ -439,7 +438,7 @@ class KeyInHeader(AsyncOpenAI):
 
 
 def _refused(request: Request, latency_s: float, origin: Origin) -> Completion:
-    """A prompt that a content filter refused is a refused answer, and nothing is billed."""
+    """A prompt that a content filter refused counts as a refused answer without cost."""
     one = Completion(
         "", request.model, BY_FILTER,
         latency_s=latency_s, cost_usd=0.0, asked_model=request.model, **origin._asdict(),
@@ -448,5 +447,5 @@ def _refused(request: Request, latency_s: float, origin: Origin) -> Completion:
 
 
 def _texts(request: Request) -> dict[str, Any]:
-    """The body of a request for embeddings: the texts, and nothing that a server may not know."""
+    """The body of a request for embeddings: only fields that every server knows."""
     return {"model": request.model, "input": [content for _, content in request.messages]}

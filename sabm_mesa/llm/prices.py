@@ -1,7 +1,7 @@
-"""Prices of tokens: a dated table that a user's own file can replace.
+"""Prices of tokens: a dated table, and the user's own price file.
 
 The table comes from the data of genai-prices (MIT; `tools/prices.py` writes it, and says what is
-left out). A model that it does not have has an unknown price, never one of zero.
+left out). The price of a model that is not in it is unknown, never zero.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sabm_mesa.llm.client import Client, Completion, Request
 IN_A_FILE = "gguf:"
 """The names of local models begin so: they run on this machine and cost nothing."""
 MAKERS = ("openai", "anthropic", "google")
-"""Providers whose models of `_SOLD_BY_ITS_MAKER` have one price, whoever hands them on."""
+"""Providers whose models in `_SOLD_BY_ITS_MAKER` have one price at every gateway."""
 _SOLD_BY_ITS_MAKER = re.compile(
     r"(ft:)?(gpt-(?!oss)|o\d|chatgpt-|text-(embedding-|davinci-|ada-)|davinci|claude|gemini)"
 )
@@ -47,11 +47,11 @@ class Price:
     Attributes:
         input: of a prompt.
         output: of an answer.
-        cached: of a prompt that the server had in its cache; as `input` when None.
-        cache_write: of a prompt that the server put into its cache; as `input` when None.
+        cached: of prompt tokens in the server's cache; as `input` when None.
+        cache_write: of prompt tokens that the server writes to its cache; as `input` when None.
         thoughts: of thoughts; as `output` when None.
-        over: (tokens, price) of prompts with more tokens than that, the longest last: all tokens of
-            such a request have that price.
+        over: (tokens, price) for longer prompts, the longest last: all tokens of a request with a
+            longer prompt have that price.
     """
 
     input: float
@@ -73,9 +73,9 @@ class Price:
 
         Args:
             prompt_tokens: all tokens sent.
-            cached_tokens: those of them that the server had in its cache.
+            cached_tokens: the part of them that was in the server's cache.
             completion_tokens: all tokens received.
-            thought_tokens: those of them that are thoughts.
+            thought_tokens: the part of them that are thoughts.
             cache_write_tokens: tokens sent that the server put into its cache.
         """
         price = self._of_a_prompt(prompt_tokens)
@@ -90,7 +90,7 @@ class Price:
         return dollars / _MILLION
 
     def most(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """Dollars for one answer at most, wherever its tokens come from and go to.
+        """The maximum cost of one answer in dollars, however its tokens are counted.
 
         Args:
             prompt_tokens: all tokens sent.
@@ -133,8 +133,8 @@ _FREE = Price(0.0, 0.0)
 class PriceTable:
     """Model → price.
 
-    The built-in prices are those of providers, by their addresses. At any other address, such as a
-    gateway's, only the models that their makers alone sell have a price: that of the maker.
+    The built-in prices are those of providers, by their addresses. At any other address, such as
+    that of a gateway, only models that their maker alone sells have a price: the maker's.
 
     Args:
         path: a user's own file, whose entries replace the built-in ones at every address; or None.
@@ -172,7 +172,7 @@ class PriceTable:
         return table
 
     def of(self, *models: str) -> Price | None:
-        """The price of the first of these names that the user's file has, or else the table.
+        """The price of the first of these names in the user's file, or else in the table.
 
         A name with a date at its end has the price of the name without it, unless the table
         lists it itself. Models in files are free.
@@ -205,7 +205,7 @@ class PriceTable:
 
 @dataclass(frozen=True, slots=True)
 class _Provider:
-    """The models of a provider: entries by exact names, and by patterns of others."""
+    """The models of a provider: entries by exact name, and by pattern."""
 
     name: str
     url: re.Pattern[str]
@@ -236,7 +236,7 @@ class _BuiltIn:
         )
 
     def at(self, url: str | None) -> list[_Provider]:
-        """The providers whose prices hold at an address, its own first."""
+        """The providers whose prices apply at an address, its own first."""
         for provider in self._providers.values():
             if url is not None and provider.url.match(url):
                 others = (self._providers[name] for name in self._others[provider.name])
@@ -245,7 +245,7 @@ class _BuiltIn:
 
 
 def provider_at(url: str) -> str:
-    """The provider at an address, by its name in the table of prices; else the host.
+    """The provider at an address, by its name in the price table; otherwise the host.
 
     Args:
         url: the address.
@@ -264,7 +264,7 @@ def _provider(name: str, table: dict[str, Any]) -> _Provider:
 
 
 def price_of_today(entry: dict[str, Any]) -> Price:
-    """The price of an entry, of which some have been announced for a later day."""
+    """The price of an entry today; an entry may have prices that begin later."""
     today = datetime.now(UTC).date().isoformat()
     begun = [day for day in entry.get("from", ()) if day <= today]
     return _as_price(entry["from"][max(begun)] if begun else entry)
@@ -331,7 +331,7 @@ class PriceClient:
     async def complete(self, request: Request) -> Completion:
         """Complete a chat; its `cost_usd` is NaN when the price or the tokens are not known.
 
-        A cost that the server reports is left as it is.
+        A cost that the server reports is not changed.
 
         Args:
             request: the request.

@@ -1,4 +1,4 @@
-"""Reading what a server sent: leniently where the text may be missing, strictly elsewhere."""
+"""Reading a server's responses: leniently where the text may be missing, strictly elsewhere."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from sabm_mesa.llm.client import Completion, Request
 _MOST_TOKENS = 10**9
 """A larger count is a mistake of the server."""
 _MOST_DOLLARS = 10**6
-"""More for one request is a mistake of the server, too."""
+"""A higher cost of one request is a mistake of the server, too."""
 _NUMBERS = int, float
 _LARGEST = 1e38
-"""A 32-bit float holds no number that is much larger."""
+"""A 32-bit float cannot hold much larger numbers."""
 _COUNTED = {
     "prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens", "cached_tokens",
     "prompt_cache_hit_tokens", "cache_write_tokens",
@@ -50,7 +50,7 @@ class Origin(NamedTuple):
     """The origin of an answer.
 
     Attributes:
-        provider: the server, where a gateway does not say which one answered.
+        provider: the server, if no gateway reports which one answered.
         parameters: those of the request, as `Completion.parameters` has them.
     """
 
@@ -82,11 +82,11 @@ def read_completion(
 
     Returns:
         The completion; counts that the server does not report, or not as numbers, are 0 (see
-        `unreadable_usage`). Of a request for several
-        answers it has the first, the tokens of all, and in `parts` each that came.
+        `unreadable_usage`). For a request for several answers it has the first answer, the tokens
+        of all, and each answer in `parts`.
 
     Raises:
-        ValueError: when it is no chat completion.
+        ValueError: when it is not a chat completion.
     """
     body = _table(body)
     choices = [_table(choice) for choice in _list(body, "choices")[: request.n]]
@@ -139,14 +139,14 @@ def read_models(body: Any) -> list[str]:
         body: the body of its list, from JSON.
 
     Raises:
-        ValueError: when it is no list of models.
+        ValueError: when it is not a list of models.
     """
     identifiers = [_table(model).get("id") for model in _list(_table(body), "data")]
     return [replace_surrogates(name) for name in identifiers if isinstance(name, str)]
 
 
 def _answer(choice: dict[str, Any]) -> _Answer:
-    """The text of a choice, the thoughts beside it, and why it ends."""
+    """The text of a choice, its thoughts, and why it ends."""
     message = _table(choice.get("message"))
     content = message.get("content")
     text = _text(content)
@@ -165,7 +165,7 @@ def _answer(choice: dict[str, Any]) -> _Answer:
 
 
 def _calls(value: Any) -> list[dict[str, Any]]:
-    """The calls of functions in a message; arguments that are no JSON stay a text."""
+    """The function calls in a message; arguments that are not JSON stay a text."""
     calls = []
     for call in value if isinstance(value, list) else ():
         function = read_fields(read_fields(call).get("function"))
@@ -180,10 +180,10 @@ def _calls(value: Any) -> list[dict[str, Any]]:
 
 
 def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:
-    """The tokens received, and those of thoughts among them.
+    """The tokens received, and the tokens of thoughts among them.
 
     OpenAI, DeepSeek and most others count thoughts among the tokens of the completion. Gemini and
-    xAI count them in the total alone.
+    xAI count them only in the total.
     """
     reported = read_count(usage.get("completion_tokens"))
     details = read_fields(usage.get("completion_tokens_details"))
@@ -218,7 +218,7 @@ def _thoughts(value: Any) -> str:
 
 
 def _cached(usage: dict[str, Any]) -> int:
-    """The cached tokens, wherever they are told.
+    """The cached tokens, wherever the server reports them.
 
     OpenAI, vLLM and most others report them among the details of the prompt, DeepSeek as
     ``prompt_cache_hit_tokens``, Moonshot as ``cached_tokens``.
@@ -236,8 +236,8 @@ def _written(usage: dict[str, Any]) -> int:
 def _dollars(usage: dict[str, Any]) -> float:
     """The dollars that the server reports, as OpenRouter does; NaN without any.
 
-    With the user's own key at a provider the cost is OpenRouter's fee alone, and the provider's
-    bill comes on top. Source: openrouter.ai/docs/use-cases/usage-accounting.
+    With the user's own key at a provider the cost is only OpenRouter's fee, and the provider bills
+    separately. Source: openrouter.ai/docs/use-cases/usage-accounting.
     """
     reported = [usage.get("cost")]
     if usage.get("is_byok") is True:
@@ -249,11 +249,11 @@ def _dollars(usage: dict[str, Any]) -> float:
 
 
 def _parts(whole: Completion, answers: Sequence[_Answer]) -> tuple[Completion, ...]:
-    """The answers of one request, each with its share of the tokens; together they are all.
+    """The answers of one request, each with its share of the tokens; the shares add up.
 
-    A server counts the tokens of a request in all. Those that were sent are shared evenly, the
-    first answers having one more where they cannot be; those that came in proportion to the
-    characters of the answers and their thoughts, each with one more for its end.
+    A server reports only the total tokens of a request. The tokens sent are shared evenly, and a
+    remainder goes to the first answers. The tokens received are shared in proportion to the
+    characters of the answers and their thoughts, plus one for the end of each.
     """
     n = len(answers)
     ends = list(accumulate(len(answer.text) + len(answer.thoughts) + 1 for answer in answers))
@@ -293,9 +293,8 @@ def read_embeddings(
         latency_s: seconds from sending to the whole answer.
         origin: where it comes from.
 
-    Returns:
-        A completion whose text has a line for each vector that was sent, in the order of the
-        texts; whether they are usable is for others to say.
+    Returns: A completion whose text has one line per vector, in the order of the texts; the vectors
+    are not checked.
 
     Raises:
         ValueError: when it holds no embeddings.
@@ -317,7 +316,7 @@ def read_embeddings(
 
 
 def _vector(numbers: Any) -> str:
-    """A vector in one word: 32-bit floats, little-endian, in base64; ``""`` for what is none."""
+    """A vector in one word: 32-bit floats, little-endian, in base64; ``""`` for an invalid one."""
     if not isinstance(numbers, list) or not all(_is_number(number) for number in numbers):
         return ""
     return base64.b64encode(np.array(numbers, dtype="<f4").tobytes()).decode()
@@ -328,7 +327,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _list(body: dict[str, Any], name: str) -> list[Any]:
-    """A list that the body has to have."""
+    """A required list of the body."""
     items = body.get(name)
     if not isinstance(items, list):
         problem = _table(body.get("error")).get("message")
@@ -346,7 +345,7 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def _text(content: Any) -> str:
-    """The text of a message, which some servers send in parts, thoughts among them."""
+    """The text of a message, which some servers send in parts, with thoughts among them."""
     if isinstance(content, list):
         answer_parts = (part for part in content if not _is_thought(part))
         return "".join(_text(_table(part).get("text")) for part in answer_parts)
@@ -364,7 +363,7 @@ def _word(value: Any) -> str:
 
 
 def read_count(value: Any) -> int:
-    """Read a count; 0 for what is none.
+    """Read a count; 0 for anything else.
 
     Args:
         value: the value, from JSON.
@@ -373,7 +372,7 @@ def read_count(value: Any) -> int:
 
 
 def read_fields(value: Any) -> dict[str, Any]:
-    """Read an object that an answer may do without; an empty one for what is none.
+    """Read an optional object of an answer; an empty one for anything else.
 
     Args:
         value: the value, from JSON.

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 MAX_RETRIES = 6
 UNMET_RETRIES = 2
-"""Retries at an address where nothing has ever answered: most likely it is a wrong one."""
+"""Retries at an address that has never answered: most likely it is wrong."""
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 60.0
 
@@ -22,15 +22,15 @@ LONGEST_WAIT_S = 60.0
 class RetryClient:
     """Sends a request again after 408, 409, 429, 5xx, timeouts and lost connections.
 
-    The wait doubles from `first_wait_s`, with a random share so that many requests do not come
-    back at once; a wait that the server asks for (``Retry-After``) is kept, with half of the own
-    one on top, up to `LONGEST_WAIT_S`. Where no connection was made since the start, a request is
-    sent again `UNMET_RETRIES` times at most, so that a wrong address is reported soon.
+    The wait doubles from `first_wait_s`, with a random part so that many requests do not return at
+    once. When the server asks for a wait (``Retry-After``), half of the computed wait is added to
+    it, up to `LONGEST_WAIT_S`. Before the first connection, a request is retried at most
+    `UNMET_RETRIES` times, so that a wrong address is reported soon.
 
     Args:
         client: the client that is retried.
-        max_retries: how often a request is sent again at most.
-        first_wait_s: seconds before the first retry, at most.
+        max_retries: the maximum number of retries of a request.
+        first_wait_s: the longest wait before the first retry, in seconds.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class RetryClient:
         Raises:
             RateLimited: when the rate limit still held after the last retry.
             ServerUnavailable: when the server still failed after the last retry.
-            LLMError: at once, for errors that a retry cannot mend.
+            LLMError: at once, for errors that a retry cannot help.
         """
         for retries in range(self._max_retries):
             try:
@@ -73,25 +73,25 @@ def _after(retries: int, done: Completion) -> Completion:
 
 
 def pause_s(retries: int, asked: float | None, first_wait_s: float = FIRST_WAIT_S) -> float:
-    """Seconds to wait before something is tried again.
+    """Seconds to wait before the next retry.
 
     Args:
-        retries: how often it was tried again before.
+        retries: the number of earlier retries.
         asked: seconds that the server asked to wait, or None.
-        first_wait_s: seconds before the first retry, at most.
+        first_wait_s: the longest wait before the first retry, in seconds.
     """
     backoff: float = first_wait_s * 2**retries * (0.5 + random.random() / 2)
     return min(max(backoff, asked + backoff / 2 if asked else 0.0), LONGEST_WAIT_S)
 
 
 async def with_retries(call: Callable[[], Awaitable[T]]) -> T:
-    """Call until it succeeds, as often as a request is sent.
+    """Call until it succeeds, with as many retries as a request has.
 
     Args:
         call: the call.
 
     Raises:
-        LLMError: the last one, or one that a retry cannot mend.
+        LLMError: the last error, or one that a retry cannot help.
     """
     for retries in range(MAX_RETRIES):
         try:

@@ -1,4 +1,4 @@
-"""A client that answers from a script: the fake that is injected, never patched in."""
+"""A client that answers from a script: a fake that is injected, not patched in."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class ScriptedClient:
     """A client that answers from a list or with a function.
 
     Args:
-        script: the answers in the order in which they are asked for, or a function of the
-            request; an exception is raised instead of answered.
+        script: the answers in order, or a function of the request; an exception among them is
+            raised.
 
     Attributes:
         requests: the requests that it received, in order.
@@ -30,7 +30,7 @@ class ScriptedClient:
         self.requests: list[Request] = []
 
     async def complete(self, request: Request) -> Completion:
-        """Answer with what the script says next.
+        """Return the next answer of the script.
 
         Args:
             request: the request.

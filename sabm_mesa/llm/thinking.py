@@ -1,19 +1,19 @@
-"""Room for thoughts: the limit of an answer holds for the answer of a model that thinks, too.
+"""Room for thoughts: a thinking model gets the same limit for its answer as other models.
 
-A server counts thoughts in the limit that it is sent, so a limit made for answers is used up before
-there is one: the answer is empty, and ends by its length. Thoughts have an allowance of their own,
-and the limit that is sent is the sum of both: ``max_tokens + max_thought_tokens``. Where a run does
-not set the second number, it is 0 until the model turns out to think, and `THOUGHTS` from then on.
-A model turns out to think by an answer with thoughts, with tokens of thoughts, or with nothing but
-its end at the limit. An answer that was cut off before there was room is asked for again, with the
-same messages; both are paid for, and counted as one that was sent again.
+A server counts thoughts in the limit, so a limit made for answers is used up before the answer
+begins: the answer is empty, and ends by its length. Thoughts have a separate allowance, and the
+limit sent is the sum of both: ``max_tokens + max_thought_tokens``. When a run does not set the
+second number, it is 0 until the model is seen to think, and `THOUGHTS` from then on. A model is
+seen to think when an answer has thoughts, has tokens of thoughts, or is empty at the limit. An
+answer that was cut off without room for thoughts is requested again with the same messages; both
+are paid for, and the second counts as a retry.
 
-Where a template begins the thought, an answer that is cut off inside has no mark of it. So when
-the first answers of a model are cut off, it is asked again with room: if it thinks, that shows, and
-what came before is a thought; if it does not, the first answer stands.
+When the chat template begins the thought, a cut-off answer has no mark of it. So when the first
+answers of a model are cut off, it is asked again with room. If the second answer shows thoughts,
+the first text counts as a thought; otherwise the first answer is used.
 
-Sources: OpenAI counts thoughts in ``max_completion_tokens`` and advises to leave them 25,000 tokens
-at first (its guide "Reasoning models"); Gemini counts them in the limit too.
+Sources: OpenAI counts thoughts in ``max_completion_tokens`` and advises to reserve 25,000 tokens at
+first (its guide "Reasoning models"); Gemini counts them in the limit too.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from sabm_mesa.errors import BadRequest, BudgetExceeded, LLMError
 from sabm_mesa.llm.client import Client, Completion, Request
 
 THOUGHTS = 16_384
-"""Tokens that a model is allowed for its thoughts, once it turns out to think."""
+"""The allowance for the thoughts of a model that is seen to think, in tokens."""
 UNSURE = 4096
-"""The same for a model of which nothing but the end at the limit is known: it may not think."""
+"""The allowance after an empty answer at the limit, when the model may not think."""
 LEAST = 256
-"""Fewer tokens are no room: where a server takes no more, the limit of the answer alone is sent."""
+"""The least allowance: when a server accepts less, only the limit of the answer is sent."""
 _THINKS = re.compile(
     r"""(?:^|[/.])(?:
         o[1-9](?:$|-)
@@ -53,17 +53,17 @@ _DOES_NOT_THINK = re.compile(r"non-(?:thinking|reasoning)", re.IGNORECASE)
 _TOO_LARGE = re.compile(
     r"max(?:imum)?_?(?: ?completion_?)?(?: ?output)?_? ?tokens|context|n_predict", re.IGNORECASE
 )
-"""Words of a server that does not take so large a limit."""
+"""Words of a server that refuses so large a limit."""
 _CONTEXT = re.compile(r"context", re.IGNORECASE)
-"""Those of a limit that depends on the length of the prompt."""
+"""Words of a refusal that depends on the length of the prompt."""
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _log = logging.getLogger(__name__)
 
 
 def thinks_unasked(model: str) -> bool:
-    """Whether a language model is known by its name to think without being asked to.
+    """Whether the name of a language model says that it thinks by default.
 
-    Estimates of cost count its thoughts; how it is asked depends on its answers alone.
+    Only estimates of cost use this; requests depend on its answers alone.
 
     Args:
         model: the name of the model.
@@ -72,17 +72,17 @@ def thinks_unasked(model: str) -> bool:
 
 
 class ThoughtRoom:
-    """The tokens that one model at one endpoint is allowed for thoughts, as far as it is known.
+    """The allowance for thoughts of one model at one endpoint.
 
     Args:
         where: the endpoint in words.
         model: the name of the model.
 
     Attributes:
-        tokens: those tokens; 0 as long as it is not known to think.
-        most: the most that the server takes.
-        opened: whether a thought may have no first mark, since the template of the model begins it.
-        known: whether it is known if it thinks.
+        tokens: the allowance; 0 as long as it is not known to think.
+        most: the highest allowance that the server accepts.
+        opened: whether thoughts may lack their first mark, since the chat template begins them.
+        known: whether an answer has shown if it thinks.
     """
 
     def __init__(self, where: str, model: str) -> None:
@@ -141,20 +141,20 @@ class ThoughtRoom:
 
 
 class MakeRoomClient:
-    """Makes room for the thoughts of a model that thinks, where a run limits answers alone.
+    """Makes room for the thoughts of a thinking model when a run limits only answers.
 
     Args:
         client: the client that sends.
         room: the room of the model.
-        in_batch: whether answers can be read again. Then a first one that was cut off is not
-            returned when the run ends before the second one: a resume reads both.
+        in_batch: whether answers can be read again. Then a cut-off first answer is not returned
+            when the run ends before the second one: a resume reads both.
     """
 
     def __init__(self, client: Client, room: ThoughtRoom, *, in_batch: bool = False) -> None:
         self._client, self._room, self._in_batch = client, room, in_batch
 
     async def complete(self, request: Request) -> Completion:
-        """Complete a chat; once more when thoughts used up a limit that can be raised.
+        """Complete a chat; retry once when thoughts used up a limit that can be raised.
 
         Args:
             request: the request.
@@ -194,7 +194,7 @@ class MakeRoomClient:
     async def _complete(
         self, request: Request, given: int, *, more_than: int = -1
     ) -> tuple[int, Completion]:
-        """The room that was given in the end, and the completion.
+        """The final allowance, and the completion.
 
         A request that is sent again needs more room than it had, or it would be the same.
         """
@@ -217,7 +217,7 @@ class MakeRoomClient:
                 return given, self._without_thought(done)
 
     def _without_thought(self, done: Completion) -> Completion:
-        """The completion, with a text that was cut off before its thought ended as a thought."""
+        """The completion; a text that was cut off within its thought becomes a thought."""
         self._room.notice_marks(done)
         parts = tuple(map(self._without_thought, done.parts))
         if not self._room.opened or done.finish_reason != BY_LENGTH or is_apart(done):
@@ -226,7 +226,7 @@ class MakeRoomClient:
 
 
 def is_apart(done: Completion) -> bool:
-    """Whether thoughts are known from the answer: by a mark, or by their own field.
+    """Whether the answer shows thoughts: by a mark, or in their own field.
 
     Args:
         done: the answer.
@@ -250,7 +250,7 @@ def is_cut_off(done: Completion) -> bool:
     """Whether an answer ended at the limit of tokens.
 
     Args:
-        done: the answer; of several, all have to.
+        done: the answer; of several answers, all have to.
     """
     return all(part.finish_reason == BY_LENGTH for part in done.parts or (done,))
 
@@ -259,7 +259,7 @@ def is_out_of_room(done: Completion) -> bool:
     """Whether an answer ended at the limit of tokens before it began.
 
     Args:
-        done: the answer; of several, all have to.
+        done: the answer; of several answers, all have to.
     """
     return all(
         part.finish_reason == BY_LENGTH and not split_thoughts(part.text).answer.strip()
@@ -268,7 +268,7 @@ def is_out_of_room(done: Completion) -> bool:
 
 
 def _together(kept: Completion, other: Completion) -> Completion:
-    """A completion with the cost of another one."""
+    """A completion with the cost of another one added."""
     parts = [_together(*both) for both in zip(kept.parts, other.parts, strict=False)]
     counts = (
         "prompt_tokens", "cached_tokens", "cache_write_tokens", "completion_tokens",
@@ -286,7 +286,7 @@ def _together(kept: Completion, other: Completion) -> Completion:
 
 
 def _half(tokens: int) -> int:
-    """Half of the tokens, or none where that would be no room."""
+    """Half of the tokens, or none when that is below the least allowance."""
     return tokens // 2 if tokens // 2 >= LEAST else 0
 
 

@@ -32,7 +32,7 @@ from sabm_mesa.llm.endpoints import WAYS, Endpoint
 WAYS_ON = " ".join(WAYS)
 OVERLOADED = {503, 529}
 TIMED_OUT = {408, 504, 524}
-"""With these a gateway gives up, while the server behind it may go on."""
+"""Statuses of a gateway that stopped waiting, while the server behind it may continue."""
 _UNCONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 """With these nothing was sent."""
 _KEY_LIKE = re.compile(r"\b(sk|key|pk)-[\w*-]{6,}")
@@ -46,7 +46,7 @@ _FROM_SERVER = (
     "text", "thoughts", "model", "finish_reason", "response_id", "system_fingerprint", "provider",
     "parameters",
 )  # fmt: skip
-"""Fields of a completion that may hold what a server, or an endpoint's entry, says."""
+"""Fields of a completion whose text may come from a server or an endpoint's entry."""
 _said = attrgetter(*_FROM_SERVER)
 
 
@@ -63,7 +63,7 @@ def without_key(done: Completion) -> Completion:
 
 
 class Translator:
-    """Translates what goes wrong at one endpoint.
+    """Translates the errors of one endpoint.
 
     Args:
         endpoint: the endpoint.
@@ -117,7 +117,7 @@ class Translator:
         )
 
     def timeout(self) -> LLMError:
-        """For an answer that was not there in time."""
+        """For an answer that did not arrive in time."""
         return ServerUnavailable(
             f"No answer from {self._where} within {self._timeout_s:g} s. "
             "Is the server overloaded? Try again, or lower --max-concurrency.",
@@ -144,7 +144,7 @@ class Translator:
         )
 
     def too_large(self, max_bytes: int) -> LLMError:
-        """For an answer that is larger than the limit; a retry would be paid for once more."""
+        """For an answer that is larger than the limit; a retry would be billed again."""
         return LLMError(
             f"{self._where} sent more than {max_bytes / 1e6:g} MB in answer to one request, and "
             "the connection was closed: is the address right? A limit of tokens "

