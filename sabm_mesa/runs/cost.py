@@ -1,42 +1,37 @@
-"""Cost of runs before anything is spent: asks, tokens and dollars, each low, likely and high.
+"""Estimates of the cost of runs: asks, tokens and dollars, each low, likely and high.
 
 `estimate` plays the scenario once with stub minds in place of the minds that are paid for, counts
 their asks, measures the real prompts, and scales. Nothing is sent and no key is needed.
 
 Asks
-    The dry run decides as the classical minds do. Low and high: the rounds in which a question is
-    asked, times the fewest and the most asks in one of them. Talks may be shorter: an agent that
-    was asked several times in a round may be asked once, and only one of them, where some were
-    asked more often than others; where agents may act several times (`at_most`), each may do so as
-    often as it can. In talks, and where each speaker names the next, as many may speak as the phase
-    allows (`most_turns`); where a speaker names the next without a limit, the high end is unknown.
-    Where agents are born, there
-    may be `GROWTH` times as many asks, and as few. A run that ended early may end after one round,
-    or go on to the last. Rounds after `MAX_ASKS` asks are like the second half of those played.
+    The dry run decides as the classical minds do. Low and high: the number of rounds with a
+    question, times the fewest and the most asks in such a round. Talks may be shorter: an agent
+    that was asked several times in a round may be asked once. If some agents were asked more often
+    than others, the low end is one agent. If agents may act several times (`at_most`), the high end
+    is the maximum for each. In talks, and if each speaker names the next, the high end is the limit
+    of the phase (`most_turns`), and unknown without one. If agents are born, the asks may differ by
+    the factor `GROWTH` in both directions. A run that ended early may end after one round or after
+    the last. Rounds after `MAX_ASKS` asks are like the second half of those played.
 Tokens
-    A token is 5, 4 or 2.5 characters. Texts in prompts have one word, `SENTENCE` characters, or as
-    many as the spec keeps. An answer has 1 token; a number, an option, a sentence, or the fields
-    that were decided, with sentences as texts; or `max_tokens` where text, lists or reasoning are
-    free, and else the length of its JSON schema. At most `UNUSABLE` are asked again.
-Thoughts
-    As many as are allowed (`max_thought_tokens`; `ANSWER_TOKENS` where an effort is named and no
-    limit), none at the low end; likely is the share `THOUGHTS` of them, or of `ANSWER_TOKENS`.
-    Models that think unasked are known by their names (`thinks_unasked`), and have as many as a run
-    allows them; others are known from a pilot alone.
-Embeddings
-    Their texts are those of the dry run, in which memories are as near to one another as chance has
-    it; nothing is received.
-Dollars
-    By the price table of the endpoint; low: all that is sent is in the server's cache; high: all is
-    put into it. Unknown is NaN, never zero. In batches (`batch`) a question of a simultaneous phase
+    A token is 5, 4 or 2.5 characters. Texts in prompts have one word, `SENTENCE` characters, or the
+    maximum of their spec. Low, an answer has 1 token. Likely, it has the length of a number, an
+    option, a sentence, or the decided fields with sentences as texts. High, it has `max_tokens` if
+    text, lists or reasoning are free, otherwise the length of its JSON schema. At most `UNUSABLE`
+    are asked again.
+Thoughts High: the allowance (`max_thought_tokens`; `ANSWER_TOKENS` if an effort is set without a
+limit). Low: none. Likely: the share `THOUGHTS` of the allowance, or of `ANSWER_TOKENS`.
+    Models that think by default are known by their names (`thinks_unasked`), and use the allowance
+    of the run; for others only a pilot shows thoughts.
+Embeddings Their texts are those of the dry run, in which memories are similar by chance; no tokens
+are received. Dollars By the price table of the endpoint. Low: all tokens sent are in the server's
+cache. High: all are written to it. Unknown is NaN, never zero. In batches (`batch`) a question of a
+simultaneous phase
     costs `BATCH_SHARE` of that.
-Pilot
-    A recording gives the means by question: tokens sent for a character, tokens and texts received,
-    repeated asks, cached tokens, thoughts. Another run differs by the factor ``MARGIN + 3 / n``
+Pilot A recording gives the means by question: tokens sent per character, tokens and texts received,
+repeated asks, cached tokens, thoughts. Another run differs by the factor ``MARGIN + 3 / n``
     after `n` asks (rule of three: an event that never happened in `n` trials).
-Not known
-    Runs that end earlier than with classical minds, failed requests, thoughts that nobody
-    has asked for, shared requests. A bound that holds for certain is a cap (`Budget`).
+Not known Runs that end earlier than with classical minds, failed requests, unrequested thoughts,
+shared requests. Only a cap (`Budget`) is a certain bound.
 """
 
 from __future__ import annotations
@@ -87,36 +82,34 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 GROWTH = 2.0
-"""Factor by which the number of asks may differ where agents are born."""
+"""The factor by which the number of asks may differ if agents are born."""
 MAX_ASKS, MIN_ROUNDS, BEYOND = 3000, 5, 0.05
-"""Asks after which a dry run of this many rounds stops, and the share by which asks vary then."""
+"""The number of asks and of rounds after which a dry run stops, and the share by which asks vary then."""
 SAMPLE = 25
-"""Turns of a phase whose prompts are all rendered; of those beyond, ever fewer."""
+"""The number of turns of a phase whose prompts are all rendered; of later turns, ever fewer are."""
 PICTURE = 1100
 """Tokens of a picture of a thousand pixels a side at GPT-4o and Claude; some models take more."""
 TOKENS_PER_CHAR = np.array([1 / 5, 1 / 4, 1 / 2.5])
-"""Of bytes of UTF-8: 4 (OpenAI's rule of thumb) to 5 a token in English, 2.5 to 3 in others."""
+"""In bytes of UTF-8 per token: 4 (OpenAI's rule of thumb) to 5 in English, 2.5 to 3 in other languages."""
 LEAST_CHARS_A_TOKEN, MOST_CHARS_A_TOKEN = 3, 6
-"""Characters of a token in the longest prompt for a local model, which has its template around."""
+"""Characters per token in the longest prompt for a local model, with its chat template."""
 CONTEXT_STEP, MOST_CONTEXT = 256, 4096
-"""Contexts that local models begin with are multiples, and not longer: a server is started anew
-when a question turns out to need a longer one."""
+"""The initial context of local models is a multiple of this, up to a limit: a server is restarted when a question needs a longer one."""
 OVERHEAD = TOKENS_PER_MESSAGE * np.arange(3)
 """Tokens around the messages of an ask."""
 THOUGHTS = 0.25
-"""Share of the tokens allowed for thoughts in a likely answer (our choice)."""
+"""The share of the allowance for thoughts in a likely answer (our choice)."""
 UNUSABLE, AGAIN, MARGIN = 0.2, 200, 1.25
-"""Largest share of answers that cannot be used; tokens of a message that says why; the factor by
-which another run differs from a pilot (our choices)."""
+"""The largest share of unusable answers, the tokens of a message on the reason, and the factor by which another run differs from a pilot (our choices)."""
 WORD, SENTENCE = "xxxxxx; ", 20 * 6
-"""Texts repeat it (one that is taken apart has several parts); characters of a likely text."""
+"""A word that example texts repeat (a text with several parts needs several words), and the characters of a likely text."""
 SHORT, REASONING, FREE_REASONING = 2, 40, 400
 """Tokens of a likely number or option, of private reasoning in a few words, of free reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From `low` to `high`, and one guess between them; NaN where nothing is known."""
+    """From `low` to `high`, with a likely value between them; NaN when unknown."""
 
     low: float = 0.0
     likely: float = 0.0
@@ -125,7 +118,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Asks, requests (with those for repeated asks), tokens sent and received, dollars."""
+    """Asks, requests (including repeated asks), tokens sent and received, dollars."""
 
     asks: Range = Range()
     requests: Range = Range()
@@ -151,10 +144,10 @@ class Estimate:
         scenario: the name of the scenario.
         title: its title.
         runs: the number of runs.
-        n_rounds: rounds of a run, at most.
+        n_rounds: the maximum number of rounds of a run.
         minds: spec → number of agents.
         lines: one for each paid question and mind.
-        notes: the basis of the numbers and what is not known, in sentences.
+        notes: sentences on the basis of the numbers, and on unknown costs.
     """
 
     scenario: str
@@ -180,9 +173,9 @@ class Estimate:
 class Measured(NamedTuple):
     """Means over the `n` asks of one question in a pilot.
 
-    Tokens `sent` for a character of the first attempt and tokens `received`, in all attempts;
-    attempts `again` after the first; the `cached` share of the tokens sent; characters of a text as
-    the answer (`text_chars`); the share of `thoughts` in the tokens received.
+    Tokens `sent` in all attempts per character of the first attempt; tokens `received` in all
+    attempts; attempts `again` after the first; the `cached` share of the tokens sent; characters of
+    an answer in text (`text_chars`); the share of `thoughts` in the tokens received.
     """
 
     n: float
@@ -221,19 +214,19 @@ def measure_pilot(path: str | Path, scenario: str) -> Pilot:
 
 
 class StubMind(Mind):
-    """Answers in place of a mind that may cost something (and is never called), and counts.
+    """Answers in place of a mind that may cost money, which is never called, and counts.
 
     Attributes:
         url: the address of its endpoint; None when that is not known.
         embeds: whether it is an embedding model.
-        asked: question → for each ask the round, the agent, the characters of its prompt and those
-            of them that are `WORD`; NaN for a prompt that was not rendered.
+        asked: question → for each ask the round, the agent, the characters of its prompt, and the
+            number of those from `WORD`; NaN for a prompt that was not rendered.
         specs: question → its answer specs.
         text_chars: question → the characters of each answer that is neither a number nor an option.
-        limit: tokens of an answer at most.
-        thoughts: tokens of the thoughts before it at most.
-        unasked: whether it thinks without being asked to.
-        longer: how many times as long as here a text can be.
+        limit: the maximum number of tokens of an answer.
+        thoughts: the maximum number of tokens of its thoughts.
+        unasked: whether it thinks by default.
+        longer: the factor by which a text can be longer than here.
         phases: (question, phase) → asks.
     """
 
@@ -262,7 +255,7 @@ class StubMind(Mind):
         """Decide as the classical minds of a model do.
 
         Args:
-            model: the model, at its beginning.
+            model: the model, before its first round.
         """
         self._model = model
         if is_local(self.spec):
@@ -272,11 +265,11 @@ class StubMind(Mind):
                 self.informed += getattr(default_rule("classical"), "informed", ())
 
     def measured(self, question: str) -> Measured | None:
-        """The measures of its language model in the pilot, or those of all."""
+        """The pilot's means of its language model, or of all language models."""
         return self._pilot.get((question, self.language_model)) or self._pilot.get((question, ""))
 
     def text_chars(self, spec: Text) -> tuple[float, float]:
-        """Characters of a likely text and of the longest that is kept."""
+        """Characters of a likely text and of the longest legal text."""
         longest = min(spec.max_chars, spec.max_words * len(WORD), self.limit / TOKENS_PER_CHAR[0])
         return min(SENTENCE, longest), longest
 
@@ -329,7 +322,7 @@ class StubMind(Mind):
 def dry_run(
     scenario: type[SmartModel], parameters: Mapping[str, Any], pilot: Pilot
 ) -> tuple[SmartModel, list[StubMind]]:
-    """Play a run with a stub mind for each spec that is paid for; without any, only make it."""
+    """Play a run with a stub mind for each paid spec; without any, only build the model."""
     stubs: dict[str, StubMind] = {}
     every: list[StubMind] = []
 
@@ -361,15 +354,14 @@ def dry_run(
 
 
 def one_by_one(models: Iterable[SmartModel]) -> str:
-    """Say how many questions of runs cannot be sent in batches, since each waits for another.
+    """Report how many questions of runs cannot be sent in batches, since each waits for another.
 
     Args:
-        models: the models of the runs, at their beginning; of one that repeats a recording the
-            rounds that it has are left out.
+        models: the models of the runs, before their first round; a run that repeats a recording
+            counts only its later rounds.
 
-    Returns:
-        A sentence; ``""`` when all can, when nothing is paid for, or when a mind is known to its
-        run alone.
+    Returns: A sentence; ``""`` when all can be batched, when nothing is paid for, or when only the
+    run knows a mind.
 
     Raises:
         RunError: when the scenario or a classical mind fails.
@@ -399,7 +391,7 @@ def one_by_one(models: Iterable[SmartModel]) -> str:
 
 
 def _waits(stub: StubMind, phase: str, model: SmartModel) -> bool:
-    """Whether the questions of a phase can wait for one another, and so be sent in a batch."""
+    """Whether the questions of a phase do not depend on one another, so that they can be sent in a batch."""
     return not stub.embeds and any(
         declared.name == phase and declared.order == SIMULTANEOUS for declared in model.phases
     )
@@ -418,7 +410,7 @@ def _go_alone(alone: Mapping[str, float], asks: float) -> str:
 
 
 def _is_asked(mind: Any) -> bool:
-    """Whether a mind may be paid for: one of a model, or an object that answers."""
+    """Whether a mind may cost money: a language model, or an object that answers."""
     if isinstance(mind, str):
         return bool(language_model(mind)) or _embeds(mind)
     return hasattr(mind, "answer")
@@ -432,8 +424,8 @@ def _embeds(value: Any) -> bool:
 def _address(mind: Any, connection: Connection | None) -> str | None:
     """The address of the endpoint that a mind asks.
 
-    None where none is given, since a run may be priced before it is known where it is to be asked,
-    and for an object, which has its own client.
+    None when there is none yet, since a run may be priced before its endpoint is chosen; None also
+    for an object, which has its own client.
     """
     how = connection or Connection()
     named = model_and_endpoint(mind.partition(":")[2])[1] if isinstance(mind, str) else ""
@@ -451,7 +443,7 @@ def estimate(
     *,
     batch: bool = False,
 ) -> Estimate:
-    """Estimate what runs of a scenario cost; the module says how.
+    """Estimate the cost of runs of a scenario; see the module for the method.
 
     Args:
         scenario: the model class.
@@ -459,7 +451,7 @@ def estimate(
         runs: the number of runs (at least 1).
         recording: a pilot recording of the scenario, or None.
         prices: a user's own price file, or None.
-        batch: whether questions that can wait for one another are sent in batches.
+        batch: whether questions that can wait are sent in batches.
 
     Raises:
         UsageError: for parameters, prices or a recording that cannot be used.
@@ -505,14 +497,14 @@ def estimate(
 
 
 def _share(stub: StubMind, question: str, model: SmartModel) -> float:
-    """The share of the price that a question costs when batches are sent."""
+    """The price of a question as a share of the full price when batches are sent."""
     asks = {phase: n for (name, phase), n in stub.phases.items() if name == question}
     waiting = sum(n for phase, n in asks.items() if _waits(stub, phase, model))
     return 1.0 - (1.0 - BATCH_SHARE) * waiting / sum(asks.values())
 
 
 def _on_batches(stubs: Sequence[StubMind], model: SmartModel) -> str:
-    """The price of questions in batches, and those that are not."""
+    """The sentence on questions in batches and questions that are sent alone."""
     alone = defaultdict[str, float](float)
     for stub in stubs:
         for (_, phase), n in stub.phases.items():
@@ -526,7 +518,7 @@ def _on_batches(stubs: Sequence[StubMind], model: SmartModel) -> str:
 
 
 def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[float]:
-    """Dollars, low, likely and high; each request has the tokens of the mean one."""
+    """Dollars, low, likely and high; each request has the mean number of tokens."""
     dollars = []
     for end, (_, n, sent, received) in enumerate(parts.T):
         share = measured.cached if measured else float(end == 0)
@@ -540,9 +532,9 @@ def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[floa
 
 
 def _most_asks(model: SmartModel, phases: Collection[str], rows: Array) -> float:
-    """The most asks of a question in a round, as its phases limit them; NaN without a limit.
+    """The maximum number of asks of a question in a round, from the limits of its phases; NaN without a limit.
 
-    Zero where every agent has its turn once, so that the dry run shows it.
+    Zero when every agent has one turn, so that the dry run shows the number.
     """
     agents = int(np.bincount(np.unique(rows[:, :2], axis=0)[:, 0].astype(int)).max())
     most = 0.0
@@ -568,12 +560,12 @@ def _unbounded(model: SmartModel, stubs: Sequence[StubMind]) -> list[str]:
 
 
 def _counted(rows: Array, model: SmartModel, longer: float, most_asks: float) -> Array:
-    """Asks in a run, and characters of a prompt, from the asks of one question to one mind.
+    """The asks in a run, and the characters of a prompt, from the asks of one question to one mind.
 
     Args:
         rows: as in `StubMind.asked`.
         model: the model of the dry run.
-        longer: how many times as long as in the dry run a text can be.
+        longer: the factor by which a text can be longer than in the dry run.
         most_asks: as of `_most_asks`.
     """
     played, most = model.round + 1, model.n_rounds
@@ -612,7 +604,7 @@ def has_births(model: SmartModel) -> bool:
 
 
 def _by_round(values: Array, rounds: Array, most: int) -> Array:
-    """The mean in each round; in rounds to come along the line of the second half, if it rises."""
+    """The mean in each round; in later rounds a linear extrapolation of the second half, if it rises."""
     there = np.unique(rounds)
     means = np.array([values[rounds == number].mean() for number in there])
     half = len(there) // 2
@@ -661,7 +653,7 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
 def with_context(
     connection: Connection, scenario: type[SmartModel], parameters: Mapping[str, Any]
 ) -> Connection:
-    """A connection that says how long a context the local models of a run need.
+    """A connection with the length of context that the local models of a run need.
 
     Args:
         connection: the connection; what it says of other runs still holds.
@@ -696,7 +688,7 @@ def with_context(
 
 
 def local_limit(spec: AnswerSpec, model: SmartModel, *, as_json: bool) -> int:
-    """Tokens of an answer of a local model at most.
+    """The maximum number of tokens of an answer of a local model.
 
     Args:
         spec: the definition of a legal answer.
@@ -728,14 +720,14 @@ def _reasoning_tokens(spec: AnswerSpec) -> int:
 
 
 def _scaled(asks: Array, chars: float, pilot: Measured) -> Array:
-    """Asks, requests, tokens sent and tokens received, as a pilot measured them."""
+    """Asks, requests, tokens sent and tokens received, from a pilot."""
     again = pilot.again * pilot.around + np.array([0, 0, 3 / pilot.n])
     sent, received = (mean * pilot.around for mean in (pilot.sent * chars, pilot.received))
     return np.array([asks, asks * (1 + again), asks * sent, asks * received])
 
 
 def _n_chars(text: str) -> int:
-    """The length of a text: bytes of UTF-8, since other scripts have more tokens a character."""
+    """The length of a text: bytes of UTF-8, since other scripts have more tokens per character."""
     return len(text.encode(errors="replace"))
 
 

@@ -48,7 +48,7 @@ class Minds:
 
     The model keeps its ``step()``, its scheduler and its data collector. An agent asks with `ask`,
     which waits for the decision; `ask_all` and `gather` let several agents wait at the same time.
-    What is asked, answered and collected is recorded. Each step of the model is a round.
+    Questions, answers and collected data are recorded. Each step of the model is a round.
 
     ::
 
@@ -59,35 +59,35 @@ class Minds:
                 MoneyAgent.create_agents(self, n)
 
     ``sabm run money.py:MoneyModel`` plays the model, too: ``--minds``, the recording and the caps
-    of the command then take the place of those given here.
+    of the command then replace those given here.
 
     Args:
-        model: the plain model; its constructor makes the minds.
-        minds: the minds, as of a scenario: one spec for all, a mapping spec → number of agents, or
-            a mapping name of the class of agents → either.
+        model: the plain model; its constructor creates the minds.
+        minds: the minds, as in a scenario: one spec for all, a mapping spec → number of agents, or
+            a mapping name of a class of agents → either of these.
         prompts: the path of the prompt file, looked for beside the model's module first:
             ``[prompts]`` has the entry ``scenario`` and one for each question.
-        classical: name of a question → function that takes the `Ask` and returns the answer: the
-            minds ``classical``. It reads the facts as ``ask.observation.NAME``.
-        agents: the classes of the agents that have minds; all by default. Where minds are given
-            by number, their numbers have to add up to the agents of these classes at the start.
+        classical: name of a question → function that takes the `Ask` and returns the answer. These
+            are the ``classical`` minds. It reads the facts as ``ask.observation.NAME``.
+        agents: the classes of the agents that have minds; all by default. If minds are given with
+            numbers, the numbers have to add up to the agents of these classes at the start.
         record: the recording; None records a run with language models into the folder
             ``sabm_recordings``, False records nothing.
-        resume: whether an unfinished run in `record` with the same seed is continued: what it
-            holds is played again without asking, and the run continues from there.
-        replay: a recording whose latest run of this model is played again, without asking anybody;
-            any difference is an error.
+        resume: whether an unfinished run in `record` with the same seed is continued: its recorded
+            part is repeated without asking, and the run continues from there.
+        replay: a recording whose latest run of this model is repeated without asking; any
+            difference is an error.
         budget_usd: dollars at most. `ask` raises `BudgetExceeded` before the cap is passed; the
             recording is closed then, and can be resumed.
         max_asks: requests at most.
-        max_tokens: tokens sent and received at most.
+        max_tokens: the maximum number of tokens sent and received.
         connection: how language models are reached.
         settings: more parameters of runs: ``condition``, ``personas``, ``answer_format``,
             ``temperature`` and others of `SmartModel`.
 
     Raises:
-        UsageError: for minds, prompts or settings that cannot be used; for a seed that is not that
-            of the run to resume.
+        UsageError: for minds, prompts or settings that cannot be used; when the run to resume has
+            another seed.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Minds:
     def _to_resume(
         self, path: Path, kind: type[HostedModel], seed: int | list[int], connection: Connection
     ) -> tuple[Any, Connection]:
-        """The recorder that continues the latest unfinished run, and the caps that are left."""
+        """The recorder that continues the latest unfinished run, and the remaining caps."""
         run = _latest(path, kind, seed, finished=False)
         if run is None:
             return path, connection
@@ -161,8 +161,8 @@ class Minds:
             agent: the agent.
             name: the prompt entry with the question.
             spec: the legal answers.
-            facts: what the agent knows, for the placeholders of the prompt: texts and numbers. A
-                text in the words of another agent is given through `quote`.
+            facts: what the agent knows, for the placeholders of the prompt: texts and numbers. Pass
+                words of another agent through `quote`.
 
         Returns:
             The decision; its value is None, and `valid` False, when no usable answer came.
@@ -211,23 +211,24 @@ class Minds:
     ) -> None:
         """Call a method of each agent, as ``agents.do(method)`` does, with questions that overlap.
 
-        The agents' methods run one at a time, in the order of the agents. One that asks is set
-        aside until all others have run to their question or end; then all wait together, and go on
-        in the same order. The result is that of ``agents.do`` when no agent reads what another one
-        changes in the same call, and random numbers of the model are drawn in the order of the
-        agents. It is the same at any latency in any case. An agent that has left the model is
-        passed over, and one that another agent removes while it waits does not go on.
+        The agents' methods run one at a time, in the order of the agents. A method that asks is
+        paused until all others have reached a question or their end; then all wait together, and
+        continue in the same order. The result is that of ``agents.do`` when no agent reads what
+        another one changes in the same call, and random numbers of the model are drawn in the order
+        of the agents. In any case the result does not depend on latencies. An agent that has left
+        the model is skipped, and the method of an agent that is removed while it waits does not
+        continue.
 
-        Three faults are noticed: a draw from ``model.random`` or ``model.rng`` that comes in
-        another order, and an agent whose attributes another one sets, or that another one removes,
-        while it waits. Then a warning names them, and later calls with this method run the agents
-        one after another.
+        Three faults are detected: a draw from ``model.random`` or ``model.rng`` in another order,
+        and an agent whose attributes another agent sets, or that another agent removes, while it
+        waits. Then a warning names them, and later calls with this method run the agents one after
+        another.
 
         Args:
             agents: the agents, such as ``self.agents`` or ``self.agents.shuffle()``.
             method: the name of the method.
             given: its arguments.
-            check: whether these faults are looked for.
+            check: whether to check for these faults.
 
         Raises:
             BudgetExceeded: when a cap is reached.
@@ -283,7 +284,7 @@ class Minds:
                 part.stop()
 
     def quote(self, text: str) -> str:
-        """Words of an agent, as they are put into the prompts of others.
+        """Words of an agent, quoted for the prompts of others.
 
         They stay on one line, and cannot look like another part of the prompt.
 
@@ -293,7 +294,7 @@ class Minds:
         return self._host.book.quote(text)
 
     def close(self) -> None:
-        """End the run, with its record on disk; the end of the program does so otherwise."""
+        """End the run, with its recording on disk; otherwise the end of the program does so."""
         if not self._driven:
             self._end()
 
@@ -340,11 +341,11 @@ class _Part:
     Args:
         agent: the agent.
         call: calls the method.
-        hub: the part of the program that the questions go to.
+        hub: the greenlet that receives the questions.
 
     Attributes:
         question: the question that waits for a decision; None when the method has ended.
-        left: the agent's attributes when the call was left last.
+        left: the agent's attributes at the last switch away from the call.
         here: whether the agent was in the model then.
     """
 
@@ -362,21 +363,21 @@ class _Part:
         self.question = None if self._greenlet.dead else question
 
     def stop(self) -> None:
-        """End a call that waits still, since another one failed or has removed its agent."""
+        """End a waiting call, since another one failed or has removed its agent."""
         self.question = None
         if not self._greenlet.dead:
             self._greenlet.throw()
 
 
 class _Watch:
-    """Notices that calls which overlap give other results than one after another.
+    """Detects overlapping calls whose results differ from calls one after another.
 
     Args:
         model: the plain model.
-        on: whether it looks at all.
+        on: whether it checks at all.
 
     Attributes:
-        fault: the first thing noticed, in words.
+        fault: the first fault, in words.
     """
 
     def __init__(self, model: Any, *, on: bool) -> None:
@@ -384,7 +385,7 @@ class _Watch:
         self._state = self._streams()
 
     def note(self, part: _Part, position: int) -> None:
-        """Note what a call left behind."""
+        """Note the state after a call."""
         self.keep(part)
         if self._on and (state := self._streams()) != self._state:
             self._state = state
@@ -396,13 +397,13 @@ class _Watch:
             self._drew = position
 
     def keep(self, part: _Part) -> None:
-        """Keep the state of an agent, with which it is compared when its turn comes."""
+        """Keep the state of an agent, for a comparison when its turn comes."""
         part.here = part.agent in self._model.agents
         if self._on:
             part.left = dict(getattr(part.agent, "__dict__", {}))
 
     def questions(self, parts: Iterable[_Part]) -> dict[_Part, PlainAsk]:
-        """The questions that wait, but for those of agents that others have removed."""
+        """The waiting questions, except those of agents that others have removed."""
         return {
             part: part.question
             for part in parts
@@ -410,7 +411,7 @@ class _Watch:
         }
 
     def look_at(self, part: _Part) -> None:
-        """Compare an agent whose turn comes with what its call left."""
+        """Compare an agent whose turn comes with its state after its call."""
         if self._is_removed(part) or not self._on:
             return
         now = getattr(part.agent, "__dict__", {})
@@ -422,7 +423,7 @@ class _Watch:
             )
 
     def _is_removed(self, part: _Part) -> bool:
-        """Whether another agent has removed that of a call, which is ended then."""
+        """Whether another agent has removed the agent of a call; then the call is ended."""
         removed = part.here and part.agent not in self._model.agents
         if removed:
             self._blame(
@@ -433,7 +434,7 @@ class _Watch:
         return removed
 
     def _blame(self, fault: str) -> None:
-        """Note a fault, where it is the first and they are looked for."""
+        """Note the first fault, if faults are checked."""
         if self._on:
             self.fault = self.fault or fault
 
@@ -458,8 +459,9 @@ def _latest(
     Args:
         path: the recording.
         kind: the class that plays it.
-        seed: the seed that it has to have.
-        finished: whether it has to be finished; None for either: then there has to be one.
+        seed: its seed.
+        finished: whether it has to be finished; None for either. With None a missing run is an
+            error.
     """
     address = f"{kind.__module__}:{kind.__name__}"
     runs = [run for run in load_runs(path) if run.model == address]
@@ -493,7 +495,7 @@ def _seed_of(model: mesa.Model) -> int | list[int]:
 
 
 def _end(host: HostedModel, opened: Recording | None) -> None:
-    """End a run whose model is not stepped any more."""
+    """End a run whose model is no longer stepped."""
     if engine.is_current():  # the model was garbage that the engine's thread found
         threading.Thread(target=_end, args=(host, opened)).start()
         return

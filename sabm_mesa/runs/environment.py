@@ -1,8 +1,8 @@
 """Any scenario as a parallel environment of PettingZoo, and policies as minds.
 
-`ScenarioEnv` plays a scenario in which learners sit at some agents. A step of the environment is
-one set of questions: all that wait for learners when nothing else continues in the run. Agents that
-are not asked do nothing, and what is given for them is passed over. `Coding` turns the questions of
+`ScenarioEnv` plays a scenario in which learners decide for some agents. A step of the environment
+is one set of questions: all that wait for learners when nothing else in the run can continue.
+Agents that are not asked do nothing, and their actions are ignored. `Coding` turns the questions of
 a scenario into numbers and actions into answers; `PolicyMind` lets a policy that was trained in the
 environment play anywhere.
 
@@ -42,17 +42,17 @@ except ImportError as error:
     ) from error
 
 LEARNER = "learner"
-"""The mind of an agent for which the environment takes actions."""
+"""The spec of an agent for which the environment takes actions."""
 MOST_WHOLE = 10_000
-"""Numbers of a space of whole numbers at most; more of them are a box."""
+"""The maximum size of a discrete space of whole numbers; a larger one is a box."""
 QUIET_TURNS = 20
-"""Turns of the loop without any change after which no further question is to come."""
+"""Turns of the loop without any change until no further question is expected."""
 ENOUGH_TRIALS = 3
-"""Trial runs in a row without a new question after which all are taken to be known."""
+"""Consecutive trial runs without a new question until all count as known."""
 TRIAL_ROUNDS = 20
-"""Rounds of a trial run at most."""
+"""The maximum number of rounds of a trial run."""
 LONGEST_TEXT = 200
-"""Characters of a text that a space draws at most."""
+"""The maximum length of a text that a space draws."""
 
 Action = Any
 Observed = dict[str, Any]
@@ -69,8 +69,8 @@ class Coding:
         parameters: the parameters of the runs, without minds and seed.
 
     Attributes:
-        questions: class of agents → question → its place from 1, and the spec of its answers: one
-            that is as wide as all that were met.
+        questions: class of agents → question → its number from 1, and the spec of its answers,
+            which contains all specs that were met.
         facts: class of agents → names of the numbers in the observations, in the order of the
             vector ``facts``.
 
@@ -106,8 +106,8 @@ class Coding:
     def observation_space(self, kind: str) -> Any:
         """The space of the observations of a class of agents.
 
-        ``asked`` is the place of the question from 1, or 0; ``facts`` are the numbers in the
-        observation that the agent was given last.
+        ``asked`` is the number of the question from 1, or 0; ``facts`` are the numbers in the
+        agent's latest observation.
 
         Args:
             kind: the name of the class.
@@ -129,7 +129,7 @@ class Coding:
             ask: the question.
 
         Raises:
-            UsageError: for one that the trial runs have not met.
+            UsageError: for a question that the trial runs have not met.
         """
         kind = ask.class_name  # where agents are born, an id is not of one class
         if ask.name not in self.questions.get(kind, {}):
@@ -146,14 +146,14 @@ class Coding:
         return {"asked": 0, "facts": self._vector(kind, {})}
 
     def answer(self, ask: Ask, action: Action) -> Any:
-        """The answer that an action gives.
+        """The answer of an action.
 
-        An option is the action modulo the number of options there are now, and a number is moved
-        into the range that is legal now.
+        An option is the action modulo the present number of options; a number is moved into the
+        present range.
 
         Args:
             ask: the question.
-            action: an action of the space, of which the part for this question counts.
+            action: an action of the space; only its part for this question counts.
         """
         return _value(ask.spec, action[ask.name])
 
@@ -184,8 +184,8 @@ class Coding:
 def numbers_in(value: Any, path: str = "") -> dict[str, float]:
     """The numbers in an observation: name → number, with dots between the names of parts.
 
-    A list gives its length and the numbers of its last entry; what is no number is left out, and
-    infinite ones and NaN are.
+    A list gives its length and the numbers of its last entry. Everything else is left out, and so
+    are infinite numbers and NaN.
 
     Args:
         value: the observation, or a part of it.
@@ -242,28 +242,28 @@ class PolicyMind(Mind):
 class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
     """A scenario as a parallel environment of PettingZoo.
 
-    Reward: what the agent gains by the scenario's `score` in the rounds that a step ends: the
-    values of its column, minus one a round where the score counts rounds, with the other sign
-    where a lower score is the better one; 0 without a score.
+    Reward: the agent's gain in the scenario's `score` in the rounds that a step ends: the values of
+    its column, or -1 per round if the score counts rounds; with the opposite sign if a lower score
+    is better; 0 without a score.
 
-    End: all agents terminate with the run, and those that leave the model with the step in which
-    they do. Nothing is truncated: the number of rounds is a rule of the scenario.
+    End: all agents terminate with the run; an agent that leaves the model terminates in that step.
+    Nothing is truncated: the number of rounds is a rule of the scenario.
 
     Learners that are born join in the step in which they come. `most_agents` makes room for them.
 
     Args:
         scenario: the model class, or its name.
-        minds: as for the model; ``"learner"`` are the agents that take actions.
-        most_agents: learners of a run at most, those that are born included; by default those of
-            its beginning.
+        minds: as for the model; agents with the mind ``"learner"`` take actions.
+        most_agents: the maximum number of learners of a run, including those that are born; by
+            default the number at its start.
         parameters: the other parameters of the model, without the seed.
 
     Attributes:
         coding: the coding of observations and actions.
-        model: the model that is played, or None.
-        agents: the names of the learners that are still there: ``agent_ID``, or ``born_CLASS_N``
-            for the N-th one of a class that was born.
-        possible_agents: the names of all learners, also of those that may be born.
+        model: the current model, or None.
+        agents: the names of the present learners: ``agent_ID``, or ``born_CLASS_N`` for the N-th
+            agent of a class that was born.
+        possible_agents: the names of all learners, including those that may be born.
 
     Raises:
         UsageError: for parameters that cannot be used, or a scenario without learners.
@@ -342,10 +342,10 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
         dict[str, bool],
         dict[str, dict[str, Any]],
     ]:
-        """Answer all questions that wait, and go on to the next ones.
+        """Answer all waiting questions, and continue to the next ones.
 
         Args:
-            actions: agent → action; those of agents that are not asked are passed over.
+            actions: agent → action; actions of agents that are not asked are ignored.
 
         Returns:
             Observations, rewards, terminations, truncations and information by agent. The
@@ -385,7 +385,7 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
         )
 
     def render(self) -> None:
-        """Draw nothing: ``sabm view`` shows runs."""
+        """Do nothing: ``sabm view`` shows runs."""
 
     def close(self) -> None:
         """End the run under way."""
@@ -410,7 +410,7 @@ class ScenarioEnv(ParallelEnv):  # type: ignore[misc]  # an optional library
         self._seen = {name: dict(seen) for name, seen in self._seen.items()}
 
     def _name_newborn(self, agent: Any) -> None:
-        """Let a learner that was born take part."""
+        """Add a learner that was born."""
         if len(self._names) == len(self._first) + self._born:
             raise UsageError(
                 f"Agent {agent.unique_id} was born as a learner, and there are "
@@ -486,7 +486,7 @@ class _Learners(Mind):
         return await decided
 
     async def _settle(self) -> None:
-        """Tell the environment when nothing but its own questions continues in the run."""
+        """Tell the environment when the run waits only for its questions."""
         quiet, before = 0, (-1, -1)
         while quiet < QUIET_TURNS:
             assert self._model is not None
@@ -578,13 +578,13 @@ def _name(agent: int) -> str:
 
 
 def _number(value: Any) -> float:
-    """A value of a column; none, as before a game or after an escape, counts as 0."""
+    """A value of a column; a missing one, as before a game or after an escape, counts as 0."""
     number = 0.0 if value is None else float(value)
     return number if math.isfinite(number) else 0.0
 
 
 def _wider(one: AnswerSpec, other: AnswerSpec) -> AnswerSpec:
-    """A spec with all answers of both, which are of one question."""
+    """A spec with all answers of two specs of one question."""
     if isinstance(one, Number) and isinstance(other, Number):
         low, high = min(one.low, other.low), max(one.high, other.high)
         return Number(low, high, one.integer and other.integer)
@@ -623,7 +623,7 @@ def _space(spec: AnswerSpec) -> Any:
 
 
 def _value(spec: AnswerSpec, action: Any) -> Any:
-    """The answer that an action gives, legal now."""
+    """The answer of an action, moved into the present limits."""
     if isinstance(spec, Choice):
         return spec.options[int(action) % len(spec.options)]
     if isinstance(spec, Number):

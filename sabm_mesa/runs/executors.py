@@ -1,8 +1,8 @@
 """The places where a sweep is played: this process, others of this machine, or Ray.
 
-Free runs: an executor plays every run into a recording of its own, and returns the files as they
-come. Runs with language models: workers play them within what they share, and here is how messages
-come to them (see `sabm_mesa.runs.workers`).
+Free runs: an executor plays every run into a separate recording, and returns the files as they are
+finished. Runs with language models: workers play them with a shared limit, budget and recording
+(see `sabm_mesa.runs.workers`). This module carries their messages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sabm_mesa.runs.run import run_models
 from sabm_mesa.runs.workers import Carrier, Worker, WorkerMessage
 
 MAX_LOST_WORKERS = 3
-"""Workers that may be lost over one run: then it may be the run that ends them."""
+"""The maximum number of workers lost in one run: then the run itself may crash them."""
 # A fresh interpreter: a fork takes no threads along, and what multiprocessing spawns imports the
 # script that sweeps, which then sweeps again. Ctrl-C reaches all processes, and is for this one,
 # which ends the others.
@@ -46,24 +46,23 @@ from sabm_mesa.runs.executors import {serve}
 _log = logging.getLogger(__name__)
 
 Played = Generator[tuple[int, bytes], None, None]
-"""The place of a run among the plans, and the file of its recording: as they come."""
+"""The index of a run among the plans, and the file of its recording, in the order in which they finish."""
 
 
 class Executor(Protocol):
     """Executor of the runs of a sweep."""
 
     def __call__(self, specs: Sequence[RunSpec], scratch: Path) -> Played:
-        """Play runs; one that is lost with its worker is played again.
+        """Play runs; a run that is lost with its worker is played again.
 
         Args:
             specs: the runs.
-            scratch: a folder on this machine for what is not finished.
+            scratch: a folder on this machine for unfinished recordings.
 
-        Returns:
-            The runs, as they come; closing it ends the workers.
+        Returns: The runs, as they finish; closing the iterator ends the workers.
 
         Raises:
-            RunError: when a run fails, or loses its worker again and again.
+            RunError: when a run fails, or loses its worker repeatedly.
         """
 
 
@@ -72,7 +71,7 @@ def play(spec: RunSpec, scratch: Path | None = None) -> bytes:
 
     Args:
         spec: the run.
-        scratch: the folder in which its recording grows; that of the system when None.
+        scratch: the folder for its recording; the system's temporary folder when None.
 
     Returns:
         The file of its recording.
@@ -122,12 +121,12 @@ def on_processes(specs: Sequence[RunSpec], scratch: Path, workers: int) -> Playe
 
     Args:
         specs: the runs.
-        scratch: a folder for what is not finished.
+        scratch: a folder for unfinished recordings.
         workers: the number of processes.
 
     Raises:
         ParameterError: when the runs cannot be sent to other processes.
-        RunError: when a run fails, or loses its process again and again.
+        RunError: when a run fails, or loses its process repeatedly.
     """
     check_sendable(specs)
     waiting = list(reversed(range(len(specs))))
@@ -179,10 +178,10 @@ def lost_too_often(spec: RunSpec) -> RunError:
 
 
 class _Process:
-    """A process of this machine that plays runs, with messages to it and back; see `Carrier`.
+    """A process of this machine that plays runs and exchanges messages; see `Carrier`.
 
     Args:
-        serve: the function of this module that it runs.
+        serve: the function of this module to run.
         given: the arguments of the call, as code.
     """
 
@@ -192,7 +191,7 @@ class _Process:
         self._process = subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe)
 
     def write(self, sent: Any) -> None:
-        """Bring it a message; nothing happens when it is lost."""
+        """Send it a message; nothing happens when it is lost."""
         assert self._process.stdin is not None
         with suppress(OSError):
             pickle.dump(sent, self._process.stdin)
@@ -207,11 +206,11 @@ class _Process:
             return None
 
     def kill(self) -> None:
-        """End the process at once: nothing that it holds is needed."""
+        """End the process at once: it has nothing that is needed."""
         self._process.kill()
 
     def end(self) -> None:
-        """End the process, and close what leads to it."""
+        """End the process, and close its pipes."""
         self.kill()
         with suppress(OSError):  # it may not have read all of its input
             self._process.communicate()
@@ -221,14 +220,14 @@ class _RunProcess(_Process):
     """A process that plays one run after another.
 
     Args:
-        scratch: a folder for what is not finished.
+        scratch: a folder for unfinished recordings.
     """
 
     def __init__(self, scratch: Path) -> None:
         super().__init__("serve", repr(str(scratch)))
 
     def play(self, spec: RunSpec) -> bytes | None:
-        """Have it play a run; None when the process is lost.
+        """Let it play a run; None when the process is lost.
 
         Raises:
             RunError: when the run fails.
@@ -241,10 +240,10 @@ class _RunProcess(_Process):
 
 
 def serve(scratch: str) -> None:
-    """Play the runs that come in on standard input, and send them back: what a worker runs.
+    """Play the runs from standard input, and send them back: the main function of a worker.
 
     Args:
-        scratch: a folder for what is not finished.
+        scratch: a folder for unfinished recordings.
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a scenario prints must not mix with the answers
@@ -277,7 +276,7 @@ def worker_processes(n: int, workers: int) -> Iterator[Sequence[Carrier]]:
 
 
 def serve_messages() -> None:
-    """Carry messages between a worker and standard input and output: what its process runs."""
+    """Carry messages between a worker and standard input and output: its main function."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a scenario prints must not mix with the messages
     worker = Worker()
@@ -304,7 +303,7 @@ def load_ray(address: str | None = None) -> Any:
     """Ray.
 
     Args:
-        address: the cluster that is to be reached, or None.
+        address: the cluster to connect to, or None.
 
     Raises:
         ParameterError: when it is not installed.
@@ -325,22 +324,22 @@ def on_ray(
 ) -> Played:
     """Play runs on Ray; see `Executor`.
 
-    Ray plays a run again when its worker or machine is lost. A run that is finished is sent here
-    at once, so no machine is needed for what it has done before. When a sweep on a Ray that it did
-    not connect to itself is stopped, up to two runs a core go on there, and their results are lost.
+    Ray plays a run again when its worker or machine is lost. A finished run is sent here at once,
+    so the loss of a machine does not lose it. When a sweep on an existing Ray connection is
+    stopped, up to two runs per core continue there, and their results are lost.
 
     Args:
         specs: the runs.
-        scratch: a folder for what is not finished; a worker of another machine, or of a Ray that
-            is not started here, uses the folder for temporary files of its machine.
-        workers: the processes of a Ray that is started here; as many as there are cores when None.
+        scratch: a folder for unfinished recordings; a worker on another machine, or of a Ray that
+            is not started here, uses the temporary folder of its machine.
+        workers: the number of processes of a Ray that is started here; None: one per core.
         address: the cluster (``HOST:PORT``, ``ray://HOST:PORT`` or ``auto``); None for the Ray
-            that this process is connected to, or else one that is started here for the sweep.
+            connection of this process, or else one that is started here for the sweep.
 
     Raises:
         ParameterError: when Ray is not installed, there is no cluster at the address, or the runs
             cannot be sent.
-        RunError: when a run fails, or loses its worker again and again.
+        RunError: when a run fails, or loses its worker repeatedly.
     """
     ray = load_ray()
     check_sendable(specs)
@@ -373,7 +372,7 @@ class _WorkerActor:
         self._actor = ray.remote(num_cpus=1, max_concurrency=2)(Worker).remote()
 
     def write(self, messages: Sequence[WorkerMessage]) -> None:
-        """Bring messages to the worker; nothing happens when it is lost."""
+        """Send messages to the worker; nothing happens when it is lost."""
         self._call(self._actor.deliver, messages)
 
     def read(self) -> Sequence[WorkerMessage] | None:
@@ -399,7 +398,7 @@ class _WorkerActor:
 
 @contextmanager
 def worker_actors(n: int, workers: int | None, address: str | None) -> Iterator[Sequence[Carrier]]:
-    """Start actors of Ray as workers, as many as it has cores; see `OpenWorkers`.
+    """Start one actor of Ray per core as workers; see `OpenWorkers`.
 
     Args:
         n: their number at most.
@@ -436,7 +435,7 @@ def _result(ray: Any, done: Any, spec: RunSpec) -> bytes:
 
 @contextmanager
 def _connected(ray: Any, workers: int | None, address: str | None) -> Iterator[None]:
-    """Connected to Ray, and to one that is started here for as long as the block lasts."""
+    """Connect to Ray for the duration of the block, and start one here if needed."""
     if ray.is_initialized():
         yield
         return

@@ -1,10 +1,10 @@
 """Games: runs in which people play, each at a seat, and the games of a server.
 
-A game is played on its own thread. A `ClassSession` is a class at one game or at several side
-by side, which people join by one code. `Games` keeps the games of one process, and knows which
-browser may see which of them. A game that was cut off continues from its recording
-(`ContinuedGame`). The secrets in the links to its seats are in no recording, but in a file beside
-it, which only its owner can read, until the game is over.
+A game is played on its own thread. A `ClassSession` is one game or several parallel games of a
+class, which people join with one code. `Games` keeps the games of one process, and knows which
+browser may see which of them. An interrupted game continues from its recording (`ContinuedGame`).
+The secrets in the links to its seats are not in the recording. Until the game is over they are in a
+file beside it, which only its owner can read.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 MOST_GAMES = 32
-"""Games that are kept at once: the oldest that is over, or else was never started, makes room."""
+"""The maximum number of games in memory: the oldest finished one, or else the oldest that was never started, is dropped."""
 LEFT = Phrase("seat.left")
 """The line for a person whose agent has left the model."""
 ENDED_BEFORE = Phrase("host.ended_before")
 """The problem of a game that was ended before it began."""
 CODE_SIGNS, CODE_LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 6
-"""Letters of a code: none that looks like a digit."""
+"""Letters of a code: none looks like a digit."""
 Status = Literal["open", "playing", "over"]
 _log = logging.getLogger(__name__)
 
@@ -65,24 +65,25 @@ class Game:
 
     Args:
         scenario: the model class.
-        time_limit_s: seconds until an unanswered question is given up; None for no limit.
+        time_limit_s: seconds until an unanswered question counts as an abstention; None for no
+            limit.
         stand_in: the spec of the mind that plays for empty seats, and answers the questions that
-            the scenario does not put to people; ``""`` for none: an empty seat abstains.
+            the scenario does not ask people; with ``""`` an empty seat abstains.
         parameters: the parameters of the model; ``"human"`` among the minds makes a seat.
 
     Attributes:
         model: the model.
         seats: agent → its seat, in the order of the ids.
-        problem: why the game ended before its time, or ``""``.
-        public: the model columns that players see while the game continues.
-        results: whether players see the results of each round, also where no column is public.
+        problem: why the game ended early, or ``""``.
+        public: the model columns that players see during the game.
+        results: whether players see the results of each round, even if no column is public.
         ranked: whether players see their rank.
         session: the class that plays it.
         reference: the agent data of the same game with classical minds in all seats; None before
-            its end, and where nothing is compared with it.
+            its end, and if there is no comparison.
         paused: whether the host has stopped the clocks.
-        voting: whether people say at the end who they take for a machine.
-        votes: agent at a seat → the agent that its person takes for a machine, 0 for nobody.
+        voting: whether people guess at the end who was a machine.
+        votes: agent at a seat → the agent that its person guesses to be a machine, 0 for nobody.
         watch: called on the game's thread after each round, when players have its results, and at
             the end.
 
@@ -151,7 +152,7 @@ class Game:
         return "open" if self._thread is None else "playing"
 
     def start(self) -> None:
-        """Begin to play; a second time changes nothing."""
+        """Start to play; a second call changes nothing."""
         with self._lock:
             if self.status != "open":
                 return
@@ -160,10 +161,10 @@ class Game:
         self._tell()
 
     def stop(self, why: str = ENDED_BEFORE) -> None:
-        """End the game, from any thread, whether it was started or not.
+        """End the game, from any thread, started or not.
 
         Args:
-            why: the problem that a game has which was not started.
+            why: the problem of a game that was not started.
         """
         with self._lock:
             if self.status == "open":
@@ -172,10 +173,10 @@ class Game:
         self._going_on.set()
 
     def pause(self, *, paused: bool) -> None:
-        """Stop all clocks: no answer is taken and no round begins; or let them run again.
+        """Stop all clocks, so that no answer is taken and no round begins, or restart them.
 
         Args:
-            paused: whether they are to be stopped.
+            paused: whether to stop them.
         """
         self.paused = paused
         if paused:
@@ -186,10 +187,10 @@ class Game:
             seat.pause(paused=paused)
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait until a game that was started is over; whether it is.
+        """Wait until a started game is over, and return whether it is.
 
         Args:
-            timeout_s: seconds to wait at most; None for no limit.
+            timeout_s: the longest wait in seconds; None for no limit.
         """
         over = self._over.wait(timeout_s)
         if over and self._thread is not None:
@@ -197,7 +198,7 @@ class Game:
         return over
 
     def model_data(self) -> pd.DataFrame:
-        """The scenario's model columns of the rounds that are over: for all when the game is."""
+        """The scenario's model columns of the finished rounds, for all when the game is over."""
         return self._frames[0][["round", *self.model.columns()]]
 
     @property
@@ -210,11 +211,11 @@ class Game:
         return self._frames[0][["round", *self.public]]
 
     def agent_data(self) -> pd.DataFrame:
-        """The agent data of the rounds that are over: for all when the game is."""
+        """The agent data of the finished rounds, for all when the game is over."""
         return self._frames[1]
 
     def own_data(self, seat: Seat) -> pd.DataFrame:
-        """The data that a seat may see of its own agent: its columns in the rounds that are over.
+        """The data that a seat may see of its own agent: its columns in the finished rounds.
 
         Args:
             seat: the seat.
@@ -253,19 +254,18 @@ class Game:
 
     @property
     def plays_language_model(self) -> bool:
-        """Whether a language model decides for somebody, which takes its time."""
+        """Whether a language model decides for an agent, which takes time."""
         specs = [agent.mind.spec for agent in self.model.population]
         return any(is_language_model(spec) for spec in (*specs, self.stand_in))
 
     def vote(self, seat: Seat, suspect: int) -> str:
-        """Take the vote of a person on who was a machine, when the game is over.
+        """Record a person's guess of who was a machine, after the game.
 
         Args:
             seat: the person's seat.
             suspect: the agent; 0 for nobody.
 
-        Returns:
-            Why it was not taken; ``""`` when it was.
+        Returns: Why it was refused; ``""`` when it was accepted.
 
         Raises:
             RecordingError: when it cannot be written.
@@ -283,13 +283,13 @@ class Game:
             if recorder.path is not None:
                 write_votes(recorder.path, recorder.run, Votes(self.votes, self.machines()))
         if self.session is not None:
-            for _, seat in self.session.seats:
-                seat.touch()
+            for _, taken in self.session.seats:
+                taken.touch()
         self.watch()
         return ""
 
     def has_left(self, seat: Seat) -> bool:
-        """Whether the agent of a seat has left the model, so that nothing is asked there any more.
+        """Whether the agent of a seat has left the model and is no longer asked.
 
         Args:
             seat: the seat.
@@ -340,9 +340,9 @@ class Game:
                 _log.exception("A game could not be looked at.")
 
     def _play_reference(self) -> None:
-        """Play the same rounds with classical minds alone, where a class compares itself with them.
+        """Play the same rounds with only classical minds, if the class is compared with them.
 
-        It costs nothing, and players have heard of the end before.
+        It costs nothing, and players already know that the game is over.
         """
         model, rounds = self.model, len(self._frames[0])
         if load_class_game(model.class_game).debrief is None or not rounds:
@@ -363,7 +363,7 @@ class Game:
             seat.touch()
 
     def _keep_seats(self) -> None:
-        """Keep what a restart of the server would lose, before anybody is asked."""
+        """Save the links and settings, which a restart of the server would lose, before anybody is asked."""
         if (file := self._seats_file()) is None:
             return
         limit = next(iter(self.seats.values())).time_limit_s
@@ -376,7 +376,7 @@ class Game:
         write_text_file(file, json.dumps(kept), 0o600)
 
     def forget_seats(self) -> None:
-        """Remove the file of the seats: from now on the links lead nowhere after a restart."""
+        """Remove the seat file: after a restart of the server the links are invalid."""
         if (file := self._seats_file()) is not None:
             with suppress(OSError):
                 file.unlink(missing_ok=True)
@@ -391,7 +391,7 @@ def _seats_of(recording: Path, run: int) -> Path:
 
 
 def _read_seats(recording: Path, run: int) -> dict[str, Any]:
-    """The file of the seats of a game, as `Game` has kept it; empty when it is gone."""
+    """The content of the seat file of a game; empty when the file is missing."""
     file = _seats_of(recording, run)
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
@@ -411,21 +411,22 @@ def _read_seats(recording: Path, run: int) -> dict[str, Any]:
 
 
 class ContinuedGame(Game):
-    """A game that was cut off, taken up again from its recording; it has yet to be started.
+    """An interrupted game, continued from its recording; it is not started yet.
 
-    Its rounds are played again from what was answered, and nothing of that is asked again. Its
+    Its rounds are repeated from the recorded answers, and no recorded question is asked again. Its
     links, time limit and public columns are as they were.
 
     Args:
         run: the recorded run.
         connection: how language models are reached.
-        time_limit_s: the time limit when the file of its seats is gone; links are new then.
-        recording: its recording, opened for several games; None: for this one alone.
-        check: called with the spec of the mind that stands in, before it is made.
+        time_limit_s: the time limit when its seat file is missing; then its links are new.
+        recording: its recording, when it is open for several games; None: it is opened for this
+            game.
+        check: called with the spec of the mind for empty seats, before it is created.
 
     Raises:
-        RecordingError: when the run is no game, is finished or in use, or when its files cannot be
-            read.
+        RecordingError: when the run is not a game, is finished or in use, or when its files cannot
+            be read.
         UsageError: when this version cannot use the recorded parameters.
     """
 
@@ -483,15 +484,15 @@ class ScoreSoFar(NamedTuple):
 
 
 class ClassSession:
-    """A class at one game, or at several of the same scenario side by side, with one code.
+    """One game, or several parallel games of the same scenario, of a class with one code.
 
     People take seats in the order in which they come, in the game with the fewest people first.
     All games are in one recording, one run each.
 
     Args:
-        games: the games, none of which was started.
+        games: the games, before they are started.
         code: the code; a new one, of six letters, when empty.
-        recording: the recording of games that are taken up again.
+        recording: the recording of continued games.
 
     Attributes:
         games: the games.
@@ -536,14 +537,14 @@ class ClassSession:
             game.start()
 
     def _enter_all(self, recording: Recording) -> None:
-        """Enter all games at once: after a crash in these moments no group is missing."""
+        """Enter all games in one step, so that a crash leaves no group missing."""
         with recording.together():
             for game in self.games:
                 game.model.recording = recording
                 game.model.begin()
 
     def join(self, holder: str) -> tuple[Game, Seat] | None:
-        """Take the next free seat, or find the one that is the holder's already.
+        """Take the next free seat, or find the seat that the holder already has.
 
         Args:
             holder: a secret of the browser.
@@ -569,8 +570,7 @@ class ClassSession:
             holder: a secret of the browser.
             word: the word of the seat.
 
-        Returns:
-            The game and the seat; None when no seat that somebody has taken has the word.
+        Returns: The game and the seat; None when no taken seat has the word.
         """
         with self._lock:
             for game, seat in self.seats:
@@ -580,7 +580,7 @@ class ClassSession:
         return None
 
     def game_over(self) -> None:
-        """When all games are over, close the recording that they share, and tell all seats."""
+        """When all games are over, close their common recording, and notify all seats."""
         with self._lock:
             if self.status != "over":
                 return
@@ -611,7 +611,7 @@ class Games:
             game: the game.
 
         Raises:
-            RunError: when as many games as are kept are still going on.
+            RunError: when the maximum number of games is still running.
         """
         old: Game | None = None
         with self._lock:
@@ -634,13 +634,13 @@ class Games:
             return [game for game, hosts in reversed(self._games.items()) if _among(host, hosts)]
 
     def of_others(self, host: str) -> list[Game]:
-        """The games that are not a host's, newest first."""
+        """The games of other hosts, newest first."""
         mine = self.of(host)
         with self._lock:
             return [game for game in reversed(self._games) if game not in mine]
 
     def beside(self, game: Game) -> list[Game]:
-        """The games that the hosts of a game have too, newest first.
+        """The other games of the hosts of a game, newest first.
 
         Args:
             game: the game.
@@ -658,7 +658,7 @@ class Games:
 
         Args:
             host: the secret of the browser.
-            game: the game; one that was closed is left alone.
+            game: the game; a closed one is ignored.
         """
         with self._lock:
             if game in self._games:
@@ -681,7 +681,7 @@ class Games:
         """The class behind a code.
 
         Args:
-            code: the code, in capital letters or small ones.
+            code: the code, in capital or small letters.
         """
         with self._lock:
             sessions = {game.session for game in self._games}
@@ -691,7 +691,7 @@ class Games:
         )
 
     def close(self, game: Game) -> None:
-        """End a game and forget it: its links lead nowhere from now on.
+        """End a game and forget it: its links become invalid.
 
         Args:
             game: the game.
@@ -703,7 +703,7 @@ class Games:
         game.forget_seats()
 
     def close_all(self) -> None:
-        """End all games, and wait until the answers that are paid for are recorded."""
+        """End all games, and wait until paid answers are recorded."""
         with self._lock:
             games = list(self._ever)
         for game in games:
@@ -729,14 +729,14 @@ def with_others(
     Args:
         scenario: the model class.
         parameters: its parameters without the minds.
-        others: one spec for all others; a mapping spec → number; or, where there are several
-            classes of agents, a mapping name of the class → one of these. People in this one, such
-            as ``{"Buyer": {"human": 1, "classical": 2}}``, are the seats.
+        others: one spec for all others; a mapping spec → number; or, with several classes of
+            agents, a mapping name of the class → one of these. ``human`` in such a mapping, as in
+            ``{"Buyer": {"human": 1, "classical": 2}}``, gives the seats.
         people: how many people.
-        seats_of: the class of the agents at which people sit; the first one when empty.
+        seats_of: the class of the agents with seats for people; the first one when empty.
 
     Raises:
-        UsageError: when there are not this many agents, or for parameters that cannot be used.
+        UsageError: when there are too few agents, or for parameters that cannot be used.
     """
     if is_by_class(others) and HUMAN in named_in(others):
         return dict(others)
@@ -759,7 +759,7 @@ def with_others(
 def agents_by_class(scenario: type[SmartModel], parameters: Mapping[str, Any]) -> dict[str, int]:
     """How many agents a game has at first: name of the class → number.
 
-    That is the scenario's business, so one is made to count them.
+    The scenario determines it, so a model is created to count them.
 
     Args:
         scenario: the model class.
@@ -781,18 +781,18 @@ def check_seats(
     others: Any,
     people: int,
 ) -> None:
-    """Check that seats and other minds are as many as there are agents.
+    """Check that seats and other minds add up to the number of agents.
 
-    Where minds are given for each class of agents, the scenario checks them.
+    If minds are given by class of agents, the scenario checks them.
 
     Args:
         scenario: the model class.
         parameters: its parameters without the minds.
         others: as for `with_others`.
-        people: how many seats there are for people.
+        people: the number of seats for people.
 
     Raises:
-        UsageError: when they are not, or for parameters that cannot be used.
+        UsageError: when they do not, or for parameters that cannot be used.
     """
     n = sum(agents_by_class(scenario, parameters).values())
     agents = Phrase("agents.count_agent", n=n)
@@ -815,7 +815,7 @@ def check_seats(
 
 
 def seats_in(minds: Mapping[str, Any]) -> int:
-    """How many seats for people the minds of several classes have.
+    """The number of seats for people in the minds of several classes.
 
     Args:
         minds: name of the class → minds.

@@ -1,8 +1,8 @@
-"""Planned runs: their plans, the ones that a recording holds, and running the missing ones.
+"""Planned runs: their plans, finding them in a recording, and running the missing ones.
 
-A planned run is recorded with its tags and, as the tag ``spec``, a digest of all that makes it this
-run and no other: the scenario, all parameters, the minds and their files, the seed and the tags.
-Finding it again is one query for that tag.
+A planned run is recorded with its tags. The tag ``spec`` is a digest of everything that identifies
+it: the scenario, all parameters, the minds and their files, the seed and the tags. One query for
+that tag finds it again.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from sabm_mesa.runs.rerun import planned_fork, resume_models, spent_before
 from sabm_mesa.runs.run import Watch, run_models
 
 Spread = Callable[[Sequence["RunSpec"], Recording, Connection], None]
-"""Plays new runs that are entered into a recording, as far as it can."""
+"""Plays new runs into a recording, as far as possible."""
 
 
 @dataclass(frozen=True)
 class PlannedFork:
-    """The run that a planned run begins as.
+    """The history with which a planned run begins.
 
     Attributes:
-        of: the run with the same history.
+        of: the parent run.
         at: the first round with other parameters.
-        changes: parameter → its value from then on.
+        changes: parameter → its new value.
     """
 
     of: RunSpec
@@ -59,11 +59,11 @@ class RunSpec:
 
     Attributes:
         scenario: the model class.
-        parameters: the parameters that differ from their defaults, without the seed; of a fork
-            those that its history began with.
+        parameters: the parameters that differ from their defaults, without the seed; for a fork,
+            those of its parent.
         seed: the seed.
-        tags: name → text that is recorded with the run. Two plans that differ in a tag are two
-            runs, also when all else is the same.
+        tags: name → text that is recorded with the run. Two plans that differ only in a tag are two
+            runs.
         fork: the run that it forks, or None.
     """
 
@@ -75,7 +75,7 @@ class RunSpec:
 
     @cached_property
     def identity(self) -> str:
-        """JSON of all that two runs with different seeds and tags have in common."""
+        """JSON of everything that two runs with different seeds and tags have in common."""
         parameters = self.scenario.identity(self.parameters)
         minds = self.parameters.get("minds", parameters["minds"])
         files = files_of(minds)
@@ -93,7 +93,7 @@ class RunSpec:
 
     @property
     def depth(self) -> int:
-        """How many forks lie between this run and one that begins anew."""
+        """The number of forks between this run and one without a parent."""
         return self.fork.of.depth + 1 if self.fork else 0
 
     @property
@@ -115,11 +115,11 @@ class RunSpec:
     def forked(
         self, at: int, changes: Mapping[str, Any], tags: Mapping[str, str] | None = None
     ) -> RunSpec:
-        """A run that begins as this one.
+        """A fork of this run.
 
         Args:
             at: the first round with other parameters.
-            changes: parameter → its value from then on.
+            changes: parameter → its new value.
             tags: the tags of the fork.
         """
         fork = PlannedFork(self, at, changes)
@@ -128,7 +128,7 @@ class RunSpec:
     def build(
         self, recording: Recording | Recorder | bool = False, connection: Connection | None = None
     ) -> SmartModel:
-        """The model of the run, at its beginning.
+        """The model of the run, before its first round.
 
         Args:
             recording: where it is recorded, or its recorder; False for nowhere.
@@ -151,11 +151,10 @@ def find_runs(specs: Iterable[RunSpec], path: str | Path) -> dict[str, RecordedR
         specs: the plans.
         path: the recording; it need not exist.
 
-    Returns:
-        Digest of the plan → its run, for those that there are; see `RecordedRun.finished`.
+    Returns: Digest of the plan → its run, for the recorded plans; see `RecordedRun.finished`.
 
     Raises:
-        RecordingError: when it is no recording, or damaged.
+        RecordingError: when it is not a recording, or damaged.
     """
     return find_tagged(path, [spec.digest for spec in specs])
 
@@ -168,7 +167,7 @@ def missing(specs: Sequence[RunSpec], path: str | Path) -> list[RunSpec]:
         path: the recording; it need not exist.
 
     Raises:
-        RecordingError: when it is no recording, or damaged.
+        RecordingError: when it is not a recording, or damaged.
     """
     recorded = find_runs(specs, path)
     left = [
@@ -183,7 +182,7 @@ def missing(specs: Sequence[RunSpec], path: str | Path) -> list[RunSpec]:
 def trial_models(
     specs: Iterable[RunSpec], connection: Connection | None = None
 ) -> dict[str, SmartModel]:
-    """Build what will be run once, so that wrong use ends before there is any file.
+    """Build each model once, so that wrong parameters are refused before any file is written.
 
     The server of a local model starts with a context for the longest prompt of all runs.
 
@@ -191,9 +190,8 @@ def trial_models(
         specs: the plans.
         connection: how language models are reached.
 
-    Returns:
-        The identity of the plans → a model, unrecorded: one for all that differ in seed or tags
-        alone. Of a fork it has the parameters from the fork on.
+    Returns: The identity of the plans → an unrecorded model: one for all plans that differ only in
+    seed or tags. For a fork it has the parameters after the fork.
 
     Raises:
         UsageError: for a value that cannot be used.
@@ -221,21 +219,19 @@ def run_missing(
 ) -> int:
     """Run the missing plans: all at the same time, within one budget.
 
-    Recorded runs are not run again, and interrupted ones are continued. Runs that fork
-    others come after those.
+    Recorded runs are not run again, and interrupted ones are continued. Forks are run after their
+    parents.
 
     Args:
-        plans: recording → what it is to hold.
-        connection: how language models are reached; what the recordings say has been spent
-            already is added to its budget.
+        plans: recording → its plans.
+        connection: how language models are reached; its budget also counts the recorded costs.
         watch: called with the models every tenth of a second.
-        spread: plays new runs elsewhere first; what it leaves is played in this process.
+        spread: plays new runs elsewhere first; the rest is played in this process.
 
-    Returns:
-        How many runs were played or continued now.
+    Returns: The number of runs that were played or continued now.
 
     Raises:
-        UsageError: for parameters or minds that cannot be used; nothing has been written then.
+        UsageError: for parameters or minds that cannot be used; then nothing has been written.
         RunError: when a run fails; its answers are recorded, and the same call continues.
     """
     connection = connection or Connection()
@@ -275,7 +271,7 @@ def run_missing(
 def _models(
     specs: Sequence[RunSpec], opened: Recording, connection: Connection
 ) -> list[SmartModel]:
-    """Models of runs that were cut off, of forks that are entered now, and of new runs."""
+    """Models of interrupted runs, of forks that are entered now, and of new runs."""
     parents = [spec.fork.of for spec in specs if spec.fork is not None]
     recorded = find_runs([*specs, *parents], opened.path)
     begun: dict[type[SmartModel], list[int]] = {}

@@ -1,9 +1,9 @@
 """Replaying, resuming and forking recorded runs.
 
 A recorded run is always repeated from its beginning: the rules are computed again, free minds
-decide again, and paid answers come from the recording. Whatever differs from the recording is an
-error that names the first difference. A replay stops where the recording ends; `resume` continues
-from there; a fork is a new run that begins with the history of another.
+decide again, and paid answers come from the recording. Any difference from the recording is an
+error that names the first difference. A replay stops at the end of the recording; `resume`
+continues from there; a fork is a new run that begins with the history of another.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from sabm_mesa.runs.run import Runs, Watch, run_models
 M = TypeVar("M", bound=SmartModel)
 Numbers = int | Iterable[int] | None
 OwnMinds = Mapping[str, Any]
-"""Spec → mind object, for minds that no spec can make."""
+"""Spec → mind object, for custom minds."""
 
 
 def replay(
@@ -55,16 +55,15 @@ def replay(
     scenario: type[SmartModel] | None = None,
     watch: Watch = lambda _: None,
 ) -> Runs:
-    """Run again from the recording alone, and check that all comes out the same.
+    """Repeat runs from the recording alone, and check that everything is the same.
 
-    No key is needed and nothing is sent. Of a run that was cut off, the rounds that were played
-    to their end are replayed.
+    No key is needed and nothing is sent. For an interrupted run, the finished rounds are replayed.
 
     Args:
         recording: the recording.
-        runs: the numbers of the runs, of one scenario; those of the latest command when None.
-        minds: minds of your own that decide for free, by their spec: they decide again. Without
-            them their answers come from the recording too.
+        runs: the numbers of runs of one scenario; None: the runs of the latest command.
+        minds: custom minds without cost, by spec: they decide again. Without them their answers
+            come from the recording too.
         scenario: the model class, when it cannot be imported by its recorded name.
         watch: called with the models every tenth of a second.
 
@@ -91,21 +90,20 @@ def reread(
     scenario: type[SmartModel] | None = None,
     watch: Watch = lambda _: None,
 ) -> tuple[int, list[Reread]]:
-    """Read the recorded answers once more, without asking again; the recording stays as it is.
+    """Read the recorded answers again without asking; the recording is not changed.
 
     Args:
         recording: the recording.
-        runs: the numbers of the runs, of one scenario; those of the latest command when None.
-        minds: minds of your own that decide for free, by their spec.
+        runs: the numbers of runs of one scenario; None: the runs of the latest command.
+        minds: custom minds without cost, by spec.
         scenario: the model class, when it cannot be imported by its recorded name.
         watch: called with the models every tenth of a second.
 
-    Returns:
-        The number of answers in texts, and those of them that are read otherwise now.
+    Returns: The number of text answers, and those that are read differently now.
 
     Raises:
-        RecordingError: when the recording cannot be read, or the run does not come out the same
-            with the readings that are recorded.
+        RecordingError: when the recording cannot be read, or the run differs with the recorded
+            readings.
         UsageError: when this version cannot use the recorded parameters.
     """
     if runs is None:
@@ -128,20 +126,20 @@ def resume(
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
 ) -> Runs:
-    """Continue runs that were cut off; nothing that was answered is asked again.
+    """Continue interrupted runs; no answered question is asked again.
 
     Args:
         recording: the recording.
-        runs: the numbers of the runs; None: those of the latest command that left any unfinished,
-            or else of the latest one. Finished ones are replayed, so that the data are complete.
-        minds: minds of your own, by their spec.
+        runs: the numbers of the runs; None: the runs of the latest command with an unfinished run,
+            or else of the latest command. Finished ones are replayed, so that the data are
+            complete.
+        minds: custom minds, by spec.
         scenario: the model class, when it cannot be imported by its recorded name.
-        connection: how language models are reached; as recorded when None. Its budget counts
-            what these runs have spent already.
+        connection: how language models are reached; as recorded when None. Its budget counts the
+            cost of these runs so far.
         watch: called with the models every tenth of a second.
 
-    Returns:
-        The runs; where they are of several scenarios, those of the one with the most runs.
+    Returns: The runs; with several scenarios, those of the scenario with the most runs.
 
     Raises:
         RecordingError: when the recording cannot be read or written, when a run is in use, or
@@ -177,26 +175,26 @@ def fork(
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
 ) -> Runs:
-    """Branch runs: the same history up to a round, and other parameters or minds from it on.
+    """Branch runs: the same history up to a round, and other parameters or minds afterwards.
 
-    Changes that the parent itself underwent in later rounds are not carried over.
+    Later changes of the parent itself are not carried over.
 
     Args:
         recording: the recording.
         at: the first round with the new parameters.
         new: parameter → value.
         into: the recording that the new runs are written to; they name their parents.
-        runs: the numbers of the runs; those of the latest command when None.
-        minds: minds of your own, by their spec.
+        runs: the numbers of the runs; None: the runs of the latest command.
+        minds: custom minds, by spec.
         scenario: the model class, when it cannot be imported by its recorded name.
-        connection: how language models are reached; as recorded when None. Its budget counts
-            what is spent from now on only.
+        connection: how language models are reached; as recorded when None. Its budget counts only
+            new costs.
         watch: called with the models every tenth of a second.
 
     Raises:
         UsageError: for a parameter that cannot change during a run, or a value that cannot be
             used; nothing has been written then.
-        RecordingError: when the recording cannot be read, or a run did not come that far.
+        RecordingError: when the recording cannot be read, or a run has too few rounds.
         RunError: when a run fails; it can be resumed.
     """
     recorded = latest(load_runs(recording)) if runs is None else load_runs(recording, runs)
@@ -225,7 +223,7 @@ def fork(
 
 
 def to_resume(recording: str | Path) -> list[RecordedRun]:
-    """The runs of the latest command that left any unfinished, or else those of the latest one.
+    """The runs of the latest command with an unfinished run, or else of the latest command.
 
     A command may have been ended between its last round and its tables.
 
@@ -233,7 +231,7 @@ def to_resume(recording: str | Path) -> list[RecordedRun]:
         recording: the recording.
 
     Raises:
-        RecordingError: when it cannot be read, or holds no run.
+        RecordingError: when it cannot be read, or has no run.
     """
     recorded = load_runs(recording)
     return latest([run for run in recorded if not run.finished] or recorded, recorded)
@@ -242,17 +240,17 @@ def to_resume(recording: str | Path) -> list[RecordedRun]:
 def latest(
     recorded: Sequence[RecordedRun], among: Sequence[RecordedRun] | None = None
 ) -> list[RecordedRun]:
-    """The runs of the latest command among these.
+    """The runs of the latest command.
 
     Args:
-        recorded: the runs that say which command is the latest.
-        among: all runs, when these are others.
+        recorded: the runs that determine the latest command.
+        among: the runs to choose from, when they differ from `recorded`.
     """
     return [run for run in among or recorded if run.command == recorded[-1].command]
 
 
 def foreign_addresses(recorded: Sequence[RecordedRun], connection: Connection) -> list[str]:
-    """The addresses that recorded runs ask, and that a command has not agreed to.
+    """The addresses of recorded runs that a command does not allow.
 
     Args:
         recorded: the runs.
@@ -275,13 +273,13 @@ def resume_models(
     minds: OwnMinds | None = None,
     scenario: type[SmartModel] | None = None,
 ) -> list[SmartModel]:
-    """Models that repeat recorded runs, and go beyond interrupted ones.
+    """Models that repeat recorded runs, and continue interrupted ones.
 
     Args:
-        opened: the recording, into which they are written on.
+        opened: the recording, to which they are written.
         recorded: the runs.
-        connection: how language models are reached; its budget counts what is spent from now on.
-        minds: minds of your own, by their spec.
+        connection: how language models are reached; its budget counts new costs.
+        minds: custom minds, by spec.
         scenario: the model class, when it cannot be imported by its recorded name.
 
     Raises:
@@ -308,7 +306,7 @@ def rebuild(model: type[M], recorder: ReplayRecorder, **services: Any) -> M:
 
     Args:
         model: the model class.
-        recorder: the run, and what may go beyond it.
+        recorder: the recorder of the run.
         services: how language models are reached.
 
     Raises:
@@ -329,7 +327,7 @@ def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type
         scenario: the class when it is given.
 
     Raises:
-        RecordingError: when it is neither registered nor imported already.
+        RecordingError: when it is neither registered nor already imported.
     """
     if scenario is not None:
         return scenario
@@ -347,10 +345,10 @@ def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type
 
 
 def lost_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> Usage:
-    """Return the most that answers can have cost that were asked for and never recorded.
+    """Return the highest possible cost of answers that were requested and never recorded.
 
     Args:
-        recorded: the runs, of one recording; all runs started with them count, too.
+        recorded: runs of one recording; all runs started with them also count.
         prices: a user's own price file, or None.
 
     Returns:
@@ -378,8 +376,8 @@ def lost_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> U
 def spent_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> Usage:
     """Return the cost of language models in runs and in all runs started with them.
 
-    Where a server reported no tokens, or a price is not known, an answer counts as the most that
-    it could cost, as it did when it came; so do answers that were lost (`lost_before`).
+    An answer without reported tokens or without a known price counts at its highest possible cost,
+    as during the run; so do lost answers (`lost_before`).
 
     Args:
         recorded: the runs, of one recording.
@@ -428,7 +426,7 @@ def _continue(
     connection: Connection | None,
     watch: Watch,
 ) -> Runs:
-    """Go on with runs of one scenario, in a budget that counts what some runs have spent."""
+    """Continue runs of one scenario, with a budget that counts the cost of some runs so far."""
     if connection is None:
         connection = Connection.of_recorded(recorded[0].connection)
     if connection.budget is not None and counted:
@@ -479,14 +477,14 @@ def planned_fork(
     scenario: type[SmartModel] | None = None,
     connection: Connection | None = None,
 ) -> RecordedRun:
-    """The run as if it had been forked already: all is checked before anything is written.
+    """The run as it will be after the fork: everything is checked before anything is written.
 
     Args:
         run: the run.
         at: the first round with the new parameters.
-        new: parameter → value, as they will be read from the recording.
+        new: parameter → value, in the form in which they are recorded.
         tags: the tags of the new run.
-        minds: the user's own minds, by their spec.
+        minds: custom minds, by spec.
         scenario: the model class, when it cannot be imported by its recorded name.
         connection: how language models are reached; as recorded when None.
 
@@ -542,7 +540,7 @@ def _clone_at_fork(
     minds: OwnMinds | None,
     connection: Connection | None,
 ) -> M:
-    """The model of a run at its beginning, with the parameters that it has after the fork."""
+    """The model of a run before its first round, with the parameters after the fork."""
     model = rebuild(kind, ReplayRecorder(parent, minds=minds))
     for fork_ in parent.forks:
         model.parameters = model.parameters | dict(fork_["set"])
@@ -563,7 +561,7 @@ def _copy(mind: Any) -> Any:
 
 
 def _check_same_prompts(model: SmartModel, run: RecordedRun) -> None:
-    """Check that the prompt files are those of the run: else a fork changes them too."""
+    """Check that the prompt files are those of the run: otherwise a fork changes them too."""
     now = PromptBook(
         model.prompt_file,
         model.parameters["condition"],
@@ -579,7 +577,7 @@ def _check_same_prompts(model: SmartModel, run: RecordedRun) -> None:
 
 
 def _play_up_to(at: int, model: SmartModel) -> None:
-    """Play the history of a fork, asking no mind, and check that it can go on from there."""
+    """Play the history of a fork without asking, and check that it can continue from there."""
     try:
         model.begin()
         while model.running and model.round + 1 < at:

@@ -1,7 +1,7 @@
 """Runs of a scenario, at the same time or one after another, and their summary.
 
-Runs with language models go on at the same time, within the limits of their endpoints; classical
-runs go one after another, since each keeps one core busy.
+Runs with language models are played at the same time, within the limits of their endpoints.
+Classical runs are played one after another, since each keeps one core busy.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 CONCURRENT_RUNS = 1000
-"""Runs with language models that go on at the same time, at most: each has a thread that waits.
+"""The maximum number of simultaneous runs with language models: each has a waiting thread.
 
-How many of their requests are sent at once is up to the limit of the endpoint.
+The limit of the endpoint determines how many requests are sent at once.
 """
 _log = logging.getLogger(__name__)
 NOT_IN_SUBTITLE = {"condition", "minds", "rng", "n_rounds", "prompts"}
 SUBTITLE_PART = 32
-"""Characters of a parameter and its value in the subtitle of a plot, at most."""
+"""The maximum length of a parameter and its value in the subtitle of a plot."""
 MOST_PICTURED = 12
-"""Runs whose pictures are drawn at most."""
+"""The maximum number of runs whose pictures are drawn."""
 REFRESH_S, SHARE_OF_WATCH = 0.1, 0.05
-"""Seconds between two looks at the runs; more where the looks would take more of the time."""
+"""Seconds between two checks of the runs; longer if the checks take long."""
 Watch = Callable[[Sequence["SmartModel"]], None]
 
 
@@ -63,7 +63,7 @@ class Runs:
     Attributes:
         models: the models, in the order of their seeds.
         seeds: their seeds.
-        wall_s: seconds it took in all.
+        wall_s: total seconds.
     """
 
     models: Sequence[SmartModel]
@@ -72,16 +72,16 @@ class Runs:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of the runs: those of the recording, or 0, 1, 2, … without one."""
+        """The numbers of the runs in the recording, or 0, 1, 2, … without one."""
         return [m.recorder.run if m.recording_path else i for i, m in enumerate(self.models)]
 
     def model_frame(self) -> pd.DataFrame:
-        """The model data of all runs: one row a round and run."""
+        """The model data of all runs: one row per round and run."""
         frames = [m.model_frame(run) for run, m in zip(self.numbers, self.models, strict=True)]
         return pd.concat(frames, ignore_index=True)
 
     def agent_frame(self) -> pd.DataFrame:
-        """The agent data of all runs: one row an agent, round and run."""
+        """The agent data of all runs: one row per agent, round and run."""
         frames = [m.agent_frame(run) for run, m in zip(self.numbers, self.models, strict=True)]
         return pd.concat(frames, ignore_index=True)
 
@@ -93,17 +93,17 @@ class Runs:
         return total
 
     def answers_repeated(self) -> list[int]:
-        """For each run the answers that came from its recording."""
+        """For each run, the number of answers from its recording."""
         recorders = [model.recorder for model in self.models]
         return [r.asked if isinstance(r, ReplayRecorder) else 0 for r in recorders]
 
     def dollars_repeated(self) -> list[float]:
-        """For each run the dollars that the answers from its recording had cost."""
+        """For each run, the cost in dollars of the answers from its recording."""
         recorders = [model.recorder for model in self.models]
         return [r.repeated_usd if isinstance(r, ReplayRecorder) else 0.0 for r in recorders]
 
     def mended_requests(self) -> dict[str, Any]:
-        """Mind → the parameters as asked and as sent, where a model did not take them all."""
+        """Mind → the parameters as asked and as sent, if a model does not support all of them."""
         path = self.models[0].recording_path
         return {} if path is None else mended_requests(path, self.numbers)
 
@@ -113,7 +113,7 @@ class Runs:
         return None if path is None else frequent_reason(path, self.numbers)
 
     def served(self) -> list[dict[str, Any]]:
-        """Each model that answered: as asked for and as served, provider, fingerprint, answers."""
+        """Each model that answered: names as requested and as served, provider, fingerprint, answers."""
         path = self.models[0].recording_path
         counts: Counter[tuple[tuple[str, str], ...]] = Counter()
         for origin in [] if path is None else origins(path, self.numbers):
@@ -122,7 +122,7 @@ class Runs:
         return [{**dict(key), "answers": n} for key, n in counts.items()]
 
     def repeated_prefix(self) -> float | None:
-        """The share of all characters sent that repeat the beginning of the agent's last request.
+        """The share of the characters sent that repeat the beginning of the agent's last request.
 
         Returns:
             0 to 1; None when nothing was sent, or nothing is recorded.
@@ -136,13 +136,13 @@ class Runs:
     def figures(self, faults: list[str] | None = None) -> Mapping[str, Any]:
         """The figures of the runs, of matplotlib, by name.
 
-        The scenario's plots of all runs, or one for each column; and its pictures of each run at
-        its end, of the first `MOST_PICTURED` runs, with the number of the run where there are
-        several. Where the `plot_options` of the runs differ, the plots are of each run, too.
+        The scenario's plots of all runs, or one plot per column; and the final pictures of the
+        first `MOST_PICTURED` runs, with the number of the run if there are several. If the
+        `plot_options` of the runs differ, each run also has its plots.
 
         Args:
-            faults: takes a line for each picture and for the plots that cannot be drawn; None:
-                what they raise is raised.
+            faults: receives one line for each picture and plot that cannot be drawn; with None the
+                exception is raised.
         """
         of_each = [
             (number, replace(self, models=[model], seeds=[seed]))
@@ -177,7 +177,7 @@ class Runs:
 
     @contextmanager
     def _collecting(self, what: str, faults: list[str] | None) -> Iterator[None]:
-        """Turn what a drawing raises into a line, where lines are collected."""
+        """Turn an exception in a drawing into a line, if lines are collected."""
         try:
             yield
         except Exception as error:
@@ -277,15 +277,15 @@ def run_all(
     Args:
         scenario: the model class.
         parameters: its parameters, without the seed.
-        runs: how many (at least 1).
+        runs: the number of runs (at least 1).
         seed: the seed of the first run; drawn when None.
         recording: where they are recorded.
         connection: how language models are reached.
         watch: called with the models every tenth of a second.
 
     Raises:
-        UsageError: for parameters that cannot be used; nothing has been run then.
-        RunError: when a run fails; the others are stopped, and what was answered is recorded.
+        UsageError: for parameters that cannot be used; then nothing has been run.
+        RunError: when a run fails; the others are stopped, and their answers are recorded.
     """
     if runs < 1:
         raise ParameterError(f"The number of runs has to be 1 or more (got {runs}).")
@@ -307,16 +307,16 @@ def run_models(
 ) -> Runs:
     """Run models to their ends.
 
-    Models with a common recording are entered in it together, all of them or none. Where questions
-    are sent in batches, a warning says first how many cannot be.
+    Models with a common recording are entered in it together, all or none. With batches, a warning
+    first reports how many questions cannot be batched.
 
     Args:
         models: the models.
         watch: called with the models every tenth of a second.
-        rounds: for each the rounds after which it is left as it is; None: at its end.
+        rounds: for each model the number of rounds to play; None: until its end.
 
     Raises:
-        RunError: when a run fails; the others are stopped, and what was answered is recorded.
+        RunError: when a run fails; the others are stopped, and their answers are recorded.
     """
     if gathering := [model for model in models if _batches(model)]:
         from sabm_mesa.runs.cost import one_by_one  # slow to import, and rarely needed
@@ -367,7 +367,7 @@ def _play(model: SmartModel, limit: int | None) -> None:
 
 
 def _batches(model: SmartModel) -> Batches | None:
-    """The batches into which the questions of a run are gathered, or None."""
+    """The batches that gather the questions of a run, or None."""
     batches = model.connection.batches if model.connection is not None else None
     return batches if batches is not None and batches.gather else None
 
@@ -384,7 +384,7 @@ def _watch(futures: list[Future[None]], models: Sequence[SmartModel], watch: Wat
 
 
 def _from_recording(model: SmartModel) -> dict[str, Any]:
-    """The answers of a run that came from its recording; their cost is part of that of the run."""
+    """The answers of a run that came from its recording; the cost of the run includes theirs."""
     recorder = model.recorder
     if not isinstance(recorder, ReplayRecorder):
         return {}

@@ -1,12 +1,12 @@
-"""Sweeps: a grid of parameters, minds and seeds, played where there is room for it.
+"""Sweeps: a grid of parameters, minds and seeds, in this process or on workers.
 
-A sweep is a folder with one recording. Finished runs in it are not run again, so that the same
-call finishes what is missing. Runs of minds that cost nothing are played by workers, each run into
-a recording of its own, which is kept when the run is finished and merged into the recording of the
-folder (see `sabm_mesa.recording.shards`). Runs in which anything is paid for share one limiter for
-each endpoint, one budget and the recording of the folder, all of the calling process: it plays them
-itself, all at the same time, or has workers do so that ask it for each of these (see
-`sabm_mesa.runs.workers`). Runs with mind objects are always played by the calling process.
+A sweep is a folder with one recording. Finished runs in it are not run again, so the same call
+plays the missing ones. Workers play runs without cost, each into a separate recording, which is
+kept when the run is finished, and merged into the recording of the folder (see
+`sabm_mesa.recording.shards`). Paid runs share one limiter for each endpoint, one budget and the
+recording of the folder, all of the calling process. It plays them itself, all at the same time, or
+lets workers play them, which use these through messages (see `sabm_mesa.runs.workers`). Runs with
+mind objects are always played by the calling process.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from sabm_mesa.runs.workers import OpenWorkers, may_leave, play_on_workers
 
 RECORDING = "recording.sqlite"
 SEED = 1
-"""The first seed when none is chosen: the same call then finds its runs again."""
+"""The default of the first seed, so that the same call finds its runs again."""
 PLACES = ("here", "processes", "ray")
 Watch = Callable[[int, int], None]
 
@@ -77,8 +77,8 @@ class Grid:
     Attributes:
         model: the model class.
         varied: parameter → its values.
-        parameters: the other parameters that were given.
-        seeds: the seeds; each combination of values has all of them.
+        parameters: the other given parameters.
+        seeds: the seeds of each combination of values.
         cells: the runs: combination by combination, the last parameter changing fastest, and
             within each in the order of the seeds.
     """
@@ -102,12 +102,12 @@ class Sweep:
     Attributes:
         grid: the grid that was run.
         path: the recording.
-        runs: one row a run: the varied parameters, ``seed``, ``run``, ``rounds``, what asks cost,
-            and the scenario's end measures; also in ``runs.csv``.
-        model_data: one row a run and round: the varied parameters, ``seed``, ``run``, ``round``
+        runs: one row per run: the varied parameters, ``seed``, ``run``, ``rounds``, the cost of
+            asks, and the scenario's end measures; also in ``runs.csv``.
+        model_data: one row per run and round: the varied parameters, ``seed``, ``run``, ``round``
             and the model columns; also in ``model.csv``.
         files: the tables that were written.
-        ran: how many runs were played or continued now.
+        ran: the number of runs that were played or continued now.
         wall_s: seconds it took.
     """
 
@@ -137,31 +137,31 @@ def sweep(
     """Run the missing part of a sweep, and write its tables.
 
     Every combination of the values is run with the same seeds; run i has the seed ``seed + i``.
-    The tables are the same, bit for bit, wherever the runs were played, as long as the versions of
-    Python, Mesa and numpy are the same everywhere (the recording names those of each run).
+    The tables are identical wherever the runs were played, as long as the versions of Python, Mesa
+    and numpy are the same (the recording names those of each run).
 
     Args:
         scenario: the model class, or the name of a scenario.
         vary: parameter (``minds`` too) → its values.
-        folder: where ``recording.sqlite``, ``runs.csv`` and ``model.csv`` are, or will be. Runs of
-            sweeps that are there are not played again, also when the rules of a scenario have been
-            changed since: those need another folder.
+        folder: where ``recording.sqlite``, ``runs.csv`` and ``model.csv`` are, or will be. Existing
+            runs are not played again, even if the rules of the scenario have changed since: use
+            another folder then.
         parameters: the other parameters, the same in all runs.
         runs: runs a combination.
         seed: the first seed.
-        on: where runs are played: ``"here"``, free ones one after another and those with language
-            models at the same time; on ``"processes"`` of this machine; on ``"ray"``. A scenario
-            of your own has to be in a module then. On a cluster, this package, that module, the
-            files that parameters name and the keys of language models have to be on every machine.
-        workers: how many processes; as many as there are cores when None.
+        on: where runs are played: ``"here"`` (free runs one after another, runs with language
+            models at the same time), on ``"processes"`` of this machine, or on ``"ray"``. A custom
+            scenario then has to be in a module. On a cluster, this package, that module, the files
+            that parameters name and the keys of language models have to be on every machine.
+        workers: the number of processes; None: one per core.
         address: a Ray cluster: ``HOST:PORT`` of its head, ``auto`` or ``ray://HOST:PORT``. None:
-            the Ray that this process is connected to, or one that is started for the sweep.
+            the Ray connection of this process, or one that is started for the sweep.
         connection: how language models are reached; what the recording says has been spent already
             is added to its budget.
-        watch: called with the number of runs that are done and of all runs, when one is done.
+        watch: called after each run with the numbers of finished runs and of all runs.
 
     Raises:
-        UsageError: for parameters, minds or workers that cannot be used; there is no file then.
+        UsageError: for parameters, minds or workers that cannot be used; then no file is written.
         RunError: when a run fails, or the folder cannot be used; the same call continues.
     """
     started = time.perf_counter()
@@ -197,7 +197,7 @@ def grid(
 
     Raises:
         UsageError: for a parameter that does not exist or is given twice, or for no or equal
-            values. Whether a value can be used is not checked here.
+            values. Values are not checked here.
     """
     model = registered(model) if isinstance(model, str) else model
     seeds = [check_int("seed", seed, 0) + i for i in range(check_int("runs", runs, 1))]
@@ -222,7 +222,7 @@ def grid(
 
 
 def shown(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of parameters as they stand in a table: JSON for all but numbers and texts."""
+    """Values of parameters for a table: numbers and texts unchanged, others as JSON."""
     plain = json_roundtrip({k: by_spec(v) if k == "minds" else v for k, v in values.items()})
     return {
         name: value if isinstance(value, str | int | float | None) else json.dumps(value)
@@ -231,17 +231,17 @@ def shown(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_table(grid: Grid, runs: Sequence[RecordedRun], recorded: Recorded) -> pd.DataFrame:
-    """One row a run and round.
+    """One row per run and round.
 
     Args:
         grid: the sweep.
-        runs: its runs, in the order of its cells.
+        runs: the runs, in the order of the cells.
         recorded: the recording.
 
     Returns:
         The varied parameters, ``seed``, ``run`` (its number in the recording), ``round``, and the
-        model columns; rows in the order of the grid, whatever the recording's is. A parameter
-        that has the name of a model column is called ``NAME_set``.
+        model columns; rows in the order of the grid, not of the recording. A parameter with the
+        name of a model column is called ``NAME_set``.
     """
     columns = list(dict.fromkeys(name for run in runs for name in run.model_columns))
     data = recorded.model_data()[["run", "round", *columns]]
@@ -253,8 +253,8 @@ def run_table(grid: Grid, runs: Sequence[RecordedRun], data: pd.DataFrame) -> pd
 
     Args:
         grid: the sweep.
-        runs: its runs, in the order of its cells.
-        data: one row a run and round, as `model_table` returns it.
+        runs: the runs, in the order of the cells.
+        data: one row per run and round, from `model_table`.
 
     Returns:
         The varied parameters, ``seed``, ``run``, ``rounds``, the sums over the rounds of what asks
@@ -275,7 +275,7 @@ def run_table(grid: Grid, runs: Sequence[RecordedRun], data: pd.DataFrame) -> pd
 def _place(
     on: str, workers: int | None, address: str | None
 ) -> tuple[Executor, OpenWorkers | None]:
-    """The executor of free runs, and the workers for others; None: they are played here."""
+    """The executor of free runs, and the workers for paid runs; None: they are played here."""
     check_choice("place for runs (on)", on, PLACES)
     if workers is not None:
         check_int("workers", workers, 1)
@@ -346,7 +346,7 @@ def _finish(
 
 
 def _is_free(model: SmartModel) -> bool:
-    """Whether other processes may play such a run: its minds cost nothing and have no past."""
+    """Whether other processes may play such a run: its minds cost nothing and keep no state."""
     paid = any(agent.paid for agent in model.population)
     return not paid and not objects_by_spec(model.parameters["minds"])
 
@@ -360,8 +360,8 @@ def _play(
 ) -> None:
     """Play free runs and keep each as soon as it is finished.
 
-    While others are played, finished ones are merged into the recording: in the order of the
-    plan, so that the numbers of runs do not depend on which came first.
+    Meanwhile finished runs are merged into the recording in the order of the plan, so the numbers
+    of runs do not depend on which run ended first.
     """
     kept_so_far, ahead = set(kept), deque(specs)
     todo = [spec for spec in specs if spec.digest not in kept]
@@ -390,7 +390,7 @@ def _check_values(name: str, values: Any) -> None:
 def _cells(
     grid: Grid, runs: Sequence[RecordedRun], taken: Sequence[str] | pd.Index
 ) -> pd.DataFrame:
-    """One row a run: its varied parameters, seed and number."""
+    """One row per run: its varied parameters, seed and number."""
     rows = [
         {
             **{f"{k}_set" if k in taken else k: v for k, v in shown(cell.values).items()},

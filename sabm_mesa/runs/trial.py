@@ -1,8 +1,8 @@
-"""A language model is tried on a scenario's own questions, in every form of answers.
+"""Trials of a language model with a scenario's own questions, in every form of answers.
 
 The first rounds of a run are played once for each form. The model answers the first questions of
-each kind. Examples of legal answers decide the others, and where an answer cannot be used. Nothing
-is asked again, so that the share of valid answers is that of single attempts.
+each kind. Examples of legal answers replace all other answers and unusable ones. Nothing is asked
+again, so that the share of valid answers is that of single attempts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.runs.cost import estimate, with_context
 
 TIMES = 4
-"""Questions of each kind that the model is asked in each form."""
+"""The number of questions of each kind in each form."""
 ROUNDS = 2
-"""Rounds that are played: some questions are not asked in the first one."""
+"""The number of rounds: some questions are not asked in the first one."""
 
 
 @dataclass
@@ -38,10 +38,10 @@ class Tried:
         question: the name of the question.
         form: the form of answers.
         answers: answers that came.
-        valid: those of them that could be used.
+        valid: the number of usable answers.
         tokens: tokens received, of all.
-        seconds: seconds from sending to the whole answer, of all.
-        reason: why the first one that was refused could not be used; ``""`` when none was.
+        seconds: the sum of the seconds from request to answer.
+        reason: why the first unusable answer was refused; ``""`` without one.
     """
 
     question: str
@@ -61,10 +61,10 @@ class Trial:
         spec: the mind.
         scenario: the name of the scenario.
         tried: one entry for each question and form.
-        wall_s: form → seconds that its answers took, several at once.
-        default: the form in which the mind is asked where a run sets none.
-        asks: questions of a run with these parameters, with those that are asked again.
-        usd: dollars of such a run; NaN where the price is not known.
+        wall_s: form → elapsed seconds for its answers, several at once.
+        default: the default form of the mind.
+        asks: the number of questions of a run with these parameters, including repeated ones.
+        usd: the cost of such a run in dollars; NaN when the price is unknown.
     """
 
     spec: str
@@ -76,7 +76,7 @@ class Trial:
     usd: float = 0.0
 
     def valid_of(self, form: Format) -> tuple[int, int]:
-        """The valid answers in a form, and all.
+        """The number of valid answers in a form, and of all.
 
         Args:
             form: the form.
@@ -86,7 +86,7 @@ class Trial:
 
     @property
     def best(self) -> Format:
-        """The form with the highest share of valid answers; of equals the default one first."""
+        """The form with the highest share of valid answers; the default form wins ties."""
 
         def rank(form: Format) -> tuple[float, bool]:
             valid, n = self.valid_of(form)
@@ -96,7 +96,7 @@ class Trial:
 
     @property
     def run_s(self) -> float:
-        """Seconds that a run takes with the best form, as far as these answers show."""
+        """The estimated seconds of a run with the best form."""
         n = self.valid_of(self.best)[1]
         return self.asks * self.wall_s[self.best] / n if n else math.nan
 
@@ -129,15 +129,15 @@ def try_model(
 
     Args:
         scenario: the model class.
-        parameters: the parameters of a run; minds and the form of answers make no difference.
+        parameters: the parameters of a run; minds and the form of answers are ignored.
         spec: the mind, a language model.
-        connection: how it is reached; its caps hold.
-        times: questions of each kind in each form.
+        connection: how it is reached, with its caps.
+        times: the number of questions of each kind in each form.
         forms: the forms.
         progress: called after each answer.
 
     Raises:
-        MindSpecError: for a mind that is no language model.
+        MindSpecError: for a mind that is not a language model.
         UsageError: for parameters that cannot be used.
         RunError: when the model cannot be asked.
     """
@@ -177,7 +177,7 @@ class _Asked:
         self.rows: dict[str, Tried] = {}
 
     def takes(self, question: str) -> bool:
-        """Whether the model is asked a question once more."""
+        """Whether the model is asked a question again."""
         self._taken[question] += 1
         return self._taken[question] <= self._times
 
@@ -202,7 +202,7 @@ class _Asked:
 
 
 class _TriedMind(Mind):
-    """Has the model answer the first questions, and an example of a legal answer all others."""
+    """Lets the model answer the first questions; examples of legal answers answer the others."""
 
     paid = False
 
@@ -212,7 +212,7 @@ class _TriedMind(Mind):
         self._tried, self._asked = tried, asked
 
     async def answer(self, ask: Ask) -> Reply | object:
-        """Answer as the model, as long as it is tried.
+        """Let the model answer while the trial needs answers.
 
         Args:
             ask: the question.

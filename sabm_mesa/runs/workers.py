@@ -1,13 +1,12 @@
 """Runs with language models on several processes, within one limit, one budget and one recording.
 
-A worker plays whole runs with its own connections to the servers, so that the work of the model,
-of its prompts and of HTTP is done there. What has to be one for all runs stays in the process that
-started the workers: before a request leaves, that process has given it a place within the limit of
-its endpoint, set its highest cost aside in the budget, and noted it in the recording; and it has
-the answer on its disk before the run continues. So limit, budget and recording are the ones of a
-single process, whatever becomes of a worker, and a worker needs no disk: it may be on another
-machine. The price is three or four messages there and back for each question, which share a packet
-with those of all questions that are asked at the same time.
+A worker plays whole runs with its own connections to the servers, so it does the work of the model,
+its prompts and HTTP. The shared parts stay in the process that started the workers. Before a
+request is sent, that process admits it within the limit of its endpoint, sets aside its highest
+cost in the budget, and notes it in the recording. It has the answer on its disk before the run
+continues. So limit, budget and recording belong to a single process even if a worker is lost. A
+worker needs no disk, and may be on another machine. The price is three or four messages in both
+directions for each question; simultaneous messages share a packet.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ from sabm_mesa.runs.run import CONCURRENT_RUNS
 WorkerMessage = tuple[str, int, tuple[Any, ...]]
 """The subject of a message, the number for its reply or 0, and its arguments."""
 _NOT_ALONE = ("gguf:", "local", "py:", "human")
-"""Minds that need this process: its local models, its limits for files, its people."""
+"""Minds that need this process, for its local models, limits for files, and people."""
 _ONE_EACH = {sql: sql for sql in (INSERT_ASK, INSERT_SENT, DELETE_SENT)}
-"""The writer knows some statements by their identity, which they lose on their way."""
+"""Statements that the writer compares by identity, which messages do not keep."""
 _OWN = ("budget", "batches", "limits", "limiters")
-"""Parts of a connection that a worker does not share."""
+"""Parts of a connection that a worker does not get."""
 _NOTES = 2**40
-"""Notes of a worker at most."""
+"""The maximum number of notes of a worker."""
 _log = logging.getLogger(__name__)
 
 
@@ -64,15 +63,15 @@ class Carrier(Protocol):
         """Wait for messages of the worker; None when it is lost."""
 
     def kill(self) -> None:
-        """End the worker at once; a second time changes nothing."""
+        """End the worker at once; a second call changes nothing."""
 
 
 OpenWorkers = Callable[[int], AbstractContextManager[Sequence[Carrier]]]
-"""Starts at most this many workers, for as long as a block lasts."""
+"""Starts at most this many workers for the duration of a block."""
 
 
 class MessageQueue:
-    """Messages that wait to be carried: those of one turn of the engine's loop go together."""
+    """Queued messages: those of one turn of the engine's loop are sent together."""
 
     def __init__(self) -> None:
         self._messages: list[WorkerMessage] = []
@@ -84,7 +83,7 @@ class MessageQueue:
 
         Args:
             what: the kind of message.
-            number: the number under which it is answered, or 0.
+            number: the number of its answer, or 0.
             given: the rest of it.
         """
         with self._wake:
@@ -123,10 +122,10 @@ class WorkerStart:
 
     Attributes:
         worker: its number, from 1.
-        connection: name → value of the connection, but for `_OWN`.
+        connection: name → value of the connection, except `_OWN`.
         caps: those of the budget, or None.
-        path: the recording, as messages name it.
-        session: the mark of the session that records.
+        path: the recording, for messages.
+        session: the identifier of the recording session.
     """
 
     worker: int
@@ -152,7 +151,7 @@ class Worker:
         return self._link.queue.take()
 
     def deliver(self, messages: Sequence[WorkerMessage]) -> None:
-        """Take messages of the process that started it.
+        """Handle messages of the process that started it.
 
         Args:
             messages: the messages.
@@ -209,7 +208,7 @@ class Worker:
 
 
 class _Link:
-    """The messages of a worker, and the answers that it waits for; its parts share it."""
+    """The messages of a worker, and its pending answers; all parts of the worker share it."""
 
     def __init__(self) -> None:
         self.queue = MessageQueue()
@@ -217,7 +216,7 @@ class _Link:
         self._numbers = count(1)
 
     def ask(self, what: str, *given: Any) -> tuple[int, asyncio.Future[Any]]:
-        """Ask; the number of the question, and the answer."""
+        """Ask; return the number of the question and the answer."""
         number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         self.queue.put(what, number, *given)
@@ -339,16 +338,16 @@ def play_on_workers(
     open_workers: OpenWorkers,
     watch: Callable[[int], None],
 ) -> None:
-    """Enter runs into a recording, all or none, and have workers play them.
+    """Enter runs into a recording, all or none, and let workers play them.
 
-    A run whose worker is lost is left as it is: interrupted, with all that was answered.
+    A run whose worker is lost stays interrupted, with its answers so far.
 
     Args:
         specs: the runs.
         opened: the recording.
-        connection: how language models are reached; its budget counts what was spent before.
+        connection: how language models are reached; its budget counts earlier costs.
         open_workers: starts workers.
-        watch: called with the number of runs that are not done, when one is.
+        watch: called after each run with the number of remaining runs.
 
     Raises:
         RunError: when a run fails; the others are stopped, and what was answered is recorded.
@@ -370,7 +369,7 @@ class _WorkerPool:
     """Workers at work.
 
     Args:
-        carriers: for each worker the carrier of its messages.
+        carriers: the carrier of messages of each worker.
         opened: the recording.
         connection: how language models are reached.
     """
@@ -395,7 +394,7 @@ class _WorkerPool:
     def play(
         self, specs: Sequence[RunSpec], runs: Sequence[int], watch: Callable[[int], None]
     ) -> None:
-        """Have the runs played, until they are done or no worker is left; see `play_on_workers`."""
+        """Let workers play the runs until they are done or no worker is left; see `play_on_workers`."""
         waiting = deque(enumerate(zip(specs, runs, strict=True)))
         share = min(CONCURRENT_RUNS, math.ceil(len(specs) / len(self._links)))
         left, lost = len(specs), 0
@@ -449,7 +448,7 @@ class _WorkerLink:
         carrier: carries the messages.
         opened: the recording.
         connection: how language models are reached.
-        events: receives what the worker says of its runs, and that it is lost.
+        events: receives the worker's messages on its runs, and its loss.
         logged: texts that were logged before for any worker.
     """
 
@@ -559,7 +558,7 @@ class _WorkerLink:
         self._budget.settle(self._reserved.pop(number), spent)
 
     async def _write_all(self, what: str, numbers: Sequence[int]) -> None:
-        """Answer this many of a kind at once, when all that was added is written."""
+        """Answer this many messages of a kind at once, after all added rows are written."""
         error: RecordingError | None = None
         try:
             await getattr(self._writer, what)()
@@ -577,7 +576,7 @@ class _WorkerLink:
         self._limiter(identity).refused(sent, retry_after)
 
     def _take_back(self, number: int, what: str, *given: Any) -> None:
-        """Give back what was granted, or is about to be, to a question that does not wait."""
+        """Return a grant to a question that no longer waits."""
         if number in self._granting and self._granting[number].cancel():
             return
         if what == "acquire":
@@ -591,7 +590,7 @@ class _WorkerLink:
             logging.getLogger(name).log(level, "%s", text)
 
     def _lost(self) -> None:
-        """Free what the worker held: its requests may have been billed."""
+        """Release the reservations of the worker: its requests may have been billed."""
         for task in self._granting.values():
             task.cancel()
         for (identity, ceiling), n in self._permits.items():

@@ -185,8 +185,8 @@ def visible(folder: str = "") -> tuple[Visible, ...]:
         folder: the folder of the minds, ``""`` for none.
     """
     seen = {Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]}
-    for folder in (Path(entry).absolute() for entry in sys.path):
-        seen.update([folder] if _is_installed(folder) else modules(folder))
+    for shown in (Path(entry).absolute() for entry in sys.path):
+        seen.update([shown] if _is_installed(shown) else modules(shown))
     if folder:
         seen.update(beside(Path(folder)))
     # Under its own name, and under that to which links in its path lead.
