@@ -1,4 +1,4 @@
-"""Recordings: one SQLite file that holds runs, every answer and the collected data."""
+"""Recordings: one SQLite file with runs, every answer and the collected data."""
 
 from sabm_mesa.recording.reading import RecordedRun, load_runs
 from sabm_mesa.recording.store import RunHeader

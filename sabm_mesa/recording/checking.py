@@ -1,8 +1,8 @@
-"""Whether a file is what a recording has to be: its tables, its lengths and the values in it.
+"""Checks that a file is a valid recording: its tables, lengths and values.
 
-A recording may come from a stranger. Before a value of it is used, this looks whether its schema is
-that of a recording (a view could be endless, a trigger or a generated column could compute), and
-whether its values have the types that a recording has: each JSON column has its model here.
+A recording may come from a stranger. Before a value is used, this module checks the schema (a view
+could be endless, a trigger or a generated column could run code) and the types of all values. Each
+JSON column has its model here.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, Json, StrictInt, TypeAdapter, ValidationError
 
 MOST_BYTES = 2**28
-"""Bytes of one value that is read at most: more than the data of any round take."""
+"""The maximum number of bytes of one value: more than the data of any round."""
 STEPS, STEPS_A_BYTE = 4_000_000_000, 2_000
-"""Instructions of SQLite that reading may take, and those for each byte of the file: far more than
-any question of the package takes."""
+"""The limit of SQLite instructions of a query, and the addition per byte of the file: far more than any query of the package takes."""
 _EVERY = 100_000
-"""Instructions between two looks for an interrupt, and at the limit."""
+"""Instructions between two checks of the interrupt and of the limit."""
 _COMMENT_OR_BLANK = re.compile(r"--[^\n]*|\s+")
 
 _OF_SQLITE = {
@@ -31,7 +30,7 @@ _OF_SQLITE = {
     "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
     "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
 }
-"""Tables that SQLite itself makes, as for ANALYZE."""
+"""Tables that SQLite itself creates, such as for ANALYZE."""
 
 _Name = Annotated[str, Field(max_length=10_000)]
 _Number = Annotated[StrictInt, Field(ge=0, lt=2**53)]
@@ -61,7 +60,7 @@ class Reached(_Row):
 
 
 class Header(_Row):
-    """The row of a run; `sabm_mesa.recording.store.RunHeader` says what is in it."""
+    """The row of a run; see `sabm_mesa.recording.store.RunHeader`."""
 
     run: _Number
     uid: _Id
@@ -185,16 +184,15 @@ _TABLES: Mapping[str, type[_Row]] = {
 
 
 def limit_reading(connection: sqlite3.Connection, size: int) -> Callable[[], bool]:
-    """Let nothing in a file run code, and limit the work of each query.
+    """Keep a file from running code, and limit the work of each query.
 
-    A question can be interrupted; without this SQLite answers it to its end.
+    Queries can then be interrupted.
 
     Args:
         connection: to the file.
         size: the bytes of the file.
 
-    Returns:
-        Whether reading has taken more than it may.
+    Returns: A function that says whether a query has passed its limit.
     """
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
@@ -211,13 +209,13 @@ def limit_reading(connection: sqlite3.Connection, size: int) -> Callable[[], boo
 
 
 def check_schema(connection: sqlite3.Connection) -> None:
-    """Check that a file has the tables of a recording, and nothing else that SQLite could run.
+    """Check that a file has only the tables of a recording, and nothing that SQLite could run.
 
     Args:
-        connection: to the file, which is no empty one.
+        connection: to the file, which is not empty.
 
     Raises:
-        ValueError: for a table that is missing, another one, a view, a trigger or an index.
+        ValueError: for a missing table, another table, a view, a trigger or an index.
     """
     stored, known = _schema(connection), _known_schema()
     for name in sorted(stored.keys() - known.keys()):
@@ -243,7 +241,7 @@ def check_runs(connection: sqlite3.Connection) -> None:
 
 
 def check_content(connection: sqlite3.Connection) -> None:
-    """Check all values but those of the headers.
+    """Check all values except those of the headers.
 
     Args:
         connection: to the file; its schema was checked.
@@ -270,7 +268,7 @@ def _check_rows(connection: sqlite3.Connection, table: str, kind: type[_Row]) ->
 
 
 def _schema(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    """(kind, name) → how it was made, without comments; indexes that SQLite makes have no text."""
+    """(kind, name) → the statement that created it, without comments; automatic indexes have no text."""
     made = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL")
     return {
         (str(kind), str(name)): _COMMENT_OR_BLANK.sub(" ", str(sql)).replace("  ", " ")
@@ -288,5 +286,5 @@ def _known_schema() -> dict[tuple[str, str], str]:
 
 @cache
 def schema() -> str:
-    """The statements that make an empty file a recording."""
+    """The statements that create a recording in an empty file."""
     return files(__package__ or "").joinpath("schema.sql").read_text("utf-8")

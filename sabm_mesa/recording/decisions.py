@@ -1,4 +1,4 @@
-"""The runs of a recording with their decisions, as behaviour is studied."""
+"""The runs of a recording with their decisions, for studies of behaviour."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sabm_mesa.recording.frames import Recorded
 def played_runs(path: str | Path) -> list[PlayedRun]:
     """Read the runs of a recording with their decisions and data.
 
-    The frames have the columns of `Recorded`; the index of each begins at 0. Runs of which no round
-    was played to its end are left out.
+    The frames have the columns of `Recorded`; the index of each begins at 0. Runs without a
+    finished round are left out.
 
     Args:
         path: the recording.

@@ -30,17 +30,15 @@ if TYPE_CHECKING:
     from sabm_mesa.recording.frames import Columns, Tables
 
 ROW_GROUP = 50_000
-"""Rows of a part of a Parquet file, at least. What the file says of each part at its end stays in
-memory until then, about 20 kB, and so do the rows of one."""
+"""The least number of rows of a row group in a Parquet file. The metadata of each group stay in memory until the end, about 20 kB, and so do the rows of one group."""
 _FORMULA = re.compile(r"""(^|[;\t\r\n])(["\s]*)([=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])""")
-"""The beginning of a formula in a cell. A spreadsheet whose separator is another than the comma
-begins a cell within a text, whatever its quotes say."""
+"""The beginning of a formula in a cell. A spreadsheet with another separator than the comma begins a new cell within a quoted text."""
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _NOT_ASCII = re.compile(r"[^\n -~]")
 
 
 class Animation(Protocol):
-    """The part of a matplotlib animation that is needed to save it."""
+    """The method of a matplotlib animation that saves it."""
 
     def save(self, path: Path, **options: Any) -> None:
         """Draw all frames into a file."""
@@ -58,8 +56,8 @@ def write_outputs(
 
     Args:
         folder: where to; it exists.
-        model_data: one row a round and run.
-        agent_data: one row an agent, round and run.
+        model_data: one row per round and run.
+        agent_data: one row per agent, round and run.
         summary: the summary of all runs.
         pictures: file name → content.
         animations: file name, ending in ``.gif`` or ``.mp4`` → animation.
@@ -81,14 +79,14 @@ def write_outputs(
 
 
 def for_spreadsheet(text: str) -> str:
-    """A text that a spreadsheet shows and does not compute.
+    """A text that a spreadsheet shows as text and does not compute.
 
     Args:
         text: the text of a cell.
 
     Returns:
         The text with an apostrophe before the beginning of each formula (``=``, ``+``, ``-``,
-        ``@``, tab or line end at the beginning, or behind a separator); a number as it is.
+        ``@``, tab or line end at the beginning, or after a separator); a number is unchanged.
     """
     if text.isalnum() or _NUMBER.fullmatch(text):
         return text
@@ -96,7 +94,7 @@ def for_spreadsheet(text: str) -> str:
 
 
 def csv_of(frame: pd.DataFrame) -> str:
-    """A frame as CSV for people, whose texts are no formulas (`for_spreadsheet`).
+    """A frame as CSV for people; texts are never formulas (`for_spreadsheet`).
 
     Args:
         frame: the frame; its index is left out.
@@ -111,7 +109,7 @@ def csv_of(frame: pd.DataFrame) -> str:
 
 
 def write_csv(path: Path, frame: pd.DataFrame) -> None:
-    """Write a frame as CSV for people, as `csv_of`.
+    """Write a frame as CSV for people; see `csv_of`.
 
     Args:
         path: the file.
@@ -156,12 +154,12 @@ def check_folder(folder: Path) -> None:
 
 
 def write_file(path: Path, write: Callable[[Path], object], mode: int = 0o666) -> Path:
-    """Write a file completely or not at all: an older one stays until the new one is done.
+    """Write a file completely or not at all: an old file stays until the new one is complete.
 
     Args:
         path: the file; its folder exists.
-        write: writes to the path that it is given.
-        mode: the rights that it has, less the umask.
+        write: writes to a given path.
+        mode: its permissions, minus the umask.
 
     Returns:
         The file.
@@ -195,7 +193,7 @@ def write_text_file(path: Path, text: str, mode: int = 0o666) -> Path:
     Args:
         path: the file; its folder exists.
         text: the text.
-        mode: the rights that the file has, less the umask.
+        mode: the permissions of the file, minus the umask.
 
     Returns:
         The file.
@@ -251,16 +249,16 @@ def _finite(data: Any) -> Any:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A place to write the files of a new folder, which appears with all of them or not at all.
+    """A temporary folder that becomes the new folder with all its files, or not at all.
 
     Args:
-        folder: the folder, which does not exist yet; those above it are made.
+        folder: the folder, which does not exist yet; its parents are created.
 
     Yields:
         Where to write; it becomes the folder at the end.
 
     Raises:
-        OutputError: when it cannot be written, or is there already.
+        OutputError: when it cannot be written, or exists already.
     """
     make_folder(folder.parent)
     try:
@@ -279,7 +277,7 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> Path:
     """Write a new folder with all its files, or nothing.
 
     Args:
-        folder: the folder, which does not exist yet; those above it are made.
+        folder: the folder, which does not exist yet; its parents are created.
         texts: file, by its path in the folder → text, in UTF-8.
 
     Returns:
@@ -316,7 +314,7 @@ def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) ->
     """Write each frame to a file of its name, in the formats of `write_tables`.
 
     Args:
-        folder: where to; it is made when it does not exist.
+        folder: the folder; it is created when it does not exist.
         frames: name → frame.
         kind: the format: ``csv``, ``parquet`` or ``jsonl``.
 
@@ -339,17 +337,17 @@ def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) ->
 def write_tables(folder: Path, tables: Tables, kind: str, *, raw: bool = False) -> dict[Path, int]:
     """Write each table to a file of its name, batch by batch; none appears before all are written.
 
-    CSV is that of RFC 4180 in UTF-8: lines end in CR LF, a missing value is an empty field like an
-    empty text, and a text that a spreadsheet would compute has an apostrophe (`for_spreadsheet`).
-    Parquet and JSON lines keep the difference, and all texts as they are. In CSV and Parquet, a
-    column of lists or of mixed types is written as text, its values as JSON. In Parquet all row
-    groups but the last have at least `ROW_GROUP` rows.
+    CSV follows RFC 4180 in UTF-8: lines end in CR LF; missing values and empty texts are empty
+    fields; a text that a spreadsheet would compute gets an apostrophe (`for_spreadsheet`). Parquet
+    and JSON lines keep the difference, and do not change texts. In CSV and Parquet, a column of
+    lists or of mixed types is written as text, its values as JSON. In Parquet all row groups but
+    the last have at least `ROW_GROUP` rows.
 
     Args:
-        folder: where to; it is made when it does not exist.
+        folder: the folder; it is created when it does not exist.
         tables: the tables.
         kind: the format: ``csv``, ``parquet`` or ``jsonl``.
-        raw: whether texts are as they are in CSV too, for programs that read it.
+        raw: whether CSV also has unchanged texts, for programs that read it.
 
     Returns:
         The files in the order of the tables, with the number of their rows.
@@ -421,7 +419,7 @@ def _jsonl(path: Path, types: Mapping[str, type]) -> Iterator[Callable[[Columns]
 
 
 class _Parquet:
-    """Opens Parquet files; what one batch and the next one have in common is converted once."""
+    """Opens Parquet files; common parts of consecutive batches are converted once."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[int, Any], tuple[Sequence[Any], Any]] = {}
@@ -462,7 +460,7 @@ class _Parquet:
 def _texts(
     columns: Columns, types: Mapping[str, type], shown: Callable[[str], str] = str
 ) -> Iterator[Sequence[Any]]:
-    """The columns with numbers, booleans and texts only."""
+    """The columns with only numbers, booleans and texts."""
     for name, kind in types.items():
         values = columns[name]
         if kind is object or (kind is str and shown is not str):
@@ -472,7 +470,7 @@ def _texts(
 
 
 def _check(columns: Columns, types: Mapping[str, type]) -> None:
-    """Check that values are of their types, as Parquet does by itself.
+    """Check the types of values, as Parquet does itself.
 
     Raises:
         ValueError: when one is not.

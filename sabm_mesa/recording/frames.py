@@ -43,7 +43,7 @@ _TYPES: dict[str, type] = {
 }
 """The types of the columns; every other one is text."""
 _SUMS = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "latency_s")
-"""The columns of a decision that are added up over its attempts."""
+"""The columns of a decision that are sums over its attempts."""
 _DECISION = (
     *KEY[:-1], "name", "mind", "valid", "value", "number", "read_as", "reasoning", "reason",
     "attempts", *_SUMS, "copied", "position", "final",
@@ -51,11 +51,11 @@ _DECISION = (
 _OF_DECISION = tuple(
     dict.fromkeys((*KEY, *(column for column in _DECISION if column in ASK_COLUMNS)))
 )
-"""The columns of attempts that a decision is made of."""
+"""The columns of attempts from which a decision is built."""
 BATCH = 10_000
-"""Rows that are read at a time; of collected data and messages whole rounds, at least this many."""
+"""The number of rows per read; collected data and messages are read in whole rounds, with at least this many rows."""
 LINES = 2**15
-"""Lines of chats that are kept at most while chats are put together."""
+"""The maximum number of chat lines in memory while chats are assembled."""
 Columns = Mapping[str, Sequence[Any]]
 """Some rows of a table: column → values; None where one is missing."""
 _RUNS = """
@@ -96,9 +96,9 @@ class Tables(NamedTuple):
     Attributes:
         types: table → column → type of its values: `int`, `float`, `bool`, `str`, or `object` for
             lists and values of different types.
-        batches: some rows each: the table, and its columns. Those of a table are in order. None in
-            the place of the columns: the types of the table have turned out to be others, which are
-            in `types` now, and all its rows come again.
+        batches: some rows each: the table, and its columns. Those of a table are in order. None
+            instead of the columns means that the types of the table have changed: the new ones are
+            in `types`, and all its rows follow again.
     """
 
     types: Mapping[str, Mapping[str, type]]
@@ -106,20 +106,20 @@ class Tables(NamedTuple):
 
 
 class Recorded:
-    """A recording to be looked at, by this or any other process, while runs write to it or later.
+    """A recording for reading, from any process, also while runs write to it.
 
-    Each call reads the file anew and keeps it open no longer than it takes. The data that a run in
-    progress has not written yet is not in the frames. Missing text is None or NaN, as in all
-    frames of the pandas that is installed; a missing number is NaN.
+    Each call reads the file again and then closes it. The data that a run in progress has not
+    written yet is not in the frames. Missing text is None or NaN, depending on the version of
+    pandas; a missing number is NaN.
 
     Args:
         path: the recording.
-        check: whether each call looks at every page of the file first, which takes longer the
-            larger it is.
+        check: whether each call first checks every page of the file, which takes longer for larger
+            files.
 
     Raises:
-        RecordingError: by every method, when there is no recording of that name, or it is
-            something else, damaged, or of another format; it is left as it is.
+        RecordingError: by every method, when there is no such recording, or it is not a recording,
+            damaged, or of another format; the file is not changed.
         UnknownName: by every method with `run`, when there is no such run.
     """
 
@@ -135,7 +135,7 @@ class Recorded:
         Args:
             table: the rows.
             scenario: the class of the scenario.
-            path: the recording, which is made or added to.
+            path: the recording, which is created or extended.
             given: the other arguments of `sabm_mesa.recording.importing.import_table`, which also
                 reports the rows that the rules of the scenario refuse.
 
@@ -152,22 +152,22 @@ class Recorded:
 
         Args:
             run: only this run.
-            counts: whether to count asks, tokens and dollars, which takes longer the more asks
-                there are; without, these columns are missing.
+            counts: whether to count asks, tokens and dollars, which takes time; otherwise these
+                columns are missing.
 
         Returns:
             ``run`` (its number in this file), ``uid`` (the same run in any file), ``command`` (the
             same for runs that were started together), ``parent`` (uid of the run it was forked
             from), ``scenario``; ``status``: ``running``, ``interrupted`` (it did not end, and is
-            not being written), ``finished`` or ``failed``; ``rounds`` that were played to their
-            end; ``asks`` and how many of them are ``invalid``; ``prompt_tokens``,
-            ``completion_tokens`` and ``cost_usd`` (dollars) of all attempts; ``paid_usd``, the
-            same without what a fork took over from its parent, so that only this column may be
-            added up over runs (a cost is NaN when the price of an answer is not known);
-            ``started`` and ``ended`` (ISO 8601, UTC), ``problem`` (why it failed); ``seed``,
-            ``minds``, ``parameters`` and ``forks`` (what changed, and from which round on) and
-            ``tags`` as JSON. Without `run`, then what differs between the runs of the file: a
-            column ``set.NAME`` for each parameter (after forks) and ``tag.NAME`` for each tag.
+            not being written), ``finished`` or ``failed``; ``rounds``, the number of finished
+            rounds; ``asks`` and the number of ``invalid`` ones; ``prompt_tokens``,
+            ``completion_tokens`` and ``cost_usd`` (dollars) of all attempts; ``paid_usd``, the same
+            without copies from the parent of a fork, so only this column may be summed over runs (a
+            cost is NaN when the price of an answer is unknown); ``started`` and ``ended`` (ISO
+            8601, UTC), ``problem`` (why it failed); ``seed``, ``minds``, ``parameters`` and
+            ``forks`` (what changed, and from which round on) and ``tags`` as JSON. Without `run`,
+            there are also columns for the differences between the runs of the file: ``set.NAME``
+            for each parameter (after forks) and ``tag.NAME`` for each tag.
         """
         with self._moment(run) as tables:
             return tables.runs(run, counts=counts)
@@ -179,9 +179,9 @@ class Recorded:
 
         Args:
             run: the run.
-            phase: only those in which somebody was asked in this phase.
-            spoken: only those in which something was said.
-            invalid: only those with an invalid attempt; every attempt is looked at.
+            phase: only rounds with a question in this phase.
+            spoken: only rounds with a message.
+            invalid: only rounds with an invalid attempt; every attempt counts.
         """
         query = _SPOKEN if spoken else _INVALID if invalid else _PLAYED
         with self._moment(run) as tables:
@@ -200,12 +200,12 @@ class Recorded:
     def asks(
         self, messages: bool = False, run: int | None = None, rounds: range | None = None
     ) -> pd.DataFrame:
-        """One row an attempt: each answer that came, also unusable ones.
+        """One row per attempt: each answer, including unusable ones.
 
         Args:
             messages: whether to add the column ``messages``, the chat that was sent as JSON
                 (``[{"role": …, "content": …}, …]``; missing when nothing was sent). It repeats
-                what the recording stores once, and may take much memory.
+                texts that the recording stores once, and may take much memory.
             run: only this run.
             rounds: only these rounds, counted from 0.
 
@@ -229,7 +229,7 @@ class Recorded:
             return tables.asks(messages, run, rounds)
 
     def decisions(self, run: int | None = None) -> pd.DataFrame:
-        """One row an ask: its final result.
+        """One row per ask: its final result.
 
         Args:
             run: only this run.
@@ -248,20 +248,20 @@ class Recorded:
             return tables.decisions(run)
 
     def model_data(self, run: int | None = None) -> pd.DataFrame:
-        """One row a round, as in ``model.csv``.
+        """One row per round, as in ``model.csv``.
 
         Args:
             run: only this run.
 
         Returns:
             ``run``, ``round`` and the model columns of the scenario, with the types they have in
-            `SmartModel.model_frame`; with several scenarios those of all.
+            `SmartModel.model_frame`; with several scenarios, the columns of all.
         """
         with self._moment(run) as tables:
             return tables.data("model", run)
 
     def agent_data(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
-        """One row an agent and round, as in ``agents.csv``.
+        """One row per agent and round, as in ``agents.csv``.
 
         Args:
             run: only this run.
@@ -269,13 +269,13 @@ class Recorded:
 
         Returns:
             ``run``, ``round``, ``agent``, ``mind`` and the agent columns of the scenario, with the
-            types they have in `SmartModel.agent_frame`; with several scenarios those of all.
+            types they have in `SmartModel.agent_frame`; with several scenarios, the columns of all.
         """
         with self._moment(run) as tables:
             return tables.data("agent", run, rounds)
 
     def messages(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
-        """One row a message that an agent said, in the order of the turns.
+        """One row per message, in the order of the turns.
 
         Args:
             run: only this run.
@@ -327,16 +327,15 @@ class Recorded:
             return tables.chats(run, round)
 
     def of_agent(self, run: int, agent: int, rounds: range) -> dict[str, pd.DataFrame]:
-        """The asks and data of one agent in some rounds, and all that was said in them.
+        """The asks and data of one agent in some rounds, and all messages in them.
 
         Args:
             run: the run.
             agent: the agent.
             rounds: the rounds, one after another, from 0.
 
-        Returns:
-            Of these rounds the ``asks`` and ``agent_data`` of the agent, and the ``messages`` of
-            all, each as the method of this name returns it.
+        Returns: For these rounds the ``asks`` and ``agent_data`` of the agent, and the ``messages``
+        of all agents, in the form of the methods of these names.
         """
         with self._moment(run) as tables:
             data = tables.data("agent", run, rounds)
@@ -347,7 +346,7 @@ class Recorded:
             }
 
     def frames(self, messages: bool = False) -> dict[str, pd.DataFrame]:
-        """All six frames, as they were at one moment.
+        """All six frames, from one moment.
 
         Args:
             messages: as in `asks`.
@@ -367,9 +366,9 @@ class Recorded:
 
     @contextmanager
     def tables(self, messages: bool = False) -> Iterator[Tables]:
-        """The rows of all six frames in batches, as they were at one moment.
+        """The rows of all six frames in batches, from one moment.
 
-        The memory that it takes does not grow with the recording, but with its longest round.
+        The memory depends on the longest round, not on the size of the recording.
 
         Args:
             messages: as in `asks`.
@@ -382,7 +381,7 @@ class Recorded:
 
     @contextmanager
     def _moment(self, run: int | None = None) -> Iterator[_Tables]:
-        """Open the recording as it is at one moment, for any number of queries."""
+        """Open the recording at one moment, for any number of queries."""
         opened = open_for_reading(self.path, check=self._check)
         with reporting_damage(self.path), opened as connection:
             connection.row_factory = None
@@ -395,7 +394,7 @@ class Recorded:
 
 
 class _Tables:
-    """The frames of a recording, as it is at one moment.
+    """The frames of a recording at one moment.
 
     Args:
         connection: a read transaction on the recording.
@@ -425,11 +424,11 @@ class _Tables:
         return runs
 
     def numbers(self, query: str, run: int) -> list[int]:
-        """The numbers that a query about a run finds."""
+        """The numbers that a query on a run returns."""
         return [int(number) for (number,) in self._connection.execute(query, {"run": run})]
 
     def with_phase(self, run: int, rounds: Sequence[int], phase: str) -> list[int]:
-        """Those of the rounds with an ask in the phase."""
+        """The rounds among these with an ask in the phase."""
         query = "SELECT 1 FROM asks WHERE run = ? AND round = ? AND phase = ? LIMIT 1"
         places = ((round_, (run, round_, phase)) for round_ in rounds)
         return [
@@ -474,7 +473,7 @@ class _Tables:
         rounds: range | None = None,
         agent: int | None = None,
     ) -> pd.DataFrame:
-        """One row an attempt, with the chats as JSON when `messages` are wanted."""
+        """One row per attempt, with the chats as JSON if `messages` is set."""
         names = _attempt_columns(messages)
         return _frame(_types(names), self._attempts(names, run, rounds, agent))
 
@@ -483,9 +482,9 @@ class _Tables:
         return _frame(_types(_DECISION), map(_decided, self._attempts(_OF_DECISION, run)))
 
     def data(self, kind: str, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
-        """The collected data: one row a round (`kind` ``model``) or an agent and round (``agent``).
+        """The collected data: one row per round (`kind` ``model``) or agent and round (``agent``).
 
-        The types of the columns are what pandas makes of the values, as in the frames of a model.
+        The column types are those that pandas gives the values, as in the frames of a model.
         """
         names = ["run", "round", *self._data_columns(kind, run)]
         columns = _joined(names, self._data(kind, run, rounds))
@@ -499,7 +498,7 @@ class _Tables:
         ).astype({"run": int, "round": int})
 
     def said(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
-        """One row a message, with the hearers as a text."""
+        """One row per message, with the hearers as a text."""
         return _frame(_types(MESSAGE_FRAME), self._said(run, rounds))
 
     def chat(self, *key: int | str) -> list[tuple[str, str]]:
@@ -585,7 +584,7 @@ class _Tables:
         return {"run": {int}, "round": {int}, **{name: set() for name in names}}
 
     def _data_types(self, kind: str, batches: int | None = None) -> dict[str, type]:
-        """The types of the collected data, for which all of them are looked at, or some batches."""
+        """The types of the collected data, from all of them or from some batches."""
         types = _types_with(seen := self._kinds(kind), {})
         for data in islice(self._data(kind), batches):
             types = _types_with(seen, data)
@@ -647,7 +646,7 @@ def _types_of(frame: pd.DataFrame) -> dict[str, type]:
 
 
 def _types_of_varied(runs: pd.DataFrame) -> dict[str, type]:
-    """The types of the columns that say what differs between the runs."""
+    """The types of the columns with the differences between the runs."""
     types: dict[str, type] = {}
     for name in runs.columns:
         if str(name).startswith((SET, TAG)):
@@ -677,7 +676,7 @@ def _in_columns(
 
 
 def _joined_rows(parts: Iterable[list[Any]]) -> Iterator[list[Any]]:
-    """Parts of rows joined to batches."""
+    """Joins parts of rows to batches."""
     rows: list[Any] = []
     for part in parts:
         rows += part
@@ -694,7 +693,7 @@ def _rows_of_round(kind: str, run: int, round_: int, data: str) -> list[Any]:
 
 
 def _whole_asks(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
-    """Batches of attempts, `KEY` first; the last ask of a batch may go on and begins the next."""
+    """Batches of attempts, `KEY` first; an ask at the end of a batch may continue in the next one, and is then moved there."""
     rows: list[Any] = []
     while more := cursor.fetchmany(BATCH):
         rows += more
@@ -707,7 +706,7 @@ def _whole_asks(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
 
 
 def _cleaned(batch: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Columns of a query, with truth values and dollars as they are in frames."""
+    """Columns of a query, with booleans and dollars as in frames."""
     for name, values in batch.items():
         if _TYPES.get(name) is bool:
             batch[name] = [*map(bool, values)]
@@ -733,14 +732,14 @@ def _decided(attempts: Columns) -> Columns:
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    """The sum of numbers; None when one is not known."""
+    """The sum of numbers; None when one is unknown."""
     if len(values) == 1:
         return values[0]
     return None if None in values else round(sum(values), DECIMALS)
 
 
 def _types_with(seen: dict[str, set[type]], data: Columns) -> dict[str, type]:
-    """Add the types of some values to those seen in each column; the types of the columns then."""
+    """Add the types of some values to the types of each column; return the resulting types."""
     for name, values in data.items():
         seen[name].update(_kinds(values))
     return {name: _common(kinds) for name, kinds in seen.items()}
@@ -764,7 +763,7 @@ def _common(kinds: Collection[type]) -> type:
 
 
 def _as_typed(data: Columns, types: Mapping[str, type]) -> Columns:
-    """Collected data with the numbers of a column that has to be one of floats as floats."""
+    """Collected data with the numbers of float columns as floats."""
     return {
         name: [None if value is None else float(value) for value in values]
         if types[name] is float
@@ -794,7 +793,7 @@ def _loads(text: str) -> Any:
     """The value of JSON.
 
     Raises:
-        ValueError: also for halves of surrogate pairs, which no file can hold.
+        ValueError: also for halves of surrogate pairs, which cannot be encoded.
     """
     value = json.loads(text)
     if "\\u" in text:
@@ -804,7 +803,7 @@ def _loads(text: str) -> Any:
 
 @lru_cache(BATCH)  # many decisions have the same value
 def _read_value(stored: str | None) -> tuple[str | None, float | None]:
-    """The value of an answer as text, and as a number when it is one."""
+    """The value of an answer as text, and as a number if it is one."""
     value = None if stored is None else _loads(stored)
     text = value if value is None or isinstance(value, str) else to_json(value)
     if isinstance(value, int | float) and value is not True and not math.isnan(value):

@@ -1,9 +1,9 @@
-"""Decisions from anywhere as a recording: the scenario is played with the decisions of a table.
+"""Imports decisions from other sources: the scenario is played with the decisions of a table.
 
-A table has one row a decision (long), or one row a round of several players (wide). It becomes
-recorded runs without prompts: all that follows from the decisions (payoffs, means, stocks) is
-computed by the scenario's own rules, which also check the decisions. An illegal or missing decision
-is recorded as invalid, and its kind is reported.
+A table has one row per decision (long), or one row per round of several players (wide). It becomes
+recorded runs without prompts. The rules of the scenario check the decisions and compute their
+consequences (payoffs, means, stocks). An illegal or missing decision is recorded as invalid, and
+its kind is reported.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ RUN, ROUND, PLAYER, DECISION, MIND = "run", "round", "player", "decision", "mind
 GAME, PAYOFF, CONDITION = "game", "payoff", "condition"
 FIELDS = (RUN, ROUND, PLAYER, DECISION, MIND, GAME, PAYOFF, CONDITION)
 OF_ROW = "@"
-"""Begins a value that is what another column of the same row holds."""
+"""The prefix of a value that refers to another column of the same row."""
 DECIDES = ("act", "move")
 """The questions whose answers are decisions."""
 SIZES = ("n_players", "n_firms")
-"""The parameters that are the number of players."""
+"""The parameters that give the number of players."""
 HEADER = 2
 """The number of the line of a file in which the first row is."""
 WIDE, JOINED = "|", "+"
@@ -88,7 +88,7 @@ class _Giver:
         self._asked: dict[tuple[str, int], int] = {}
 
     async def answer(self, ask: Ask) -> object:
-        """Answer with what the table says.
+        """Answer with the value in the table.
 
         Args:
             ask: the question.
@@ -120,7 +120,7 @@ def read_map(
         form: its form in words.
 
     Raises:
-        UsageError: for another form, or a name twice.
+        UsageError: for another form, or a repeated name.
     """
     mapping: dict[str, str] = {}
     for text in given:
@@ -134,7 +134,7 @@ def read_map(
 
 
 def read_table(file: Path, only: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Read a table whose values are texts.
+    """Read a table with all values as texts.
 
     Args:
         file: a CSV file, which may be compressed.
@@ -182,20 +182,21 @@ def import_table(
         columns: field → its column. Fields are ``run`` (several columns joined by ``+``; without
             one all rows are one run), ``round`` (without one there is a single round), ``player``
             (without one each row of a round is another player), ``decision``, ``mind`` (who
-            decided), ``payoff`` (what each player of a finite game got: the payoffs of the game are
-            read from it), ``game`` (which game it was, where they differ), ``condition`` (the
-            treatment of a run, which is a tag of it), and the name of any other question. Several
-            columns separated by ``|`` are as many players of one row. A field is its own column by
-            default; ``game``, ``payoff`` and ``condition`` only when they are named.
-        values: what stands in the column of decisions → the scenario's value; ``@COLUMN`` → the
-            value of what stands in another column of the same row.
-        parameters: the parameters of the scenario; numbers of players and rounds are those of the
-            table by default.
-        source: what the recording says of its source.
+            decided), ``payoff`` (the payoff of each player of a finite game, from which the payoffs
+            of the game are read), ``game`` (the name of the game, if there are several),
+            ``condition`` (the treatment of a run, which becomes its tag), and the name of any other
+            question. Several columns separated by ``|`` are as many players of one row. A field is
+            its own column by default; ``game``, ``payoff`` and ``condition`` only when they are
+            named.
+        values: a value of the decision column → the scenario's value; ``@COLUMN`` stands for the
+            value in another column of the same row.
+        parameters: the parameters of the scenario; by default the table gives the numbers of
+            players and rounds.
+        source: the recorded description of the source.
 
     Raises:
-        UsageError: when there is no such column, no row, or a decision that is there twice; nothing
-            is recorded then.
+        UsageError: for a missing column, an empty table, or a repeated decision; then nothing is
+            recorded.
         SabmError: when the scenario cannot be played with these parameters.
     """
     named = dict(columns or {})
@@ -267,7 +268,7 @@ class _Played:
         players: the names of the players, in the order of their ids.
         rounds: the rounds of the table.
         decisions: player and round → the decision.
-        minds: the minds of the players, as scenarios take them.
+        minds: the minds of the players, in the form of the parameter `minds`.
         run: the number of the run in the recording.
     """
 
@@ -279,7 +280,7 @@ class _Played:
 
     @classmethod
     def of(cls, rows: Sequence[_Given], others: Mapping[str, Sequence[str]]) -> _Played:
-        """Make the run of some rows; others are answers to other questions, one a row."""
+        """Make the run of some rows; `others` are answers to other questions, one per row."""
         players, rounds = _players(rows), sorted({one.round for one in rows})
         agents = {player: number for number, player in enumerate(players, 1)}
         turns = {time: turn for turn, time in enumerate(rounds)}
@@ -295,7 +296,7 @@ class _Played:
 
 
 def digest(path: str | Path) -> str:
-    """The SHA-256 of a file, as a recording names its source.
+    """The SHA-256 of a file, which identifies the source in a recording.
 
     Args:
         path: the file.
@@ -357,7 +358,7 @@ def _rows(table: pd.DataFrame, named: Mapping[str, str], values: Mapping[str, An
 
 
 def _check_once(given: Sequence[_Given]) -> None:
-    """Refuse a decision that is in the table twice."""
+    """Refuse a repeated decision."""
     first: dict[tuple[str, float, str], int] = {}
     twice = []
     for one in given:
@@ -378,7 +379,7 @@ def _conditions(given: Sequence[_Given], texts: Sequence[str]) -> dict[str, str]
     """Run → its condition.
 
     Raises:
-        UsageError: when rows of one run have different ones.
+        UsageError: when rows of one run have different conditions.
     """
     conditions: dict[str, str] = {}
     for one in given:
@@ -392,7 +393,7 @@ def _conditions(given: Sequence[_Given], texts: Sequence[str]) -> dict[str, str]
 
 
 def _games(given: Sequence[_Given]) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The games whose payoffs the rows show, and the names of those of which some are missing.
+    """The games whose payoffs the rows show, and the names of games with missing payoffs.
 
     Options are in the order of the letters of their values.
     """
@@ -434,14 +435,14 @@ def _games(given: Sequence[_Given]) -> tuple[dict[str, dict[str, Any]], list[str
 
 
 def _nested(flat: list[Any], sizes: Sequence[int]) -> list[Any]:
-    """A list of lists, of the sizes of each level."""
+    """An empty nested list with the given size of each level."""
     for size in reversed(sizes[1:]):
         flat = [flat[i : i + size] for i in range(0, len(flat), size)]
     return flat
 
 
 def _players(rows: Sequence[_Given]) -> list[str]:
-    """The players of a run: in the order of their numbers, those with one mind side by side."""
+    """The players of a run, in the order of their numbers, grouped by mind."""
     names = dict.fromkeys(one.player for one in rows)
     mind = {one.player: one.mind for one in rows}
     if all(_number(name) is not None for name in names):
@@ -451,13 +452,13 @@ def _players(rows: Sequence[_Given]) -> list[str]:
 
 
 def _minds(labels: Sequence[str], texts: Mapping[str, Mapping[tuple[int, int], str]]) -> Any:
-    """The minds of the players, as scenarios take them."""
+    """The minds of the players, in the form of the parameter `minds`."""
     givers = {label: _Giver(label, texts) for label in dict.fromkeys(labels)}
     return {giver: labels.count(label) for label, giver in givers.items()}
 
 
 def _fixed(scenario: Callable[..., Any]) -> dict[str, Any]:
-    """Parameters without which a table could not be played as it is."""
+    """Parameters that a table needs to be played without changes."""
     known = inspect.signature(scenario).parameters
     defaults = {"labels": "names", "continuation": 0.0}
     return {"max_attempts": 1, **{name: defaults[name] for name in defaults if name in known}}
@@ -465,7 +466,7 @@ def _fixed(scenario: Callable[..., Any]) -> dict[str, Any]:
 
 @contextmanager
 def _removed_on_failure(path: Path) -> Iterator[None]:
-    """Remove a recording that a failed import began; what was there before stays."""
+    """Remove a recording that a failed import created; an older one stays."""
     known = path.exists()
     try:
         yield
@@ -565,7 +566,7 @@ def _number(text: str) -> float | None:
 
 
 def _value(text: str) -> object:
-    """A number where it is one, else the text."""
+    """The text as a number if it is one, otherwise the text."""
     number = _number(text)
     if number is None:
         return text

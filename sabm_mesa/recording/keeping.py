@@ -1,4 +1,4 @@
-"""Folders whose locks fail, and recordings that are moved or deleted while they are written."""
+"""Checks for folders without working locks, and for recordings that are moved or deleted while open."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FILES = "", "-wal"
 
 
 def check_locks(folder: Path) -> None:
-    """Check that locks of files in a folder hold; SQLite would wait a minute and not say why.
+    """Check that file locks work in a folder; SQLite would wait a minute and give no reason.
 
     Args:
         folder: the folder.
 
     Raises:
-        OutputError: when there are none, as on some network drives, or a lock keeps nobody out.
-        OSError: when no file can be made there.
+        OutputError: when there are none, as on some network drives, or a lock has no effect.
+        OSError: when no file can be created there.
     """
     try:
         import fcntl  # which Windows has not
@@ -47,7 +47,7 @@ def check_locks(folder: Path) -> None:
 
 
 def _locked_again(file: int) -> bool:
-    """Whether a file that this process has locked can be locked as if by another one (Linux)."""
+    """Whether a file that this process has locked can be locked again as by another process (Linux)."""
     import fcntl
 
     with suppress(OSError):  # locked, or a system without such locks
@@ -58,7 +58,7 @@ def _locked_again(file: int) -> bool:
 
 
 def reason(error: OSError, path: Path) -> str:
-    """The reason why a file or folder cannot be written; that of a loop of links by its name.
+    """The reason why a file or folder cannot be written, also for a loop of links.
 
     Args:
         error: the error of the system.
@@ -73,10 +73,10 @@ def reason(error: OSError, path: Path) -> str:
 
 
 class Kept:
-    """The files of a recording as they were when its writing began.
+    """The files of a recording at the start of writing.
 
-    A file that is open can be moved or deleted on most systems, and what is written then goes to
-    where nobody will look for it: a run would continue and pay for answers that are lost.
+    Most systems allow an open file to be moved or deleted. Later writes are then lost to the user:
+    a run would continue and pay for lost answers.
 
     Args:
         path: the recording, as it was given; it is open.
@@ -90,7 +90,7 @@ class Kept:
         self._first = self._seen()
 
     def problem(self, connection: sqlite3.Connection) -> RecordingError | None:
-        """The error when a file is no longer where it was; a copy is then written beside it.
+        """The error when a file was moved or deleted; a copy is then written beside the old path.
 
         Args:
             connection: the connection that writes it.
@@ -122,7 +122,7 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 
 def _copied(connection: sqlite3.Connection, file: Path) -> Path:
-    """Write what a connection still reads into a new file beside the old place."""
+    """Write the content that a connection still reads to a new file beside the old path."""
     file.parent.mkdir(parents=True, exist_ok=True)
     for number in count(1):
         copy = file.with_name(f"{file.stem}-rescued-{number}{file.suffix}")

@@ -1,4 +1,4 @@
-"""Recorded runs: what a recording says of each, enough to repeat it, continue it, or fork it."""
+"""Recorded runs: all that is needed to repeat, continue or fork them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from sabm_mesa.recording.store import (
 
 _PLAIN = {"scenario", "model"}
 _PERSONA = "persona "
-"""How the name of a prompt entry begins that is a persona."""
+"""The prefix of prompt entries that are personas."""
 _AMONG = "{} IN (SELECT value FROM json_each(?))"
 COMPARED = ("name", "mind", "position", "raw", "value", "reasoning", "reason")
-"""The columns of an attempt that come out the same in a replay, in addition to what was sent."""
+"""The columns of an attempt that have to be equal in a replay, in addition to the request."""
 OUTCOME = (*COMPARED, "request", "cost_usd")
-"""The columns of an attempt that a replay looks at."""
+"""The columns of an attempt that a replay reads."""
 _OUTCOMES = f"""
 SELECT round, phase, agent, call, attempt, {", ".join(OUTCOME)} FROM asks WHERE run = ?
 """
@@ -42,7 +42,7 @@ SELECT round, phase, agent, call, attempt, {", ".join(OUTCOME)} FROM asks WHERE 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRun(RunHeader):
-    """One recorded run: its header as it is now; its asks and data are read when they are needed.
+    """One recorded run: its present header; asks and data are read when needed.
 
     Attributes:
         path: the recording.
@@ -55,7 +55,7 @@ class RecordedRun(RunHeader):
         problem: why it failed, or ``""``.
         started: when it was started (ISO 8601, UTC).
         session: the session that wrote it last.
-        measures: the end measures of a run that is finished, as JSON values.
+        measures: the end measures of a finished run, as JSON values.
     """
 
     path: Path
@@ -72,7 +72,7 @@ class RecordedRun(RunHeader):
 
     @property
     def name(self) -> str:
-        """The run in words, for errors."""
+        """The name of the run for errors."""
         return f"Run {self.run} of {self.path}"
 
     @property
@@ -82,12 +82,12 @@ class RecordedRun(RunHeader):
 
     @property
     def unchanged(self) -> bool:
-        """Whether its parameters were the same from its beginning to its end."""
+        """Whether its parameters never changed."""
         return self.finished and not self.forks
 
     @property
     def rounds(self) -> int:
-        """The number of rounds that were played to their end."""
+        """The number of finished rounds."""
         return len(self.model_data)
 
     @property
@@ -105,7 +105,7 @@ class RecordedRun(RunHeader):
         """The model data of each round, as JSON.
 
         Raises:
-            ReplayMismatch: when those of a round are missing; so do `agent_data` and
+            ReplayMismatch: when the data of a round are missing, also for `agent_data` and
                 `message_data`.
         """
         return self._content.data[0]
@@ -121,7 +121,7 @@ class RecordedRun(RunHeader):
         return self._content.data[2]
 
     def reply(self, key: Key, attempt: int) -> Reply | None:
-        """The reply that was recorded, or None when there is none."""
+        """The recorded reply, or None."""
         row = self.asks.get((*key, attempt))
         if row is None:
             return None
@@ -167,7 +167,7 @@ class RecordedRun(RunHeader):
             return self._content.lines.by_id[row["provenance"]]
 
     def limit(self, row: sqlite3.Row) -> int | None:
-        """Tokens that an answer and its thoughts could have at most; None without a limit."""
+        """The maximum number of tokens of an answer and its thoughts; None without a limit."""
         sent = json.loads(self.provenance(row) or "{}").get("sent", {})
         limits = (sent.get(name) for name in ("max_completion_tokens", "max_tokens"))
         known: int | None = self.parameters.get("max_tokens")
@@ -190,7 +190,7 @@ class RecordedRun(RunHeader):
         """The messages that were sent for an answer, exactly; none when nothing was sent.
 
         Raises:
-            RecordingError: when they cannot be put together.
+            RecordingError: when they cannot be assembled.
         """
         if row["messages"] is None:
             return ()
@@ -202,7 +202,7 @@ class RecordedRun(RunHeader):
             )
 
     def prompts_at(self, applied: int) -> Mapping[str, str]:
-        """Prompt entry → hash, once this many forks have been applied."""
+        """Prompt entry → hash, after this many forks."""
         before = [fork["prompts"] for fork in self.forks[:applied]]
         return next((texts for texts in reversed(before) if texts), self.prompts)
 
@@ -214,7 +214,7 @@ class RecordedRun(RunHeader):
         return at_round
 
     def templates(self, prompts: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-        """The prompt entries and the personas behind their hashes.
+        """The prompt entries and personas of the hashes.
 
         Raises:
             RecordingError: when one is missing.
@@ -244,7 +244,7 @@ class _Content:
         self.path, self.run, self.lines = path, run, lines
 
     def read(self, connection: sqlite3.Connection) -> None:
-        """Read through an open connection what every replay compares."""
+        """Read everything that a replay compares, through an open connection."""
         self.outcomes, self.data = self._outcomes(connection), self._data(connection)
 
     @cached_property
@@ -303,9 +303,10 @@ def load_runs(
     Args:
         path: the recording.
         runs: their numbers, or one; all when None.
-        missing_ok: whether there may be no recording, or no run in it.
-        check: whether to look at every page of the file first.
-        whole: whether to read their outcomes and data along; otherwise each is read at first use.
+        missing_ok: whether the recording, or a run in it, may be missing.
+        check: whether to check every page of the file first.
+        whole: whether to read their outcomes and data at once; otherwise they are read at first
+            use.
 
     Returns:
         The runs in the order of their numbers.
@@ -338,11 +339,10 @@ def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun
         path: the recording; it need not exist.
         specs: the digests of the plans.
 
-    Returns:
-        Digest → its run; of several the first one that is finished, else the last one.
+    Returns: Digest → its run; of several, the first finished one, or else the last one.
 
     Raises:
-        RecordingError: when it is no recording, or damaged.
+        RecordingError: when it is not a recording, or damaged.
     """
     path = Path(path)
     if not path.exists():

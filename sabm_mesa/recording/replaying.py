@@ -1,4 +1,4 @@
-"""Replaying: recorded data of a run are compared, new data are written behind them."""
+"""Replaying: recorded data of a run are compared, and new data are written after them."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ _SHOWN = 60
 
 
 class ReplayRecorder(Recorder):
-    """Compares a run with a recorded one, and records what goes beyond that.
+    """Compares a run with a recorded one, and records its continuation.
 
     A model that is given one as its `recording` repeats the recorded run.
 
     Args:
         recorded: the recorded run.
-        recorder: the recorder of the rest; None for a replay, which may not go beyond the
+        recorder: the recorder of the continuation; None for a replay, which ends with the
             recording.
-        live: whether minds are asked what the recording does not say; a replay asks nobody.
-        minds: minds available that no spec can make, by their spec.
-        applied: the number of changes by forks that are applied so far; prompts and minds are
-            those after the last of them.
-        from_files: whether the prompts come from their files, since a fork is to change them.
+        live: whether minds are asked questions that are not in the recording; a replay asks none.
+        minds: custom minds, by spec.
+        applied: the number of forks applied so far; prompts and minds are those after the last one.
+        from_files: whether the prompts come from their files, for a fork that changes them.
 
     Attributes:
         run: the number of the run in its recording.
         path: the recording.
-        compared: recorded rounds whose data came out the same.
-        repeated_usd: dollars that the attempts that came up again had cost; NaN when a price is
-            not known.
+        compared: the number of recorded rounds with the same data.
+        repeated_usd: the recorded cost of the repeated attempts in dollars; NaN when a price is
+            unknown.
     """
 
     def __init__(
@@ -65,15 +64,15 @@ class ReplayRecorder(Recorder):
 
     @property
     def asked(self) -> int:
-        """The number of recorded attempts that came up again."""
+        """The number of repeated attempts."""
         return self._asked_of.total()
 
     @property
     def may_ask(self) -> bool:
         """Whether the minds of this run may be asked.
 
-        All that was asked before a fork is in the recording: minds that a fork replaces are not
-        asked any more, and need neither key nor server.
+        The recording has all answers before a fork: minds that a fork replaces are no longer asked,
+        and need neither key nor server.
         """
         later = self.recorded.forks[self.applied :]
         return self.live and not any("minds" in fork["set"] for fork in later)
@@ -84,15 +83,15 @@ class ReplayRecorder(Recorder):
         return self.recorded.versions_at(self.applied)
 
     def book(self, condition: str, variant: str, **shown: Any) -> PromptBook:
-        """The prompts as they were recorded.
+        """The recorded prompts.
 
         Args:
-            condition: the condition that they are of.
-            variant: the variant that they are of.
+            condition: their condition.
+            variant: their variant.
             shown: `persona_format`, `option_order` and `speaker_order` of the run.
 
         Raises:
-            ReplayMismatch: when they are not as they were.
+            ReplayMismatch: when they differ from the recording.
         """
         hashes = self.recorded.prompts_at(self.applied)
         entries, personas = self.recorded.templates(hashes)
@@ -106,16 +105,16 @@ class ReplayRecorder(Recorder):
         return book
 
     def past_reading(self, key: Key, attempt: int) -> PastReading | None:
-        """The recorded reading, where another version of the reader made it.
+        """The recorded reading, if another version of the reader made it.
 
         Args:
-            key: the place of the question in the run.
+            key: the position of the question in the run.
             attempt: the number of the attempt, from 0.
         """
         return self.recorded.past_reading(key, attempt) if self.recorded.read_by_another else None
 
     def after(self, applied: int) -> ReplayRecorder:
-        """The same after a number of changes by forks, with nothing compared yet."""
+        """The same recorder after a number of forks, before any comparison."""
         return ReplayRecorder(
             self.recorded, self._recorder, live=self.live, minds=self.minds, applied=applied,
             from_files=self.from_files,
@@ -143,11 +142,11 @@ class ReplayRecorder(Recorder):
     async def note_sent(
         self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
     ) -> Sequence[int]:
-        """Note the answers that a request asks for, before it leaves.
+        """Note the answers that a request asks for, before it is sent.
 
         Args:
             model: the name of the language model.
-            most: the most that each answer can cost.
+            most: the highest cost of each answer.
             in_batch: its place in a batch, or None.
         """
         return await self._recorder.note_sent(model, most, in_batch) if self._recorder else ()
@@ -171,7 +170,7 @@ class ReplayRecorder(Recorder):
             await self._recorder.note_batch(batch)
 
     def outstanding(self, custom_id: str) -> list[Outstanding]:
-        """Requests of this name in batches of earlier sessions; the caller removes those used.
+        """Requests of this name in batches of earlier sessions; the caller removes the used ones.
 
         Args:
             custom_id: the name.
@@ -225,10 +224,10 @@ class ReplayRecorder(Recorder):
     async def finish(
         self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
     ) -> None:
-        """Write how the run ended; a replay has to have used all that was recorded.
+        """Write the end of the run; a replay has to have used all recorded answers.
 
         Raises:
-            RecordingError: when it cannot be written, or when answers are left over.
+            RecordingError: when it cannot be written, or when recorded answers were not used.
         """
         if self._recorder is not None:
             await self._recorder.finish(problem, measures)
@@ -314,14 +313,14 @@ class ReplayRecorder(Recorder):
 
 
 class Reread(NamedTuple):
-    """An answer that is read otherwise now.
+    """An answer that is read differently now.
 
     Attributes:
         run: the number of the run.
         key: the question.
         attempt: the number of the attempt, from 0.
         raw: the answer.
-        then: the value that was read, as JSON, or the reason why none was.
+        then: the recorded value, as JSON, or the reason why the answer was invalid.
         now: the same now.
         read_as: the step that reads it now, or ``""``.
     """
@@ -336,11 +335,11 @@ class Reread(NamedTuple):
 
 
 class RereadRecorder(ReplayRecorder):
-    """Repeats a recorded run with the recorded readings, and reads each answer once more.
+    """Repeats a recorded run with the recorded readings, and reads each answer again.
 
     Attributes:
-        answers: answers in texts that were read once more.
-        otherwise: those that are read otherwise now.
+        answers: the number of text answers that were read again.
+        otherwise: the answers that are read differently now.
     """
 
     def __init__(self, recorded: RecordedRun, **others: Any) -> None:
@@ -353,7 +352,7 @@ class RereadRecorder(ReplayRecorder):
         return self.recorded.past_reading(key, attempt)
 
     def after(self, applied: int) -> ReplayRecorder:
-        """The same after a number of changes by forks, which counts on."""
+        """The same recorder after a number of forks; its counts continue."""
         later = RereadRecorder(
             self.recorded, minds=self.minds, applied=applied, from_files=self.from_files
         )
@@ -361,7 +360,7 @@ class RereadRecorder(ReplayRecorder):
         return later
 
     def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
-        """Compare an attempt with the recorded one, and read its answer once more."""
+        """Compare an attempt with the recorded one, and read its answer again."""
         written = super().record(attempt, durable=durable)
         ask, raw = attempt.ask, attempt.reply.answer
         if isinstance(raw, str):

@@ -1,9 +1,9 @@
-"""Search of a recording: the words that were said, answered, thought and sent, and facts of asks.
+"""Search of a recording: words of messages, answers, thoughts and requests, and facts of asks.
 
-The recording is only read. Its index is a temporary database of this process, which SQLite keeps in
-a file without a name and removes with the process: FTS5 without a copy of the texts (section 4.4 of
+The recording is only read. Its index is a temporary database of this process, in an unnamed file
+that SQLite removes with the process. It uses FTS5 without a copy of the texts (section 4.4 of
 "SQLite FTS5 Extension", sqlite.org). An excerpt is read from the recording when it is shown. The
-index of a large recording takes a while; what is in it by now can be searched.
+index of a large recording takes a while; the indexed part can be searched at once.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from sabm_mesa.recording.store import from_steps, open_for_reading, reporting_da
 
 ANSWERED, THOUGHT, SAID, SENT = "answered", "thought", "said", "sent"
 KINDS = (ANSWERED, THOUGHT, SAID, SENT)
-"""Answers as they came, with the reason of an invalid one; private thoughts; messages that others
-heard; lines of requests, each where it was sent first."""
+"""Raw answers, with the reason of an invalid one; private thoughts; messages to others; lines of requests, each at its first use."""
 AROUND = 90
 """Characters of an excerpt on each side of the first word that was found."""
 COUNTED = 10_000
-"""Hits that are counted; where there are more, a search says so, and takes no longer for them."""
+"""The maximum number of counted hits; a search stops counting there and says so."""
 _KEY = "run = ? AND round = ? AND phase = ? AND agent = ? AND call = ? AND attempt = ?"
 _ANSWER = "coalesce(raw, '') || ' ' || reason"
 _PIECES = re.compile(r'"([^"]*)"|(\S+)')
@@ -74,11 +73,12 @@ class Hit:
         round: the round, from 0.
         phase: the phase.
         agent: the agent that was asked, or that said it.
-        call: which ask of the agent in the phase; of a message its number in the round, from 0.
-        attempt: which attempt at it, from 0.
+        call: the number of the agent's ask in the phase; for a message its number in the round,
+            from 0.
+        attempt: the number of the attempt, from 0.
         valid: whether the attempt is valid; None for a message.
         read_as: the step that read it, or None.
-        excerpt: texts that were not and were searched for, in turns.
+        excerpt: alternating texts: outside and inside the search words.
     """
 
     kind: str
@@ -97,9 +97,9 @@ class SearchResult(NamedTuple):
     """The result of a search.
 
     Attributes:
-        total: the number of all hits; where there are `more`, that of those that were counted:
-            `COUNTED`, or those up to the end of the page.
-        hits: those of the page, in the order of runs, rounds, phases and agents.
+        total: the number of all hits; with `more`, the number of counted ones: `COUNTED`, or those
+            up to the end of the page.
+        hits: the hits of the page, in the order of runs, rounds, phases and agents.
         searched: the number of texts that were searched.
         complete: whether these are all texts of the recording.
         more: whether there are more hits than `total`.
@@ -113,7 +113,7 @@ class SearchResult(NamedTuple):
 
 
 class Search:
-    """An index of a recording, made while it is searched; its memory does not grow with it.
+    """An index of a recording, built during the search; its memory does not grow with the recording.
 
     Args:
         path: the recording.
@@ -156,24 +156,25 @@ class Search:
         most: int = 50,
         patience: float = math.inf,
     ) -> SearchResult:
-        """Find texts that hold all words, or attempts when there are no words.
+        """Find texts with all words, or attempts when there are no words.
 
         Args:
-            words: words, and phrases in quotation marks; the last word may be the beginning of
-                one. Case and accents do not count.
+            words: words, and phrases in quotation marks; the last word may be incomplete. Case and
+                accents do not count.
             kind: only texts of this kind.
             run: only in this run.
             phase: only in this phase.
             agent: only of this agent.
             valid: only valid attempts, or only invalid ones.
             read_as: only attempts that this step read.
-            among: only of these agents in these rounds: (round, agent).
+            among: only these agents in these rounds: (round, agent).
             start: number of hits to skip.
-            most: hits of the page at most.
-            patience: seconds to index at most; the next search indexes the texts that are left.
+            most: the maximum number of hits of the page.
+            patience: the longest time for indexing in seconds; the next search indexes the
+                remaining texts.
 
         Raises:
-            ParameterError: when the words hold neither letters nor digits.
+            ParameterError: when the words have neither letters nor digits.
             RecordingError: when the recording cannot be read.
         """
         words = words.replace("\0", " ")  # which would end the expression
@@ -228,7 +229,7 @@ class Search:
         )
 
     def _index_more(self, seconds: float) -> None:
-        """Put texts into the index, some at least, until all are in it or the time is over."""
+        """Put texts into the index, at least some, until all are in it or the time is over."""
         if self.complete:
             return
         until = time.monotonic() + seconds
@@ -261,7 +262,7 @@ class Search:
         self._texts += len(rows)
 
     def _answers(self, source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-        """The next rows of `places`, each with its text: what was answered, thought and sent."""
+        """The next rows of `places`, each with its answer, thought or request."""
         new: dict[int, Sequence[Any]] = {}
         for row in source.execute(_ANSWERS, self._last_ask).fetchall():
             *facts, messages, answer, thoughts = row
@@ -278,14 +279,14 @@ class Search:
             yield SENT, *new[line], line, text
 
     def _messages(self, source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-        """The next rows of `places`, each with its text: what was said."""
+        """The next rows of `places`, each with its message."""
         for *key, text in source.execute(_MESSAGES, self._last_round).fetchall():
             self._last_round = key[:2]
             yield SAID, *key, 0, None, None, None, text
 
 
 def _text(source: sqlite3.Connection, row: Sequence[Any]) -> str:
-    """The text at a place, from the recording."""
+    """The text of a hit, from the recording."""
     kind, *key = row[:7]
     if kind == SENT:
         query, given = "SELECT text FROM texts WHERE id = ?", [row[9]]
@@ -306,7 +307,7 @@ def _expression(words: str) -> str:
     """Words as an expression of FTS5, which has its own operators; empty for none.
 
     Raises:
-        ParameterError: when they hold neither letters nor digits.
+        ParameterError: when they have neither letters nor digits.
     """
     pieces = [(phrase or word, not phrase) for phrase, word in _PIECES.findall(words)]
     known = [(text, loose) for text, loose in pieces if any(map(str.isalnum, text))]
@@ -323,7 +324,7 @@ def _pattern(words: str) -> re.Pattern[str] | None:
 
 
 def _excerpt(text: str, marked: re.Pattern[str] | None) -> tuple[str, ...]:
-    """A part of a text around what is marked first, in turns not marked and marked."""
+    """A part of a text around its first mark, as alternating unmarked and marked texts."""
     text = " ".join(text.split())
     first = marked.search(text) if marked else None
     begin = max(first.start() - AROUND, 0) if first else 0

@@ -1,9 +1,9 @@
-"""Shards: recordings of single runs that were played elsewhere, until they are merged into one.
+"""Shards: recordings of single runs that were played elsewhere, before they are merged.
 
-A sweep plays free runs in other processes or on other machines, each into a recording of its own,
-and keeps it in the folder ``shards`` when the run is finished. A shard is there completely or not
-at all, is merged completely or not at all, and only once, and is removed only when all are merged:
-a run that is finished stays finished whatever is cut off.
+A sweep plays free runs in other processes or on other machines, each into a separate recording, and
+keeps it in the folder ``shards`` when the run is finished. A shard is stored completely or not at
+all, is merged completely or not at all, only once, and is removed only when all are merged. So a
+finished run stays finished after any crash.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def list_shards(folder: Path, known: Collection[str] = ()) -> set[str]:
     """The names of the shards in a folder that can be merged.
 
     Args:
-        folder: the folder of the recording. Half a shard, or any other file, does not count.
-        known: names of shards that need not be opened.
+        folder: the folder of the recording. Incomplete shards and other files are ignored.
+        known: names of shards that are not opened.
     """
     paths = sorted((folder / SHARDS).glob("*.sqlite"))
     return {path.stem for path in paths if path.stem in known or _is_shard(path)}
@@ -42,11 +42,11 @@ def merge_shard(connection: sqlite3.Connection, command: str, shard: Path) -> No
 
     Args:
         connection: to the recording, outside a transaction.
-        command: the mark of the runs that are merged together.
-        shard: a recording with one run that is finished, of minds to which nothing was sent.
+        command: the identifier of the runs that are merged together.
+        shard: a recording with one finished run without requests.
 
-    Raises:
-        sqlite3.Error: when one cannot be read or the other cannot be written; both are kept.
+    Raises: sqlite3.Error: when the shard cannot be read or the recording cannot be written; both
+    are kept.
     """
     connection.execute("ATTACH ? AS shard", [str(shard)])
     try:
@@ -76,15 +76,14 @@ class Shards:
     """The shards in the folder of a recording, for one command at a time.
 
     Args:
-        recording: the recording that they are merged into; its folder is made when it does not
-            exist.
+        recording: the recording that they are merged into; its folder is created if needed.
 
     Attributes:
-        scratch: a folder for what is not finished; it is removed when the shards are closed.
+        scratch: a folder for unfinished recordings; it is removed when the shards are closed.
 
     Raises:
         OutputError: when the folder cannot be written.
-        RecordingError: when another command is at work in it.
+        RecordingError: when another command uses it.
     """
 
     def __init__(self, recording: Path) -> None:
@@ -127,11 +126,11 @@ class Shards:
         """Merge a shard into the recording.
 
         Args:
-            name: the name of a shard that was kept.
+            name: the name of a kept shard.
 
         Raises:
             RecordingError: when the recording cannot be used or written; the shard is kept.
-            OutputError: when the recording cannot be made.
+            OutputError: when the recording cannot be created.
         """
         shard = self._shards / f"{name}.sqlite"
         if self._connection is None:
@@ -148,14 +147,14 @@ class Shards:
         self._merged.add(name)
 
     def finish(self, order: Iterable[str]) -> None:
-        """Merge all shards that were not merged before, and remove them.
+        """Merge all remaining shards, and remove them.
 
         Args:
-            order: names of shards: they are merged in this order, those of others follow.
+            order: names of shards: they are merged in this order, and others follow.
 
         Raises:
             RecordingError: when the recording cannot be used or written; the shards are kept.
-            OutputError: when the recording cannot be made; the shards are kept.
+            OutputError: when the recording cannot be created; the shards are kept.
         """
         names = list_shards(self._folder, known=self._merged)
         listed = [name for name in order if name in names]
@@ -190,7 +189,7 @@ class Shards:
 
 
 def _is_shard(path: Path) -> bool:
-    """Whether a file holds one finished run, and nothing that was sent."""
+    """Whether a file has one finished run without requests."""
     with suppress(RecordingError):
         runs = load_runs(path)
         with open_for_reading(path, check=False) as connection:
@@ -200,7 +199,7 @@ def _is_shard(path: Path) -> bool:
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> str:
-    """The columns of a table, with the number and the command that the run gets."""
+    """The columns of a table, with the new number and command of the run."""
     rows = connection.execute("SELECT name FROM pragma_table_info(?)", [table])
     names = [name for (name,) in rows]
     return ", ".join(f":{name}" if name in {"run", "command"} else name for name in names)

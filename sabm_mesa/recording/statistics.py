@@ -1,8 +1,8 @@
 """Statistics of the asks of a recording: their number, their length, and repeated text.
 
-Servers keep what they computed for the beginning of a prompt, and many charge less for it when it
-is sent again. So prompts begin with what repeats: the rules, then what has happened, which only
-grows, then the question. `repeated_prefixes` measures how much of what was sent does so.
+Servers cache the beginning of a prompt, and many charge less when it is sent again. So prompts
+begin with their constant part, the rules; then follows the history, which only grows, and then the
+question. `repeated_prefixes` measures the repeated share of the characters sent.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Asked:
         mind: the spec of the mind.
         attempts: how often it was asked.
         n_chars: bytes of UTF-8 of the first attempt's messages.
-        first_tokens: tokens of the first attempt's messages, also where it shared a request.
+        first_tokens: tokens of the first attempt's messages, also in a shared request.
         prompt_tokens: tokens sent in all attempts, as if each had been sent on its own.
-        cached_tokens: those of them that the server had in its cache.
+        cached_tokens: the part of them that was in the server's cache.
         completion_tokens: tokens received in all attempts.
-        thought_tokens: those of them that are thoughts.
-        text_bytes: bytes of UTF-8 of the value when that is a text, 0 when it is none or invalid.
+        thought_tokens: the part of them that are thoughts.
+        text_bytes: bytes of UTF-8 of a value that is a text; otherwise 0.
     """
 
     run: int
@@ -76,14 +76,14 @@ class Asked:
 def asked(path: str | Path, scenario: str) -> list[Asked]:
     """All questions that language models answered in the runs of a scenario.
 
-    Questions of which the server did not say the tokens are left out.
+    Questions without reported tokens are left out.
 
     Args:
         path: the recording.
         scenario: the name of the scenario.
 
     Raises:
-        RecordingError: when it is no recording, damaged, or holds no run.
+        RecordingError: when it is not a recording, damaged, or has no run.
         ParameterError: when it has no run of the scenario, or no answer of a language model.
     """
     known = load_runs(path)
@@ -130,13 +130,13 @@ def paid_for(path: str | Path, runs: Sequence[int]) -> Usage:
 
 
 class Lost(NamedTuple):
-    """A request that was sent and whose answer was lost; the most that it can have cost.
+    """A sent request whose answer was lost, with its highest possible cost.
 
     Attributes:
         model: the name of the language model.
         prompt_tokens: tokens sent, at most.
         completion_tokens: tokens received, at most.
-        cost_usd: dollars at most; None when the price was not known.
+        cost_usd: the highest possible cost in dollars; None when the price was unknown.
     """
 
     model: str
@@ -148,8 +148,8 @@ class Lost(NamedTuple):
 def lost_answers(path: str | Path, runs: Sequence[int]) -> list[Lost]:
     """The lost answers of runs and of all runs started with them.
 
-    They are so when their process died, or when they did not come in time. An answer that is
-    still under way is not lost, nor is one in a batch: it is counted when the run is resumed.
+    An answer is lost when its process died, or when it did not arrive in time. A pending answer is
+    not lost. An answer in a batch counts when the run is resumed.
 
     Args:
         path: the recording.
@@ -224,7 +224,8 @@ class Repeated:
 
     Attributes:
         characters: characters of all messages.
-        repeated: characters with which a request begins as the same agent's request before it does.
+        repeated: the number of first characters that are equal to the same agent's previous
+            request.
     """
 
     characters: int = 0
@@ -241,16 +242,16 @@ class Repeated:
 
 
 class FrequentReason(NamedTuple):
-    """The reason for which most decisions of some runs are invalid, with one sample.
+    """The most frequent reason of invalid decisions in some runs, with one example.
 
     Attributes:
-        reason: the reason, with … instead of what it quotes.
-        times: the invalid decisions with it.
+        reason: the reason, with … in place of quotations.
+        times: the number of invalid decisions with it.
         run: the run of the first of them.
         round: its round, from 0.
         name: its question.
         agent: its agent.
-        answer: its last answer as it came, or None.
+        answer: its last raw answer, or None.
     """
 
     reason: str
@@ -290,15 +291,14 @@ def frequent_reason(path: str | Path, runs: Sequence[int]) -> FrequentReason | N
 
 
 def mended_requests(path: str | Path, runs: Sequence[int]) -> dict[str, Any]:
-    """The parameters of requests that a server did not take as they were asked for.
+    """The parameters of requests that a server did not accept as asked.
 
     Args:
         path: the recording.
         runs: the numbers of the runs.
 
-    Returns:
-        Mind → the parameters ``asked`` and ``sent`` last; minds with which all was sent as it was
-        asked for are not in it.
+    Returns: Mind → the parameters that were last ``asked`` and ``sent``; minds without differences
+    are left out.
 
     Raises:
         RecordingError: when it cannot be read.
@@ -325,11 +325,10 @@ def origins(path: str | Path, runs: Sequence[int]) -> list[dict[str, Any]]:
         path: the recording.
         runs: the numbers of the runs.
 
-    Returns:
-        One for each different one, in the order in which they first occurred: ``mind``, ``model``
+    Returns: The different provenances, in the order of their first occurrence: ``mind``, ``model``
         (asked for), ``served_model``, ``provider``, ``system_fingerprint``, the parameters
-        ``sent``, those ``asked`` for where they differ, and ``answers``, their number. What a
-        server does not report is missing.
+        ``sent``, those ``asked`` for if they differ, and the number of ``answers``. Fields that a
+            server does not report are missing.
 
     Raises:
         RecordingError: when it cannot be read.
@@ -353,13 +352,13 @@ class Alike(NamedTuple):
     Attributes:
         mind: the spec of the mind.
         served_model: the name that the server gave to its model, or ``""``.
-        provenance: JSON of what was asked for and sent, or None.
+        provenance: JSON of the parameters as asked and as sent, or None.
         read_as: the step that read them, or None.
         valid: 1 when they are valid, else 0.
         answers: their number.
         prompt_tokens: tokens sent.
         completion_tokens: tokens received.
-        cost_usd: dollars; NaN when a price is not known.
+        cost_usd: dollars; NaN when a price is unknown.
         latency_s: seconds of waiting, added up.
     """
 
@@ -376,7 +375,7 @@ class Alike(NamedTuple):
 
 
 def alike(path: str | Path, runs: Sequence[int]) -> list[Alike]:
-    """The attempts of runs, added up over those that are alike.
+    """The attempts of runs, summed over equal ones.
 
     Args:
         path: the recording.
@@ -404,8 +403,8 @@ def repeated_prefixes(
 ) -> dict[int, Repeated]:
     """Characters of requests in runs that repeat the same agent's request before.
 
-    A server may repeat more than this: the requests of other agents often begin alike. What
-    embedding models got is left out.
+    The cache of a server may reuse more: the requests of other agents often begin alike. Requests
+    to embedding models are left out.
 
     Args:
         path: the recording.

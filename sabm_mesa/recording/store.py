@@ -30,7 +30,7 @@ APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
 FORMAT = 8
 LIMIT_GIVEN = "max_tokens_given"
-"""In the recorded connection of a run to which its `max_tokens` was given: true."""
+"""The key in a recorded connection that says that `max_tokens` was set: true."""
 ASK_COLUMNS = (
     "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
     "raw", "thoughts", "form", "value", "read_as", "reasoning", "valid", "reason", "prompt_tokens",
@@ -48,13 +48,13 @@ INSERT_MESSAGE_DATA = "INSERT INTO message_data VALUES (?, ?, ?)"
 MESSAGE_COLUMNS = ("speaker", "name", "phase", "position", "to", "text")
 """The values of a message in `message_data`."""
 MESSAGES, PROVENANCE, COPIED = map(ASK_COLUMNS.index, ("messages", "provenance", "copied"))
-"""Places in a row of asks. Messages and provenance are texts there until they are written."""
+"""Indexes in a row of asks. Messages and provenance are texts there until they are written."""
 _TRANSIENT = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
 }  # fmt: skip
 _MOST_CHECKED = 1_000
-"""The most recordings that are remembered as checked."""
+"""The maximum number of recordings that are remembered as checked."""
 _CUT_OFF = "its last page is cut off"
 _PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai", "xllamacpp")
 """The packages whose versions are recorded."""
@@ -67,18 +67,18 @@ class RunHeader:
     Attributes:
         scenario: the name of the scenario.
         model: ``module:class``.
-        parameters: all parameters with the values that the run begins with.
+        parameters: all parameters with their initial values.
         seed: the seed.
         minds: spec → number of agents.
         prompts: prompt entry → hash.
         texts: hash → template, also of the entries of forks.
-        versions: package → version, ``"reader"`` → that of the reader of answers, and spec →
-            SHA-256 of the files that minds come from.
+        versions: package → version, ``"reader"`` → version of the reader of answers, and spec →
+            SHA-256 of files of minds.
         connection: how language models are reached, with `LIMIT_GIVEN`.
         model_columns: the columns of the model data.
         agent_columns: the columns of the agent data, from ``agent`` on.
         forks: the changes during the run: ``{"at": round, "set": {…}, "prompts": {…}}`` each, with
-            ``"versions"`` of the files that minds come from.
+            ``"versions"`` of files of minds.
         tags: name → text by which the run is found again; see `sabm_mesa.runs.planned`.
     """
 
@@ -173,7 +173,7 @@ def _provenance(model: str, provider: str, fingerprint: str, parameters: str) ->
 def sent_row(
     session: str, note: int, run: int, model: str, most: Usage, in_batch: InBatch | None
 ) -> list[Any]:
-    """The row of one answer that is asked for."""
+    """The row of one requested answer."""
     usd = None if math.isnan(most.cost_usd) else most.cost_usd
     of_batch = in_batch or (None, None, None)
     return [session, note, run, model, most.prompt_tokens, most.completion_tokens, usd, *of_batch]
@@ -186,12 +186,12 @@ def batch_row(batch: NotedBatch) -> list[Any]:
 
 
 def as_steps(lines: Sequence[int]) -> str:
-    """The ids of lines as JSON of the steps from one to the next, which have fewer digits."""
+    """The ids of lines as JSON of their differences, which have fewer digits."""
     return str(list(map(sub, lines, [0, *lines]))).replace(" ", "")
 
 
 def from_steps(steps: Sequence[int]) -> list[int]:
-    """The ids of lines, from the steps between them."""
+    """The ids of lines, from their differences."""
     return list(accumulate(steps))
 
 
@@ -204,11 +204,11 @@ def open_for_reading(path: str | Path, *, check: bool = True) -> Iterator[sqlite
 
     Args:
         path: the recording.
-        check: whether to look at every page first.
+        check: whether to check every page first.
 
     Raises:
-        RecordingError: when there is no recording of that name, or it is something else, damaged,
-            or of another format; also for damage that is found while the block reads.
+        RecordingError: when there is no such recording, or the file is not a recording, damaged, or
+            of another format; also for damage that is detected while the block reads.
     """
     from sabm_mesa.recording import checking  # late: its models take time to make
 
@@ -246,13 +246,13 @@ def _missing(path: Path) -> RecordingError:
 
 
 _checked: dict[Path, tuple[object, bool]] = {}
-"""Recording → how it was when its values were checked, and whether all of them were."""
+"""Recording → its state when its values were checked, and whether all of them were."""
 
 
 def _check_values(
     path: Path, connection: sqlite3.Connection, *, content: bool, in_use: bool
 ) -> None:
-    """Check the schema and the values of a recording, once while it stays as it is."""
+    """Check the schema and the values of a recording, once for each state of the file."""
     from sabm_mesa.recording import checking
 
     now = path.stat()
@@ -273,7 +273,7 @@ def _check_values(
 
 
 def copy_recording(path: Path, to: Path) -> None:
-    """Copy a recording as it is at one moment, also while runs write to it.
+    """Copy a recording at one moment, also while runs write to it.
 
     Args:
         path: the recording.
@@ -288,7 +288,7 @@ def copy_recording(path: Path, to: Path) -> None:
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Make an empty file a recording, unless another process has done so by now."""
+    """Create a recording in an empty file, unless another process has done so."""
     from sabm_mesa.recording import checking
 
     connection.execute("BEGIN IMMEDIATE")
@@ -333,7 +333,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
         Whether it is a recording already; False for an empty file.
 
     Raises:
-        RecordingError: when it is something else, cut off, or of another format.
+        RecordingError: when it is not a recording, cut off, or of another format.
     """
     # Tables first: another process may be making the file, and marks it along with them.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -359,7 +359,7 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
 
 
 def unusable(path: Path, error: sqlite3.DatabaseError) -> RecordingError:
-    """The error for a complaint of SQLite about a file: it is damaged, or busy for now."""
+    """The error for an SQLite error on a file: it is damaged, or busy for now."""
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in _TRANSIENT:
         return RecordingError(
             f"Cannot use the recording {path} now: {error}. Is the disk full, or the folder not "
@@ -369,7 +369,7 @@ def unusable(path: Path, error: sqlite3.DatabaseError) -> RecordingError:
 
 
 def damaged(path: Path, problem: str) -> RecordingError:
-    """The error for a file that cannot be used as a recording; it is left as it is."""
+    """The error for a file that cannot be used as a recording; it is not changed."""
     if path.suffix.lower() in {".csv", ".tsv"}:
         return RecordingError(
             f"{path} is a table, not a recording: import it with sabm import {path} --scenario "
@@ -383,13 +383,13 @@ def damaged(path: Path, problem: str) -> RecordingError:
 
 @contextmanager
 def reporting_damage(path: Path) -> Iterator[None]:
-    """Report values that no writer of recordings wrote as damage.
+    """Report invalid values as damage.
 
     Args:
         path: the recording.
 
     Raises:
-        RecordingError: for a value that is missing, or no JSON.
+        RecordingError: for a value that is missing, or not JSON.
     """
     try:
         yield
@@ -407,10 +407,10 @@ def reporting_damage(path: Path) -> Iterator[None]:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """Open for reading; without a log beside it a file is read where nothing can be written too.
+    """Open for reading; without a log a file can be read in a read-only folder, too.
 
-    A connection in the mode ``ro`` leaves an empty log behind, which looks like one that matters:
-    only one that might write removes the log again. The content of a log is left there.
+    A connection in the mode ``ro`` leaves an empty log, which looks like a used one: only a writing
+    connection removes the log again. The content of a log is not moved to the file.
     """
     address = path.resolve().as_uri()
     mode = "ro" if has_log(path) else "rw"
@@ -424,7 +424,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _connected(uri: str) -> sqlite3.Connection:
-    """Connect to a file whose schema can be read; no connection is left open otherwise."""
+    """Connect to a file whose schema can be read; otherwise the connection is closed."""
     connection = sqlite3.connect(uri, uri=True, timeout=60)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -435,7 +435,7 @@ def _connected(uri: str) -> sqlite3.Connection:
 
 
 def _is_cut_off(path: Path) -> bool:
-    """Whether an SQLite file is shorter than its header says, or no whole number of pages."""
+    """Whether an SQLite file is shorter than its header says, or has an incomplete page."""
     if may_be_open(path):
         return False
     try:
@@ -452,7 +452,7 @@ def _is_cut_off(path: Path) -> bool:
 
 
 def has_log(path: Path) -> bool:
-    """Whether a log beside the file holds pages: then the file alone need not be complete."""
+    """Whether a log beside the file has pages: then the file alone may be incomplete."""
     try:
         return _log_of(path).stat().st_size > 0
     except FileNotFoundError:  # also when its writer has just closed
@@ -462,8 +462,8 @@ def has_log(path: Path) -> bool:
 def may_be_open(path: Path) -> bool:
     """Whether this process may have a recording open: there is a log beside it, which may be empty.
 
-    SQLite alone opens such a file, since closing it ends the locks that this process has on it
-    ("How To Corrupt An SQLite Database File", 2.2, sqlite.org).
+    Only SQLite may open such a file, since closing it ends the locks of this process ("How To
+    Corrupt An SQLite Database File", 2.2, sqlite.org).
 
     Args:
         path: the recording.
@@ -481,8 +481,8 @@ _LOG_HEADER, _FRAME_HEADER = 32, 24
 def log_is_cut(path: str | Path) -> bool:
     """Whether the log beside a recording ends in the middle of a commit.
 
-    What was in the rest of it is missing, and SQLite reads on as if it had never been. The log of a
-    recording that is being written may look so for a moment.
+    The rest of the log is missing, and SQLite ignores it silently. The log of a recording that is
+    being written may look so for a moment.
 
     Args:
         path: the recording.
@@ -521,7 +521,7 @@ class Session:
         recording: the recording.
 
     Attributes:
-        uid: the mark of the runs that it writes.
+        uid: the identifier of the runs that it writes.
 
     Raises:
         OutputError: when the lock cannot be written.
@@ -539,7 +539,7 @@ class Session:
             ) from None
 
     def close(self) -> None:
-        """Release the lock; a second time changes nothing."""
+        """Release the lock; a second call changes nothing."""
         if self._lock.is_locked:
             self._path.unlink(missing_ok=True)
             self._lock.release()
@@ -550,7 +550,7 @@ def session_is_open(recording: Path, uid: str) -> bool:
 
     Args:
         recording: the recording.
-        uid: the mark of its runs.
+        uid: the identifier of its runs.
     """
     path = _lock_of(recording, uid)
     if not path.exists():
@@ -566,9 +566,9 @@ def session_is_open(recording: Path, uid: str) -> bool:
 
 
 def ended_sessions(recording: Path, connection: sqlite3.Connection) -> set[str]:
-    """The sessions that have ended without an end of their runs: these are interrupted.
+    """The sessions that ended before their runs: these runs are interrupted.
 
-    Call it before the runs are read: a session that has ended by then has written how they did.
+    Call it before the runs are read: a session that has ended by then has written their ends.
 
     Args:
         recording: the recording.

@@ -1,4 +1,4 @@
-"""The parameters and tags that differ between the runs of a recording: what a study varied."""
+"""The parameters and tags that differ between the runs of a recording."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from sabm_mesa.core.jsonable import to_json
 
 SET, TAG = "set.", "tag."
-"""Before the name of a parameter and of a tag, in the columns of `Recorded.runs`."""
+"""The prefixes of parameters and of tags in the columns of `Recorded.runs`."""
 _DIGEST = "spec"
-"""The tag that distinguishes all planned runs, which is no condition of a study."""
+"""The tag that distinguishes all planned runs; it is not a condition of a study."""
 
 
 def varied(
@@ -25,8 +25,8 @@ def varied(
         tags: the tags of each run.
 
     Returns:
-        For each run the same names: ``set.PARAMETER`` and ``tag.TAG`` → value: a number, text,
-        boolean or None as it is, and all else as JSON. None also where a run has no such entry.
+        For each run the same names: ``set.PARAMETER`` and ``tag.TAG`` → value: numbers, texts,
+        booleans and None unchanged, others as JSON. Missing entries are None, too.
     """
     rows = [
         {
@@ -43,7 +43,7 @@ def varied(
 def varied_columns(
     parameters: Iterable[str], forks: Iterable[str], tags: Iterable[str]
 ) -> dict[str, list[Any]]:
-    """The columns of what differs between the runs of a recording, as `varied` has it.
+    """The columns of the differences between the runs of a recording (see `varied`).
 
     Args:
         parameters: those of each run, as JSON.
@@ -72,7 +72,7 @@ def after_forks(
     """The parameters of a run after all its forks.
 
     Args:
-        parameters: those that it began with.
+        parameters: its initial parameters.
         forks: its changes, with ``set``.
     """
     values = dict(parameters)
@@ -99,10 +99,10 @@ def _plain(value: Any) -> Any:
 
 
 def word_of(value: Any) -> str:
-    """A value as it stands in a label: missing as ``none``, numbers without zeros at their end.
+    """A value in a label: missing as ``none``, numbers without trailing zeros.
 
     Args:
-        value: a value, as `varied` has it.
+        value: a value from `varied`.
     """
     if value is None or value != value:  # NaN, which pandas puts where a number is missing
         return "none"

@@ -1,7 +1,7 @@
 """Votes of people after a game on who was a machine: a measure of the finished run.
 
-A vote is given when the game is over, so it is no answer of the run, and a replay does not ask for
-it. It is kept in the measures of the run, under `VOTES`, with the agents for which no person
+People vote when the game is over, so a vote is not an answer of the run, and a replay does not ask
+for it. It is kept in the measures of the run, under `VOTES`, with the agents for which no person
 decided: an empty seat is a machine, too, and the decisions do not show which seats were empty.
 """
 
@@ -28,7 +28,7 @@ class Votes(NamedTuple):
     """The votes of a run.
 
     Attributes:
-        by_agent: agent at the seat → suspected agent, `NOBODY` for none.
+        by_agent: agent at the seat → suspected agent; `NOBODY` for none.
         machines: the agents for which no person decided.
     """
 
@@ -42,7 +42,7 @@ class Votes(NamedTuple):
 
 
 def is_right(suspect: int, machines: Collection[int]) -> bool:
-    """Whether a vote names a machine, or nobody where there was none.
+    """Whether a vote names a machine, or nobody if there was none.
 
     Args:
         suspect: the suspected agent, `NOBODY` for none.

@@ -1,7 +1,7 @@
 """Writing recordings: runs, every answer and the collected data.
 
-An answer that was paid for is on disk before the model uses it; what can be computed again for
-free is written along with it, at the latest when the run ends.
+A paid answer is on disk before the model uses it. Data that can be computed again for free are
+written together with later answers, at the latest when the run ends.
 """
 
 from __future__ import annotations
@@ -67,27 +67,22 @@ from sabm_mesa.recording.store import (
 
 Statement = tuple[str, list[Any]]
 RoundRows = tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Sequence[Any]]]
-"""The values of the model columns of a round; those of the agent columns, for each agent; and those
-of `MESSAGE_COLUMNS`, for each message."""
+"""The values of a round: of the model columns; of the agent columns, for each agent; and of `MESSAGE_COLUMNS`, for each message."""
 COMMIT_AT = 4000
-"""Rows that wait for a commit before one is made without being asked for, and before
-`BatchWriter.add` blocks while the one before is being made: it bounds the memory."""
+"""The number of waiting rows that starts a commit, and that makes `BatchWriter.add` block during a commit: both bound the memory."""
 CACHE_KIB, CHECKPOINT_AT = 16_384, 8000
-"""Memory for pages of the file, and pages in the log from which on they are moved to it. Texts are
-found by their digests, which are everywhere in the file: a large one has pages that change with
-each commit, and with SQLite's defaults each would be read and moved again each time."""
+"""Memory for pages of the file, and the number of pages in the log that starts a checkpoint. Digests of texts are spread over the whole file, so each commit of a large file changes many pages. With SQLite's defaults these would be read and moved each time."""
 LINGER_S = 0.1
-"""Seconds after which the data of a round are committed at the latest, alone or with more."""
+"""The longest delay in seconds until the data of a round are committed."""
 CACHED_LINES = 50_000
-"""Lines whose ids are kept in memory; the others are looked up in the file."""
+"""The maximum number of lines whose ids are kept in memory; others are looked up in the file."""
 LINES_PER_QUERY = 500
 FOLDER = Path("sabm_recordings")
-"""The folder for runs with paid answers when no recording is given; made for its owner alone, since
-it holds what people said in games."""
+"""The folder for runs with paid answers when no recording is given. Only its owner can read it, since it has the words of people in games."""
 _BUSY_S = 60.0
 _ORDER = {INSERT_SENT: 0, DELETE_SENT: 2}
 fsync = getattr(os, "fdatasync", os.fsync)
-"""As SQLite does it: the size of a file goes along, and the time of its last change need not."""
+"""As in SQLite: the size of a file is written, its time of modification need not be."""
 _open: weakref.WeakSet[BatchWriter] = weakref.WeakSet()
 _numbers, _notes = count(), count()
 
@@ -96,17 +91,17 @@ class Recording:
     """A recording that is open for writing; several processes may write to one file.
 
     Args:
-        path: the file; it and its folder are made when they do not exist.
-        durable: whether what is written has to survive a crash of the machine.
+        path: the file; it and its folder are created when they do not exist.
+        durable: whether commits have to survive a crash of the machine.
 
     Attributes:
         path: the file, as it was given.
-        session: marks the runs that are written here.
+        session: identifies the runs that are written here.
         writer: writes their rows.
 
     Raises:
         OutputError: when the folder or the file cannot be written.
-        RecordingError: when the file is something else, damaged, or of a newer version.
+        RecordingError: when the file is not a recording, damaged, or of a newer version.
     """
 
     def __init__(self, path: str | Path, *, durable: bool = True) -> None:
@@ -156,8 +151,8 @@ class Recording:
 
         Args:
             parent: the run that is forked.
-            branch: the same run with the forks and texts of the new one; the last of its forks
-                says from which round on the new parameters hold.
+            branch: the same run with the forks and texts of the new one; its last fork has the
+                first round with the new parameters.
 
         Returns:
             The number of the new run.
@@ -184,7 +179,7 @@ class Recording:
         parent: str | None = None,
         rows: Callable[[int], Iterable[Statement]] = lambda _: (),
     ) -> int:
-        """Enter a run, and the rows for its number, completely or not at all; its number."""
+        """Enter a run and its rows completely or not at all; return its number."""
         with self._transaction() as connection:
             (run,) = connection.execute("SELECT coalesce(max(run) + 1, 0) FROM runs").fetchone()
             connection.executemany(
@@ -201,17 +196,17 @@ class Recording:
         return int(run)
 
     def claim(self, runs: Sequence[int], connected: Mapping[str, Any]) -> dict[int, RunRecorder]:
-        """Continue runs that are in the file, all or none; no other session may be writing them.
+        """Continue runs of the file, all or none; no other session may be writing them.
 
         Args:
             runs: their numbers.
-            connected: how language models are reached from now on.
+            connected: the new connection to language models.
 
         Returns:
             The number of each run → its recorder.
 
         Raises:
-            RecordingError: when one is being written, or they cannot be.
+            RecordingError: when a run is being written, or cannot be written.
         """
         left: dict[int, list[Outstanding]] = {}
         with self._transaction() as connection:
@@ -237,7 +232,7 @@ class Recording:
         }
 
     def close(self) -> None:
-        """Write the rest and close the file.
+        """Write the remaining rows and close the file.
 
         Raises:
             RecordingError: when it cannot be written.
@@ -298,7 +293,7 @@ class Recording:
 
 
 def _make_writable(path: Path) -> None:
-    """Make a file when it is not there; raise `OSError` when it cannot be written."""
+    """Create a missing file; raise `OSError` when it cannot be written."""
     if not path.exists():
         path.open("ab").close()
         return
@@ -323,7 +318,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _take_over(connection: sqlite3.Connection, run: int, session: str) -> list[Outstanding]:
-    """Make the notes of a run's requests in batches those of a session; the oldest come first."""
+    """Take over the notes of a run's batched requests for a session; the oldest come first."""
     rows = connection.execute(
         "SELECT sent.session, number, custom_id, request, token, address, batches.model, "
         "submitted, coalesce(file, ''), coalesce(batches.batch, '') "
@@ -373,7 +368,7 @@ def copy_pictures(recording: Path, copy: Path) -> None:
 
     Args:
         recording: the recording.
-        copy: the other one; nothing happens where both have the same pictures.
+        copy: the other recording; nothing happens when both share their pictures.
     """
     folder, other = pictures_of(recording), pictures_of(copy)
     if folder.is_dir() and folder.resolve() != other.resolve():
@@ -390,7 +385,7 @@ def pictures_of(recording: Path) -> Path:
 
 
 def _copied(run: int, answer: sqlite3.Row, parent: RecordedRun) -> list[Any]:
-    """An answer of the parent as one of the new run; what is stored once stands in it as text."""
+    """An answer of the parent as one of the new run; shared values are in it as text."""
     row = [run, *tuple(answer)[1:]]
     row[COPIED], row[PROVENANCE] = 1, parent.provenance(answer) or None
     if answer["messages"] is not None:
@@ -413,24 +408,23 @@ class Recorder(ABC):
         """Begin the run."""
 
     def check_paid(self, mind: str) -> None:  # noqa: B027 - most write what is paid for
-        """Check that answers that are paid for are kept, before a mind is asked for one.
+        """Check that paid answers are recorded, before a mind is asked for one.
 
         Args:
             mind: the spec of the mind.
 
         Raises:
-            RunError: when nobody has said that nothing is to be recorded, and nothing is.
+            RunError: when the run is not recorded, and the user did not ask for that.
         """
 
     def past_reading(self, key: Key, attempt: int) -> PastReading | None:
-        """The reading of an answer in a recording that another version of the reader made.
+        """The recorded reading of an answer by another version of the reader.
 
         Args:
             key: the place of the question in the run.
             attempt: the number of the attempt, from 0.
 
-        Returns:
-            None where the answer is read now.
+        Returns: None if the answer has to be read now.
         """
         del key, attempt
         return None
@@ -438,15 +432,15 @@ class Recorder(ABC):
     async def note_sent(
         self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
     ) -> Sequence[int]:
-        """Note the answers that a request asks for, before it leaves; return when it is written.
+        """Note the answers that a request asks for, before it is sent; return when they are written.
 
         Args:
             model: the name of the language model.
             most: the most that each answer can cost.
             in_batch: its place in a batch, or None.
 
-        Returns:
-            A note for each answer: the attempt that holds it names it. Nothing is noted without a
+        Returns: A note for each answer; the attempt with the answer names it. Nothing is noted
+        without a
             recording.
         """
         del model, most, in_batch
@@ -465,14 +459,14 @@ class Recorder(ABC):
 
     @abstractmethod
     def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
-        """Report one attempt; with `durable`, return what is done when it is on disk."""
+        """Report one attempt; with `durable`, return a future that is done when it is on disk."""
 
     @abstractmethod
     def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
         """Report the data of one round."""
 
     def flush(self) -> None:  # noqa: B027 - most write nothing
-        """Have all that was reported on disk, as far as it can be written; it waits for that."""
+        """Wait until all reports are on disk, as far as they can be written."""
 
     @abstractmethod
     async def finish(
@@ -491,13 +485,13 @@ class RowWriter(Protocol):
         """Add rows to the next commit, which holds all of them or none."""
 
     def commit_soon(self) -> None:
-        """Have everything that was added so far on disk soon, without waiting for it."""
+        """Flush all rows to disk soon, without waiting."""
 
     def committed(self, *statements: Statement) -> asyncio.Future[None]:
-        """Add rows, and have everything that was added on disk; the future says when it is."""
+        """Add rows, and flush all rows to disk; the future is done when they are there."""
 
     def written(self, *statements: Statement) -> asyncio.Future[None]:
-        """Add rows, and have everything that was added committed, but not on disk."""
+        """Add rows, and commit all rows, without a flush to disk."""
 
 
 class RunRecorder(Recorder):
@@ -507,9 +501,9 @@ class RunRecorder(Recorder):
         run: its number in the recording.
         writer: the writer of the recording.
         path: the recording.
-        session: the mark of the writer's session.
-        own: the recording when it was opened for this run alone, or None.
-        left: requests of the run that are in batches of earlier sessions.
+        session: the identifier of the writer's session.
+        own: the recording if it was opened for this run alone, or None.
+        left: requests of the run in batches of earlier sessions.
         notes: the numbers of notes, which no other recorder of the session uses.
     """
 
@@ -532,9 +526,9 @@ class RunRecorder(Recorder):
     async def note_sent(
         self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
     ) -> Sequence[int]:
-        """Note the answers that a request asks for, before it leaves; return when it is written.
+        """Note the answers that a request asks for, before it is sent; return when they are written.
 
-        A note outlives the process, and need not outlive the machine.
+        A note survives a crash of the process, but need not survive a crash of the machine.
 
         Args:
             model: the name of the language model.
@@ -631,7 +625,7 @@ class RunRecorder(Recorder):
         self._writer.commit_soon()
 
     def flush(self) -> None:
-        """Have all that was reported on disk; a recording that cannot be written ends its run."""
+        """Wait until all reports are on disk; a recording that cannot be written ends its run."""
         with contextlib.suppress(RecordingError):
             engine.run(self._on_disk())
 
@@ -641,11 +635,11 @@ class RunRecorder(Recorder):
     async def finish(
         self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
     ) -> None:
-        """Write how the run ended, and have all of it on disk.
+        """Write the end of the run, and flush everything to disk.
 
         Args:
             problem: why it failed, or ``""``.
-            measures: computes its end measures; it is called unless the run failed.
+            measures: computes its end measures; it is not called when the run failed.
 
         Raises:
             RecordingError: when it cannot be written.
@@ -657,7 +651,7 @@ class RunRecorder(Recorder):
         await self._writer.committed((ended, row))
 
     def close(self) -> None:
-        """Close the recording when it is the run's own; a second time changes nothing."""
+        """Close the recording if it belongs to the run; a second call changes nothing."""
         if self._own is not None:
             self._own.close()
             self._own = None
@@ -667,14 +661,14 @@ class NoRecording(Recorder):
     """Records nothing: for runs that can be repeated for free.
 
     Args:
-        wanted: whether somebody has said so.
+        wanted: whether the user asked for no recording.
     """
 
     def __init__(self, *, wanted: bool = True) -> None:
         self._wanted = wanted
 
     def check_paid(self, mind: str) -> None:
-        """Refuse a question that would be paid for, unless nothing is to be recorded."""
+        """Refuse a paid question, unless the user asked for no recording."""
         if not self._wanted:
             raise RunError(
                 f"The mind {mind!r} costs money, and the run, which began with free minds only, is "
@@ -694,9 +688,7 @@ class NoRecording(Recorder):
 
 
 Where = Recording | Recorder | str | Path | bool | None
-"""The place where a run is recorded: an open recording, which others share and close; a recorder,
-such as that of a replay; a path; False for nowhere; None for a file of its own in `FOLDER` when
-answers are paid for, else nowhere."""
+"""Where a run is recorded: an open recording, which others may share, and which the caller closes; a recorder, such as that of a replay; a path; False for nowhere; None for a new file in `FOLDER` if answers are paid for, otherwise nowhere."""
 
 
 def check_where(where: Any) -> None:
@@ -726,17 +718,17 @@ def is_recorded(where: Where, *, paid: bool) -> bool:
 
 
 def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) -> Recorder:
-    """Enter a run where it is recorded.
+    """Enter a run in its recording.
 
     Args:
         where: where it is recorded.
-        header: makes the header of the run; it is called unless the run is not recorded.
+        header: creates the header of the run; it is called only if the run is recorded.
         paid: whether answers are paid for.
 
     Raises:
         OutputError: when the recording cannot be written.
-        RecordingError: when the file is something else, damaged, or of a newer version.
-        ReplayMismatch: when a replay collects other data than were recorded.
+        RecordingError: when the file is not a recording, damaged, or of a newer version.
+        ReplayMismatch: when the data of a replay differ from the recorded ones.
     """
     if isinstance(where, Recorder):
         where.enter(header())
@@ -755,7 +747,7 @@ def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) 
 
 
 def new_path(scenario: str) -> Path:
-    """A path for a recording in `FOLDER`, which is made when it is not there.
+    """A path for a recording in `FOLDER`, which is created if needed.
 
     Args:
         scenario: the name of the scenario.
@@ -767,23 +759,23 @@ def new_path(scenario: str) -> Path:
 
 
 def now() -> str:
-    """The time in UTC, as it is recorded."""
+    """The time in UTC, in its recorded form."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 class BatchWriter:
-    """Writes rows on its own thread: many rows a commit, and a promise kept for each.
+    """Writes rows on its own thread: many rows per commit, and a future for each waiter.
 
-    One commit serves all rows that came in while the one before was being written, and one `fsync`
-    all commits before it, so that hundreds of answers a second can be durable before they are
-    used. What is committed outlives the process; what is on disk outlives the machine as well.
-    The `fsync` has a thread of its own, so that requests are noted, and leave, while the disk is
-    busy with the answers of others.
+    One commit serves all rows that arrived during the previous one, and one `fsync` serves all
+    commits before it, so hundreds of answers per second can be durable before they are used.
+    Committed rows survive a crash of the process; rows on disk also survive a crash of the machine.
+    The `fsync` has its own thread, so requests are noted and sent while the disk is busy with other
+    answers.
 
     Args:
         path: the file, for errors.
         connect: opens the connection, on the writer's thread.
-        log: the write-ahead log of the file, which is brought to disk; None: it is left to SQLite.
+        log: the write-ahead log of the file, which is flushed to disk; None leaves that to SQLite.
     """
 
     def __init__(
@@ -816,7 +808,7 @@ class BatchWriter:
             self._add(statements)
 
     def commit(self) -> Future[None]:
-        """Have everything that was added so far on disk; the future says when it is.
+        """Flush all rows to disk; the future is done when they are there.
 
         Raises:
             RecordingError: when an earlier commit failed; also by the future.
@@ -828,7 +820,7 @@ class BatchWriter:
         return promise
 
     def commit_soon(self) -> None:
-        """Have everything that was added so far on disk after `LINGER_S`, without waiting for it.
+        """Flush all rows to disk after `LINGER_S`, without waiting.
 
         Many short rounds then share a commit.
 
@@ -842,10 +834,10 @@ class BatchWriter:
                 self._wake.notify()
 
     def committed(self, *statements: Statement) -> asyncio.Future[None]:
-        """Add rows, and have everything on disk; one future for each waiter on the loop.
+        """Add rows, and flush all rows to disk; one future for each waiter on the loop.
 
-        The commit begins when all that is ready on the loop has had its turn: nobody there can go
-        on before, and answers that came together share it.
+        The commit begins after all ready coroutines of the loop have run, so answers that arrived
+        together share it.
 
         Args:
             statements: (SQL, row) each; the next commit holds all of them or none.
@@ -856,7 +848,7 @@ class BatchWriter:
         return self._awaited(statements, on_disk=True)
 
     def written(self, *statements: Statement) -> asyncio.Future[None]:
-        """Add rows, and have everything committed, as by `committed`, but not on disk.
+        """Add rows, and commit all rows, without a flush to disk.
 
         Args:
             statements: (SQL, row) each; the next commit holds all of them or none.
@@ -867,7 +859,7 @@ class BatchWriter:
         return self._awaited(statements, on_disk=False)
 
     def close(self) -> None:
-        """Write the rest and end the thread.
+        """Write the remaining rows and end the thread.
 
         Raises:
             RecordingError: when it cannot be written.
@@ -899,7 +891,7 @@ class BatchWriter:
         return waiting.join()
 
     def _promise(self, *, on_disk: bool) -> Future[None]:
-        """The promise of the next commit, or of its way to disk; all share it that come before."""
+        """The promise of the next commit or flush; all rows that arrive before share it."""
         if on_disk not in self._promises:
             self._promises[on_disk] = Future()
         return self._promises[on_disk]
@@ -992,11 +984,11 @@ class BatchWriter:
 
 
 class _Disk:
-    """Brings a log to disk, on its own thread.
+    """Flushes a log to disk, on its own thread.
 
     Args:
-        log: the log, which is there and is kept open; None: there is nothing to do.
-        lost: called with the error, and with the promises that cannot be kept.
+        log: the log, which exists and is kept open; None: there is nothing to do.
+        lost: called with the error, and with the promises that cannot be fulfilled.
 
     Raises:
         OSError: when it cannot be opened.
@@ -1015,7 +1007,7 @@ class _Disk:
             self._thread.start()
 
     def take(self, promise: Future[None]) -> None:
-        """Keep a promise: all that is committed by now is on disk."""
+        """Fulfil a promise: all commits so far are on disk."""
         if self._log is None:
             promise.set_result(None)
             return
@@ -1024,7 +1016,7 @@ class _Disk:
             self._taken.notify()
 
     def close(self) -> None:
-        """Keep all promises and end the thread."""
+        """Fulfil all promises and end the thread."""
         with self._taken:
             self._closing = True
             self._taken.notify()
@@ -1057,7 +1049,7 @@ class _Disk:
 
 
 class _Waiters:
-    """Coroutines of one loop that wait for the same commit: one wake-up serves all of them.
+    """Coroutines of one loop that wait for the same commit and share one wake-up.
 
     Args:
         promise: of the commit.
@@ -1092,7 +1084,7 @@ class _Waiters:
 
 
 class LineIds:
-    """The ids of the lines that are in the file: each is written once."""
+    """The ids of the lines in the file: each is written once."""
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}
@@ -1114,7 +1106,7 @@ class LineIds:
             connection.executemany(sql, rows)
 
     def _number(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
-        """Put numbers for the lines of the messages in rows of asks, and enter those lines."""
+        """Replace the message lines in rows of asks by numbers, and enter those lines."""
         # Many agents are asked the same.
         different = dict.fromkeys(chain.from_iterable(row[MESSAGES] for row in rows))
         lines = {statement: statement[1].split("\n") for statement in different}
@@ -1127,7 +1119,7 @@ class LineIds:
             row[MESSAGES] = f"[{','.join(map(in_json.__getitem__, row[MESSAGES]))}]"
 
     def _intern(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
-        """Put a number for the provenance in rows of asks, and enter each different one."""
+        """Replace the provenance in rows of asks by a number, and enter each different one."""
         if not rows:
             return
         ids = self._ids_of(connection, (row[PROVENANCE] for row in rows))
@@ -1135,7 +1127,7 @@ class LineIds:
             row[PROVENANCE] = ids[row[PROVENANCE]]
 
     def _ids_of(self, connection: sqlite3.Connection, lines: Iterable[str]) -> dict[str, int]:
-        """The ids of lines, and of others; those that are not in the file are entered."""
+        """The ids of texts; new texts are entered."""
         wanted = dict.fromkeys(lines)
         if len(self._ids) >= CACHED_LINES:  # those that come again and again are kept
             self._ids = {line: self._ids[line] for line in wanted if line in self._ids}
@@ -1162,7 +1154,7 @@ def _digest(line: str) -> bytes:
 
 
 def _close_all() -> None:
-    """Write the rest when the process ends without having closed its recordings."""
+    """Write the remaining rows when the process ends with open recordings."""
     for writer in list(_open):
         with contextlib.suppress(RecordingError):
             writer.close()

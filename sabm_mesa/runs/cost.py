@@ -222,7 +222,7 @@ class StubMind(Mind):
         asked: question → for each ask the round, the agent, the characters of its prompt, and the
             number of those from `WORD`; NaN for a prompt that was not rendered.
         specs: question → its answer specs.
-        text_chars: question → the characters of each answer that is neither a number nor an option.
+        lengths: question → the characters of each answer that is neither a number nor an option.
         limit: the maximum number of tokens of an answer.
         thoughts: the maximum number of tokens of its thoughts.
         unasked: whether it thinks by default.
@@ -245,7 +245,7 @@ class StubMind(Mind):
         self.unasked = False
         self.asked: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
-        self.text_chars: dict[str, list[int]] = defaultdict(list)
+        self.lengths: dict[str, list[int]] = defaultdict(list)
         self.phases: Counter[tuple[str, str]] = Counter()
         self._pilot = pilot
         self._model: SmartModel | None = None
@@ -298,7 +298,7 @@ class StubMind(Mind):
             is_read = isinstance(decided, str) and not isinstance(ask.spec, Text)
             value = ask.spec.read(str(decided)).value if is_read else ask.spec.check(decided)
             decided = ask.spec.replace_texts(value, partial(self._text, ask.name))
-            self.text_chars[ask.name].append(_n_chars(ask.spec.as_text(decided)))
+            self.lengths[ask.name].append(_n_chars(ask.spec.as_text(decided)))
         return decided
 
     def _text(self, question: str, spec: Text, text: str) -> str:
@@ -630,7 +630,7 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
     beside = max([schema * as_json, *called])  # a schema, or functions that may be called
     prompt = (chars + beside * high_only) * TOKENS_PER_CHAR + OVERHEAD
     again = UNUSABLE * (model.max_attempts > 1) * high_only
-    text_tokens = TOKENS_PER_CHAR[1] * np.mean(stub.text_chars[question] or [0])
+    text_tokens = TOKENS_PER_CHAR[1] * np.mean(stub.lengths[question] or [0])
     tokens = [
         _reasoning_tokens(spec)
         + (
