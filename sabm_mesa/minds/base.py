@@ -2,8 +2,8 @@
 
 A mind is asked until its answer is valid, a bounded number of times (`ask_until_valid`): this is
 the only way to a decision. A reply is read strictly, and recorded before it is
-used. An invalid one is sent back with the reason; when the attempts are used up, the decision is
-invalid, and says so.
+used. An invalid answer is asked for again with the reason. When the attempts are used up, the
+decision is invalid, with the reason.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import MindError, MindSpecError, SabmError
 
 OF_OWN = ("instant", "paid", "informed", "answer_format", "answer", "digest", "remember")
-"""Attributes of `Mind` that a user's own object may override."""
+"""Attributes of `Mind` that a custom object may override."""
 
 
 class Mind(ABC):
     """The decision maker of an agent. A mind needs the method `answer`; the rest has defaults.
 
     Attributes:
-        spec: the name of the mind in parameters and data, such as ``"llm:gpt-4o-mini"``; the name
-            of the class when it says nothing else.
+        spec: the name of the mind in parameters and data, such as ``"llm:gpt-4o-mini"``; by default
+            the name of the class.
         instant: whether it decides without ever waiting, so that no concurrency is needed.
-        paid: whether an answer could not be had again for free: such an answer is durable in
-            the recording before the model uses it; others are written soon after their round.
-        informed: fields of the observations that it reads although the prompts do not state them,
-            as minds of theory may; none by default.
-        answer_format: the format that it is always asked for; None: that of the run.
-        enforces_json: whether it can write nothing but what the JSON schema of an answer allows, so
-            that a prompt for a text need not describe it.
-        version: SHA-256 of the file that it comes from; None when it comes from no file.
+        paid: whether its answers cost money or cannot be repeated: such an answer is durable in the
+            recording before the model uses it; others are written soon after their round.
+        informed: fields of the observations that it reads although the prompts do not state them;
+            none by default.
+        answer_format: the format in which it is always asked; None: the format of the run.
+        enforces_json: whether its answers always follow the JSON schema, so that a prompt for a
+            text need not describe it.
+        version: SHA-256 of its file; None without a file.
     """
 
     spec: str = "Mind"
@@ -74,9 +74,8 @@ class Mind(ABC):
         Args:
             ask: the question.
 
-        Returns:
-            A text, which is read strictly; or a value, which is checked; or a `Reply` with
-            either and its cost.
+        Returns: A text, which is read strictly; or a value, which is checked; or a `Reply` with one
+        of these and its cost.
         """
 
     def digest(self, ask: Ask) -> str:
@@ -88,7 +87,7 @@ class Mind(ABC):
         return ask.digest()
 
     def remember(self, ask: Ask, reply: Reply) -> None:  # noqa: B027 - most learn nothing from it
-        """Learn from an answer of its own that comes from a recording, so that it is not asked.
+        """Learn from its own recorded answer, which replaces a question.
 
         Args:
             ask: the question.
@@ -96,18 +95,18 @@ class Mind(ABC):
         """
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
-        """Release what it holds; it begins anew when it is asked again."""
+        """Release its resources; it starts again when it is asked again."""
 
 
 class ClassicalMind(Mind):
-    """A behavioural rule that is computed at once and for free; the base of those of a scenario.
+    """A behavioural rule that is computed at once and for free; the base class of a scenario's rules.
 
     Args:
         spec: how the mind is named in the data.
 
     Attributes:
-        assumes: name → sentence on what the rule has built in. A claim of an experiment that
-            names it is assumed by this mind, and no finding of its runs.
+        assumes: name → sentence on an assumption of the rule. An experiment's claim with that name
+            is an assumption of this mind, not a finding of its runs.
     """
 
     instant = True
@@ -119,7 +118,7 @@ class ClassicalMind(Mind):
 
 
 def rule_of(maker: Any) -> Any:
-    """The class of a classical mind, from what a scenario lists: the class, or a part of its call.
+    """The class of a classical mind, from the entry of a scenario: the class, or a partial call of it.
 
     Args:
         maker: an entry of `classical_minds`.
@@ -138,24 +137,24 @@ def assumptions_of(maker: Any) -> Mapping[str, str]:
 
 
 async def _answer_at_once(answer: Callable[[Ask], Any], ask: Ask) -> Any:
-    """Answer by a plain function; or by one that returns what can be awaited."""
+    """Answer by a plain function, which may return an awaitable."""
     given = answer(ask)
     return await given if isawaitable(given) else given
 
 
 class OwnMind(Mind):
-    """A user's own object with a method ``answer(self, ask)``, completed to a mind.
+    """A custom object with a method ``answer(self, ask)``, completed to a mind.
 
-    The method is ``async`` where it waits for something, such as a server; a plain one lets no
-    other agent go on until it returns.
+    The method is ``async`` if it waits for something, such as a server; a plain method blocks all
+    other agents until it returns.
 
     Args:
-        wrapped: the object. It may have the attributes and methods of `Mind` but `close`. Without
-            `spec` it is named after its class; without `instant` it is assumed to wait for
+        wrapped: the object. It may have the attributes and methods of `Mind`, except `close`.
+            Without `spec` it is named after its class; without `instant` it is assumed to wait for
             something; without `paid` each of its answers is on disk before it is used.
 
     Raises:
-        MindSpecError: when it has no method `answer`, or its `informed` is no tuple of names.
+        MindSpecError: when it has no method `answer`, or its `informed` is not a tuple of names.
     """
 
     def __init__(self, wrapped: Any) -> None:
@@ -178,12 +177,12 @@ class OwnMind(Mind):
             vars(self)["answer"] = partial(_answer_at_once, wrapped.answer)
 
     async def answer(self, ask: Ask) -> Reply | object:
-        """Answer as the object does: every instance has its object's method in this place."""
+        """Answer as the object does: every instance replaces this method by its object's."""
         raise NotImplementedError
 
 
 def as_mind(given: Any) -> Mind:
-    """A mind as it is, and a user's own object as a mind.
+    """A mind unchanged, or a custom object as a mind.
 
     Args:
         given: a mind, or an object with a method ``answer(ask)``.
@@ -195,11 +194,10 @@ def as_mind(given: Any) -> Mind:
 
 
 def name_of(mind: object) -> str:
-    """The spec of a mind, or a spec as it is.
+    """The spec of a mind; a spec is unchanged.
 
     Args:
-        mind: a spec, a mind, or a user's own object, which may have none: then it is the name of
-            its class.
+        mind: a spec, a mind, or a custom object; without `spec`, its name is that of its class.
     """
     return mind if isinstance(mind, str) else str(getattr(mind, "spec", type(mind).__name__))
 
@@ -208,22 +206,22 @@ class SupportsRecord(SentNotes, Protocol):
     """Interface of an object that writes attempts: a recorder."""
 
     def check_paid(self, mind: str) -> None:
-        """Check that answers that are paid for are kept, before a mind is asked for one."""
+        """Check that paid answers are recorded, before a mind is asked for one."""
 
     def past_reading(self, key: Key, attempt: int) -> PastReading | None:
-        """The reading that another version of the reader made, in a recording."""
+        """The recorded reading by another version of the reader."""
 
     def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
-        """Write one attempt; with `durable`, return what is done when it is on disk."""
+        """Write one attempt; with `durable`, return a future that is done when it is on disk."""
 
 
 class SupportsAsks(Protocol):
     """Interface of a model in which minds are asked.
 
     Attributes:
-        max_attempts: attempts at a question at most (at least 1).
-        usage: the counts that attempts and decisions are added to.
-        in_flight: questions that wait for an answer now.
+        max_attempts: the maximum number of attempts per question (at least 1).
+        usage: the counts of attempts and decisions.
+        in_flight: the number of questions that wait for an answer.
     """
 
     max_attempts: int
@@ -290,7 +288,7 @@ async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
 def _answered(
     answer: object, ask: Ask, mind: Mind, started: float, model: SupportsAsks
 ) -> tuple[Decision | None, bool, Awaitable[None] | None]:
-    """Record an answer: the decision, if it is one; whether to stop then; what to await before."""
+    """Record an answer; return the decision, if it is one, whether to stop after it, and an awaitable to wait for first."""
     reply, number, paid = _as_reply(answer, ask, mind, started), len(ask.rejected), mind.paid
     reading, reason = None, ""
     past = model.recorder.past_reading(ask.key, number)

@@ -1,6 +1,6 @@
-"""The mind that an embedding model is: it knows how near texts are to one another, and no more.
+"""Embedding models as minds: they give the similarity of texts.
 
-Its answers are recorded like those of a language model: each is on disk before it is used, counts
+Their answers are recorded like those of a language model: each is on disk before it is used, counts
 for budgets, tokens and dollars, and comes from the recording when a run is repeated.
 """
 
@@ -32,7 +32,7 @@ class EmbeddingMind(LLMMind):
     """
 
     answer_format: Format | None = "paper"
-    """The one format of its answers; the format of language models does not matter here."""
+    """The format of its answers, whatever the format of language models."""
 
     def __init__(self, model: str, client: Client, spec: str) -> None:
         super().__init__(model, client, spec=spec)
@@ -52,7 +52,7 @@ def embedding_model(spec: str) -> tuple[str, str]:
 
 
 def embedder(what: str, spec: Any, context: MindContext) -> Mind:
-    """The embedding model of a run; while a recorded run is repeated it answers from that.
+    """The embedding model of a run; in a repeated run it answers from the recording.
 
     Args:
         what: the parameter, for the error.

@@ -1,10 +1,10 @@
-"""Minds that decide as recorded players did: ``fitted:FILE``, a fingerprint that `sabm fit` wrote.
+"""Minds that imitate recorded players: ``fitted:FILE``, a fingerprint from `sabm fit`.
 
 The file is JSON: the ``scenario``, the ``model`` (one of the scenario's behavioural models, see
-`sabm_mesa.analysis.behaviour`) and its ``parameters`` by their names; everything else in it is for
+`sabm_mesa.analysis.behaviour`) and its ``parameters`` by their names; all other entries are for
 readers. The mind costs nothing and needs neither key nor recording. It draws each decision from the
-model, given what it knows and its own earlier decisions. A recording holds the SHA-256 of the file
-under ``versions``: a replay does not need the file, resuming a run needs it unchanged.
+model, given its observations and its earlier decisions. A recording holds the SHA-256 of the file
+under ``versions``: a replay does not need the file; resuming a run needs the unchanged file.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
 
 FORM = 1
-"""The version of the form of a fingerprint."""
+"""The version of the fingerprint format."""
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A behavioural model with its parameters, of the players of a scenario.
+    """A behavioural model with its parameters, for the players of a scenario.
 
     Attributes:
         scenario: the name of the scenario.
@@ -73,7 +73,7 @@ def read_fingerprint(path: str) -> tuple[Fingerprint, str]:
         The fingerprint, and the SHA-256 of the file.
 
     Raises:
-        MindSpecError: when it cannot be read, or is no fingerprint.
+        MindSpecError: when it cannot be read, or is not a fingerprint.
     """
     file = expand_home(path)
     source = read_file(file, "fingerprint", MindSpecError)
@@ -102,8 +102,8 @@ class FittedMind(ClassicalMind):
     """A mind that draws its decisions from a behavioural model.
 
     Args:
-        spec: the spec of the mind, as the data have it.
-        behaviour: how the scenario's questions are the facts of models.
+        spec: the spec of the mind in the data.
+        behaviour: converts the scenario's questions to facts for models.
         model: the model.
         parameters: the vector of its parameters.
         version: the SHA-256 of the file of the fingerprint.
@@ -125,13 +125,13 @@ class FittedMind(ClassicalMind):
         self._last: Key | None = None
 
     async def answer(self, ask: Ask) -> object:
-        """Draw a decision, or answer another question as the scenario says.
+        """Draw a decision, or answer another question by the scenario's rule.
 
         Args:
             ask: the question.
 
         Raises:
-            MindError: when the question lacks what the model needs.
+            MindError: when the question lacks facts that the model needs.
         """
         known = self.behaviour.known(ask)
         if known is None:
@@ -163,7 +163,7 @@ def fitted_mind_maker(
         recorded: the SHA-256 that the file had when the run was recorded; None: any.
 
     Raises:
-        MindSpecError: when the file cannot be read, is of another scenario, or does not fit it.
+        MindSpecError: when the file cannot be read, is for another scenario, or does not fit it.
         RecordingError: when the file was changed.
     """
     fingerprint, version = read_fingerprint(path)

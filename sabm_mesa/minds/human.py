@@ -1,7 +1,7 @@
-"""The mind that is a person, at a seat of a game.
+"""People as minds, each at a seat of a game.
 
 The engine asks an agent's questions at its seat and waits; a browser session or a terminal gives
-the answers from a thread of its own. A seat knows the questions and answers of its own agent, and
+the answers from its own thread. A seat knows the questions and answers of its own agent, and
 nothing of the other seats.
 """
 
@@ -42,9 +42,9 @@ from sabm_mesa.minds.base import Mind
 HUMAN = "human"
 """The spec of the mind."""
 LONGEST = 10_000
-"""Characters of an answer with its reasoning, so that nobody can fill the recording of the host."""
+"""The maximum length of an answer with its reasoning, so that nobody can fill the host's disk."""
 AWAY_S = 5.0
-"""Seconds without a page after which a person is taken to be away."""
+"""Seconds without an open page until a person counts as away."""
 
 
 class HumanMind(Mind):
@@ -55,7 +55,7 @@ class HumanMind(Mind):
         stand_ins: agent → the mind that answers instead of a person.
         for_people: the names of the questions that people answer; None: all of them. A stand-in
             answers the others, and all questions of a seat that is empty.
-        default_format: the format in which a stand-in is asked that declares none.
+        default_format: the format in which a stand-in without its own format is asked.
     """
 
     spec = HUMAN
@@ -87,7 +87,7 @@ class HumanMind(Mind):
         return reply
 
     def remember(self, ask: Ask, reply: Reply) -> None:
-        """Show a recorded answer at its seat, in a game that is taken up again.
+        """Show a recorded answer at its seat, in a continued game.
 
         Args:
             ask: the question.
@@ -100,25 +100,26 @@ class HumanMind(Mind):
             self.seats[ask.key.agent].remember(ask, reply)
 
     def close(self) -> None:
-        """Release what the minds that stand in hold."""
+        """Release the resources of the stand-in minds."""
         for mind in self.stand_ins.values():
             mind.close()
 
 
 class Seat:
-    """The place of one person that decides for one agent.
+    """The seat of one person who decides for one agent.
 
     Args:
         agent: the id of the agent.
-        time_limit_s: seconds until an unanswered question is given up; None for no limit.
-        token: the secret in the link to the seat; a new one, which cannot be guessed, when empty.
+        time_limit_s: seconds until an unanswered question counts as an abstention; None for no
+            limit.
+        token: the secret in the link to the seat; a new random one when empty.
 
     Attributes:
-        version: goes up with everything that changes at the seat.
-        word: a word by which its person gets it back on another device.
-        paused: whether the host has stopped the clock: no answer is taken meanwhile.
-        pages: open pages of its person now.
-        seen: when its person's page was last heard of, on the clock of `time.monotonic`.
+        version: increases with every change at the seat.
+        word: a word with which its person gets it back on another device.
+        paused: whether the host has stopped the clock: then no answer is accepted.
+        pages: the number of open pages of its person.
+        seen: the time of the last message from its person's page, on the clock of `time.monotonic`.
     """
 
     def __init__(self, agent: int, time_limit_s: float | None = None, token: str = "") -> None:
@@ -156,7 +157,7 @@ class Seat:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The questions that are over, oldest first: not those to a person that sat here before."""
+        """The finished questions, oldest first, without those to an earlier person at this seat."""
         with self._changed:
             return tuple(self._turns[self._begin :])
 
@@ -187,7 +188,7 @@ class Seat:
             return self._holder is not None and same(self._holder, holder)
 
     def hand_over(self, holder: str) -> None:
-        """Give the seat to another device of the same person, who keeps what was answered there.
+        """Give the seat to another device of the same person, who keeps the earlier answers.
 
         Args:
             holder: the secret of the device.
@@ -198,7 +199,7 @@ class Seat:
 
     @property
     def away(self) -> bool:
-        """Whether the seat is taken, and nothing has been heard of its page for a while."""
+        """Whether the seat is taken, and its page has been silent for a while."""
         return self.taken and not self.pages and time.monotonic() - self.seen > AWAY_S
 
     def free(self) -> None:
@@ -210,20 +211,19 @@ class Seat:
     def answer(
         self, holder: str, number: int, answer: str | None, reasoning: str = "", message: str = ""
     ) -> str:
-        """Answer the question that waits, from any thread.
+        """Answer the waiting question, from any thread.
 
-        The answer is read as strictly as that of a language model, but before it counts: an
-        invalid answer is refused here, and the question waits on.
+        The answer is read as strictly as that of a language model, but before it counts: an invalid
+        answer is refused here, and the question keeps waiting.
 
         Args:
             holder: the secret with which the seat was taken.
             number: the number of the question.
-            answer: the answer; None: all that the person has said in a talk.
+            answer: the answer; None: all messages of the person in a talk.
             reasoning: private reasoning, where the question asks for it.
-            message: its id, by which the last one is known that is sent again; ``""`` for none.
+            message: its id, by which a repeated message is recognized; ``""`` for none.
 
-        Returns:
-            Why the answer was not taken; ``""`` when it was, now or when it was sent first.
+        Returns: Why the answer was refused; ``""`` when it was accepted, now or earlier.
         """
         if len(answer or "") + len(reasoning) > LONGEST:
             return Phrase("seat.too_long", most=LONGEST)
@@ -253,7 +253,7 @@ class Seat:
         return ""
 
     def say(self, holder: str, number: int, text: str, message: str = "") -> str:
-        """Say something in a talk in which everybody speaks at the same time, from any thread.
+        """Send a message in a talk in which everybody speaks at the same time, from any thread.
 
         The messages are the answer when the person is done or the time is up.
 
@@ -261,10 +261,9 @@ class Seat:
             holder: the secret with which the seat was taken.
             number: the number of the question.
             text: the message.
-            message: its id, by which one that is sent again is said once; ``""`` for none.
+            message: its id, so that a repeated message counts once; ``""`` for none.
 
-        Returns:
-            Why it was not said; ``""`` when it was.
+        Returns: Why it was refused; ``""`` when it was accepted.
         """
         if not self.held_by(holder):
             return Phrase("seat.not_yours")
@@ -303,14 +302,14 @@ class Seat:
             return list(messages) if now else []
 
     def skip(self) -> None:
-        """Give the question that waits up, as if its time had run out."""
+        """Give up the waiting question, as if its time had run out."""
         with self._changed:
             if (waiting := self._waiting) is not None:
                 waiting.skipped = True
                 waiting.stir()
 
     def add_time(self, seconds: float) -> None:
-        """Give more time for the question that waits, where there is a limit.
+        """Give more time for the waiting question, if there is a limit.
 
         Args:
             seconds: this many more.
@@ -326,10 +325,10 @@ class Seat:
                 self._notify()
 
     def pause(self, *, paused: bool) -> None:
-        """Stop the clock, or let it run again.
+        """Stop or restart the clock.
 
         Args:
-            paused: whether it is to be stopped.
+            paused: whether to stop it.
         """
         with self._changed:
             if paused == self.paused:
@@ -346,8 +345,7 @@ class Seat:
         Args:
             ask: the question.
 
-        Returns:
-            The answer; a reply that abstains when there was none within the time limit.
+        Returns: The answer; an abstention when there was none within the time limit.
         """
         started = time.monotonic()
         limit = self.time_limit_s
@@ -384,7 +382,7 @@ class Seat:
         return Reply(waiting.answer, latency_s=latency, request=shown, stopped=stopped)
 
     def remember(self, ask: Ask, reply: Reply) -> None:
-        """Add a question that was over before the game was taken up again.
+        """Add a question that was finished before the game was continued.
 
         Args:
             ask: the question.
@@ -399,7 +397,7 @@ class Seat:
         """Wait until something changes at the seat.
 
         Args:
-            version: the version that is known already.
+            version: the known version.
 
         Returns:
             The version now.
@@ -412,8 +410,8 @@ class Seat:
         """Wait until something changes at the seat, on the loop of a server.
 
         Args:
-            version: the version that is known already.
-            timeout_s: seconds to wait at most.
+            version: the known version.
+            timeout_s: the longest wait in seconds.
         """
         waker = asyncio.get_running_loop(), asyncio.Event()
         with self._changed:
@@ -430,14 +428,14 @@ class Seat:
                 self._wakers.remove(waker)
 
     def touch(self) -> None:
-        """Announce a change that can be seen from the seat, such as the end of the game."""
+        """Announce a change that is visible at the seat, such as the end of the game."""
         with self._changed:
             self._notify()
 
     def _close(self, waiting: _OpenQuestion, *, stopped: bool) -> None:
-        """End the question: no answer is taken from now on, and one that was given counts.
+        """End the question: later answers are refused, and a given answer counts.
 
-        It becomes a turn unless the run was stopped without an answer.
+        It is added to the turns, unless the run was stopped without an answer.
         """
         with self._changed:
             self._waiting = None
@@ -461,7 +459,7 @@ class Question:
         number: its number at this seat, from 0.
         ask: the ask.
         deadline: the end of its time, on the clock of `time.monotonic`; None without a limit.
-        held_s: seconds that were left when the clock was stopped; None while it runs.
+        held_s: the remaining seconds when the clock was stopped; None while it runs.
         asked_at: when it was asked, on that clock.
     """
 
@@ -490,14 +488,14 @@ class Question:
 
     @property
     def runs_out_in_s(self) -> float | None:
-        """Seconds until its time is over; None without a limit, or while the clock is stopped."""
+        """Seconds until its deadline; None without a limit, or while the clock is stopped."""
         return None if self.held_s is not None else self.remaining_s
 
     def hold(self, *, held: bool) -> None:
-        """Stop the clock, or let it run again; without a limit there is none.
+        """Stop or restart the clock; without a limit there is none.
 
         Args:
-            held: whether it is to be stopped.
+            held: whether to stop it.
         """
         if self.deadline is None or held == (self.held_s is not None):
             return
@@ -513,7 +511,7 @@ class Turn:
 
     Attributes:
         ask: the ask.
-        answer: the answer as it was given; None when the time was up.
+        answer: the given answer; None when the time was up.
     """
 
     ask: Ask
@@ -536,14 +534,14 @@ class _OpenQuestion:
     skipped: bool = False
 
     def stir(self) -> None:
-        """Have the engine look again, from any thread."""
+        """Wake the engine, from any thread."""
         self.loop.call_soon_threadsafe(self.stirred.set)
 
 
 def text_of(ask: Ask) -> tuple[str, str]:
     """The scenario text and the question, without the form in which a language model answers.
 
-    A person fills in fields, or is asked line by line, and is told there what to enter.
+    A person fills in fields, or is asked line by line, with instructions on what to enter.
 
     Args:
         ask: the question.
@@ -555,7 +553,7 @@ def text_of(ask: Ask) -> tuple[str, str]:
 
 
 def _reason(book: PromptBook, problem: InvalidAnswer) -> str:
-    """Why an answer was not taken; as the prompts say it, where they have words of their own."""
+    """Why an answer was refused, in the words of the prompts if they have their own."""
     stated, phrase = book.reason(problem), _phrase_of(problem)
     return phrase if phrase is not None and phrase == stated else stated
 
@@ -580,7 +578,7 @@ def _as_answer(ask: Ask, timed_texts: Sequence[tuple[float, str]]) -> str:
 
 
 def new_word() -> str:
-    """A word that can be read out, and that nobody guesses: 1.7 thousand million of them."""
+    """A word that can be read out and is hard to guess: one of 1.7 thousand million."""
     syllables = (secrets.choice(_CONSONANTS) + secrets.choice(_VOWELS) for _ in range(5))
     return "".join(syllables)
 
@@ -602,7 +600,8 @@ class Input:
         label: what to enter, in a few words.
         spec: what it takes.
         options: the options of a choice.
-        when: inputs that have to be filled in before it, each with the values at which it is asked.
+        when: inputs that have to be filled in before it, each with the values for which it is
+            shown.
     """
 
     path: str
@@ -613,7 +612,7 @@ class Input:
     when: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def is_asked(self, given: Mapping[str, str]) -> bool:
-        """Whether it is asked for, after what was given.
+        """Whether it is shown, given the earlier values.
 
         Args:
             given: path → value.
@@ -651,11 +650,11 @@ def inputs_of(spec: AnswerSpec) -> list[Input]:
 
 
 def text_from(inputs: Sequence[Input], given: Mapping[str, str]) -> str:
-    """The plain text of an answer that was filled in.
+    """The plain text of a filled-in answer.
 
     Args:
         inputs: its inputs.
-        given: path → value; of several options with commas between them.
+        given: path → value; several options are separated by commas.
     """
     lines = []
     for input_ in inputs:
@@ -677,7 +676,7 @@ def text_from(inputs: Sequence[Input], given: Mapping[str, str]) -> str:
 
 _COUNT = "#"
 _SCIENTIFIC = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,2}")
-"""A number such as ``1e2``: browsers take it in an input of numbers."""
+"""A number such as ``1e2``, which browsers accept as input."""
 
 
 def _inputs(
@@ -742,6 +741,6 @@ def _name(path: str) -> str:
 
 
 def same(secret: str, given: str) -> bool:
-    """Compare two secrets, in a time that reveals nothing about them."""
+    """Compare two secrets in constant time."""
     # The text from a browser may hold halves of surrogate pairs.
     return secrets.compare_digest(secret.encode(), given.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""The mind that is a language model."""
+"""Language models as minds."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ ExtraBody = Mapping[str, Any] | None
 
 @dataclass(frozen=True, slots=True)
 class LLMSettings:
-    """How a language model is asked.
+    """The settings of requests to a language model.
 
     Attributes:
         temperature: sampling temperature; None leaves it to the server.
-        max_tokens: tokens of an answer at most; None leaves it to the server.
+        max_tokens: the maximum number of tokens of an answer; None leaves it to the server.
         top_p: nucleus sampling; None leaves it to the server.
-        reasoning_effort: how much a model that thinks is to think, in the words of its server,
-            such as ``"low"``; None leaves it to the server.
-        max_thought_tokens: tokens of thoughts at most, on top of those of the answer. None: as many
-            as `sabm_mesa.llm.thinking` allows a model that turns out to think.
-        extra_body: name → value of more fields of each request, as the server knows them.
+        reasoning_effort: the effort of a thinking model, in the words of its server, such as
+            ``"low"``; None leaves it to the server.
+        max_thought_tokens: the maximum number of tokens of thoughts, in addition to those of the
+            answer. None: the default allowance of `sabm_mesa.llm.thinking` for thinking models.
+        extra_body: name → value of more fields of each request.
 
     Raises:
         ParameterError: for a value out of its range.
@@ -73,7 +73,7 @@ SAMPLING = tuple(setting.name for setting in fields(LLMSettings))
 
 
 def varied_sampling(parameters: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """The parameters sent to language models in which runs of one study differ.
+    """The parameters sent to language models that differ between the runs of a study.
 
     Args:
         parameters: the parameters of each run.
@@ -90,7 +90,7 @@ class LLMMind(Mind):
         model: the name of the model.
         client: the client that asks it.
         settings: how it is asked.
-        spec: how the mind is named in the data; ``llm:MODEL`` by default.
+        spec: the name of the mind in the data; ``llm:MODEL`` by default.
         together: the names of the phases in which all agents are asked at once: identical
             requests there may be sent as one (`Connection.share_requests`), and all in a batch
             (`Connection.batches`).
@@ -160,7 +160,7 @@ class LLMMind(Mind):
         )
 
     def _tools(self, ask: Ask) -> list[dict[str, Any]] | None:
-        """The functions that the model may call; not where it extracts an answer that it gave."""
+        """The functions that the model may call; none when it extracts its own earlier answer."""
         if not isinstance(ask.spec, Tools) or ask.extracting:
             return None
         spec = ask.book.as_shown(ask.spec)

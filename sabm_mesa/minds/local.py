@@ -1,8 +1,8 @@
-"""The minds that are local models: the model in the box, and any GGUF file.
+"""Local models as minds: the built-in model, and any GGUF file.
 
-They are asked, recorded, replayed and counted like every language model, and cost nothing. Each of
-their answers has a seed from the place of the question in the run, so that agents with the same
-question do not all give the same answer.
+They are asked, recorded, replayed and counted like every language model, and cost nothing. Each
+answer has a seed from the position of the question in the run, so that agents with the same
+question can give different answers.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from sabm_mesa.recording import RecordedRun
 from sabm_mesa.recording.replaying import ReplayRecorder
 
 _SEEDS = 2**32 - 1
-"""llama.cpp takes the one above all others for no seed."""
+"""llama.cpp reads the largest one as no seed."""
 LEAST_TOKENS = 160
-"""Tokens of an answer in JSON that a default allows at least: its grammar allows blank lines."""
+"""The least default limit of an answer in JSON, in tokens: its grammar allows blank lines."""
 _ASKED_FOR_JSON = "It is asked for JSON; --set answer_format=labelled changes that."
 _NUMBER_CHARS = 40
-"""Characters of a number at most, in llama.cpp's grammar of JSON."""
+"""The maximum length of a number in llama.cpp's JSON grammar."""
 
 
 class LocalMind(LLMMind):
     """A local model.
 
-    Its `version` is None where the file is not needed, since nobody is asked.
+    Its `version` is None when the file is not needed, since the model is not asked.
 
     Args:
         model: the name of the model.
@@ -47,7 +47,7 @@ class LocalMind(LLMMind):
         settings: how it is asked.
         spec: how the mind is named in the data.
         default_limit: whether the `max_tokens` of the settings are the default of the scenario.
-            They were chosen for other models, and never cut off what a JSON schema allows.
+            These were chosen for other models, and do not cut off answers in JSON.
     """
 
     enforces_json = True
@@ -65,7 +65,7 @@ class LocalMind(LLMMind):
         self._default_limit = default_limit
 
     def close(self) -> None:
-        """Leave the server to runs with other options."""
+        """Release the server for runs with other options."""
         release_local(self.client)
 
     def _schema(self, ask: Ask) -> dict[str, Any]:
@@ -90,16 +90,16 @@ class LocalMind(LLMMind):
 def token_limit(
     most: int | None, schema: Mapping[str, Any] | None, limit: int | None, *, default: bool
 ) -> int:
-    """Tokens of an answer of a local model at most.
+    """The maximum number of tokens of an answer of a local model.
 
-    In JSON, they are one for each character that the schema allows: small models write texts of
-    digits and signs, and what is cut off is no JSON.
+    In JSON, it is one token per character that the schema allows: small models write texts of
+    digits and signs, and an answer that is cut off is not JSON.
 
     Args:
-        most: tokens that the question allows at most, or None.
+        most: the maximum number of tokens of the question, or None.
         schema: the JSON schema of the answer; None in other forms.
         limit: the `max_tokens` of the run, or None.
-        default: whether that is the default of the scenario.
+        default: whether `limit` is the default of the scenario.
     """
     if schema is not None:
         parts = [_longest(part) for part in schema["properties"].values()]
@@ -112,7 +112,7 @@ def token_limit(
 
 
 def _longest(schema: Mapping[str, Any]) -> float:
-    """Characters of a value at most; infinite without a bound."""
+    """The maximum length of a value; infinite without a bound."""
     if "anyOf" in schema:
         return max(_longest(option) for option in schema["anyOf"])
     if "enum" in schema:
@@ -126,10 +126,10 @@ def _longest(schema: Mapping[str, Any]) -> float:
 
 
 def model_name(spec: str) -> str:
-    """The name of the model in the spec of a local one, which begins with ``gguf:``.
+    """The name of a local model from its spec; it begins with ``gguf:``.
 
     Args:
-        spec: ``local``, ``local:NAME`` or ``gguf:FILE``, with options or without.
+        spec: ``local``, ``local:NAME`` or ``gguf:FILE``, with or without options.
     """
     kind, _, rest = split_options(spec)[0].partition(":")
     return f"gguf:{rest or IN_THE_BOX}" if kind == "local" else f"gguf:{rest}"
@@ -146,17 +146,16 @@ def local_mind(
     answer_format: Format | None = None,
     default_limit: bool = False,
 ) -> LocalMind:
-    """The mind of a spec; its server is started, unless nobody is asked, as in a replay.
+    """The mind of a spec; its server is started unless the model is not asked, as in a replay.
 
     Args:
-        spec: ``local``, ``local:NAME`` or ``gguf:FILE``, each with options behind a ``?`` or
-            without.
+        spec: ``local``, ``local:NAME`` or ``gguf:FILE``, with or without options after a ``?``.
         settings: how the model is asked.
-        connection: its limits and its budget hold; None: the defaults.
+        connection: gives the limits and the budget; None: the defaults.
         replaying: the recorded run that is repeated, or None.
         before: the provenances of its answers of this mind, as JSON.
         thought: whether its answers of this mind have thoughts.
-        answer_format: the form of answers that was chosen; None for JSON.
+        answer_format: the chosen form of answers; None for JSON.
         default_limit: whether the `max_tokens` of the settings are the default of the scenario.
 
     Raises:
@@ -185,11 +184,11 @@ def local_mind(
 
 
 def local_client(spec: str, connection: Connection) -> Client:
-    """The client for a local model, as its mind has it.
+    """The client for a local model.
 
     Args:
         spec: the spec of the mind.
-        connection: its limits and its budget hold.
+        connection: gives the limits and the budget.
 
     Raises:
         ParameterError: as `local_mind`.
@@ -204,7 +203,7 @@ def _path(name: str) -> Path:
 
 
 def _check_sum(name: str, digest: str) -> None:
-    """Check the file of a model whose SHA-256 is known, since damaged ones answer nonsense."""
+    """Check the file of a model with a known SHA-256, since damaged files answer nonsense."""
     kind, _, rest = name.partition(":")
     known = CATALOGUE.get(rest or IN_THE_BOX)
     if kind == "local" and known is not None and known.sha256 != digest:

@@ -1,10 +1,10 @@
-"""A language model is checked before it decides: its dialect, and its entry in a file of endpoints.
+"""Checks of a language model before it decides: its dialect, and its entry in a file of endpoints.
 
 The questions are those of `sabm doctor --minds` and of *Check the model* in the viewer.
 
-Seven small questions at most that are billed, and the same again for a model that turns out to
-think: one with all parameters of sampling, one with a schema whose answer no model would give by
-itself, and five equal ones at temperature 0. What is refused costs nothing.
+At most seven small questions are billed, and twice as many for a thinking model: one with all
+sampling parameters, one with a schema whose answer no model would give by itself, and five equal
+ones at temperature 0. What is refused costs nothing.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from sabm_mesa.minds.specs import check_form, is_local, language_model, model_an
 from sabm_mesa.recording.export import write_text_file
 
 EQUAL = 5
-"""Equal questions, of which a model that repeats itself gives equal answers."""
+"""The number of equal questions, to which a repeatable model gives equal answers."""
 QUESTIONS = 2 + EQUAL
 MOST_ASKS = 2 * QUESTIONS
-"""Answers of one model that are billed at most, with those before there was room for thoughts."""
+"""The maximum number of billed answers of one model, including those without room for thoughts."""
 MAX_TOKENS = 64
 _CODES = (7193, 2846)
-"""Answers that the schema allows, and that no model gives to the question by itself."""
+"""Answers that the schema allows, and that no model gives without it."""
 _SCHEMA = {
     "type": "object",
     "properties": {"answer": {"type": "integer", "enum": list(_CODES)}},
@@ -59,12 +59,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at.
+    """One check and its outcome.
 
     Attributes:
         name: the subject of the check.
         state: the outcome.
-        said: that in words, with what to do when it is no ``ok``.
+        said: the outcome in words, with a remedy when it is not ``ok``.
     """
 
     name: str
@@ -81,7 +81,7 @@ class ProbedModel:
         model: the name of the model.
         endpoint: where it is.
         checks: the findings in words.
-        facts: the same as plain data.
+        facts: the findings as plain data.
     """
 
     spec: str
@@ -92,7 +92,7 @@ class ProbedModel:
 
     @property
     def is_local(self) -> bool:
-        """Whether it runs on this machine, and has no endpoint of a file."""
+        """Whether it runs on this machine, without an entry in a file of endpoints."""
         return is_local(self.spec)
 
     @property
@@ -131,7 +131,7 @@ def probe_minds(specs: Sequence[str], connection: Connection) -> Iterator[Probed
         connection: how endpoints are reached.
 
     Raises:
-        MindSpecError: for a mind that is no language model.
+        MindSpecError: for a mind that is not a language model.
         UsageError: for an endpoint that does not exist.
     """
     probed = []
@@ -219,7 +219,7 @@ def _dialect(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
 
 
 def _thoughts(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
-    """Whether it thinks, and in which form it says so."""
+    """Whether it thinks, and the form of its thoughts."""
     tokens = sum(answer.thought_tokens for answer in answers)
     forms = {
         "in fields of their own": any(answer.thoughts for answer in answers),
@@ -303,14 +303,14 @@ def write_entries(path: Path, findings: Sequence[ProbedModel]) -> list[str]:
     """Add entries to a file of endpoints.
 
     Args:
-        path: the file; it is made when it does not exist.
+        path: the file; it is created when it does not exist.
         findings: models that answered; those with an entry in the file are left out.
 
     Returns:
         The names that were added.
 
     Raises:
-        ParameterError: when the file is no file of endpoints.
+        ParameterError: when the file is not a file of endpoints.
         OutputError: when it cannot be written, or has another endpoint of that name.
     """
     known = dict(read_endpoints(path)) if path.exists() else {}

@@ -1,4 +1,4 @@
-"""The mind that answers as it did in the recording."""
+"""Minds that answer from a recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sabm_mesa.recording import RecordedRun
 
 
 class RecordedMind(Mind):
-    """Answers from a recording; the mind itself is asked for missing ones.
+    """Answers from a recording; the mind itself gives missing answers.
 
     Args:
         spec: how the mind is named in the data.
@@ -37,8 +37,8 @@ class RecordedMind(Mind):
     def digest(self, ask: Ask) -> str:
         """The hash of the request that the mind itself would send now.
 
-        A mind that is not available may hash what it sends in a way of its own: then it is the
-        recorded hash, and only the messages can be compared.
+        An unavailable mind may have its own hash: then the recorded hash is returned, and only the
+        messages can be compared.
 
         Args:
             ask: the question.
@@ -51,7 +51,7 @@ class RecordedMind(Mind):
         return ask.digest()
 
     async def answer(self, ask: Ask) -> Reply | object:
-        """Answer as recorded, or have the mind itself answer.
+        """Answer as recorded, or let the mind itself answer.
 
         Args:
             ask: the question.
@@ -83,13 +83,13 @@ class RecordedMind(Mind):
         return await self._mind.answer(ask)
 
     def close(self) -> None:
-        """Release what the mind itself holds."""
+        """Release the resources of the mind itself."""
         if self._mind is not None:
             self._mind.close()
 
 
 def _ask_as_then(ask: Ask, request: str | None) -> None:
-    """Ask in the format of the mind that answered; the first one where no request matches."""
+    """Ask in the recorded format of the mind; the first format if no request matches."""
     forms = [(answer_format, False) for answer_format in ("paper", *FORMATS)]
     for answer_format, enforced in (*forms, ("json", True), ("paper", False)):
         ask.ask_in(answer_format, enforced=enforced)

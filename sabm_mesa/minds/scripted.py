@@ -1,4 +1,4 @@
-"""Minds that do as they are told: by a script, or always the same."""
+"""Minds with given answers: from a script, or always the same."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class ScriptedMind(Mind):
     """A mind that answers from a list or with a function, for tests and counterfactuals.
 
     Args:
-        script: a function of the ask; or the answers in the order in which they are asked for;
-            or a mapping from the name of the question (``"communicate"``, ``"act"``) to answers.
-            A text is read strictly like a language model's; any other value is checked.
+        script: a function of the ask; or the answers in order; or a mapping from the name of the
+            question (``"communicate"``, ``"act"``) to answers. A text is read strictly like a
+            language model's; any other value is checked.
         spec: how the mind is named in the data.
 
     Raises:
@@ -37,7 +37,7 @@ class ScriptedMind(Mind):
             self._answers = {"": iter(script)}
 
     async def answer(self, ask: Ask) -> object:
-        """Answer with what the script says next.
+        """Return the next answer of the script.
 
         Args:
             ask: the question.
@@ -51,7 +51,7 @@ class ScriptedMind(Mind):
 
 
 class FixedMind(Mind):
-    """A mind that gives one answer to every question; where it may talk, it says that answer.
+    """A mind that gives one answer to every question, also as a message.
 
     Source: the fixed-strategy opponents of guessing-game experiments with language models
     (Lu 2024).
@@ -71,7 +71,7 @@ class FixedMind(Mind):
         """Answer with the value.
 
         Args:
-            ask: the question, which makes no difference.
+            ask: the question, which is ignored.
         """
         del ask
         return str(self.value)

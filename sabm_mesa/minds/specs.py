@@ -1,4 +1,4 @@
-"""Mind specs: how minds are named, spread over agents, and made.
+"""Mind specs: naming minds, assigning them to agents, and creating them.
 
 ================================  ==============================================================
 spec                              the mind
@@ -19,10 +19,10 @@ spec                              the mind
 ``human``                         a person: in ``sabm play`` and in the viewer only
 ================================  ==============================================================
 
-A population is given as one spec for all, as a mapping spec → count, or as a list with one spec
-an agent. Where a model has several classes of agents, a mapping name of the class → population
-gives each its own. A mind object (such as `ScriptedMind`) may stand wherever a spec may. Options of
-a local model stand behind its spec: ``local?threads=2&slots=4``.
+A population is given as one spec for all, as a mapping spec → count, or as a list with one spec per
+agent. With several classes of agents, it is a mapping name of the class → population. A mind object
+(such as `ScriptedMind`) can replace any spec. Options of a local model follow its spec:
+``local?threads=2&slots=4``.
 """
 
 from __future__ import annotations
@@ -59,20 +59,20 @@ MindMaker = Callable[["SmartAgent"], Mind]
 """Gives an agent its mind."""
 
 CLASSICAL = "classical"
-"""The spec of the minds where none are named."""
+"""The default spec of minds."""
 FIXED = re.compile("fixed:.")
 TRIAL_S = 2.0
-"""Seconds of a run in which a fixed answer has to be legal once."""
+"""Seconds of a trial run in which a fixed answer has to be legal once."""
 TRIAL_ROUNDS = 3
-"""Rounds in which it has to be, however long they take."""
+"""The least number of rounds of that run, however long they take."""
 FILE = "py:"
-"""How the spec of a mind in a Python file begins."""
+"""The prefix of the spec of a mind in a Python file."""
 FITTED = "fitted:"
-"""How the spec of a fingerprint begins."""
+"""The prefix of the spec of a fingerprint."""
 _KINDS = {"classical", "fitted", "fixed", "gguf", "llm", "local", "py"}
 _LOCAL = re.compile(r"local(:\s*[^?\s][^?]*)?(\?|\Z)|gguf:\s*[^?\s]")
 _VERSION = re.compile(r"\d[\w-]*(\.[\w-]+){0,2}\Z")
-"""A version behind the @ of a model's own name, as in ``claude@20240620``; an address is none."""
+"""A version after the @ of a model's own name, as in ``claude@20240620``; addresses do not match."""
 _FORMS = (
     "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, "
     "local:NAME, gguf:PATH, py:FILE, py:FILE:NAME, fitted:FILE"
@@ -88,7 +88,7 @@ def check_forms(minds: Minds, known: Iterable[str]) -> None:
 
     Args:
         minds: the minds of a run.
-        known: specs of the user's own minds in a recording.
+        known: specs of custom minds in a recording.
 
     Raises:
         MindSpecError: for a spec that cannot be read.
@@ -99,7 +99,7 @@ def check_forms(minds: Minds, known: Iterable[str]) -> None:
 
 
 def check_form(spec: str) -> None:
-    """Check that a spec has all that its kind needs, so that it means nothing else by mistake.
+    """Check that a spec has all parts of its kind.
 
     Args:
         spec: the spec of a mind.
@@ -122,7 +122,7 @@ def check_form(spec: str) -> None:
 
 
 def problem_in(rest: str) -> str:
-    """Return why a language or embedding model cannot be asked as it is named; ``""`` if it can.
+    """Return why a language or embedding model cannot be asked by that name; ``""`` if it can.
 
     Args:
         rest: the part of a spec after the kind.
@@ -143,7 +143,7 @@ def check_fixed(scenario: Callable[..., Any], parameters: Mapping[str, Any]) -> 
     """Check that each fixed answer is legal for a decision of the scenario.
 
     A run is played in memory until a decision can be read; the fixed answer decides for all agents,
-    so that nothing is paid for.
+    so nothing is paid.
 
     Args:
         scenario: the model class.
@@ -179,7 +179,7 @@ def _instead(mind: Mind, _: object) -> Mind:
 
 
 class _Trial:
-    """Whether a decision can be read from a text, and otherwise why the first one cannot."""
+    """Whether a decision can be read from a text, or why the first one cannot."""
 
     def __init__(self, text: str) -> None:
         self.text, self.read, self.reason = text, False, ""
@@ -204,7 +204,7 @@ def is_file(spec: str) -> bool:
 
 
 def is_language_model(spec: str) -> bool:
-    """Whether a spec is that of a language model, here or at a provider.
+    """Whether a spec names a language model, on this machine or at a provider.
 
     Args:
         spec: the spec of a mind.
@@ -236,21 +236,21 @@ def language_model(spec: str) -> str:
 
 
 def model_and_endpoint(rest: str) -> tuple[str, str]:
-    """The name of a model, which may hold an @ of its own, and what stands behind the last one.
+    """The name of a model, which may have an @ itself, and the part after the last @.
 
     Args:
         rest: the part of a spec after the kind.
 
     Returns:
-        The name; the address or name of the endpoint, ``""`` without one. A version behind an @,
-        as in ``claude@20240620``, is no endpoint: the name of one begins with a letter.
+        The name; the address or name of the endpoint, ``""`` without one. A version after an @, as
+        in ``claude@20240620``, is not an endpoint: the name of an endpoint begins with a letter.
     """
     model, _, named = rest.rpartition("@")
     return (model, named) if "://" in named or (model and NAME.match(named)) else (rest, "")
 
 
 def endpoints_in(given: Any) -> set[str]:
-    """The endpoints that models in the parameters of a run are at.
+    """The endpoints of the models in the parameters of a run.
 
     Args:
         given: the parameters, or a part of them.
@@ -313,7 +313,7 @@ def given_for(agents: str, given: Any, default: str) -> Any:
     Args:
         agents: the name of the class.
         given: the minds or personas of a run.
-        default: those of a class that they do not name.
+        default: the minds or personas of a class that is not named.
     """
     return given.get(agents, default) if is_by_class(given) else given
 
@@ -353,11 +353,11 @@ def map_minds(minds: Any, change: Callable[[Any], Any]) -> Any:
 
 @dataclass(frozen=True)
 class Shares:
-    """The options that agents which are born draw from, each with its weight.
+    """The options from which newborn agents draw, with their weights.
 
     Attributes:
         options: the options.
-        weights: their weights, 0 or more; all alike when they are all 0.
+        weights: their weights, 0 or more; equal weights when all are 0.
     """
 
     options: Sequence[Any]
@@ -365,7 +365,7 @@ class Shares:
 
     @classmethod
     def of(cls, given: Any, leave_out: Callable[[Any], bool] = lambda _: False) -> Shares:
-        """The shares of minds or personas as they are given for agents of one class.
+        """The shares of minds or personas for agents of one class.
 
         Args:
             given: one for all, a mapping → count, or a sequence.
@@ -390,11 +390,11 @@ class Shares:
 
 
 def assign(what: str, given: Any, n: int) -> list[Any]:
-    """Spread a population over `n` agents, in the order of their ids.
+    """Assign a population to `n` agents, in the order of their ids.
 
     Args:
-        what: the thing that is spread, for the error: ``"minds"`` or ``"personas"``.
-        given: one for all, a mapping → count, or a sequence with one an agent.
+        what: the kind of population, for the error: ``"minds"`` or ``"personas"``.
+        given: one for all, a mapping → count, or a sequence with one per agent.
         n: the number of agents.
 
     Raises:
@@ -423,7 +423,7 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
 
 
 def by_spec(minds: Minds) -> Any:
-    """The same minds with the specs of mind objects in their place, as they are recorded."""
+    """The recorded form of minds: mind objects are replaced by their specs."""
     return map_minds(minds, name_of)
 
 
@@ -464,11 +464,11 @@ def describe_minds(minds: Mapping[str, int]) -> str:
 
 
 def describe_deciders(minds: Mapping[str, int], forks: Sequence[Mapping[str, Any]]) -> str:
-    """The minds of a run in a few words, also of one that was forked to others on the way.
+    """The minds of a run in a few words, also after forks with other minds.
 
     Args:
-        minds: those it began with: spec → number of agents.
-        forks: its changes, as a recording has them.
+        minds: the initial minds: spec → number of agents.
+        forks: its recorded changes.
     """
     words = describe_minds(minds)
     for fork in forks:
@@ -479,7 +479,7 @@ def describe_deciders(minds: Mapping[str, int], forks: Sequence[Mapping[str, Any
 
 
 def describe_given(minds: Any) -> str:
-    """The minds of a run, as they were given, in a few words.
+    """The given minds of a run in a few words.
 
     Args:
         minds: the minds by their specs.
@@ -496,16 +496,16 @@ def describe_given(minds: Any) -> str:
 
 @dataclass(frozen=True)
 class MindContext:
-    """Data from which the minds of a run are made, in addition to their specs.
+    """Data from which the minds of a run are created, in addition to their specs.
 
     Attributes:
         scenario: the name of the scenario.
         module: the module of its model class.
         agents: the name of the class of the agents.
-        classical: name → classical mind of these agents, made from its spec.
+        classical: name → function that creates a classical mind of these agents from its spec.
         behaviour: the module with the behavioural models of the scenario, or ``""``.
-        settings: how language models are asked.
-        answer_format: the form of answers that was chosen; None for the default of each mind.
+        settings: the settings of requests to language models.
+        answer_format: the chosen form of answers; None for the default of each mind.
         default_limit: whether the `max_tokens` of the settings are the default of the scenario.
         connection: how the endpoints of language models are reached; the defaults when None.
         together: the phases in which all agents are asked at once.
@@ -526,17 +526,17 @@ class MindContext:
 
     @property
     def asks_nobody(self) -> bool:
-        """Whether the minds that are made now are never asked, as in a replay."""
+        """Whether the new minds are never asked, as in a replay."""
         return self.replaying is not None and not self.replaying.may_ask
 
 
 @about("minds")
 def mind_maker(spec: MindSpec, context: MindContext) -> MindMaker:
-    """The function that gives an agent its mind; what can be shared is shared by all its agents.
+    """The function that gives an agent its mind; agents share resources if possible.
 
     Args:
         spec: the spec of the mind.
-        context: the data from which the minds are made.
+        context: the data from which the minds are created.
 
     Raises:
         MindSpecError: for a spec that cannot be read.
@@ -586,9 +586,9 @@ def _live_maker(spec: MindSpec, context: MindContext) -> MindMaker:
 
 
 def _recorded_maker(spec: str, replaying: ReplayRecorder, context: MindContext) -> MindMaker:
-    """Minds that repeat a recorded run: paid ones answer from it, free ones decide anew.
+    """Minds that repeat a recorded run: paid minds answer from it, free minds decide again.
 
-    A mind from a file decides anew only to resume the run: a replay does not need the file.
+    A mind from a file decides again only when the run is resumed: a replay does not need the file.
     """
     from_file = spec.startswith((FILE, FITTED)) and spec not in replaying.minds
     make: MindMaker | None = None
@@ -643,11 +643,11 @@ def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
 
 
 def _known_before(spec: str, context: MindContext) -> tuple[list[str], bool]:
-    """The provenances of a recorded run's answers that were not sent as asked; if any has thoughts.
+    """The provenances of a recorded run's answers that were not sent as asked, and whether any has thoughts.
 
     Args:
         spec: the mind.
-        context: the data from which the minds of the run are made.
+        context: the data from which the minds of the run are created.
     """
     if context.replaying is None:
         return [], False

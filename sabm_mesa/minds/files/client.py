@@ -52,9 +52,9 @@ class SupervisorClient:
 
     Args:
         limits: the limits of time for a mind.
-        isolation: the means by which minds are isolated, where they work.
-        seen: all that they see in a sandbox, see `sabm_mesa.minds.files.isolation.visible`.
-        passed: the names of variables of the environment that they get.
+        isolation: the wanted means of isolation, if they work here.
+        seen: everything that they see in a sandbox, see `sabm_mesa.minds.files.isolation.visible`.
+        passed: the names of the environment variables that they get.
 
     Raises:
         MindSpecError: when processes cannot be forked here.
@@ -86,7 +86,7 @@ class SupervisorClient:
 
     @property
     def isolation(self) -> Isolation:
-        """The means by which its minds are isolated, as its supervisor has found them to work."""
+        """The means of isolation that work, as its supervisor has tested."""
         with self._lock:
             if self._link is None:
                 self._link = self._begin()
@@ -94,7 +94,7 @@ class SupervisorClient:
 
     @property
     def closed(self) -> bool:
-        """Whether it has no process now; the next command begins one."""
+        """Whether it has no process now; the next command starts one."""
         return self._link is None
 
     def start(self, start: Start) -> tuple[int, Future[Outcome]]:
@@ -103,9 +103,8 @@ class SupervisorClient:
         Args:
             start: the data from which it is made.
 
-        Returns:
-            Its number, and what will come of it: ``name`` and ``paid``, or a ``problem``; a
-            `MindError` when the system has no process left for it.
+        Returns: Its number, and its future result: ``name`` and ``paid``, or a ``problem``; a
+        `MindError` when the system has no process left for it.
         """
         number = next(self._numbers)
         self._living.add(number)
@@ -124,9 +123,9 @@ class SupervisorClient:
         return self._command("ask", number, question)
 
     async def outcome(self, waiting: Future[Outcome], *, paid: bool = False) -> Outcome:
-        """Wait for an outcome; a supervisor that says nothing is ended, and all its minds with it.
+        """Wait for an outcome; a silent supervisor is ended, with all its minds.
 
-        Where there are only limits, a mind can stop the process that measures it.
+        With limits alone, a mind can stop the process that measures it.
 
         Args:
             waiting: the future result.
@@ -145,9 +144,9 @@ class SupervisorClient:
             return await shared
 
     def end(self, number: int) -> None:
-        """Note that a mind is needed no more; it ends with the next command, or `flush`.
+        """Note that a mind is no longer needed; it ends with the next command, or `flush`.
 
-        It may be called by Python while it collects garbage, at any place of any thread.
+        Python may call this during garbage collection, at any point of any thread.
 
         Args:
             number: its number.
@@ -155,7 +154,7 @@ class SupervisorClient:
         self._over.append(number)
 
     def flush(self) -> None:
-        """End the minds that are needed no more."""
+        """End the minds that are no longer needed."""
         with self._lock:
             self._end_those_over()
 
@@ -165,7 +164,7 @@ class SupervisorClient:
         self.flush()
 
     def close(self) -> None:
-        """End all minds, and the process that has them; in a fork they are not its own."""
+        """End all minds and their process; a fork leaves them to its parent."""
         with self._lock:
             self._close()
 
@@ -222,7 +221,7 @@ class SupervisorClient:
         )  # fmt: skip
 
     def _read(self, link: Connection, theirs: Connection, begun: Future[None]) -> None:
-        """Begin the process and read what comes from it: it ends with the thread that began it."""
+        """Start the process and read its output: it ends with the thread that started it."""
         try:
             self._begin_process(theirs.fileno())
         except (OSError, ValueError) as error:  # for the thread that waits
@@ -239,7 +238,7 @@ class SupervisorClient:
                 self._give_up()
 
     def _give_up(self) -> None:
-        """The process that has the minds is gone: another one is started for the next mind."""
+        """The process with the minds has ended: another one is started for the next mind."""
         self._link = None
         self._set_ready(namespaces=False)
         if self._process is not None:
@@ -275,17 +274,16 @@ _own: dict[tuple[object, ...], SupervisorClient] = {}
 
 
 def client(path: str) -> SupervisorClient:
-    """The client of this process for the minds in a file; made anew in a forked process.
+    """The client of this process for the minds in a file; a forked process creates a new one.
 
-    A sandbox shows one folder of minds. Where minds cannot have namespaces of their own in it, each
-    file has a sandbox of its own.
+    A sandbox shows one folder of minds. If minds cannot have separate namespaces in it, each file
+    has its own sandbox.
 
     Args:
         path: the file.
 
     Raises:
-        MindSpecError: when processes cannot be forked here, or isolation is demanded and cannot
-            be had.
+        MindSpecError: when processes cannot be forked here, or demanded isolation is unavailable.
     """
     wanted, passed = isolation_wanted(), names_passed()
     if not wanted.bubblewrap:

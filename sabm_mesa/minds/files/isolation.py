@@ -1,12 +1,12 @@
-"""Isolation of minds from files: what their processes see, reach and use up.
+"""Isolation of minds from files: limits on what their processes can see, reach and use.
 
-Each mind has limits and an environment by whitelist, wherever it runs. Two means add to that where
+Each mind has limits and an environment by whitelist, wherever it runs. Two more means are used if
 the machine has them:
 
 - ``bubblewrap``: the supervisor, and with it every mind, runs in a sandbox without network and
-  home, in which the system is read-only and nothing else of the machine is seen;
-- namespaces of Linux, one set for each mind: it sees no other process, has no network, and can
-  write to nothing but a ``/tmp`` of its own, which goes with it.
+  home; the system is read-only and the rest of the machine invisible;
+- Linux namespaces, one set for each mind: it sees no other process, has no network, and can only
+  write to a private ``/tmp``, which ends with it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from pathlib import Path
 from sabm_mesa.errors import MindSpecError
 
 FILES = 4096
-"""Open files of the process that has the minds at most."""
+"""The maximum number of open files of the process with the minds."""
 FILE_SIZE = 16 * 2**20
-"""Bytes of a file that a mind writes at most."""
+"""The maximum size of a file that a mind writes."""
 PROCESSES = 64
-"""Processes and threads that a mind starts at most."""
+"""The maximum number of processes and threads of a mind."""
 OPEN_FILES = 64
-"""Files that a process of a mind has open at most."""
+"""The maximum number of open files of a process of a mind."""
 NOBODY = "65534"
 """The number of the user and of the group in a sandbox."""
 SCRATCH = 64 * 2**20
-"""Bytes in the ``/tmp`` of a mind, or of a sandbox, at most."""
+"""The maximum number of bytes in the ``/tmp`` of a mind, or of a sandbox."""
 
 DEMANDED, PASSED, PAID = "SABM_ISOLATE", "SABM_PASS_ENV", "SABM_PAID_MINDS"
 """Variables of the environment: whether isolation is demanded (``1``) or not wanted (``0``), the
@@ -56,11 +56,11 @@ KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "
 
 @dataclass(frozen=True)
 class Isolation:
-    """Means by which minds are isolated, beside limits.
+    """Means of isolation of minds, in addition to limits.
 
     Attributes:
         bubblewrap: whether they are in a sandbox.
-        namespaces: whether each has namespaces of its own.
+        namespaces: whether each mind has separate namespaces.
     """
 
     bubblewrap: bool
@@ -74,7 +74,7 @@ class Isolation:
         return "namespaces" if self.namespaces else "limits"
 
     def __str__(self) -> str:
-        """The means, and what they leave open, in a sentence."""
+        """A sentence on the means and their gaps."""
         return "Minds from files: " + _SENTENCES[self.bubblewrap, self.namespaces]
 
 
@@ -91,7 +91,7 @@ _SENTENCES = {
 
 
 def isolation_wanted() -> Isolation:
-    """The means to be used, from the environment and from what works on this machine.
+    """The means to use: wanted by the environment, and working on this machine.
 
     Raises:
         MindSpecError: when isolation is demanded and bubblewrap does not work here.
@@ -126,7 +126,7 @@ def bubblewrap_problem() -> str:
 
 
 def names_passed() -> tuple[str, ...]:
-    """The names of the variables that minds get beside `KEPT`, from the environment.
+    """The names of the variables that minds get in addition to `KEPT`, from the environment.
 
     Raises:
         MindSpecError: for a variable that is not set.
@@ -139,7 +139,7 @@ def names_passed() -> tuple[str, ...]:
 
 
 def is_paid(path: str) -> bool:
-    """Whether the answers of the minds in a file are paid for, as the user says and not the file.
+    """Whether the user, and not the file, says that the answers of its minds are paid.
 
     Args:
         path: the file.
@@ -152,7 +152,7 @@ def environment(passed: Iterable[str]) -> dict[str, str]:
     """The environment of minds.
 
     Args:
-        passed: names of variables that they get beside `KEPT`.
+        passed: names of variables that they get in addition to `KEPT`.
     """
     return {name: os.environ[name] for name in (*KEPT, *passed) if name in os.environ}
 
@@ -162,12 +162,12 @@ def environment(passed: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, order=True)
 class Visible:
-    """A file or folder that is seen in a sandbox, read-only.
+    """A file or folder that is visible in a sandbox, read-only.
 
     Attributes:
         path: its path in the sandbox.
         real: the same without links.
-        node: its number in the file system: a file that was replaced is another one.
+        node: its inode: a replaced file has another one.
     """
 
     path: str
@@ -176,7 +176,7 @@ class Visible:
 
 
 def visible(folder: str = "") -> tuple[Visible, ...]:
-    """All that a sandbox shows, beside the system's programs and libraries.
+    """Everything that a sandbox shows, in addition to the system's programs and libraries.
 
     That is Python, the installed packages, the modules of the other folders on Python's path, and
     the files beside the minds.
@@ -233,7 +233,8 @@ def modules(folder: Path) -> Iterator[Path]:
 def beside(folder: Path) -> Iterator[Path]:
     """The files of a folder that a mind in it may read: no hidden ones and no recordings.
 
-    Of folders in it only packages are seen; of a home itself, only modules and packages.
+    Folders in it are visible only if they are packages; in a home folder, only modules and packages
+    are.
 
     Args:
         folder: the folder of a mind.
@@ -256,13 +257,13 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _is_installed(path: Path) -> bool:
-    """Whether it belongs to Python itself or holds installed packages."""
+    """Whether it belongs to Python itself or has installed packages."""
     whole = path.name in {"site-packages", "dist-packages"} or path.suffix in {".zip", ".egg"}
     return whole or path.is_relative_to(sys.base_prefix)
 
 
 def _system() -> Iterator[str]:
-    """Options that show the system's programs and libraries, and what these read of /etc."""
+    """Options that show the system's programs and libraries, and their files in /etc."""
     for path in ("/usr", "/nix/store", "/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime"):
         if Path(path).exists():
             yield from ("--ro-bind", path, path)
@@ -277,14 +278,14 @@ def _system() -> Iterator[str]:
 
 _PDEATHSIG, _DUMPABLE, _SUBREAPER, _NO_NEW_PRIVILEGES = 1, 4, 36, 38
 _NEW_NAMESPACES = 0x20000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-"""Of mounts, names, shared memory, users, processes and the network."""
+"""Flags of the namespaces of mounts, names, shared memory, users, processes and the network."""
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _BIND, _RECURSIVE, _PRIVATE = 1, 2, 4, 4096, 16384, 1 << 18
 _MOUNT_SETATTR, _AT_RECURSIVE = 442, 0x8000
 _CAPABILITIES_3 = 0x20080522
 _SECCOMP = 22
 _ANYWHERE = (425, 428, 429, 430, 431, 432, 433, 438, 442, 447)
-"""The same on both: io_uring_setup, open_tree, move_mount, fsopen, fsconfig, fsmount, fspick,
-pidfd_getfd, mount_setattr and memfd_secret."""
+"""Forbidden system calls with the same number on all machines: io_uring_setup, open_tree,
+move_mount, fsopen, fsconfig, fsmount, fspick, pidfd_getfd, mount_setattr and memfd_secret."""
 _FORBIDDEN = {
     "x86_64": (
         (29, 64, 68, 248, 250, 319, 323),
@@ -296,16 +297,16 @@ _FORBIDDEN = {
     ),
 }
 """Machine → the calls for memory that belongs to no process: msgget, semget, shmget, add_key,
-keyctl, memfd_create, userfaultfd. And those that no mind needs: ptrace, pivot_root, mount, umount2,
-mq_open, unshare, perf_event_open, open_by_handle_at, setns, process_vm_readv, process_vm_writev,
-bpf."""
+keyctl, memfd_create, userfaultfd. Then those that no mind needs: ptrace, pivot_root, mount,
+umount2, mq_open, unshare, perf_event_open, open_by_handle_at, setns, process_vm_readv,
+process_vm_writev, bpf."""
 _CLONE = {"x86_64": (0xC000003E, 56), "aarch64": (0xC00000B7, 220)}
-"""Machine → its number, and that of clone."""
+"""Machine → its number, and the number of clone."""
 _CLONE_3 = 435
 _ANY_NAMESPACE = _NEW_NAMESPACES | 0x02000000
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _WRITE, _MAKE, _REFER = 1 << 1, 0b1111111 << 6, 1 << 13
-"""Rights of Landlock: to open a file for writing, to make one of any kind, to move one."""
+"""Landlock rights: to open a file for writing, to create one of any kind, to move one."""
 _IN_MEMORY = {"devtmpfs", "hugetlbfs", "ramfs", "tmpfs"}
 
 
@@ -324,24 +325,24 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    """Set an attribute of this process; nothing where there is none such."""
+    """Set an attribute of this process; ignored if the system lacks it."""
     if sys.platform == "linux":
         with suppress(OSError):
             _call("prctl", option, *map(ctypes.c_ulong, (value, 0, 0, 0)))
 
 
 def hide_memory() -> None:
-    """Keep other processes of the same user from the memory and environment of this one."""
+    """Hide the memory and environment of this process from other processes of the user."""
     _prctl(_DUMPABLE, 0)
 
 
 def adopt_orphans() -> None:
-    """Make this process the parent of all that its children leave behind."""
+    """Make this process the parent of all processes that its children leave behind."""
     _prctl(_SUBREAPER, 1)
 
 
 def end_with_parent() -> None:
-    """Have this process killed when the thread that started it ends, with its process or alone."""
+    """Kill this process when the thread that started it ends, alone or with its process."""
     _prctl(_PDEATHSIG, signal.SIGKILL)
 
 
@@ -355,7 +356,7 @@ def children() -> set[int]:
 
 
 def namespaces_work() -> bool:
-    """Whether a process may have namespaces of its own here; a fork of this one tries."""
+    """Whether a process may have separate namespaces here; a fork of this process tries."""
     if sys.platform != "linux":
         return False
     pid = os.fork()
@@ -371,13 +372,12 @@ def namespaces_work() -> bool:
 def confine(link: int, folder: str, *, namespaces: bool) -> None:
     """Confine this process, a fork of the supervisor; only a mind's process returns from it.
 
-    With namespaces of its own this process stays outside of them and waits, and the mind's is its
-    child.
+    With namespaces this process stays outside of them and waits, and the mind is its child.
 
     Args:
         link: the descriptor of the pipe to the supervisor, the only file that stays open.
         folder: the folder of the mind.
-        namespaces: whether the mind gets namespaces of its own.
+        namespaces: whether the mind gets separate namespaces.
     """
     import resource
 
@@ -408,7 +408,7 @@ def confine(link: int, folder: str, *, namespaces: bool) -> None:
 
 
 def _tasks_of_user() -> int:
-    """Processes and threads of this user: the limit of their number counts all of them."""
+    """The number of processes and threads of this user, which the limit counts."""
     tasks = 0
     with suppress(OSError):
         for path in Path("/proc").iterdir():
@@ -419,7 +419,7 @@ def _tasks_of_user() -> int:
 
 
 def _drop_capabilities() -> None:
-    """Give up the rights of root beyond those of the owner of its files."""
+    """Drop the capabilities of root, except those of the owner of its files."""
     if sys.platform == "linux":
         header = (ctypes.c_uint32 * 2)(_CAPABILITIES_3, 0)
         with suppress(OSError):
@@ -427,12 +427,12 @@ def _drop_capabilities() -> None:
 
 
 def _forbid_calls() -> None:
-    """Refuse system calls by a filter of seccomp.
+    """Refuse system calls with a seccomp filter.
 
-    These are the ones that take memory which belongs to no process (files in memory, shared memory
-    and messages of System V, rings, keys), and those for namespaces, mounts and other processes,
-    which no mind needs. `clone3` is said to be unknown: programs then use `clone`, whose flags can
-    be read.
+    Refused are calls that take memory of no process (files in memory, System V shared memory and
+    messages, rings, keys), and calls for namespaces, mounts and other processes, which no mind
+    needs. `clone3` is reported as unknown: programs then use `clone`, whose flags the filter can
+    read.
     """
     machine = platform.machine()
     if sys.platform != "linux" or machine not in _FORBIDDEN:
@@ -460,9 +460,10 @@ def _forbid_calls() -> None:
 
 @cache
 def places_to_write() -> tuple[str, ...]:
-    """The places outside of large file systems in memory; none where there is no such system.
+    """The folders outside of large file systems in memory; none without such a file system.
 
-    A file there takes memory that no process has. A small one, as in a sandbox, does no harm.
+    A file there takes memory that belongs to no process. A small file system, as in a sandbox, does
+    no harm.
     """
     mounts: dict[str, bool] = {}
     with suppress(OSError):
@@ -477,7 +478,7 @@ def places_to_write() -> tuple[str, ...]:
 
 
 def _is_large(mount: str) -> bool:
-    """Whether files of more than `SCRATCH` bytes in all can be written to a file system."""
+    """Whether a file system accepts more than `SCRATCH` bytes of files."""
     try:
         space = os.statvfs(mount)
     except OSError:  # hidden by another one
@@ -487,7 +488,7 @@ def _is_large(mount: str) -> bool:
 
 
 def _outside(path: str, mounts: Mapping[str, bool], *, above: bool = False) -> Iterator[str]:
-    """The highest places, from a path down, that are in file systems which are not forbidden."""
+    """The highest folders below a path that are in allowed file systems."""
     forbidden, begin = mounts.get(path, above), f"{path.rstrip('/')}/"
     below = [mount for mount in mounts if mount.startswith(begin) and mount != path]
     if all(mounts[mount] == forbidden for mount in below):
@@ -501,7 +502,7 @@ def _outside(path: str, mounts: Mapping[str, bool], *, above: bool = False) -> I
 
 
 def _forbid_files_in_memory() -> None:
-    """Keep this process from writing where a file takes memory, by Landlock where there is one."""
+    """Keep this process from writing to files in memory, by Landlock if available."""
     places = places_to_write()
     with suppress(OSError):
         if places:
@@ -535,10 +536,10 @@ def _landlock(number: int, *arguments: object) -> int:
 
 
 def _enter_namespaces(needed: Iterable[str]) -> None:
-    """Give this process namespaces of its own, and its children one of processes.
+    """Give this process separate namespaces, and its children a process namespace.
 
     Args:
-        needed: files and folders that have to be seen, also when they are in ``/tmp``.
+        needed: files and folders that have to be visible, also in ``/tmp``.
 
     Raises:
         OSError: when the system does not allow it.
@@ -573,7 +574,7 @@ def _make_read_only() -> None:
 
 
 def _cover(folder: str, needed: Iterable[str]) -> None:
-    """Lay an empty folder over one, with only those in it that are needed."""
+    """Mount an empty folder over one, with only the needed entries."""
     there = {path: os.open(path, os.O_PATH) for path in needed if Path(path).exists()}
     data = f"size={SCRATCH},mode=1777"
     _mount("none", folder, "tmpfs", _NO_SETUID | _NO_DEVICES, data)
@@ -598,7 +599,7 @@ def _mount(source: str | None, target: str, kind: str | None, flags: int, data: 
 
 
 def _fork_into_namespaces(link: int) -> None:
-    """Go on as the first processes of a namespace: one that only waits, and the mind's.
+    """Continue as the first processes of a namespace: one that only waits, and the mind.
 
     The pipe stays open in this process, so that the supervisor sees its end when all have ended.
     """

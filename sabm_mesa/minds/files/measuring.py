@@ -1,4 +1,4 @@
-"""The use of the processes of a mind, measured from outside, where it cannot change it.
+"""The resource use of the processes of a mind, measured from outside, so that the mind cannot change it.
 
 The numbers are those of ``/proc``: without it nothing is measured.
 """
@@ -15,23 +15,22 @@ from typing import NamedTuple
 from sabm_mesa.minds.files.isolation import PROCESSES
 
 MEMORY = 2**30
-"""Bytes that a mind may take beyond what every process of Python has."""
+"""The memory limit of a mind in bytes, in addition to that of any Python process."""
 ADDRESSES = 2 * MEMORY
-"""Bytes of addresses that it may take beyond that: memory that is shared is in them, also when
-no process has it in use."""
+"""The limit of its address space in bytes, which includes unused shared memory."""
 SLACK_S = 0.25
-"""Seconds of computing for reading a question, and those that pass between two looks."""
+"""Seconds of computing for reading a question, and between two measurements."""
 _TICKS, _PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 _TIMES, _THREADS, _SIZE, _RESIDENT = slice(11, 15), 17, 20, 21
-"""Fields of ``/proc/PID/stat`` behind the name of the program."""
+"""Fields of ``/proc/PID/stat`` after the name of the program."""
 
 
 class Used(NamedTuple):
-    """The use that the processes of a mind made of the machine.
+    """The resource use of the processes of a mind.
 
     Attributes:
         compute_s: seconds of computing since it began, also of children that have ended.
-        memory: bytes in memory, beyond those that each process of Python has.
+        memory: bytes in memory, in addition to those of any Python process.
         addresses: bytes of addresses, likewise.
         tasks: processes and threads.
     """
@@ -42,7 +41,7 @@ class Used(NamedTuple):
     tasks: int = 0
 
     def problem(self, before_s: float, limit_s: float) -> str:
-        """The limit that is passed; ``""`` when all hold.
+        """The passed limit; ``""`` when none is passed.
 
         Args:
             before_s: seconds of computing that do not count.
@@ -58,11 +57,11 @@ class Used(NamedTuple):
 
 
 def used(root: int, *, waits: int) -> Used:
-    """Measure a process and all that came from it.
+    """Measure a process and its descendants.
 
     Args:
         root: the process.
-        waits: how many processes of the supervisor's own are among them.
+        waits: the number of the supervisor's own processes among them.
     """
     if sys.platform != "linux":
         return Used()
@@ -79,13 +78,13 @@ def used(root: int, *, waits: int) -> Used:
 
 
 def addresses_of_this_process() -> int:
-    """Bytes of addresses that this process has; 0 where the system does not report it."""
+    """The address space of this process in bytes; 0 if the system does not report it."""
     stat = _stat(os.getpid())
     return stat[_SIZE] if stat else 0
 
 
 def _tree(root: int) -> Iterator[int]:
-    """A process and its descendants that are still there; of too many, enough to see that."""
+    """A process and its living descendants; of too many, enough to detect that."""
     left, seen = [root], {root}
     while left and len(seen) <= 4 * PROCESSES:
         pid = left.pop()
@@ -99,7 +98,7 @@ def _tree(root: int) -> Iterator[int]:
 
 
 def _stat(pid: int) -> list[int]:
-    """The numbers of a process; none when it is gone."""
+    """The numbers of a process; none when it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:

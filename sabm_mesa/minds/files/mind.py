@@ -1,34 +1,32 @@
 """Minds from a Python file, such as the work of students: ``py:FILE`` or ``py:FILE:NAME``.
 
-The file holds a class with a method ``answer(self, ask)``, which is made without arguments, once
-for each agent, so that it may keep what it learns; or a function ``answer(ask)``. Either may be
-``async``. It answers as ``ask.spec`` asks for it, with a number or a text, or a dict or list of
-such::
+The file has a class with a method ``answer(self, ask)``, which is created without arguments, once
+for each agent, so that it may learn; or a function ``answer(ask)``. Either may be ``async``. It
+answers in the form of ``ask.spec``: with a number or a text, or a dict or list of these::
 
     class Mine:
         def answer(self, ask):
             return ask.rng.integers(0, 101)
 
-What it may use is in the question: ``ask.observation`` (all that the agent can see), ``ask.name``
-(what is asked), ``ask.spec`` (what a legal answer is), ``ask.rejected`` (answers that could not be
-used, with the reasons), ``ask.messages()`` (what a language model would be told) and ``ask.rng``
-(its randomness; Python's `random` and numpy's are seeded too, so that a run can be repeated).
+The question has all that it may use: ``ask.observation`` (all that the agent can see), ``ask.name``
+(the name of the question), ``ask.spec`` (the legal answers), ``ask.rejected`` (unusable answers,
+with the reasons), ``ask.messages()`` (the prompt of a language model) and ``ask.rng`` (its
+randomness; Python's `random` and numpy's are seeded too, so that a run can be repeated).
 
-Each agent's mind lives in its own process. It sees a copy of the question and nothing else of
-the model or of other minds, and can be stopped: a decision may take 1 s of computing and 10 s in
-all (120 s for a mind that is paid for). A mind that raises, takes longer, ends
-its process, needs more memory than 1 GiB or answers with something else loses that decision: it is
-recorded as invalid, with the reason. After a loss of its process it begins anew, without what it
-has learned; when it has lost three, it is not asked any more in that run. Its output is thrown
-away. A mind gets few variables of the environment, and neither key nor name of an account is among
-them. How far it is kept from files, the network and other processes depends on the machine: see
-`sabm_mesa.minds.files.isolation`.
+Each agent's mind lives in its own process. It sees a copy of the question and nothing else of the
+model or of other minds, and can be stopped: a decision may take 1 s of computing and 10 s in all
+(120 s for a paid mind). A mind that raises an exception, takes longer, ends its process, needs more
+memory than 1 GiB or gives another kind of answer loses that decision, which is recorded as invalid,
+with the reason. After the loss of its process it starts again without its memory; after three lost
+processes, it is not asked again in that run. Its output is thrown away. A mind gets few environment
+variables, without keys and account names. Its isolation from files, the network and other processes
+depends on the machine: see `sabm_mesa.minds.files.isolation`.
 
-An answer counts as free, so that it can be had again, unless the user says that those of the file
-are paid for (``--paid-mind FILE``). A file that says so of itself (``paid = True``) is refused
-without that. A recording holds the SHA-256 of the file under ``versions``. A replay takes the
-answers from the recording and does not need the file; resuming a run needs it unchanged: free minds
-are asked again, so that they learn again, and paid ones continue without what they had learned.
+An answer counts as free and repeatable, unless the user declares the file as paid
+(``--paid-mind FILE``). A file with ``paid = True`` is refused without that option. A recording
+holds the SHA-256 of the file under ``versions``. A replay takes the answers from the recording and
+does not need the file. Resuming a run needs the unchanged file: free minds are asked again, so that
+they learn again, and paid minds continue without their memory.
 """
 
 from __future__ import annotations
@@ -55,20 +53,20 @@ if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
 
 LOSSES = 3
-"""Lost processes after which a mind is not asked any more in a run."""
+"""The number of lost processes after which a mind is not asked again in a run."""
 LONGEST_REASON = 300
 
 
 @dataclass(frozen=True)
 class MindFile:
-    """A mind in a file, as it was found there.
+    """A mind in a file.
 
     Attributes:
-        spec: how it was named: ``py:FILE`` or ``py:FILE:NAME``.
+        spec: its spec: ``py:FILE`` or ``py:FILE:NAME``.
         path: the file.
         name: the name of the class or function in it.
         source: the content of the file.
-        paid: whether its answers could not be had again for free.
+        paid: whether its answers cost money.
     """
 
     spec: str
@@ -90,8 +88,8 @@ def mind_file(spec: str) -> MindFile:
         spec: ``py:FILE`` or ``py:FILE:NAME``.
 
     Raises:
-        MindSpecError: when the file cannot be read or run, holds no such mind, or says that it is
-            paid for and the user does not.
+        MindSpecError: when the file cannot be read or run, has no such mind, or sets `paid` without
+            the user's consent.
     """
     path, name = path_and_name(spec)
     source = read(spec)
@@ -129,7 +127,7 @@ def path_and_name(spec: str) -> tuple[str, str]:
 
 
 def digest(source: bytes) -> str:
-    """The SHA-256 of a file, as it is recorded."""
+    """The recorded form of the SHA-256 of a file."""
     return hashlib.sha256(source).hexdigest()
 
 
@@ -150,8 +148,8 @@ class FileMind(Mind):
 
     Args:
         file: where it is from.
-        agent: whose mind it is; its random streams are the mind's.
-        supervisor: the client of the supervisor that has its process; that of the file when None.
+        agent: its agent, whose random streams it uses.
+        supervisor: the client of the supervisor of its process; None: the client for the file.
 
     Attributes:
         version: the SHA-256 of the file.
@@ -175,11 +173,10 @@ class FileMind(Mind):
         Args:
             ask: the question.
 
-        Returns:
-            Its answer; a reply that says why there is none when it lost the decision.
+        Returns: Its answer; a reply with the reason when it lost the decision.
 
         Raises:
-            MindError: when what it would observe cannot be sent to another process, or none can be
+            MindError: when its observation cannot be sent to another process, or no process can be
                 started.
         """
         if self._losses == LOSSES:
@@ -203,7 +200,7 @@ class FileMind(Mind):
         return _failed(str(outcome["problem"]))
 
     def close(self) -> None:
-        """End the process of the mind; when it is asked again it begins anew."""
+        """End the process of the mind; the next question starts a new one."""
         if self._worker is not None and self._client is not None:
             self._worker = None
             self._end()
@@ -243,7 +240,7 @@ class FileMind(Mind):
             ) from None
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy has no process, and begins anew."""
+        """A copy has no process, and starts a new one."""
         return {**self.__dict__, "_worker": None, "_client": None, "_end": _nothing}
 
 
@@ -255,10 +252,10 @@ def file_mind_maker(
     Args:
         spec: ``py:FILE`` or ``py:FILE:NAME``.
         module: the module of the scenario.
-        recorded: the SHA-256 that the file had when the run was recorded; None: any.
+        recorded: the recorded SHA-256 of the file; None: any.
 
     Raises:
-        MindSpecError: when the file cannot be read or run, or holds no such mind.
+        MindSpecError: when the file cannot be read or run, or has no such mind.
         RecordingError: when the file was changed.
     """
     if module == "__main__":
@@ -280,4 +277,4 @@ def _failed(problem: str) -> Reply:
 
 
 def _nothing() -> None:
-    """Stands for the end of a process that has not begun."""
+    """A placeholder for the end of a process that was never started."""

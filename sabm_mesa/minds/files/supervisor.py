@@ -1,8 +1,8 @@
 """The process of all minds: it forks one process for each, and stops slow ones.
 
-It is a fresh interpreter in which nothing but this package has been imported, so that a fork takes
-no threads, connections or files of the simulation along. It runs no code from a file itself. Where
-there is bubblewrap it runs inside of it.
+It is a new interpreter that has only imported this package, so that a fork has no threads,
+connections or files of the simulation. It runs no code from a file itself. It runs inside
+bubblewrap if available.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ from sabm_mesa.minds.files.measuring import Used, used
 from sabm_mesa.minds.files.worker import NoMind, Start, TimeLimits, live, plain_answer
 
 LARGEST = 2**20
-"""Bytes of a message of a mind at most."""
+"""The maximum size of a message of a mind in bytes."""
 REAPED_S = 0.001
-"""Seconds between two looks for processes that are ending."""
+"""Seconds between two checks for ending processes."""
 READY = -1
-"""Stands for the number of a mind in the first message, which says that there is a supervisor."""
+"""The number in the first message, which announces the supervisor."""
 
 
 LOOK_S = 0.05
-"""Seconds between two looks at what minds use, while one of them has to answer."""
+"""Seconds between two measurements of minds, while one of them has to answer."""
 IDLE_LOOK_S = 1.0
-"""The same while none has to."""
+"""The same while no mind has to answer."""
 LOOKING = 0.05
-"""The share of the time that is spent on looking, at most."""
+"""The maximum share of the time for measurements."""
 ORPHANS_S = 5.0
-"""Seconds for which processes that minds left behind are ended, at most: each may leave more."""
+"""The longest time for ending processes that minds left behind, in seconds: each may leave more."""
 
 
 @dataclass
 class _Worker:
-    """The process of a mind; `until` is when it has to have answered, None when it owes nothing.
+    """The process of a mind; `until` is the deadline of its answer, None without a question.
 
-    What it had computed when it was asked is in `before_s`.
+    `before_s` is its computing time before the question.
     """
 
     pid: int
@@ -70,9 +70,9 @@ class Supervisor:
     """Has the processes of minds.
 
     Args:
-        link: where commands come from and outcomes go to.
+        link: the connection for commands and outcomes.
         limits: the limits of time for a mind.
-        namespaces: whether each mind gets namespaces of its own.
+        namespaces: whether each mind gets separate namespaces.
     """
 
     def __init__(self, link: Connection, limits: TimeLimits, *, namespaces: bool) -> None:
@@ -173,7 +173,7 @@ class Supervisor:
                 self._lose(number, "it took too long")
 
     def _stop_greedy(self) -> None:
-        """Stop minds that have used more than they may, answering or not, and what they left."""
+        """Stop minds beyond their limits, answering or not, and the processes that they left."""
         began = time.monotonic()
         if began < self._next_look():
             return
@@ -225,7 +225,7 @@ class Supervisor:
         return status
 
     def _end_orphans(self) -> None:
-        """End what minds have started and left behind, which this process has adopted."""
+        """End the processes that minds left behind, which this process has adopted."""
         known = {player.pid for player in self._players.values()}
         until = time.monotonic() + ORPHANS_S
         while (orphans := children() - known) and time.monotonic() < until:
@@ -242,12 +242,12 @@ class Supervisor:
 
 
 def serve(link: int, limits: TimeLimits, *, namespaces: bool) -> None:
-    """Have minds for the process that has the other end of the link: what a supervisor runs.
+    """Run minds for the process at the other end of the link: the main function of a supervisor.
 
     Args:
         link: the descriptor of the pipe.
         limits: the limits of time for a mind.
-        namespaces: whether each mind gets namespaces of its own, where that works.
+        namespaces: whether each mind gets separate namespaces, if possible.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one
     signal.signal(signal.SIGALRM, _interrupt)

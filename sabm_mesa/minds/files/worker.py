@@ -28,18 +28,18 @@ from sabm_mesa.minds.files.isolation import confine
 from sabm_mesa.minds.files.measuring import ADDRESSES, MEMORY, addresses_of_this_process
 
 MODULE = "mind_from_file"
-"""How the file is called as a module, so that it takes no other module's place."""
+"""The module name of the file, which replaces no other module."""
 LONGEST = 100_000
-"""Characters of an answer at most."""
+"""The maximum length of an answer."""
 BITS = 1024
-"""Bits of an integer at most: what a float can hold."""
+"""The maximum number of bits of an integer: the range of a float."""
 DEEPEST = 10
-"""Dicts and lists within one another at most."""
+"""The maximum nesting of dicts and lists."""
 PLAIN = (str, int, float, bool, type(None))
 
 
 class NoMind(Exception):
-    """A file that holds no mind that can be used; the message says why."""
+    """A file without a usable mind; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class LoadedMind:
 
 
 def load(source: bytes, path: str, name: str = "") -> LoadedMind:
-    """Run a file and make the mind in it.
+    """Run a file and create the mind in it.
 
     Args:
         source: the content of the file.
         path: the file, for tracebacks; modules beside it can be imported.
-        name: the name of a class or function; ``""``: the only one.
+        name: the name of a class or function; ``""``: the only mind.
 
     Raises:
         NoMind: when it cannot be run, or there is not exactly one mind.
@@ -88,7 +88,7 @@ def load(source: bytes, path: str, name: str = "") -> LoadedMind:
 
 
 def error_line(error: BaseException, path: str) -> str:
-    """An exception in one line, with the last line of the file that it passed.
+    """An exception in one line, with its last line in the file.
 
     Args:
         error: the exception.
@@ -151,16 +151,16 @@ def _parameters(function: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """Limits of time for a mind.
+    """Time limits of a mind.
 
     Attributes:
         compute_s: seconds of computing for a decision.
-        wait_s: seconds for a decision in all, so that sleeping is no way out.
-        paid_s: the same for a mind whose answers are paid for: it waits for somebody.
+        wait_s: seconds for a decision in all, including sleep.
+        paid_s: the same for a paid mind, which waits for a server.
         start_s: seconds, of computing and in all, until the file has been run.
-        message_s: seconds in which a message has to cross: a mind may not take a question, or
-            write half an answer.
-        hangs_s: seconds beyond all these after which the process that measures is given up.
+        message_s: seconds for the transfer of a message: a mind may not read a question, or write
+            half an answer.
+        hangs_s: seconds beyond all these until the measuring process counts as lost.
     """
 
     compute_s: float = 1.0
@@ -173,14 +173,14 @@ class TimeLimits:
 
 @dataclass(frozen=True)
 class Start:
-    """Data from which a mind is made.
+    """Data from which a mind is created.
 
     Attributes:
         source: the content of its file.
         path: the file.
-        name: the name of the class or function; ``""``: the only one.
+        name: the name of the class or function; ``""``: the only mind.
         seed: the seed of Python's and numpy's own random numbers.
-        module: the module of the scenario's agents, imported before, ``""`` for none.
+        module: the module of the scenario's agents, which is imported first; ``""`` for none.
         book: the prompts of the run, pickled; empty when nothing will be asked.
         paid: whether its answers are paid for.
     """
@@ -196,7 +196,7 @@ class Start:
 
 @dataclass(frozen=True)
 class AskMessage:
-    """The parts of an ask that cross to the process of a mind; see `sabm_mesa.core.asks.Ask`."""
+    """The parts of an ask that the process of a mind gets; see `sabm_mesa.core.asks.Ask`."""
 
     name: str
     observation: Observation
@@ -210,27 +210,27 @@ class AskMessage:
 
 
 class _Streams:
-    """The random stream of one attempt, instead of an agent's."""
+    """The random stream of one attempt, in place of the agent's."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
 
     def stream(self, key: Key, attempt: int) -> np.random.Generator:
-        """The stream; the attempt is the one it was made for."""
+        """The stream of its attempt."""
         del key, attempt
         return self.rng
 
 
 def live(link: Connection, start: Start, limits: TimeLimits, *, namespaces: bool) -> None:
-    """Make the mind, and answer questions until the process is ended.
+    """Create the mind, and answer questions until the process is ended.
 
-    Every message back is JSON: unlike a pickle it can do nothing to the one who reads it.
+    Every message back is JSON: unlike a pickle it cannot run code in the reader.
 
     Args:
-        link: where questions come from and answers go to.
+        link: the connection for questions and answers.
         start: the data from which it is made.
         limits: its limits of time.
-        namespaces: whether it gets namespaces of its own.
+        namespaces: whether it gets separate namespaces.
     """
     addresses = addresses_of_this_process()
     confine(link.fileno(), str(Path(start.path).resolve().parent), namespaces=namespaces)
@@ -281,7 +281,7 @@ def _limit_memory(addresses: int) -> None:
 class _Computing:
     """Ends the process when the block computes for longer than this.
 
-    A mind can switch it off; then the supervisor ends it, which measures from outside.
+    A mind can switch it off; then the supervisor, which measures from outside, ends it.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -319,7 +319,7 @@ def _ask(received: bytes, book: Any) -> Ask:
 
 
 def _plain(answer: Any) -> dict[str, Any]:
-    """The answer as JSON can hold it: a number, a text, or a dict or list of such."""
+    """The answer as a JSON value: a number, a text, or a dict or list of these."""
     plain = plain_answer(answer)
     if not isinstance(plain, str | int | float | None) and len(json.dumps(plain)) > LONGEST:
         raise NoMind(f"it answered with more than {LONGEST:,} letters")
@@ -327,14 +327,14 @@ def _plain(answer: Any) -> dict[str, Any]:
 
 
 def plain_answer(answer: Any, depth: int = 0) -> Any:
-    """An answer as JSON can hold it, without tuples and scalars of numpy.
+    """An answer as a JSON value, without tuples and numpy scalars.
 
     Args:
         answer: the answer.
-        depth: how many dicts and lists it is in.
+        depth: its nesting depth.
 
     Raises:
-        NoMind: when it is neither a number, a text, nor a dict or list of such.
+        NoMind: when it is neither a number, a text, nor a dict or list of these.
     """
     if isinstance(answer, np.generic):
         answer = answer.item()
