@@ -1,8 +1,8 @@
 """Legal answers, and outcomes of questions.
 
 An answer spec says what a legal answer is and reads one; no spec ever guesses a value. A text that
-is what was asked for and nothing else is read ``"exact"``; other texts are read by their structure,
-in the steps of `sabm_mesa.core.reader`, and `read_as` names the step. Any other text raises
+has exactly the requested form is read ``"exact"``; other texts are read by their structure, in the
+steps of `sabm_mesa.core.reader`, and `read_as` names the step. Any other text raises
 `InvalidAnswer` with a code, which the prompt book turns into the reason in the next request. A mind
 sends a `Reply`; a `Reading` is what was read from it; a `Decision` is the outcome of the question.
 
@@ -10,9 +10,9 @@ There are three formats: ``"labelled"`` (plain text with the answer on the last 
 ``Answer:``), ``"paper"`` (plain text, as in the published studies) and ``"json"`` (an object with
 the field ``answer`` and, where reasoning is asked for, ``reasoning`` before it).
 
-Reasoning is private: it is recorded with the answer, and no other agent and no later prompt gets
-it. A spec asks for none, for at most this many words (`words`), or for as much as the mind likes
-(`free`); the answer is the last line.
+Reasoning is private: it is recorded with the answer, and is never shown to another agent or in a
+later prompt. A spec asks for no reasoning, for reasoning of limited length (`words`), or of any
+length (`free`); the answer is the last line.
 """
 
 from __future__ import annotations
@@ -57,25 +57,25 @@ __all__ = [
 Format = Literal["labelled", "paper", "json"]
 FORMATS: tuple[Format, ...] = ("labelled", "paper", "json")
 DEFAULT_FORMAT: Format = "labelled"
-"""The form of answers where a run sets none; local models have another."""
+"""The default form of answers; local models have another one."""
 LABEL = "Answer: "
 """The text before the value in the format ``"labelled"``."""
 _LABELLED = re.compile(r"[\s*_#>-]*answer[\s*_]*:[\s*_]*(?=\S)", re.IGNORECASE)
 OptionOrder = Literal["given", "reversed"]
 """Orders in which options are shown."""
 ParserStep = Literal["exact", "unambiguous", "extract"]
-"""Settings of reading: the answer exactly, also by its structure, or by a further request too."""
+"""Settings of reading: exactly, also by structure, or also by a further request."""
 ReadAs = Literal["exact", "unambiguous", "extracted"] | Step
 """How an answer was read; recordings of the first reader have ``"unambiguous"``."""
 
 BY_FILTER, BY_LENGTH = "content_filter", "length"
-"""Reasons to finish with which a server says that an answer was refused or is not complete."""
+"""Finish reasons of answers that were refused or are incomplete."""
 CALLED = "tool_calls"
-"""The reason to finish of an answer that calls functions in the model's own form."""
+"""The finish reason of an answer that calls functions in the model's own form."""
 ABSTAINED = "abstained"
-"""The reason to finish of a reply without an answer: the time was up."""
+"""The finish reason of a reply without an answer: the time was up."""
 FAILED = "failed"
-"""The reason to finish of a reply without an answer: the mind failed, and the reply says why."""
+"""The finish reason of a reply without an answer: the mind failed, and the reply says why."""
 
 SPACE = re.compile(r"\s+")
 DRESS = " \t\"'`*_"
@@ -86,23 +86,23 @@ _NUMBER_ALONE = re.compile(rf"{_NUMBER}\Z")
 _NUMBER_ANYWHERE = re.compile(_NUMBER)
 _CUT = " […]"
 _SAID = {"empty", "out_of_range", "too_small", "too_large", "not_an_integer", "has_numbers"}
-"""Reasons by which a text is an answer, but not a legal one."""
+"""Reasons for refusing a text that is an answer, but not a legal one."""
 _NOT_THERE = {"refused", "cut_off", "cut_off_thinking", "no_answer", "failed"}
 """Finish reasons of incomplete answers."""
 CHARS_A_WORD = 8
-"""Characters a word, its blank included, at most where a schema holds a text: English has 6."""
+"""The limit of characters per word, with its blank, in the schema of a text: English has 6."""
 _NOT_IN_A_LINE = r'"\\\x00-\x1F\x7F'
-"""Signs that stand in no text of JSON as they are, as a class of a pattern has them."""
+"""Characters that JSON text does not contain as they are, written as a class of a pattern."""
 FREE_WORDS = 100
-"""Words of free reasoning at most where a schema has to bound it: small models never end it."""
+"""The limit of words of free reasoning in a bounded schema: small models may never end it."""
 TOKENS_A_WORD, TOKENS_AROUND = 4, 40
-"""Tokens a word at most (English has 1.3), and those of the form around a text."""
+"""The limit of tokens per word (English has 1.3), and the tokens of the form around a text."""
 FARTHEST = 1e9
 """Replaces an infinite end of a range when a number is drawn."""
 _ENDS = {(True, True): "", (True, False): "_from", (False, True): "_to", (False, False): "_untold"}
-"""The finite ends → the last part of the name of the entry that states them."""
+"""Which bounds are finite → the last part of the name of the entry that states them."""
 _REFUSED = {(True, True): "out_of_range", (True, False): "too_small", (False, True): "too_large"}
-"""The finite ends → the reason why a number is refused."""
+"""Which bounds are finite → the reason for refusing a number."""
 
 
 class InvalidAnswer(ValueError):
@@ -128,14 +128,14 @@ class InvalidAnswer(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """Private reasoning before an answer; made by `words`, or `free`.
+    """Private reasoning before an answer; created by `words`, or `free`.
 
     Attributes:
-        max_words: the number of words that is asked for at most; None for any length. Longer
-            reasoning is neither cut nor refused.
+        max_words: the requested maximum number of words; None for any length. Longer reasoning is
+            neither cut nor refused.
 
     Raises:
-        ParameterError: when no word is left.
+        ParameterError: when it is below 1.
     """
 
     max_words: int | None = None
@@ -147,7 +147,7 @@ class Reasoning:
 
     @property
     def kind(self) -> str:
-        """The entries that say how the reasoning is to be written."""
+        """The entries on how to write the reasoning."""
         return "free" if self.max_words is None else "words"
 
 
@@ -159,17 +159,17 @@ def words(at_most: int) -> Reasoning:
     """Reasoning of a few words.
 
     Args:
-        at_most: the number of words that is asked for at most.
+        at_most: the requested maximum number of words.
 
     Raises:
-        ParameterError: when no word is left.
+        ParameterError: when it is below 1.
     """
     return Reasoning(at_most)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSpec(ABC):
-    """Definition of a legal answer; the base class of all specs, also of a scenario's own.
+    """Definition of a legal answer; the base class of all specs, including those of scenarios.
 
     A subclass, a frozen dataclass, has `kind`, `check`, `schema` and `example`; `read_text` and
     `as_text` where its plain text is more than one line with the value; `placeholders` for the
@@ -177,13 +177,13 @@ class AnswerSpec(ABC):
     scenario has, under ``[answers]``, ``KIND_paper`` and ``KIND_json`` (the whole form),
     ``KIND_reasoned_paper`` and ``KIND_reasoned_json`` where reasoning is asked for, ``KIND_value``
     (a legal value in a few words) where it is a part of another spec, and under
-    ``[answers.reasons]`` the codes with which it refuses.
+    ``[answers.reasons]`` its codes of refusal.
 
     Attributes:
         reasoning: the private reasoning that comes before the answer: `words`, `free`, or None.
-        label: the word for the answer in this scenario, such as ``"harvest"``, under which it may
-            stand in a text (``Harvest: 12``); ``""`` for none but the usual ones.
-        kind: how the prompt entries that describe it begin.
+        label: the scenario's word for the answer, such as ``"harvest"``, which may precede it in a
+            text (``Harvest: 12``); ``""`` for only the usual words.
+        kind: the prefix of the prompt entries that describe it.
         json_type: the types of a value as JSON.
 
     Raises:
@@ -216,8 +216,8 @@ class AnswerSpec(ABC):
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of a value.
 
-        Every object has all its fields required and no others, as the strict mode of providers
-        asks for. Every stated limit is in it: bounds of numbers, lengths of lists and texts.
+        Every object requires all its fields and allows no others, as the strict mode of providers
+        demands. Every stated limit is in it: bounds of numbers, lengths of lists and texts.
         """
 
     @abstractmethod
@@ -225,7 +225,7 @@ class AnswerSpec(ABC):
         """Return a legal answer, drawn at random.
 
         Args:
-            rng: the stream it is drawn from.
+            rng: the random stream.
         """
 
     def placeholders(self) -> dict[str, Any]:
@@ -233,7 +233,7 @@ class AnswerSpec(ABC):
         return {}
 
     def with_options_reversed(self) -> AnswerSpec:
-        """Return the same spec with all options in it in the opposite order."""
+        """Return the same spec with its options in the opposite order."""
         return self
 
     def read_text(self, text: str) -> Any:
@@ -246,7 +246,7 @@ class AnswerSpec(ABC):
             The legal value.
 
         Raises:
-            InvalidAnswer: when it is anything else.
+            InvalidAnswer: for anything else.
         """
         if "\n" in text:
             raise InvalidAnswer("one_line")
@@ -264,12 +264,12 @@ class AnswerSpec(ABC):
         """Return legal answers that exercise every part of the spec.
 
         Args:
-            rng: the stream they are drawn from.
+            rng: the random stream.
         """
         return [self.example(rng)]
 
     def broken_rules(self, value: Any) -> int:
-        """The number of rules of form that a legal value breaks: it is used as it is.
+        """The number of rules of form that a legal value breaks; it is used nevertheless.
 
         Args:
             value: the legal value.
@@ -281,7 +281,7 @@ class AnswerSpec(ABC):
         """The parts of an answer that have no parts themselves.
 
         Args:
-            value: a legal value; None: of the spec alone, and all its parts.
+            value: a legal value; None: for all parts of the spec.
 
         Returns:
             The name of each (``""`` of a spec without fields), its spec, and its value.
@@ -311,8 +311,8 @@ class AnswerSpec(ABC):
         Args:
             text: the whole answer.
             answer_format: ``"labelled"``, ``"paper"`` or ``"json"``.
-            reading: ``"exact"``, or anything else for reading by structure too.
-            question: the question, whose numbers are set aside where one other is left.
+            reading: ``"exact"``, or any other setting for reading by structure, too.
+            question: the question; its numbers are ignored if one other number is left.
 
         Raises:
             InvalidAnswer: when the text does not give exactly one value, or that is not legal.
@@ -345,10 +345,10 @@ class AnswerSpec(ABC):
         return ()
 
     def _read_in_words(self, text: str, answer_format: Format, question: str) -> Reading | None:
-        """The one value that a text gives in other words than were asked for, or None.
+        """The one value of a text in another form than requested, or None.
 
         Raises:
-            InvalidAnswer: when there are two, or when that value is not legal.
+            InvalidAnswer: when there are two values, or the value is not legal.
         """
         objects = [entry for *_, entry in find_objects(text[-LONGEST:], "{")] if "{" in text else []
         given = self._in_objects(objects[-1:] if self.reasoning == free else objects, question)
@@ -357,7 +357,7 @@ class AnswerSpec(ABC):
         return self._given(text, question)
 
     def _in_objects(self, objects: list[Any], question: str) -> Reading | None:
-        """The value of the fields with the name of the answer, else the one legal value."""
+        """The value of the field with the name of the answer, otherwise the one legal value."""
         fields = [field for entry in objects for field in leaves(entry)]
         names = {"answer", "finalanswer", re.sub(r"[\W_]", "", self.label).casefold()}
         named = [value for name, value in fields if name in names]
@@ -379,7 +379,7 @@ class AnswerSpec(ABC):
         return Reading(values[0], reasoning, "labelled") if values else None
 
     def _from_json(self, value: Any, question: str) -> Any:
-        """The legal value of a field of JSON; a text in it may give it in words."""
+        """The legal value of a JSON field, which may be in words."""
         if isinstance(value, list) and list not in _types(self.json_type) and len(value) == 1:
             (value,) = value
         if isinstance(value, str):
@@ -433,7 +433,7 @@ class AnswerSpec(ABC):
         return True
 
     def _read_lines(self, lines: list[str]) -> Reading:
-        """Read lines that are the reasoning, where it is asked for, and the value."""
+        """Read lines with the reasoning, if requested, and the value."""
         if not self.reasoning:
             return Reading(self.read_text("\n".join(lines)))
         value = self.read_text(lines[-1])
@@ -441,13 +441,13 @@ class AnswerSpec(ABC):
 
     @property
     def most_tokens(self) -> int | None:
-        """Tokens that an answer may have at most; None leaves it to the settings of the mind."""
+        """The maximum number of tokens of an answer; None leaves it to the settings of the mind."""
         return None
 
     def bounded_schema(self) -> dict[str, Any]:
         """The JSON schema of the value for a server that enforces patterns.
 
-        A spec that refuses texts which `schema` allows may bound them here.
+        A spec that refuses texts that `schema` allows may restrict them here.
         """
         return self.schema()
 
@@ -455,8 +455,9 @@ class AnswerSpec(ABC):
         """The JSON schema of a whole answer in the ``"json"`` format.
 
         Args:
-            reasoned: whether it has the reasoning that the spec asks for.
-            bounded: whether free reasoning is bounded too, and the value by `bounded_schema`.
+            reasoned: whether it includes the reasoning of the spec.
+            bounded: whether free reasoning is bounded, too, and the value is bounded by
+                `bounded_schema`.
         """
         properties: dict[str, Any] = {}
         if self.reasoning and reasoned:
@@ -490,14 +491,14 @@ class AnswerSpec(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Number(AnswerSpec):
-    """A number in an interval, which the form of the answer states.
+    """A number in an interval; the form of the answer states the interval.
 
     Attributes:
         low: the smallest legal value; ``-math.inf`` without one.
         high: the largest legal value; ``math.inf`` without one.
         integer: whether only integers are legal.
-        unit: the unit of the number, such as ``"barrels"`` or ``"tons of fish"``, which is read
-            as a part of it; ``""`` for none. Any other single word may follow a number, too.
+        unit: the unit of the number, such as ``"barrels"`` or ``"tons of fish"``, which is read as
+            part of the number; ``""`` for none. Any other single word may follow a number, too.
 
     Raises:
         ParameterError: when the interval is empty.
@@ -512,7 +513,7 @@ class Number(AnswerSpec):
 
     @property
     def json_type(self) -> tuple[type, ...]:  # type: ignore[override]  # of the class in others
-        """A bounded decimal may come as a text (`sabm_mesa.llm.decimals`)."""
+        """A bounded decimal may be sent as a text (`sabm_mesa.llm.decimals`)."""
         return (int, float) if self.integer else (int, float, str)
 
     def __post_init__(self) -> None:
@@ -556,11 +557,11 @@ class Number(AnswerSpec):
 
     @property
     def finite(self) -> tuple[float, float]:
-        """Both ends; a thousand million stands for an infinite one."""
+        """Both bounds; a thousand million replaces an infinite one."""
         return max(self.low, -FARTHEST), min(self.high, FARTHEST)
 
     def example(self, rng: np.random.Generator) -> int | float:
-        """Return a number between the finite ends, each equally likely."""
+        """Return a uniform random number between the finite bounds."""
         low, high = self.finite
         if self.integer:
             return int(rng.integers(math.ceil(low), math.floor(high) + 1))
@@ -573,7 +574,7 @@ class Number(AnswerSpec):
         )
 
     def cases(self, rng: np.random.Generator) -> list[Any]:
-        """Both finite ends, and a number between them."""
+        """Both finite bounds, and a number between them."""
         low, high = self.finite
         ends = (math.ceil(low), math.floor(high)) if self.integer else (float(low), float(high))
         return [*ends, self.example(rng)]
@@ -598,7 +599,7 @@ class Number(AnswerSpec):
             raise InvalidAnswer("not_a_number", found=shorten(str(value))) from None
 
     def schema(self) -> dict[str, Any]:
-        """A number with its finite ends."""
+        """A number with its finite bounds."""
         schema: dict[str, Any] = {"type": "integer" if self.integer else "number"}
         if math.isfinite(self.low):
             schema["minimum"] = math.ceil(self.low) if self.integer else self.low
@@ -614,7 +615,7 @@ class Choice(AnswerSpec):
     Case does not matter, nor do blanks, quotes, emphasis and a period around an option.
 
     Attributes:
-        options: the legal answers, different also without all that.
+        options: the legal answers, which have to differ without these, too.
 
     Raises:
         ParameterError: when there is no option or two are the same.
@@ -657,7 +658,7 @@ class Choice(AnswerSpec):
         return find_options(self.options)(text)
 
     def example(self, rng: np.random.Generator) -> str:
-        """Return an option, each equally likely."""
+        """Return a random option, with equal probabilities."""
         return self.options[int(rng.integers(len(self.options)))]
 
     def with_options_reversed(self) -> Choice:
@@ -684,17 +685,17 @@ class Text(AnswerSpec):
 
     Line breaks and runs of blanks become one blank, so that a message cannot pose as another
     line of a prompt. A longer text is cut at `max_words` words and `max_chars` characters and
-    marked with ``[…]``: it was paid for, and it can be read.
+    marked with ``[…]``; it is not refused, since it was paid for and is readable.
 
     Attributes:
-        max_words: the number of words after which a text is cut.
-        max_chars: the number of characters after which a text is cut.
+        max_words: the number of words at which a text is cut.
+        max_chars: the number of characters at which a text is cut.
         numbers: whether digits are allowed.
         strict: whether a text with digits where none are allowed is refused. Otherwise it is kept
-            as it was said and counted (`broken_rules`), as is a text that is cut.
+            unchanged and counted (`broken_rules`), as is a text that is cut.
 
     Raises:
-        ParameterError: when nothing would be left of a text.
+        ParameterError: when the limits leave no text.
     """
 
     max_words: int = 60
@@ -706,11 +707,11 @@ class Text(AnswerSpec):
 
     @property
     def kind(self) -> str:  # type: ignore[override]  # of the class in the other specs
-        """The entries that say how the text is to be written."""
+        """The entries on how to write the text."""
         return "text" if self.numbers else "text_without_numbers"
 
     def __post_init__(self) -> None:
-        """Refuse limits that leave nothing of a text."""
+        """Refuse limits that leave no text."""
         AnswerSpec.__post_init__(self)
         if self.max_words < 1 or self.max_chars <= len(_CUT):
             raise ParameterError(
@@ -719,7 +720,7 @@ class Text(AnswerSpec):
             )
 
     def check(self, value: Any) -> str:
-        """Return the text on one line, cut where it is too long."""
+        """Return the text on one line, cut if it is too long."""
         if not isinstance(value, str):
             raise InvalidAnswer("not_text")
         text = one_line(value)
@@ -741,19 +742,18 @@ class Text(AnswerSpec):
         return not self.numbers and any(map(str.isdigit, text))
 
     def broken_rules(self, value: Any) -> int:
-        """Count digits where none are allowed, and a text that was cut, as one each."""
+        """Count one for forbidden digits, and one for a text that was cut."""
         return int(self._has_digits(value)) + int(_CUT in value)
 
     def with_end(self, text: str, whole: str) -> str:
-        """Return a text that was cut or filled, with an end that must not be lost.
+        """Return a cut or filled text with the end that must not be lost.
 
         Args:
             text: the text after cutting or filling.
             whole: the whole text before.
 
-        Returns:
-            `text` as it is; a spec whose texts may end with a word that has a meaning of its own
-            puts that word back.
+        Returns: `text` unchanged; a spec whose texts may end with a special word restores that
+        word.
         """
         del whole
         return text
@@ -763,7 +763,7 @@ class Text(AnswerSpec):
         return {"max_words": self.max_words}
 
     def schema(self) -> dict[str, Any]:
-        """A text of about as many characters as its words have."""
+        """A text of the likely length of its words."""
         most = min(self.max_chars, self.max_words * CHARS_A_WORD)
         return {"type": "string", "minLength": 1, "maxLength": most}
 
@@ -784,7 +784,7 @@ class Text(AnswerSpec):
 
     @property
     def most_tokens(self) -> int | None:
-        """As many as its words and those of its reasoning have in any language."""
+        """The maximum tokens of its words and its reasoning in any language."""
         if self.reasoning == free:
             return None
         before = self.reasoning.max_words or 0 if self.reasoning else 0
@@ -801,7 +801,7 @@ class Text(AnswerSpec):
     def _read(
         self, text: str, answer_format: Format, reading: ParserStep, question: str
     ) -> Reading:
-        """Read a text, without the words that a model put around it."""
+        """Read a text without the words that a model put around it."""
         parsed = AnswerSpec._read(self, text, answer_format, reading, question)  # noqa: SLF001
         if reading == "exact":
             return parsed
@@ -822,7 +822,7 @@ class Text(AnswerSpec):
 
 
 class PastReading(NamedTuple):
-    """How an answer was read by another version of the reader, which a recording holds.
+    """A recorded reading by another version of the reader.
 
     Attributes:
         value: the value as JSON; None when it could not be used.
@@ -867,18 +867,18 @@ class Reply:
         latency_s: seconds from sending to the whole answer.
         model: the model the server says it used.
         finish_reason: why the model stopped, as the server says it.
-        request: hash of the exact request; for paid minds it is filled in when they are asked.
-        retries: how often the request had to be sent again.
-        asked_model: the model that was asked for.
+        request: hash of the exact request; for paid minds it is set when they are asked.
+        retries: the number of retries of the request.
+        asked_model: the requested model.
         response_id: the id that the server gave the response.
         system_fingerprint: the configuration of the server, as far as it reports it.
         provider: the provider that answered, as a gateway reports it; else the endpoint.
         parameters: the parameters of the request ``sent``, and those ``asked`` for where they
             differ, as JSON; ``""`` when nothing was sent.
-        stopped: whether the run was stopped while the answer was under way: the answer is
-            recorded, since it is paid for, and then the run stops.
+        stopped: whether the run was stopped while it waited for the answer: the answer is recorded,
+            since it is paid for, and then the run stops.
         note: the note of its request among the sent ones (`SentNotes`), or None.
-        by: the spec of a mind that answered instead of the one asked; ``""`` for the latter.
+        by: the spec of the mind that answered, if not the one asked; otherwise ``""``.
     """
 
     answer: object
@@ -905,14 +905,14 @@ class Reply:
 
     @property
     def limit(self) -> int:
-        """Tokens that it may have had, its thoughts included: as sent, or as many as it has."""
+        """The highest possible number of its tokens with thoughts: the limit sent, or its actual number."""
         sent = json.loads(self.parameters or "{}").get("sent", {})
         limits = (sent.get(name) for name in ("max_completion_tokens", "max_tokens"))
         return next((limit for limit in limits if limit), self.completion_tokens)
 
     @property
     def final(self) -> bool:
-        """Whether asking again is pointless: the time was up, or the mind failed."""
+        """Whether another attempt is pointless: the time was up, or the mind failed."""
         return self.finish_reason in {ABSTAINED, FAILED}
 
 
@@ -935,14 +935,14 @@ NOTHING_READ = Reading(None)
 
 
 class Decision(NamedTuple):
-    """The outcome of an ask: a validated value, or an honest None.
+    """The outcome of an ask: a validated value, or None.
 
     Attributes:
         value: the legal value, or None when no usable answer came within the allowed attempts.
         reasoning: the private reasoning that came with it, or ``""``.
         reason: why the decision is invalid, or ``""``.
-        attempts: how often the mind was asked (at least 1).
-        by: the spec of a mind that decided instead of the one asked; ``""`` for the latter.
+        attempts: the number of attempts (at least 1).
+        by: the spec of the mind that decided, if not the one asked; otherwise ``""``.
     """
 
     value: Any
@@ -965,7 +965,7 @@ def check_words(name: str, given: Any) -> None:
         given: its value.
 
     Raises:
-        ParameterError: for anything else than a text without line breaks and colons.
+        ParameterError: for anything but a text without line breaks and colons.
     """
     if (
         not isinstance(given, str)
@@ -980,13 +980,13 @@ def check_words(name: str, given: Any) -> None:
 
 
 def strip_code_fence(text: str) -> str:
-    """Take a code fence from around a whole answer: many models put one there."""
+    """Remove a code fence around a whole answer, which many models write."""
     fence = _FENCE.fullmatch(text) if "```" in text else None
     return fence["inside"] if fence else text
 
 
 def strip_decoration(text: str) -> str:
-    """Take the quotes, emphasis and blanks from around a bare answer."""
+    """Remove quotes, emphasis and blanks around a bare answer."""
     return text.strip(DRESS).removesuffix(".").strip(DRESS)
 
 
@@ -995,7 +995,7 @@ def _types(given: type | tuple[type, ...]) -> tuple[type, ...]:
 
 
 def replace_surrogates(text: str) -> str:
-    """Put "?" for halves of surrogate pairs, which can be neither sent nor recorded."""
+    """Replace halves of surrogate pairs, which can be neither sent nor recorded, by "?"."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

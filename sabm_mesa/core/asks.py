@@ -1,8 +1,8 @@
 """Asks: what an agent observes, the question to its mind, and the attempts at an answer.
 
-An ask carries the observation, the prompt that is rendered from it and the answer spec, and
-nothing else of the model: every mind decides on the same information, but for minds of theory that
-are declared `informed`.
+An ask has the observation, the prompt that is rendered from it and the answer spec, and nothing
+else of the model. Every mind decides on the same information, except minds of theory that are
+declared `informed`.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ Chat = tuple[tuple[str, str], ...]
 """Messages in their order: role and content of each."""
 
 TRUNCATED = " […]"
-"""Marks a text that the model did not finish, or of which only the beginning is repeated."""
+"""The mark of a text that the model did not finish, or that is quoted only in part."""
 SCENARIO = "scenario"
-"""The prompt entry before every question, unless agents have their own."""
+"""The prompt entry that precedes every question, unless agents have their own."""
 SUMMARISE = "summarise"
 """The prompt entry by which a mind summarises a memory (`sabm_mesa.Summary`)."""
 QUOTED = 200
-"""Characters of a rejected answer that are quoted at most when the question is asked again."""
+"""The maximum quotation of a rejected answer in the next attempt, in characters."""
 REPEATED = 4000
-"""Characters of a rejected answer that are sent back at most: each of them is paid for again."""
+"""The maximum part of a rejected answer that is sent back, in characters, since it is paid for again."""
 canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -61,9 +61,9 @@ class Observation:
     """Information that an agent has at the moment of an ask; each scenario has its own subclasses.
 
     The prompt is rendered from it, a classical mind reads it, a human's page shows it: every mind
-    decides on the same information. Fields that are texts or numbers are the placeholders of the
-    prompt entries by their names, and so are pictures (`sabm_mesa.core.images.Picture`); a subclass
-    with lists overrides `placeholders`.
+    decides on the same information. Texts, numbers and pictures (`sabm_mesa.core.images.Picture`)
+    are placeholders of the prompt entries with the names of their fields; a subclass with lists
+    overrides `placeholders`.
 
     Attributes:
         persona: the name of the persona of the agent, ``"none"`` without one.
@@ -99,7 +99,7 @@ class Key(NamedTuple):
         round: the round, from 0.
         phase: the name of the phase.
         agent: the agent's unique id.
-        call: which ask of this agent in this phase of this round, from 0.
+        call: the number of this agent's ask in the phase and round, from 0.
     """
 
     round: int
@@ -113,7 +113,7 @@ class Key(NamedTuple):
 
 
 class HasStreams(Protocol):
-    """Something with its own random streams: an agent."""
+    """An object with its own random streams: an agent."""
 
     @property
     def rng(self) -> np.random.Generator:
@@ -124,12 +124,12 @@ class HasStreams(Protocol):
 
 
 class InBatch(NamedTuple):
-    """Place of a request that is sent in a batch.
+    """Position of a request in a batch.
 
     Attributes:
         token: the batch, see `NotedBatch`.
         custom_id: the name of the request in it.
-        digest: SHA-256 of the exact request, and the limit of tokens that was sent with it.
+        digest: SHA-256 of the exact request, and its limit of tokens.
     """
 
     token: str
@@ -139,13 +139,13 @@ class InBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NotedBatch:
-    """A batch of requests as a recording notes it before it is submitted.
+    """A recorded note of a batch, written before it is submitted.
 
     Attributes:
-        token: a text that is sent along, to find a batch whose id could not be noted.
+        token: a text in its metadata, to find a batch whose id could not be noted.
         address: the endpoint.
         model: the name of the language model.
-        submitted: when, in seconds since 1970.
+        submitted: the time of submission, in seconds since 1970.
         file: the id of the file of its requests; ``""`` until it is uploaded.
         batch: its id; ``""`` until it is known.
     """
@@ -173,7 +173,7 @@ class Outstanding(NamedTuple):
 
 
 class SentNotes(Protocol):
-    """Something that notes requests before they leave: a recorder.
+    """An object that notes requests before they are sent: a recorder.
 
     Attributes:
         run: the number of the run in its recording.
@@ -186,7 +186,7 @@ class SentNotes(Protocol):
     async def note_sent(
         self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
     ) -> Sequence[int]:
-        """Note the answers that a request asks for; return their notes when they are written."""
+        """Note the answers that a request asks for; return their notes once these are written."""
 
     def take_back(self, notes: Sequence[int]) -> None:
         """Remove the notes of answers that cost nothing."""
@@ -195,30 +195,30 @@ class SentNotes(Protocol):
         """Record the state of a batch; return when it is on disk."""
 
     def outstanding(self, custom_id: str) -> list[Outstanding]:
-        """Requests of this name in batches of earlier sessions; the caller removes those used."""
+        """Requests of this name in batches of earlier sessions; the caller removes the used ones."""
 
 
 class Ask:
     """One question to a mind.
 
     Args:
-        name: the prompt entry that puts the question.
+        name: the prompt entry with the question.
         observation: the information that the agent has.
         spec: the definition of a legal answer.
-        key: the place of the question in the run.
+        key: the position of the question in the run.
         book: the prompts of the run.
         answer_format: ``"labelled"``, ``"paper"`` or ``"json"``.
         agent: the agent whose random streams the mind may use.
-        paid: whether the mind is paid, so that every attempt has a stream of its own.
-        position: the turn of the phase in which it is asked, from 0, as if all were one by one.
+        paid: whether the mind is paid, so that every attempt has its own stream.
+        position: its turn in the phase, from 0, as in strict one-by-one order.
         reading: how answers are read (see `AnswerSpec.read`).
         scenario: the prompt entry before every question to the agent.
 
     Attributes:
         rejected: (answer, reason) of the attempts so far that could not be used.
-        sent: where a request is noted before it leaves, or None.
-        last: whether this is the last attempt, after others: it asks for JSON.
-        extractions: numbers of the attempts that ask which value the answer before them gave.
+        sent: notes a request before it is sent, or None.
+        last: whether this is the last of several attempts: it asks for JSON.
+        extractions: numbers of the attempts that ask for the value in the previous answer.
         enforced: whether the server enforces the JSON schema (`Mind.enforces_json`).
         history: earlier questions and answers, which are sent before the question.
     """
@@ -285,9 +285,9 @@ class Ask:
     def rng(self) -> np.random.Generator:
         """The only randomness a mind may use.
 
-        A mind whose answers are free uses the stream of the agent. A mind that is paid has a stream
-        for each attempt: an answer that is in a recording is not asked for again, and the draws of
-        others must not depend on that.
+        A mind whose answers are free uses the stream of the agent. A paid mind has a stream for
+        each attempt: a recorded answer is not asked for again, and the draws of others must not
+        depend on that.
         """
         if not self._paid:
             return self._agent.rng
@@ -316,10 +316,10 @@ class Ask:
         return self._question
 
     def once(self, make: Callable[[Ask], T]) -> T:
-        """Return what a mind makes of this attempt, such as its request; it is made once.
+        """Return an object that a mind derives from this attempt, such as its request; it is computed once.
 
         Args:
-            make: makes it of this ask.
+            make: computes it from this ask.
         """
         attempt = len(self.rejected)
         if self._made is None or self._made[0] != make or self._made[1] != attempt:
@@ -328,11 +328,11 @@ class Ask:
         return made
 
     def forget_question(self) -> None:
-        """Let go of the rendered texts and the request; each is made again when it is wanted."""
+        """Release the rendered texts and the request; they are computed again when needed."""
         self._question = self._made = None
 
     def ask_in(self, answer_format: Format, *, enforced: bool = False) -> None:
-        """Ask from now on for another format of the answer.
+        """From now on, ask for another format of the answer.
 
         Args:
             answer_format: the format.
@@ -353,7 +353,7 @@ class Ask:
     def messages(self) -> list[dict[str, str]]:
         """The chat messages of this attempt: the unchanging part first, rejected answers last.
 
-        Pictures stand in them as texts.
+        Pictures appear in them as texts.
         """
         pictures = self.pictures
         return [
@@ -361,7 +361,7 @@ class Ask:
         ]
 
     def chat(self) -> Chat:
-        """The same messages as pairs, with the marks of pictures, as they are recorded."""
+        """The same messages as recorded: pairs, with the marks of pictures."""
         if self.extracting:
             form = self._form("json", alone=True)
             quoted = {"answer": self._unread_answer, "form": form}
@@ -391,7 +391,7 @@ class Ask:
         return self._form("json" if as_json else "paper", alone=True)
 
     def _form(self, answer_format: Format, *, alone: bool = False) -> str:
-        """How the answer has to be written, in words."""
+        """The instructions on the form of the answer."""
         plain = isinstance(self.spec, Text) and (alone or not self.spec.reasoning)
         if self.enforced and plain and answer_format == "json":
             answer_format = "paper"  # small models write about the JSON that they are asked for
@@ -404,7 +404,7 @@ class Ask:
 
     @property
     def extracting(self) -> bool:
-        """Whether this attempt asks which value the answer before it gave."""
+        """Whether this attempt asks for the value in the previous answer."""
         return len(self.rejected) in self.extractions
 
     @property
@@ -412,7 +412,7 @@ class Ask:
         return self.rejected[-1][0][-REPEATED:]
 
     def may_extract(self, reply: Reply) -> bool:
-        """Whether a mind may be asked which value its unusable reply gave (`reading`).
+        """Whether a mind may be asked for the value in its unusable reply (`reading`).
 
         Args:
             reply: the reply to this attempt.
@@ -433,10 +433,10 @@ class Ask:
         """Go on to the next attempt.
 
         Args:
-            answer: the answer that could not be used.
-            reason: why it could not be used.
+            answer: the unusable answer.
+            reason: why it was unusable.
             last: whether the next attempt is the last one, and may ask for JSON.
-            extract: whether the next attempt asks which value the answer gave.
+            extract: whether the next attempt asks for the value in the answer.
         """
         self.rejected += ((answer, reason),)
         if extract:
@@ -458,7 +458,7 @@ class Ask:
 
     @property
     def most_tokens(self) -> int | None:
-        """Tokens that the answer may have at most; None leaves it to the settings of the mind."""
+        """The maximum number of tokens of the answer; None leaves it to the settings of the mind."""
         return self.spec.most_tokens if self.book.states_limits else None
 
     def digest(self) -> str:
@@ -474,9 +474,9 @@ class Ask:
         return f"{canonical_json(self.answer_format)},{canonical_json(schema)}"
 
     def read(self, reply: Reply) -> Reading:
-        """Read a reply as `reading` says; numbers that the question states are set aside.
+        """Read a reply with the setting `reading`; numbers that the question states are ignored.
 
-        A value that a further request extracted has to occur in the answer that was quoted.
+        An extracted value has to occur in the quoted answer.
 
         Raises:
             InvalidAnswer: when it cannot be used.
@@ -505,7 +505,7 @@ class Ask:
         return reading._replace(value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)
 
     def _check_given(self, value: Any) -> None:
-        """Refuse a number or option that does not occur in the answer that was quoted."""
+        """Refuse a number or option that does not occur in the quoted answer."""
         answer = normalise(self._unread_answer)
         for _, spec, part in self.spec.leaves(value):
             if isinstance(spec, Number | Choice):
@@ -520,12 +520,12 @@ class Ask:
 
 @lru_cache(16)  # many agents are asked the same
 def _in_json(role: str, content: str) -> str:
-    """A message as `canonical_json` writes it, with a fast path for texts."""
+    """A message in the form of `canonical_json`, with a fast path for texts."""
     return f'{{"content":{canonical_json(content)},"role":{canonical_json(role)}}}'
 
 
 def _with_older_limits(schema: Any) -> Any:
-    """A schema with the limits that requests had before all were stated: both ends of numbers."""
+    """A schema with the limits of older requests: only both bounds of numbers."""
     if isinstance(schema, list):
         return [_with_older_limits(part) for part in schema]
     if not isinstance(schema, Mapping):
@@ -545,15 +545,15 @@ def _in_tokens(limit: int) -> str:
 
 
 class Attempt(NamedTuple):
-    """One attempt at an ask, as it is recorded.
+    """One recorded attempt at an ask.
 
     Attributes:
-        ask: the question; its `rejected` are the attempts before this one.
+        ask: the question; its `rejected` has the earlier attempts.
         number: the number of the attempt, from 0.
         mind: the spec of the mind.
         reply: its answer.
-        reading: the content that was read, or None.
-        reason: why nothing could be read, or ``""``.
+        reading: the reading, or None.
+        reason: why it could not be read, or ``""``.
         final: whether it decides; otherwise the question is asked again.
     """
 

@@ -1,4 +1,4 @@
-"""Time limits that do not count the time in which the whole process was stopped."""
+"""Time limits that exclude the time in which the whole process was stopped."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import asyncio
 from types import TracebackType
 
 LATE_S = 1.0
-"""Seconds by which a loop is late at most while its process runs."""
+"""The maximum delay of a loop while its process runs, in seconds."""
 SETTLE_S = 10.0
-"""Seconds for what came, or still comes, after a process was stopped (SIGSTOP, Ctrl-Z)."""
+"""Seconds to read answers that arrived while a process was stopped (SIGSTOP, Ctrl-Z)."""
 
 
 def after_a_stop(until: float, now: float, limit_s: float) -> float | None:
-    """The new end of a time limit when the process was stopped as it passed.
+    """The new end of a time limit if the process was stopped at its end.
 
     Args:
         until: the end of the limit, on the clock of the loop.
-        now: the time at which the loop sees that it has passed.
+        now: the time at which the loop notices its end.
         limit_s: the limit in seconds; it is never extended by more.
 
     Returns:
@@ -28,8 +28,8 @@ def after_a_stop(until: float, now: float, limit_s: float) -> float | None:
 class Deadline:
     """`asyncio.timeout`, but an answer that came while the process was stopped is still read.
 
-    A loop that wakes up late sees its timers together with what the connections hold, and would
-    cancel first: an answer that is paid for would be thrown away and asked for again.
+    A loop that wakes up late sees expired timers and received data together, and would cancel
+    first: a paid answer would be lost and asked for again.
 
     Args:
         limit_s: the limit in seconds.

@@ -1,4 +1,4 @@
-"""Embeddings as questions: a question holds nothing but texts, and its answer their vectors.
+"""Embeddings as questions: a question has only texts, and its answer is their vectors.
 
 So they are asked, recorded, counted and repeated like every other question.
 """
@@ -20,7 +20,7 @@ from sabm_mesa.core.asks import Ask, Chat, Observation
 Vector = npt.NDArray[np.float64]
 
 TEXT = "input"
-"""The role of a text that is embedded, among the messages of a request."""
+"""The role of messages with texts to embed."""
 _BYTES = 4
 
 
@@ -36,9 +36,9 @@ class Texts(Observation):
 
 
 class TextsAsk(Ask):
-    """A question that holds nothing but texts.
+    """A question with only texts.
 
-    A second attempt sends the same texts: an embedding model does not read what was wrong.
+    A second attempt sends the same texts: an embedding model does not read the reason.
     """
 
     def chat(self) -> Chat:
@@ -51,11 +51,11 @@ class TextsAsk(Ask):
 class Vectors(AnswerSpec):
     """A vector for each text, all of the same length and none of them zero.
 
-    Each is one word, as it is recorded: 32-bit floats, little-endian, in base64.
+    Each is recorded as one word: 32-bit floats, little-endian, in base64.
 
     Attributes:
         n: number of texts.
-        length: numbers in a vector, as in those that are known already; None when none are.
+        length: the length of the known vectors; None without any.
     """
 
     n: int
@@ -100,7 +100,7 @@ def unit(word: str) -> Vector:
     """The direction of a vector: it has the length 1.
 
     Args:
-        word: the vector, as `Vectors` reads it.
+        word: the vector in the form of `Vectors`.
     """
     vector = _decoded(word)
     return vector / np.linalg.norm(vector)

@@ -1,8 +1,8 @@
 """The one event loop of the process, on its own thread.
 
 `model.step()` is a plain function that works in scripts, in `mesa.batch_run`, in notebooks and
-inside a running event loop alike: the round runs as a coroutine on this loop while the caller
-waits. One loop for all models means that they share connections and limits.
+inside a running event loop: the round runs as a coroutine on this loop while the caller waits. One
+loop for all models means that they share connections and limits.
 """
 
 from __future__ import annotations
@@ -25,26 +25,24 @@ from sabm_mesa.errors import RunError
 T = TypeVar("T")
 
 WIND_UP_S = 15.0
-"""Seconds that interrupted work may take to wind up: longer than the grace for a sent request."""
+"""Seconds that interrupted work may take to finish: longer than the grace for a sent request."""
 
 MOST_FILES = 16_384
-"""Open files that the system is asked for; a connection of the viewer takes four for a moment."""
+"""The requested limit of open files; a connection of the viewer briefly takes four."""
 RESERVED_FILES = 24
 """Open files reserved for uses other than connections to servers."""
 LOOK_S = 1.0
-"""Seconds after which the main thread checks for an interrupt that came just before its wait."""
+"""Seconds until the main thread checks for an interrupt that came just before its wait."""
 GARBAGE_AT = 50_000
-"""Objects that are added between two looks for garbage, at least, while a round is played: after
-the default of 700 Python looks so often that a run of seconds has a look through all that was
-imported, which takes 0.1 s."""
+"""The least number of new objects between two garbage collections during a round. With the default of 700 even a short run triggers a full collection over all imported modules, which takes 0.1 s."""
 _OBJECTS = 20
-"""Objects an agent has while it waits for an answer, roughly."""
+"""The approximate number of objects of an agent that waits for an answer."""
 _AGENT_BYTES = 1_000
-"""Memory that an agent takes at least."""
+"""The least memory of an agent."""
 
 
 def raise_file_limit() -> None:
-    """Let the process have as many open files as it may: each connection is some of them."""
+    """Raise the limit of open files as far as allowed: each connection needs some."""
     with suppress(ImportError, OSError, ValueError):
         import resource  # which Windows has not
 
@@ -57,7 +55,7 @@ def raise_file_limit() -> None:
 def files_left() -> int | None:
     """The number of files that the process may open now, without a reserve; None if unknown.
 
-    Recordings, threads that look up names, and a library that is imported late need the reserve.
+    Recordings, name lookups and late imports need the reserve.
     """
     with suppress(ImportError, OSError):
         import resource
@@ -79,7 +77,7 @@ class _Job(Generic[T]):
         self._cancelled = self._ended = False
 
     def start(self) -> None:
-        """Start the work, from any thread; a second time changes nothing."""
+        """Start the work, from any thread; a second call changes nothing."""
         self._loop.call_soon_threadsafe(self._start)
 
     def cancel(self) -> None:
@@ -107,10 +105,10 @@ class _Job(Generic[T]):
         self._over.release()
 
     def wait(self, most_s: float = math.inf) -> None:
-        """Wait; the main thread, which gets the interrupts, in short spans.
+        """Wait; the main thread, which receives interrupts, waits in short intervals.
 
-        Python does not see an interrupt between its last look and the wait. A thousand threads that
-        look as often, each for a run, would do little else.
+        Python misses an interrupt between its last check and the wait. A thousand threads with such
+        checks would do little else.
 
         Args:
             most_s: seconds at most.
@@ -121,10 +119,10 @@ class _Job(Generic[T]):
             self._over.acquire(timeout=min(span_s, left_s))
 
     def result(self) -> T:
-        """The result, once it has wound up.
+        """The result, after the work has ended.
 
         Raises:
-            RunError: when it was stopped; otherwise what the work raised.
+            RunError: when it was stopped; otherwise the exception of the work.
         """
         assert self._task is not None
         if self._task.cancelled():
@@ -133,14 +131,14 @@ class _Job(Generic[T]):
 
 
 _under_way: set[_Job[Any]] = set()
-"""Jobs that have not ended: the loop alone holds a task only weakly."""
+"""Running jobs: the loop has only weak references to tasks."""
 
 
 class Scope:
-    """Work that can be stopped together, such as all that a model does.
+    """Work that can be stopped together, such as all work of a model.
 
     Attributes:
-        stopped: whether it was stopped: then nothing new begins in it.
+        stopped: whether it was stopped: then no new work begins.
     """
 
     def __init__(self) -> None:
@@ -168,12 +166,12 @@ class Scope:
             self._jobs.discard(job)
 
     def __reduce__(self) -> tuple[type[Scope], tuple[()]]:
-        """Cross process borders as a new scope: jobs stay where they run."""
+        """Pickle as a new scope: jobs stay in their process."""
         return Scope, ()
 
 
 class _Engine:
-    """A started event loop; made anew in a forked process."""
+    """A started event loop; a forked process starts a new one."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -182,7 +180,7 @@ class _Engine:
         self.thread.start()
 
     def _go_round(self) -> None:
-        """Run the loop, also after an exit in a job: the caller of the job gets that exit."""
+        """Run the loop, also after a SystemExit in a job: the caller of the job gets it."""
         while True:
             try:
                 self.loop.run_forever()
@@ -198,15 +196,15 @@ _thresholds = gc.get_threshold()
 
 
 def check_memory(n: int) -> None:
-    """Check that as many agents could fit into the memory of this machine.
+    """Check that the agents can fit into the memory of this machine.
 
-    Without it the machine would be busy with making them until it ends the process.
+    Otherwise the machine would be busy with creating them until it kills the process.
 
     Args:
         n: the number of agents.
 
     Raises:
-        MemoryError: when they need more than all of it.
+        MemoryError: when they need more than the total memory.
     """
     if n * _AGENT_BYTES > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
         raise MemoryError(f"{n:,} agents do not fit into memory")
@@ -216,8 +214,8 @@ def check_memory(n: int) -> None:
 def relaxed_gc(n: int) -> Iterator[None]:
     """Raise the GC threshold with the number of agents while the block runs.
 
-    By default Python collects whenever 700 objects have been added, and looks at all objects when
-    they have become a quarter more: with many agents that wait, it would do little else.
+    By default Python collects after 700 new objects, and scans all objects when they have grown by
+    a quarter: with many waiting agents, it would do little else.
 
     Args:
         n: the number of agents.
@@ -270,9 +268,9 @@ def call_soon(function: Callable[..., object], *given: Any) -> None:
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Let further interrupts (Ctrl-C, SIGTERM) pass while the block winds up what was stopped.
+    """Ignore further interrupts (Ctrl-C, SIGTERM) while the block finishes stopped work.
 
-    They would lose paid answers. The first one after `WIND_UP_S` interrupts again.
+    They would lose paid answers. The first one after `WIND_UP_S` seconds interrupts again.
     """
     if threading.current_thread() is not threading.main_thread():  # it gets no interrupts
         yield
@@ -297,12 +295,12 @@ def interrupts_deferred() -> Iterator[None]:
 def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     """Run a coroutine on the engine's loop and wait for its result.
 
-    An interrupt of the waiting thread cancels the work and waits until it has ended, so that
-    nothing continues in the background; so does `Scope.stop`. Further interrupts wait, too.
+    An interrupt of the waiting thread cancels the work and waits until it has ended, so nothing
+    continues in the background; `Scope.stop` does the same. Further interrupts wait, too.
 
     Args:
         work: the coroutine.
-        scope: the scope with which it can be stopped.
+        scope: the scope that can stop it.
 
     Raises:
         RunError: when called from the loop itself, or when the work was stopped.

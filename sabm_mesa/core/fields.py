@@ -1,6 +1,6 @@
 """Answers of several parts: `Fields`, `Several` and `OneOf`, which nest.
 
-Plain text has one field a line, the fields of a part behind its name and a point::
+Plain text has one field per line; fields of a part follow its name and a point::
 
     buy                      OneOf: its name on a line, then its fields
     good: bread
@@ -12,12 +12,13 @@ Plain text has one field a line, the fields of a part behind its name and a poin
     1.good: bread            Several(Fields(…)): numbered from 1
     1.amount: 2
 
-JSON has objects and lists. What is chosen of `OneOf` is an object with its name as the one key:
-OpenAI refuses alternatives whose objects begin with the same key (openai-python, issue 2193).
+JSON has objects and lists. The choice of `OneOf` is an object with its name as the only key: OpenAI
+refuses alternatives whose objects begin with the same key (openai-python, issue 2193).
 
-An answer in words may hold a JSON object, the form of a tool call (``{"name": "buy",
-"arguments": {…}}``, ``buy(good="bread", amount=2)``), or lines with labels. A part is never taken
-from prose and never inferred. Where two different values are given for it, none is taken.
+An answer in words may have a JSON object, the form of a tool call
+(``{"name": "buy", "arguments": {…}}``, ``buy(good="bread", amount=2)``), or lines with labels. A
+part is never taken from prose and never inferred. With two different values for a part, none is
+taken.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ NONE = "none"
 BOUNDED_MESSAGES = 2
 """Messages in a talk of all at the same time at most, where a schema holds them."""
 MOST_CASES = 200
-"""Cases of a list of choices at most."""
+"""The maximum number of examples of a list of choices."""
 Read = Callable[[AnswerSpec, Any, str], Any]
 """Reads the value of one part from its spec, the given value and its name."""
 Render = Callable[[str, Mapping[str, object]], str]
@@ -84,9 +85,9 @@ class Values(dict[str, Any]):
 
 
 class Chosen(Values):
-    """The value of `OneOf`: one entry, the name of what was chosen and its fields.
+    """The value of `OneOf`: one entry, the chosen name and its fields.
 
-    ``match decision.value: case {"buy": {"amount": amount}}: …`` takes it apart; so do `name` and
+    Read it with ``match decision.value: case {"buy": {"amount": amount}}: …``, or with `name` and
     `fields`.
     """
 
@@ -94,7 +95,7 @@ class Chosen(Values):
 
     @property
     def name(self) -> str:
-        """The name of what was chosen."""
+        """The chosen name."""
         return next(iter(self))
 
     @property
@@ -128,7 +129,7 @@ class PartsSpec(AnswerSpec):
 
     @abstractmethod
     def lines(self, value: Any, path: str) -> Iterator[str]:
-        """The lines of a legal value, each with its label behind `path`."""
+        """The lines of a legal value, each with its label after `path`."""
 
     @abstractmethod
     def take(self, table: _Table, path: str, read: Read) -> Any:
@@ -136,7 +137,7 @@ class PartsSpec(AnswerSpec):
 
     @abstractmethod
     def from_json(self, given: Any, path: str) -> Any:
-        """Take the value from JSON in like words.
+        """Take the value from JSON in similar words.
 
         Raises:
             InvalidAnswer: when a part is missing or not legal.
@@ -144,11 +145,11 @@ class PartsSpec(AnswerSpec):
 
     @abstractmethod
     def outline(self, render: Render, path: str) -> str:
-        """The lines of an answer, with what a legal value is in place of each."""
+        """The lines of an answer, with a description of the legal values in each place."""
 
     @abstractmethod
     def outline_json(self, render: Render) -> str:
-        """The JSON of an answer, with what a legal value is in place of each."""
+        """The JSON of an answer, with a description of the legal values in each place."""
 
     def labels(self, path: str = "") -> Iterator[tuple[str, AnswerSpec]]:
         """Labels of lines, with the spec of their value; ``#`` stands for any number."""
@@ -158,7 +159,7 @@ class PartsSpec(AnswerSpec):
     # Reading.
 
     def read_text(self, text: str) -> Any:
-        """Read labelled lines that are the value and nothing else."""
+        """Read labelled lines with only the value."""
         table = _Table(self)
         for line in filter(None, text.split("\n")):
             labelled = _LINE.fullmatch(line) or _LINE.fullmatch(strip_decoration(line))
@@ -193,7 +194,7 @@ class PartsSpec(AnswerSpec):
             text: the whole answer.
             answer_format: ``"paper"`` or ``"json"``.
             reading: see `AnswerSpec.read`.
-            question: see `AnswerSpec.read`; of use for a list on one line alone.
+            question: see `AnswerSpec.read`; used only for a list on one line.
 
         Raises:
             InvalidAnswer: when the text does not give exactly one value for each part, or one that
@@ -211,7 +212,7 @@ class PartsSpec(AnswerSpec):
             return _Words(self, text).reading(problem)
 
     def _read_lines(self, lines: list[str]) -> Reading:
-        """With reasoning the answer is the last lines, as few of them as make one."""
+        """With reasoning the answer is the shortest valid group of last lines."""
         if self.in_one_line or not self.reasoning:
             return Reading(self.read_text("\n".join(lines)))
         for n in range(1, len(lines)):
@@ -285,7 +286,7 @@ class Fields(PartsSpec):
         fields: the name of each field and its spec.
 
     Raises:
-        ParameterError: for a name that cannot be used, and for what is no spec.
+        ParameterError: for a name that cannot be used, or a part that is not a spec.
     """
 
     fields: tuple[tuple[str, AnswerSpec], ...]
@@ -329,7 +330,7 @@ class Fields(PartsSpec):
         return Values({name: spec.example(rng) for name, spec in self.fields})
 
     def cases(self, rng: np.random.Generator) -> list[Any]:
-        """Return answers that together hold each case of each field."""
+        """Return answers that together cover each case of each field."""
         parts = {name: spec.cases(rng) for name, spec in self.fields}
         most = max(map(len, parts.values()), default=1)
         return [
@@ -349,7 +350,7 @@ class Fields(PartsSpec):
         )
 
     def from_json(self, value: Any, path: str) -> Values:
-        """Take all fields from an object; others are passed over."""
+        """Take all fields from an object; others are ignored."""
         if not isinstance(value, Mapping):
             raise _in_field(path, InvalidAnswer("not_fields", found=shorten(json.dumps(value))))
         given = _by_plain_name(value, path)
@@ -375,14 +376,14 @@ class OneOf(PartsSpec):
     """One of several things with their own fields, such as the call of one of several tools.
 
     ``OneOf(buy=Fields(good=Choice(…), amount=Number(0, 5)), work=Fields())``; the value is a dict
-    with one entry, the name of what was chosen and its fields (`Chosen`).
+    with one entry, the chosen name and its fields (`Chosen`).
 
     Args:
         reasoning: the private reasoning before the answer: `words`, `free`, or None.
-        options: the name of each and its `Fields`.
+        options: the name of each option and its `Fields`.
 
     Raises:
-        ParameterError: for a name that cannot be used, and for what is no `Fields`.
+        ParameterError: for a name that cannot be used, or an option that is not `Fields`.
     """
 
     options: tuple[tuple[str, Fields], ...]
@@ -410,7 +411,7 @@ class OneOf(PartsSpec):
         return Choice(tuple(name for name, _ in self.options))
 
     def check(self, value: Any) -> Chosen:
-        """Return what was chosen, from a mapping with one entry, or a name without fields."""
+        """Return the choice, from a mapping with one entry, or a name without fields."""
         if isinstance(value, str):
             value = {self.names.check(value): {}}
         if not isinstance(value, Mapping) or len(value) != 1:
@@ -425,7 +426,7 @@ class OneOf(PartsSpec):
         return OneOf(reasoning=self.reasoning, **parts)
 
     def schema(self) -> dict[str, Any]:
-        """Alternatives: objects with the name as their one key."""
+        """Alternatives: objects with the name as their only key."""
         return {"anyOf": [_object({name: spec.schema()}) for name, spec in self.options]}
 
     def bounded_schema(self) -> dict[str, Any]:
@@ -437,7 +438,7 @@ class OneOf(PartsSpec):
         return {"options": self._names_listed}
 
     def example(self, rng: np.random.Generator) -> Chosen:
-        """Return an example of one of them, each equally likely."""
+        """Return an example of a random option, with equal probabilities."""
         name, spec = self.options[int(rng.integers(len(self.options)))]
         return Chosen({name: spec.example(rng)})
 
@@ -519,17 +520,17 @@ class OneOf(PartsSpec):
 class Several(PartsSpec):
     """A list of values: ``Several(Choice(names), at_most=3)``.
 
-    The value is a tuple, in the order of the answer. Of a choice no option counts twice. Numbers
+    The value is a tuple, in the order of the answer. For a choice, no option counts twice. Numbers
     and options are on one line, with commas; other values are on numbered lines. ``none`` is an
     empty list.
 
     Attributes:
         of: the spec of each value.
-        at_most: the largest number of values; None: as many as there are options.
+        at_most: the largest number of values; None: the number of options.
         at_least: the smallest number of values.
 
     Raises:
-        ParameterError: for limits that no list keeps, and for options with a comma.
+        ParameterError: for impossible limits, and for options with a comma.
     """
 
     of: AnswerSpec
@@ -539,7 +540,7 @@ class Several(PartsSpec):
     json_type = list
 
     def __post_init__(self) -> None:
-        """Refuse limits that no list keeps."""
+        """Refuse impossible limits."""
         AnswerSpec.__post_init__(self)
         _check_part(self.of, "Several")
         options = self.of.options if isinstance(self.of, Choice) else ()
@@ -566,7 +567,7 @@ class Several(PartsSpec):
 
     @property
     def kind(self) -> str:  # type: ignore[override]  # of the class in the other specs
-        """The entries that say how the list is to be written."""
+        """The entries on how to write the list."""
         if isinstance(self.of, Choice):
             return "several_choice"
         return "several" if self.in_one_line else "list"
@@ -602,7 +603,7 @@ class Several(PartsSpec):
         return replace(self, of=self.of.with_options_reversed())
 
     def schema(self) -> dict[str, Any]:
-        """A list of as many values as are legal."""
+        """A list with the legal number of values."""
         limits = {"minItems": self.at_least, "maxItems": self.most}
         return {"type": "array", "items": self.of.schema(), **limits}
 
@@ -611,7 +612,7 @@ class Several(PartsSpec):
         return {**self.schema(), "items": self.of.bounded_schema()}
 
     def placeholders(self) -> dict[str, Any]:
-        """The limits, the entry on no value where that is legal, and the options of a choice."""
+        """The limits, the entry on an empty list if that is legal, and the options of a choice."""
         placeholders: dict[str, Any] = {
             **self._limits,
             "or_none": "" if self.at_least else "or_none",
@@ -635,7 +636,7 @@ class Several(PartsSpec):
         return [*([()] if self.at_least == 0 else []), *lists, longest]
 
     def leaves(self, value: Any = None) -> list[tuple[str, AnswerSpec, Any]]:
-        """The list where it is written on one line; else the parts of its values."""
+        """The list if it is written on one line; otherwise the parts of its values."""
         if self.in_one_line:
             return [("", self, value)]
         values = [("#", None)] if value is None else [(str(i), v) for i, v in enumerate(value, 1)]
@@ -703,7 +704,7 @@ class Several(PartsSpec):
         return lists
 
     def _listed(self, mentions: list[Mention]) -> tuple[Any, ...] | None:
-        """The values of a list; None where one is in doubt, or it says "none" beside another."""
+        """The values of a list; None if one is in doubt, or "none" occurs with other values."""
         values = [mention.value for mention in mentions]
         if values == [NONE]:
             return ()
@@ -746,7 +747,7 @@ class Several(PartsSpec):
         return tuple(_from_json(self.of, item, path) for item in given)
 
     def outline(self, render: Render, path: str) -> str:
-        """The lines of the first value, and how many there may be."""
+        """The lines of the first value, and the legal number of values."""
         lines = _outline(self.of, render, _join(path, "1"))
         none = f"{path}: {NONE}" if path else NONE
         return render("list_lines", {"lines": lines, "none": none, **self._limits})
@@ -765,9 +766,8 @@ class Several(PartsSpec):
 class Talk(Several):
     """All messages of one agent in a talk in which everybody speaks at the same time.
 
-    It is a list of ``Fields(second=Number(…), text=Text(…))``. People see the messages of one
-    another as they come, and the seat notes the second of each; whoever else answers gives all
-    messages at once.
+    It is a list of ``Fields(second=Number(…), text=Text(…))``. People see each other's messages as
+    they arrive, and the seat notes the second of each; other minds give all messages at once.
     """
 
     @property
@@ -796,7 +796,7 @@ def _join(path: str, name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without case, blanks, points of emphasis and underscores."""
+    """A name in lower case without blanks, emphasis and underscores."""
     return re.sub(r"[\s_\-*`\"'()]+", "", name).rstrip(".").casefold()
 
 
@@ -808,7 +808,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_field(path: str, problem: InvalidAnswer) -> InvalidAnswer:
-    """A problem with the name of the part that it is met in."""
+    """A problem with the name of its part."""
     if not path:
         return problem
     if problem.code in {"missing_field", "unknown_field", "field_twice"}:
@@ -921,9 +921,9 @@ _NONE_APPLIES = re.compile(
 _DENIES = re.compile(
     r"\b(?:no|not|none|absent|lacks?|without|maybe|perhaps|unless|if)\b|n't|\?", re.IGNORECASE
 )
-"""Words of a reason that may take an option back."""
+"""Words in a reason that may withdraw an option."""
 _REASON = "\0"
-"""Stands for each sign of a reason."""
+"""Replaces each character of a reason."""
 
 
 def _any_of(options: Iterable[str]) -> str:
@@ -931,13 +931,13 @@ def _any_of(options: Iterable[str]) -> str:
 
 
 def _is_ticked(text: str, options: Iterable[str]) -> bool:
-    """Whether a text says of each option if it holds: as "price: yes" or "price: 0"."""
+    """Whether a text states for each option if it applies, as "price: yes" or "price: 0"."""
     ticks = r"\s*[:=]\s*(?:\d|yes\b|no\b|true\b|false\b)"
     return re.search(_any_of(options) + ticks, text, re.IGNORECASE) is not None
 
 
 def _without_reasons(text: str, options: Sequence[str]) -> str:
-    """A text of equal length without the reason behind each option, where that denies none."""
+    """A text of equal length without the reasons after options, unless they deny an option."""
     if not options:
         return text
     return re.sub(
@@ -952,7 +952,7 @@ def _without_reasons(text: str, options: Sequence[str]) -> str:
 
 
 def _end(text: str, last: Mention) -> int:
-    """The end of a list whose last value has a reason behind it."""
+    """The end of a list whose last value is followed by a reason."""
     return last.end + len(text[last.end :]) - len(text[last.end :].lstrip(_REASON))
 
 
@@ -1000,7 +1000,7 @@ _LINE = re.compile(
 _CALL = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\(([^()]*)\)")
 _DEPTH = 4
 _CUT = "\n\0\n"
-"""Stands in a text for what was taken out of it."""
+"""Replaces removed parts of a text."""
 
 
 def _loaded(value: Any) -> Any:
@@ -1039,14 +1039,14 @@ class _Table:
         self._plain = {_plain(label): label for label in self.specs if label}
 
     def place(self, label: str) -> str | None:
-        """The label as the spec writes it, with its numbers; None for any other word."""
+        """The label in the form of the spec, with its numbers; None for any other word."""
         plain = _plain(re.sub(r"\s*\.\s*", ".", label))
         numbers = iter(re.findall(r"(?<![^.])\d+(?![^.])", plain))
         known = self._plain.get(re.sub(r"(?<![^.])\d+(?![^.])", "#", plain))
         return None if known is None else re.sub("#", lambda _: next(numbers), known)
 
     def of(self, path: str) -> list[AnswerSpec]:
-        """The specs that a place may have."""
+        """The specs that a path may have."""
         return self.specs.get(re.sub(r"(?<![^.])\d+(?![^.])", "#", path), [])
 
     def has(self, path: str) -> bool:
@@ -1061,7 +1061,7 @@ class _Table:
         return self.texts.pop(path)
 
     def check_nothing_left(self) -> None:
-        """Refuse fields that do not belong to what was chosen."""
+        """Refuse fields that do not belong to the choice."""
         for path in self.texts:
             raise InvalidAnswer("unknown_field", field=path)
 
@@ -1085,7 +1085,7 @@ class _Words:
         """The one value that is given.
 
         Args:
-            problem: why the text is not read exactly.
+            problem: why the text was not read exactly.
 
         Raises:
             InvalidAnswer: when there is none, or there are several.
@@ -1112,9 +1112,9 @@ class _Words:
     def _without(
         self, places: list[tuple[int, int, Any]], text: str, take: Callable[[Any], bool | None]
     ) -> str:
-        """Read the values at places of a text; return the text without them.
+        """Read the values at some places of a text; return the text without them.
 
-        `take` returns whether it is the answer, and None for what stays in the text.
+        `take` returns whether a value is the answer, and None if it stays in the text.
         """
         parts, at = [], 0
         for start, stop, candidate in places[-1:] if self.spec.reasoning == free else places:
@@ -1192,7 +1192,7 @@ class _Words:
 
 
 def _inner(entry: Any, depth: int = 0) -> Iterator[Any]:
-    """An object, and those in it behind a word for the answer."""
+    """An object, and those in it under a word for the answer."""
     if isinstance(entry, list):
         yield entry
         inner = [item for item in entry if isinstance(item, Mapping)]
@@ -1212,7 +1212,7 @@ def _inner(entry: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _arguments(text: str, names: Sequence[str]) -> dict[str, Any] | None:
-    """The arguments of a call, by name or all in their order; None when it is none."""
+    """The arguments of a call, by name or all in order; None when it is not a call."""
     try:
         (call,) = (ast.parse(f"f({text})", mode="eval").body,)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -1246,7 +1246,7 @@ class _Lines:
 
     Attributes:
         before: the lines before the first label.
-        named_alone: whether nothing but a name without fields is given.
+        named_alone: whether only a name without fields is given.
     """
 
     def __init__(self, spec: PartsSpec, text: str, *, last: bool) -> None:
@@ -1284,7 +1284,7 @@ class _Lines:
         return value
 
     def check(self, value: Any) -> None:
-        """Refuse a value that the lines contradict or take back."""
+        """Refuse a value that the lines contradict or withdraw."""
         if self._twice is not None:
             raise InvalidAnswer("field_twice", field=self._twice)
         leaves = {path: leaf_value for path, _, leaf_value in self.spec.leaves(value)}
@@ -1304,7 +1304,7 @@ class _Lines:
             raise InvalidAnswer("several_answers")
 
     def _pattern(self) -> re.Pattern[str]:
-        """The labels of the spec: each path, and its last name where no other ends so."""
+        """The labels of the spec: each path, and its last name if that is unique."""
         names: dict[str, list[str]] = {}
         for path in self.table.specs:
             if path:
@@ -1385,7 +1385,7 @@ class _Lines:
         return marks
 
     def _names(self, head: str) -> bool:
-        """Whether the words before a label are the name of an option; it is kept."""
+        """Whether the words before a label are the name of an option; then keep it."""
         if not isinstance(self.spec, OneOf):
             return False
         plain = _plain(re.sub(r"[:,;.(\[{|–—-]+\s*\Z", "", re.sub(rf"\A{_SAID_BEFORE}", "", head)))
@@ -1396,7 +1396,7 @@ class _Lines:
         return False
 
     def _name(self, spec: OneOf, loose: str) -> None:
-        """Take the name of what is chosen from the lines without a label."""
+        """Take the chosen name from the lines without a label."""
         for line in self._loose:
             if self._names(line) and line in self.before:
                 self.before.remove(line)
@@ -1444,7 +1444,7 @@ class _Lines:
         return False
 
     def _tail(self, lines: list[str]) -> list[str]:
-        """The last lines: labels together at the end, each of them once."""
+        """The last lines: consecutive labels at the end, each once."""
         n, seen = len(lines), set[str]()
         while n and "" not in seen:
             line = lines[n - 1]
@@ -1458,7 +1458,7 @@ class _Lines:
         return lines[n:]
 
     def _is_name(self, line: str) -> bool:
-        """Whether a line is the name of an option and nothing else."""
+        """Whether a line is only the name of an option."""
         if not isinstance(self.spec, OneOf):
             return False
         plain = _plain(re.sub(rf"\A{_SAID_BEFORE}|[:.]+\s*\Z", "", line))

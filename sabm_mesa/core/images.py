@@ -1,8 +1,8 @@
 """Pictures as observations: `Picture`, for models that see.
 
 A field of an observation may be a picture. In a prompt its placeholder becomes a mark with the
-SHA-256 of the picture and its text; that is what a recording holds. Language models that take
-pictures are sent the picture in the place of the mark, all other minds read the text.
+SHA-256 of the picture and its text; that is what a recording holds. Language models with vision get
+the picture at the mark; all other minds read the text.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from sabm_mesa.errors import ParameterError
 __all__ = ["Picture"]
 
 MOST_BYTES = 3 * 2**20
-"""Anthropic takes 5 MB in base64, which is a third longer; the others take more."""
+"""Anthropic accepts 5 MB in base64, which is a third longer; others accept more."""
 MOST_PIXELS = 8000
-"""Pixels of a side at most, at Anthropic."""
+"""The maximum length of a side in pixels, at Anthropic."""
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHUNK = 12
 """Bytes of a chunk without data: its length, its type and its checksum."""
@@ -34,7 +34,7 @@ class Picture:
 
     Attributes:
         png: the file, at most 3 MiB, with at most 8,000 pixels a side.
-        text: what it shows, for minds that cannot see; one line.
+        text: a one-line description for minds that cannot see.
 
     Raises:
         ParameterError: for anything but a PNG file, one that is too large, and an empty text.
@@ -80,7 +80,7 @@ class Picture:
 
     @property
     def mark(self) -> str:
-        """Its place in a prompt, as it is recorded."""
+        """Its mark in a recorded prompt."""
         return f"⟦picture {self.sha256}: {self._line}⟧"
 
     @property
@@ -88,7 +88,7 @@ class Picture:
         return " ".join(self.text.split())
 
     def described(self, text: str) -> str:
-        """A prompt with the text of the picture in the place of its mark.
+        """A prompt with the text of the picture at its mark.
 
         Args:
             text: the prompt.
@@ -145,6 +145,6 @@ def split(text: str, pictures: Iterable[Picture]) -> list[str | Picture]:
 
 
 def _around(text: str, picture: Picture) -> list[str | Picture]:
-    """A text with the picture in the place of each of its marks."""
+    """A text with the picture at each of its marks."""
     first, *others = text.split(picture.mark)
     return [first, *(part for other in others for part in (picture, other))]

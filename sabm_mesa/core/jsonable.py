@@ -1,4 +1,4 @@
-"""Values as JSON, as a recording has them."""
+"""Values as JSON, for recordings."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _ROWS = 10_000
-"""Rows that are turned into JSON at a time."""
+"""The number of rows that are converted to JSON at a time."""
 
 
 def to_json(value: Any) -> str:
-    """JSON of a value or of rows of values; NaN becomes null, what JSON lacks becomes text."""
+    """JSON of a value or of rows of values; NaN becomes null, other types become text."""
     return _dumped(value)
 
 
 def rows_to_json(rows: Sequence[Any]) -> str:
-    """JSON of many rows: as `to_json` makes it, with less memory."""
+    """JSON of many rows: the result of `to_json`, with less memory."""
     parts = [_dumped(rows[i : i + _ROWS])[1:-1] for i in range(0, len(rows), _ROWS)]
     return f"[{','.join(parts)}]"
 

@@ -1,8 +1,8 @@
-"""Values in a text: numbers in any writing, options, and the one form of marks and signs.
+"""Values in a text: numbers in any notation, options, and normalised marks and signs.
 
-A `Mention` is the place of a value in a text. A number that is known from elsewhere ("of the 20",
-"your 7") is no mention; one that is no plain number ("about 40", "20-30", "half of 40", "40 %",
-"40 or less") is a mention without a value, since it may be what a sentence decides for.
+A `Mention` is the position of a value in a text. A number that refers to something known ("of the
+20", "your 7") is not a mention. A number that is not plain ("about 40", "20-30", "half of 40", "40
+%", "40 or less") is a mention without a value, since a sentence may decide for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Mention(NamedTuple):
     Attributes:
         start: where it begins.
         end: where it ends.
-        value: the value; None for what looks like one and cannot be read, such as a range.
+        value: the value; None for an unreadable value, such as a range.
     """
 
     start: int
@@ -54,14 +54,13 @@ _MARKUP_COMPILED = [(re.compile(pattern), plain) for pattern, plain in _MARKUP]
 
 
 def normalise(text: str) -> str:
-    """Bring markdown, LaTeX, tags, quotes and blanks into one form.
+    """Normalise markdown, LaTeX, tags, quotes and blanks.
 
     Args:
         text: the answer.
 
-    Returns:
-        The text with what stood in a box or between tags in square brackets, and what was bold, in
-        italics or code between ``⦃`` and ``⦄``.
+    Returns: The text with boxed and tagged parts in square brackets, and bold, italic and code
+    parts between ``⦃`` and ``⦄``.
     """
     text = "".join(map(_in_plain, text.translate(_SIGNS)))
     for pattern, plain in _MARKUP_COMPILED:
@@ -82,7 +81,7 @@ def without_fences(text: str) -> str:
 
 
 def _in_plain(sign: str) -> str:
-    """A sign in its plain form where that is one sign too, as of digits of full width."""
+    """A character in its plain form, if that is one character, as for full-width digits."""
     if sign.isascii():
         return sign
     plain = unicodedata.normalize("NFKC", sign)
@@ -116,7 +115,7 @@ _KNOWN = re.compile(
     rf"|\bout of {_MONEY}?\Z|\d\)? of {_MONEY}?\Z",
     re.IGNORECASE,
 )
-"""Before a number that is known from elsewhere."""
+"""Words before a number that refers to something known."""
 _SPOILT_BEFORE = re.compile(
     r"(?:[/×÷*^+<>≤≥≈~±] *|[\d)%] *[-=+–—] *|[-+*/×÷)%][^=\n]*= *"
     r"|\b(?:half of|thirds of|about|around|(?!exactly|simply|only|finally)\w+ly|almost|by|up to"
@@ -131,14 +130,14 @@ _SPOILT_AFTER = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 60
-"""Characters before a number that are looked at."""
+"""The number of characters before a number that are checked."""
 
 
 def find_numbers(text: str) -> list[Mention]:
     """Find the numbers in a text, also in words.
 
     Args:
-        text: the text in its one form.
+        text: the normalised text.
     """
     mentions = []
     for match in _NUMBER.finditer(text):
@@ -162,7 +161,7 @@ def _digits(match: re.Match[str]) -> float:
 
 
 def _spelt(text: str) -> int | None:
-    """A number in words up to 999; None for words that are no one number."""
+    """A number in words up to 999; None for words that are not one number."""
     total = 0
     for word in re.split(r"[ -]", text.lower()):
         if word == "hundred":
@@ -184,7 +183,7 @@ def _spelt(text: str) -> int | None:
 def find_options(options: Iterable[str]) -> Callable[[str], list[Mention]]:
     """Find any of several options in a text, whatever their case.
 
-    Of options that overlap the longest counts. One of a single letter is found as a capital.
+    The longest of overlapping options counts. One of a single letter is found as a capital.
 
     Args:
         options: the options.

@@ -1,4 +1,4 @@
-"""Messages: what one agent says to others, and the conversation that follows from it."""
+"""Messages between agents, and the conversation of a run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Message:
         sender: the id of the agent that said it.
         text: the words.
         to: the ids of the agents that hear it, in ascending order; None: all.
-        name: the name of the sender, where agents know one another by names.
+        name: the name of the sender, if agents have names.
         position: the turn of the phase in which it was said, from 0.
-        stage: the place of that phase in the round, from 0; the number of phases for what was said
-            after all of them.
+        stage: the index of that phase in the round; the number of phases for messages after all of
+            them.
     """
 
     round: int
@@ -40,8 +40,8 @@ _order = attrgetter("round", "stage", "position")
 class Conversation:
     """All messages of a run, and which agent said or heard which.
 
-    Under a reach they come in the order in which answers arrive. What it returns is in the order
-    of the turns, whatever the latencies were.
+    With a reach they are added in the order in which answers arrive. Its methods return them in the
+    order of the turns, whatever the latencies were.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Conversation:
         Args:
             agent: its id.
             first: the round.
-            joined: the number of messages to all that were said before it joined.
+            joined: the number of messages to all before it joined.
         """
         if self._on_the_way:
             self._deliver()
@@ -113,7 +113,7 @@ class Conversation:
         return public if self._in_order else sorted(public, key=_order)
 
     def _deliver(self) -> None:
-        """Put private messages where agents find theirs; in many runs no agent asks."""
+        """Sort private messages by agent; only on demand, since in many runs no agent asks."""
         for message in self._on_the_way:
             for agent in {message.sender, *(message.to or ())}:
                 self._private[agent].append(message)

@@ -1,4 +1,4 @@
-"""JSON among words, read leniently: as models write it."""
+"""JSON within words, read leniently, as models write it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ def find_objects(text: str, opening: str = "{[") -> list[tuple[int, int, Any]]:
 
     Args:
         text: the text.
-        opening: the signs with which they begin.
+        opening: their first characters.
 
-    Returns:
-        Where each begins and ends, and its value.
+    Returns: The beginning, end and value of each.
     """
     objects, at = [], 0
     start = _next(text, opening, at)
@@ -38,7 +37,7 @@ def _next(text: str, signs: str, at: int) -> int:
 
 
 def _end_of_object(text: str, start: int, opening: str = "{") -> int:
-    """The place behind the braces that open there and are closed again; 0 when they are not."""
+    """The position after the matching closing brace; 0 when there is none."""
     depth, quote, escaped = 0, "", False
     signs = "{}" if opening == "{" else "{}[]"
     for at in range(start, len(text)):
@@ -62,7 +61,7 @@ class _TwiceError(ValueError):
 
 
 def _literal(text: str) -> Any:
-    """The value of JSON, or of what models write for it; None when it is neither."""
+    """The value of JSON or of a model's variant of it; None for anything else."""
     mended = re.sub(r",(\s*[}\]])", r"\1", text.strip())
     mended = re.sub(r"(?m)(?<![:\"'])//[^\n\"]*$", "", mended)
     for attempt in (text, mended, re.sub(r"([{,]\s*)([A-Za-z_]\w*)(\s*:)", r'\1"\2"\3', mended)):
@@ -89,7 +88,7 @@ def _literal(text: str) -> Any:
 
 
 def no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object of JSON, in which no field may be twice with different values.
+    """Build a JSON object; a repeated field needs equal values.
 
     Args:
         pairs: its fields, in their order.
@@ -106,14 +105,13 @@ def no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """The values in an object that hold no objects themselves.
+    """The values in an object that are not objects themselves.
 
     Args:
         value: the object.
         name: its name.
 
-    Yields:
-        The name of the field in small letters without blanks and signs, and the value.
+    Yields: The name of the field in lower case without blanks and punctuation, and the value.
     """
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -1,16 +1,15 @@
 """The parameters of a scenario: declared by its constructor, checked, and kept with the run.
 
-The signature of the constructor declares them. A limit is a part of the annotation and stands
-nowhere else: `checking` checks arguments against it, and the viewer's controls and the descriptions
-show it::
+The signature of the constructor declares them. A limit is part of the annotation and nowhere else:
+`checking` checks arguments against it, and the viewer's controls and the descriptions show it::
 
     n_players: Annotated[int, Ge(2)] = 24
     discount: Annotated[float, Ge(0), Lt(1)] = 0.9
     matching: Literal["partner", "stranger"] = "partner"
     window: Annotated[int, Ge(1)] | None = None
 
-A plain ``int``, ``float`` or ``bool`` is checked too; values of other types are up to the
-constructor, as is what depends on several parameters.
+A plain ``int``, ``float`` or ``bool`` is checked too; the constructor checks values of other types,
+and rules on several parameters.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ V = TypeVar("V")
 F = TypeVar("F", bound=Callable[..., None])
 
 SERVICES = frozenset({"connection", "recording"})
-"""Constructor arguments that are no parameters of the run: they change nothing of its outcome."""
+"""Constructor arguments that are not parameters of the run: they do not change its outcome."""
 MOST = 1_000_000_000
-"""The largest whole number of a parameter that declares no largest one."""
+"""The default maximum of whole numbers."""
 _NOUNS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 
 class DefaultLimit(int):
-    """A limit that is the default of a scenario; a given one is a plain number, also an equal one.
+    """A limit that is the default of a scenario; a given limit is a plain number, even an equal one.
 
-    Local models ask which of the two it is.
+    Local models distinguish the two.
     """
 
 
@@ -52,8 +51,8 @@ class Limits:
     """The legal values of a parameter.
 
     Attributes:
-        kind: ``"int"``, ``"float"``, ``"bool"`` or ``"choice"``; ``""`` for all else, which is not
-            checked here.
+        kind: ``"int"``, ``"float"``, ``"bool"`` or ``"choice"``; ``""`` for other types, which are
+            not checked here.
         low: the smallest legal number, or None.
         high: the largest legal number, or None.
         above: whether numbers have to be above `low`.
@@ -78,7 +77,7 @@ class Limits:
         return self.kind in {"int", "float"}
 
     def __str__(self) -> str:
-        """The legal values in words; nothing when they are not known here."""
+        """The legal values in words; ``""`` when they are unknown here."""
         if self.kind == "choice":
             *others, last = map(str, self.choices)
             text = f"{', '.join(others)} or {last}" if others else last
@@ -94,12 +93,12 @@ class Limits:
         """Return a legal value: a whole number as int, a number as float.
 
         Args:
-            name: the parameter, or what the value is in words, for the error.
+            name: the name of the parameter or value, for the error.
             value: the given value.
 
         Raises:
             ParameterError: when it is illegal.
-            UnknownName: when it is none of several names.
+            UnknownName: when it is not one of the legal names.
         """
         if (value is None and self.optional) or (self.partly and not self._is_limited(value)):
             return value
@@ -161,12 +160,12 @@ class Limits:
         return not (too_low or too_high)
 
     def _is_limited(self, value: Any) -> bool:
-        """Whether the limits are about a value, where values of other types are legal too."""
+        """Whether the limits apply to a value, if values of other types are legal, too."""
         has_limits = self.low is not None or self.high is not None
         return has_limits and isinstance(value, Real) and not isinstance(value, bool)
 
     def _range(self) -> str:
-        """The limits of numbers in words, after a blank; nothing when there are none."""
+        """The limits of numbers in words, after a blank; ``""`` without limits."""
         spec = "g" if self.kind == "float" else ""
         low = "" if self.low is None else format(self.low, spec)
         high = "" if self.high is None else format(self.high, spec)
@@ -203,7 +202,7 @@ class Parameter:
         return self.default is inspect.Parameter.empty
 
     def check(self, value: Any) -> Any:
-        """Return a legal value, as `Limits.check`; a whole number is `MOST` at most.
+        """Return a legal value, as `Limits.check`; whole numbers are at most `MOST`.
 
         Args:
             value: the given value.
@@ -220,8 +219,8 @@ class Parameter:
 def parameters_of(model: type) -> dict[str, Parameter]:
     """The parameters of a model class, the scenario's own first.
 
-    A constructor that passes ``**settings`` on has the parameters of its base class too. One that
-    declares such a parameter anew keeps its limits.
+    A constructor that passes ``**settings`` on has the parameters of its base class too. A
+    constructor that declares such a parameter again keeps its limits.
 
     Args:
         model: the model class.
@@ -237,14 +236,14 @@ def checking(
     given_as: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
     in_the_end: Callable[[Any], None] | None = None,
 ) -> F:
-    """Let the constructor of a class check its arguments against the limits of its parameters.
+    """Make the constructor of a class check its arguments against the limits of its parameters.
 
     `SmartModel` applies it to the constructor of each scenario.
 
     Args:
         constructor: the constructor.
-        given_as: makes the arguments that the constructor takes of those that are given by name.
-        in_the_end: called with the object that was made, once, after the constructor of its class.
+        given_as: converts the arguments given by name to those of the constructor.
+        in_the_end: called once with the new object, after the constructor of its class.
     """
     signature = inspect.signature(constructor)
 
@@ -276,7 +275,7 @@ def whole_signature(constructor: Callable[..., None], cls: type) -> inspect.Sign
 
     Args:
         constructor: the constructor of the class.
-        cls: the class, which may not have it yet.
+        cls: the class, which may not have the constructor yet.
     """
     parameters = list(inspect.signature(inspect.unwrap(constructor)).parameters.values())
     if parameters[-1].kind is not inspect.Parameter.VAR_KEYWORD:
@@ -306,7 +305,7 @@ def check_values(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_at_most(model: type, name: str, value: V, high: float) -> V:
-    """Return the value of a parameter whose largest legal value depends on other parameters.
+    """Check a parameter whose largest legal value depends on other parameters, and return it.
 
     Args:
         model: the model class, which declares the other limits.
@@ -342,7 +341,7 @@ def limits_of(annotation: Any) -> Limits:
         annotation: a type, such as ``Annotated[int, Ge(2)] | None``.
 
     Raises:
-        ParameterError: for a limit that is none of numbers.
+        ParameterError: for a limit that is not a limit of numbers.
     """
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -387,13 +386,13 @@ def check_int(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return a whole number within its limits.
 
     Args:
-        name: the parameter, or what the value is in words, for the error.
+        name: the name of the parameter or value, for the error.
         value: the given value.
         low: the smallest legal value.
         high: the largest legal value, or None.
 
     Raises:
-        ParameterError: when it is something else.
+        ParameterError: for anything else.
     """
     checked: int = Limits("int", low, high).check(name, value)
     return checked
@@ -403,13 +402,13 @@ def check_float(name: str, value: Any, low: float, high: float | None = None) ->
     """Return a number within its limits.
 
     Args:
-        name: the parameter, or what the value is in words, for the error.
+        name: the name of the parameter or value, for the error.
         value: the given value.
         low: the smallest legal value.
         high: the largest legal value, or None.
 
     Raises:
-        ParameterError: when it is something else.
+        ParameterError: for anything else.
     """
     checked: float = Limits("float", low, high).check(name, value)
     return checked
@@ -419,12 +418,12 @@ def check_choice(name: str, value: Any, known: Iterable[S]) -> S:
     """Return a value that is one of several names.
 
     Args:
-        name: the parameter, or what the value is in words, for the error.
+        name: the name of the parameter or value, for the error.
         value: the given value.
         known: the legal names.
 
     Raises:
-        UnknownName: when it is none of them.
+        UnknownName: for any other name.
     """
     checked: S = Limits("choice", choices=tuple(known)).check(name, value)
     return checked
@@ -434,11 +433,11 @@ def parse_list(name: str, given: Any) -> list[str]:
     """Return several texts, from a sequence or from one text with commas.
 
     Args:
-        name: the parameter, or what the value is in words, for the error.
+        name: the name of the parameter or value, for the error.
         given: the given value.
 
     Raises:
-        ParameterError: when it is something else.
+        ParameterError: for anything else.
     """
     if isinstance(given, str):
         given = given.split(",")
@@ -494,7 +493,7 @@ def _declared(constructor: Callable[..., None]) -> dict[str, Parameter]:
 
 
 def _evaluated(parameter: inspect.Parameter, constructor: Callable[..., None]) -> Any:
-    """The annotation of a parameter as a type, where it can be evaluated."""
+    """The annotation of a parameter as a type, if it can be evaluated."""
     text = parameter.annotation
     if not isinstance(text, str):
         return text
@@ -511,7 +510,7 @@ def _evaluated(parameter: inspect.Parameter, constructor: Callable[..., None]) -
 
 
 def _limited(limits: Limits, metadata: Iterable[Any]) -> Limits:
-    """Limits with those in the metadata of an annotation."""
+    """Limits combined with those in the metadata of an annotation."""
     parts: list[Any] = []
     for constraint in metadata:
         parts += constraint if isinstance(constraint, Interval) else [constraint]
@@ -549,12 +548,12 @@ def _illegal(name: str, legal: str) -> ParameterError:
 
 
 def _parameter(name: str) -> str:
-    """The parameter of that name; a name in several words is none."""
+    """The parameter of that name; a name in several words is not a parameter."""
     return name if name.isidentifier() else ""
 
 
 def _shown(value: Any) -> str:
-    """A value in an error, in few characters."""
+    """A short form of a value, for errors."""
     if isinstance(value, float) and math.isinf(value):
         return "a number without end or of more than 308 digits"
     if isinstance(value, int) and abs(value) > MOST:

@@ -11,7 +11,7 @@ from sabm_mesa.errors import MindSpecError, ParameterError
 
 
 def parse_value(text: str) -> Any:
-    """Read a value: JSON or one of Python's names where it can be, else a text."""
+    """Read a value: JSON, a Python constant, or else a text."""
     words = {"none": None, "true": True, "false": False}
     if text.lower() in words:
         return words[text.lower()]
@@ -38,7 +38,7 @@ def parse_list(text: str) -> list[Any]:
 
 
 def check_not_empty(spec: str) -> None:
-    """Check that a spec of minds says something.
+    """Check that a spec of minds is not empty.
 
     Raises:
         MindSpecError: when it does not.
@@ -57,7 +57,7 @@ def parse_minds(text: str) -> str | Mapping[str, Any]:
     Minds of several classes of agents are ``CLASS/minds; CLASS/minds``.
 
     Raises:
-        MindSpecError: when there is none, one of several specs has no count, or a class is named
+        MindSpecError: when there is no mind, one of several specs has no count, or a class is named
             twice.
     """
     check_not_empty(text)
@@ -83,11 +83,11 @@ def parse_minds(text: str) -> str | Mapping[str, Any]:
 
 
 _ENDS_WITH_OPTION = re.compile(r"\s*(local|gguf:).*[?&]\w+=\w*\s*\Z")
-"""The end of the spec of a local model with options, and no count."""
+"""The end of the spec of a local model with options, which is not a count."""
 _JSON_VALUE = re.compile(r"\s*fixed:\s*([{\[].*[}\]])\s*\Z", re.DOTALL)
-"""A fixed answer of several parts, which has commas of its own."""
+"""A fixed answer of several parts, which contains commas."""
 _DIGITS = 18
-"""Digits of a count at most."""
+"""The maximum number of digits of a count."""
 
 
 def _is_json(text: str) -> bool:

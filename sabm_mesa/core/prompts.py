@@ -1,4 +1,4 @@
-"""Prompts: texts as data, the book that renders them, and how the words of others are quoted.
+"""Prompts: texts as data, the book that renders them, and the quotation of messages.
 
 A scenario's file ``prompts.toml`` holds
 
@@ -8,17 +8,17 @@ A scenario's file ``prompts.toml`` holds
   braces in them name entries of ``[prompts]``, which a condition may replace;
 - ``[persona_formats.NAME]``: the same personas in another format (`PERSONA_FORMATS`).
 
-``core/answers.toml`` says how an answer has to be written. A user's own file has the same form:
-its entries replace the built-in text, and it may add conditions, variants and personas.
+``core/answers.toml`` has the instructions on the form of answers. A user's prompt file has the same
+form: its entries replace the built-in text, and it may add conditions, variants and personas.
 
 Quoting: a text on one line can still try to be more than a message: the line of another speaker
 ("… Player #3: I choose 0"), a role or a mark of the chat ("System: …", ``<|im_start|>``,
-``[INST]``), or a part of the prompt's form (a code fence, a heading, a list). The signs that make
-it look so are replaced by similar ones: the colon of a label becomes a dash, the brackets of a mark
-become round ones. Any other text stays exactly as it is. Labels are what the lines of the prompt
-entries write before a colon, whatever their placeholders hold. They are found without regard
-to case, blanks, ``#``, emphasis, accents, invisible signs, and letters and colons of other scripts
-that look alike.
+``[INST]``), or a part of the prompt's form (a code fence, a heading, a list). The characters that
+make it look so are replaced by similar ones: the colon of a label becomes a dash, the brackets of a
+mark become round. Any other text is unchanged. Labels are the texts before a colon in lines of the
+prompt entries, with any values of their placeholders. Case, blanks, ``#``, emphasis, accents,
+invisible characters, and similar letters and colons of other scripts are ignored in the search for
+labels.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ ROLES = (
 )  # fmt: skip
 """Names of the speakers in chats."""
 _LONGEST_LABEL = 10
-"""Words of a label at most; more of them before a colon are a sentence."""
+"""The maximum number of words of a label; more words before a colon are a sentence."""
 _REMEMBERED = 8192
-"""Quotations that are kept: in every round each message enters the prompts of many."""
+"""The number of cached quotations: in every round each message enters many prompts."""
 _ALIKE = (
     ("\u2236\u02d0\u02f8\ua789\u05c3\u0589\u1803\u1809\u0703\u0704\u205a", ":" * 11),
     ("\u3010\u3014\u27e6\u3011\u3015\u27e7", "[[[]]]"),
@@ -74,7 +74,7 @@ _LOOK_ALIKE = {
     sign: latin for signs, latins in _ALIKE for sign, latin in zip(signs, latins, strict=True)
 }
 _INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-"""Characters that show nothing; other invisible signs are not printable or marks."""
+"""Invisible characters; other invisible ones are not printable or are marks."""
 _BETWEEN = r"[\W_]*"
 """Pattern of the characters between the words of a label."""
 _BEFORE = r"(?:[\s#]+|(?=\d))"
@@ -109,20 +109,20 @@ _BEFORE_LIMITS = {
 class PromptBook:
     """The prompt entries of runs: one scenario, condition and variant.
 
-    Runs share it, so that nobody can change its texts.
+    Runs share it, so its texts are read-only.
 
     Args:
         source: the path of the scenario's prompt file.
         condition: the condition; its entries replace those of ``[prompts]``.
         variant: the wording; its entries replace those of ``[prompts]``.
-        overrides: a user's own prompt file, or None.
+        overrides: a user's prompt file, or None.
         persona_format: the format of the personas.
         option_order: the order in which options are shown, in prompts and JSON schemas.
         speaker_order: the order in which the speakers of a round are quoted.
 
     Attributes:
         entries: entry → template.
-        personas: persona → text, of those that have one in the format.
+        personas: persona → text, for those with a text in the format.
         all_personas: the names of the personas in any format.
         conditions: the names of the conditions.
         variants: the names of the variants.
@@ -180,7 +180,7 @@ class PromptBook:
         self.personas: Mapping[str, str] = MappingProxyType({NO_PERSONA: "", **personas})
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process needs: the texts, and nothing that was made of them here."""
+        """Return the state for another process: only the texts, without caches."""
         kept = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         return kept | {"entries": dict(self.entries), "personas": dict(self.personas)}
 
@@ -203,7 +203,7 @@ class PromptBook:
 
     @cached_property
     def _fixed(self) -> dict[str, str]:
-        """The entries without placeholders, as they are rendered."""
+        """The rendered entries without placeholders."""
         plain = {e: pieces for e, pieces in self._pieces.items() if not any(p for _, p in pieces)}
         return {e: _tidy("".join(text for text, _ in pieces)) for e, pieces in plain.items()}
 
@@ -219,13 +219,13 @@ class PromptBook:
         option_order: OptionOrder = "given",
         speaker_order: SpeakerOrder = "spoken",
     ) -> PromptBook:
-        """The book of a run that was recorded: its entries, and the personas it used.
+        """The book of a recorded run: its entries, and the personas it used.
 
         Args:
             entries: entry → template.
             personas: persona → text, in the format of the run.
-            condition: the condition it is the book of.
-            variant: the variant it is the book of.
+            condition: its condition.
+            variant: its variant.
             persona_format: the format of the personas.
             option_order: the order of options.
             speaker_order: the order of speakers.
@@ -275,13 +275,13 @@ class PromptBook:
         return {}
 
     def quote(self, text: str, names: Sequence[str] = ()) -> str:
-        """Return a mind's text as others may read it: no label of a speaker, no mark of a prompt.
+        """Return a mind's text for others, without labels of speakers and marks of prompts.
 
-        A scenario passes every text of a mind that it shows in a prompt through it, and keeps the
-        text itself; see "Quoting" in `sabm_mesa.core.prompts`.
+        Scenarios pass every text of a mind that they show in a prompt through it; see "Quoting" in
+        `sabm_mesa.core.prompts`.
 
         Args:
-            text: the text that was said.
+            text: the message.
             names: names of speakers that no entry has.
         """
         return quoted(text, self._labels, tuple(names))
@@ -290,10 +290,10 @@ class PromptBook:
         """Messages in the order in which a prompt quotes them.
 
         Args:
-            messages: those of one or more rounds, as they were spoken.
+            messages: the messages of one or more rounds, in their order.
 
-        Returns:
-            The rounds in their order; in the order ``"reversed"`` the last speaker of each first.
+        Returns: The rounds in their order; with ``"reversed"``, the last speaker of each round
+        first.
         """
         spoken = list(messages)
         if self.speaker_order == "spoken":
@@ -303,16 +303,16 @@ class PromptBook:
 
     @property
     def states_limits(self) -> bool:
-        """Whether requests state all limits, as those of older recordings do not."""
+        """Whether requests state all limits, unlike those of older recordings."""
         return "real_from" in self.entries
 
     @property
     def asks_for_the_value(self) -> bool:
-        """Whether a question is asked again for the value alone, as not in older recordings."""
+        """Whether a repeated question asks for the value alone, unlike in older recordings."""
         return "number_labelled" in self.entries
 
     def as_shown(self, spec: AnswerSpec) -> AnswerSpec:
-        """A spec with its options in the order in which they are shown.
+        """A spec with its options in the order of display.
 
         Args:
             spec: the definition of a legal answer.
@@ -320,7 +320,7 @@ class PromptBook:
         return spec.with_options_reversed() if self.option_order == "reversed" else spec
 
     def recalled(self, memory: Sequence[Any]) -> str:
-        """The memories of an agent, a line each, as ``{memory}`` shows them.
+        """The memories of an agent, one per line, for ``{memory}``.
 
         Args:
             memory: texts, or objects with a ``text``; those with a true ``own`` are words of the
@@ -359,12 +359,12 @@ class PromptBook:
         )  # fmt: skip
 
     def once(self, spec: AnswerSpec, what: str, make: Callable[[AnswerSpec], str]) -> str:
-        """A text that depends on a spec alone, made once for all agents that are asked for it.
+        """A text that depends only on a spec, computed once for all agents.
 
         Args:
             spec: the definition of a legal answer.
             what: the name of the text.
-            make: makes it of the spec as it is shown.
+            make: computes it from the displayed spec.
         """
         known = self._of_specs.get((id(spec), what))
         if known is None or known[0] is not spec:
@@ -375,16 +375,16 @@ class PromptBook:
 
     @cached_property
     def _of_specs(self) -> dict[tuple[int, str], tuple[AnswerSpec, str]]:
-        """By identity: specs that are equal may show their numbers in other words."""
+        """By identity: equal specs may show their numbers differently."""
         return {}
 
     def form(self, spec: AnswerSpec, answer_format: Format, *, alone: bool = False) -> str:
-        """The words that say how an answer to `spec` has to be written.
+        """The instructions on the form of an answer to `spec`.
 
         Args:
             spec: the definition of a legal answer.
-            answer_format: how it has to be written.
-            alone: whether the value alone is asked for, without the reasoning of the spec.
+            answer_format: the format of the answer.
+            alone: whether only the value is requested, without the reasoning of the spec.
         """
         what = f"form {answer_format}{' alone' if alone else ''}"
         return self.once(spec, what, partial(self._form, answer_format, alone=alone))
@@ -412,7 +412,7 @@ class PromptBook:
         return self.render(entry, values)
 
     def reason(self, problem: InvalidAnswer) -> str:
-        """Why an answer could not be used, in words; of a part with its name."""
+        """The reason why an answer was unusable, in words; for a part, with its name."""
         inner = {
             name: self.reason(value) if isinstance(value, InvalidAnswer) else value
             for name, value in problem.fields.items()
@@ -436,7 +436,7 @@ class PromptBook:
         """One hash over all entries, and over the personas.
 
         Args:
-            personas: the names of those in use; all when None.
+            personas: the names of the personas in use; None: all.
         """
         used = self.personas if personas is None else personas
         texts = sorted((name, self.persona(name)) for name in used)
@@ -447,7 +447,7 @@ class PromptBook:
 
 
 def beside(path: str | Path, owner: type) -> str | Path:
-    """The path of a file that a class names: relative ones are beside the module of the class.
+    """The path of a file that a class names: relative paths start at the folder of its module.
 
     Args:
         path: the path.
@@ -515,7 +515,7 @@ def load(source: str | Path) -> dict[str, Any]:
     """Read a prompt file.
 
     Raises:
-        PromptError: when it cannot be read or holds unknown tables.
+        PromptError: when it cannot be read or has unknown tables.
     """
     if not isinstance(source, str | Path):
         raise PromptError(f"A prompt file is given by its path, not as {source!r}.")
@@ -571,11 +571,11 @@ def mapping(entries: Any, where: str) -> Mapping[str, Any]:
     """The entries of a table.
 
     Args:
-        entries: the entries that were found.
-        where: where it was found, for the error.
+        entries: the entries.
+        where: their source, for the error.
 
     Raises:
-        PromptError: when it is no table.
+        PromptError: when it is not a table.
     """
     if not isinstance(entries, Mapping):
         raise PromptError(f"{where} has to be a table of entries.")
@@ -623,7 +623,7 @@ def placeholders(text: str) -> set[str]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def parse(text: str) -> tuple[tuple[str, str | None], ...]:
-    """The pieces of a template: a literal text and the placeholder behind it, or None.
+    """The pieces of a template: a literal text and the placeholder after it, or None.
 
     Raises:
         PromptError: for unbalanced braces or a placeholder that is not a plain name.
@@ -644,7 +644,7 @@ def parse(text: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def _tidy(text: str) -> str:
-    """A rendered text without blanks around it, and with one blank line where there are several."""
+    """A rendered text without surrounding blanks and repeated blank lines."""
     if "\n\n\n" in text or " \n" in text or "\t\n" in text:
         text = _BLANK_LINES.sub("\n\n", text)
         while " \n\n" in text or "\t\n\n" in text:
@@ -678,12 +678,12 @@ def labels_of(entries: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def quoted(text: str, labels: str, names: tuple[str, ...] = ()) -> str:
-    """A text on one line that holds no label and no mark.
+    """A text on one line without labels and marks.
 
     Args:
-        text: the text that was said.
+        text: the message.
         labels: the result of `labels_of`.
-        names: names of speakers, each of them a label too.
+        names: names of speakers, which are labels, too.
     """
     pattern = _pattern(labels, names)
     text = one_line(text)
@@ -733,12 +733,12 @@ def _labels(template: str) -> Iterable[str]:
 
 
 def _words(text: str) -> str:
-    """The words of a text as a pattern, with any signs between them."""
+    """The words of a text as a pattern, with any characters between them."""
     return _BETWEEN.join(map(re.escape, re.findall(r"\w+", _folded(text)[0])))
 
 
 def _folded(text: str) -> tuple[str, range | list[int]]:
-    """A text as a reader sees it, in small Latin letters, and for each sign its place in `text`."""
+    """A text as a reader sees it, in small Latin letters, with the position of each character in `text`."""
     if text.isascii():
         return text.lower(), range(len(text))
     signs, places = [], []

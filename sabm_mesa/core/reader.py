@@ -65,14 +65,14 @@ __all__ = [
 ]
 
 VERSION = 2
-"""The version of the reader, which a recording holds; the first one read by lists of words."""
+"""The version of the reader, which is recorded; the first version used lists of words."""
 Step = Literal["marked", "labelled", "only", "decided"]
 LONGEST = 20_000
-"""Characters of a text that is read at most."""
+"""The maximum length of a text that is read."""
 
 
 class FoundValue(NamedTuple):
-    """A value that a text gives, and the step that found it."""
+    """The value of a text, and the step that read it."""
 
     value: Any
     step: Step
@@ -135,20 +135,19 @@ def find_value(
     limits: Collection[float] = (),
     last_line: bool = False,
 ) -> FoundValue | None:
-    """Find the one value that a text gives.
+    """Find the one value of a text.
 
     Args:
         text: the answer.
-        find: finds the values in a text in its one form, from left to right, without overlaps.
+        find: returns the values in a normalised text, from left to right, without overlaps.
         legal: whether a value is legal.
-        question: the question, whose numbers are set aside where one other is left.
-        labels: words that the value may follow, beside "answer".
-        limits: the smallest and the largest legal value; stated by the question, they are set
-            aside within a sentence too ("I divide $100: you get $40").
+        question: the question; its numbers are ignored if one other number is left.
+        labels: words that the value may follow, in addition to "answer".
+        limits: the smallest and the largest legal value; if the question states them, they are also
+            ignored within a sentence ("I divide $100: you get $40").
         last_line: whether only the last line is the answer, and all before it is reasoning.
 
-    Returns:
-        The value, which is not legal where only such a one is given; None when there is none.
+    Returns: The value, which may be illegal if no legal one is given; None without any.
 
     Raises:
         TwoValuesError: when two different values are candidates at one step.
@@ -210,7 +209,7 @@ _MARKED = re.compile(
 
 
 def _marked(text: str, ok: set[int]) -> int | None:
-    """The one value in brackets, else the one in bold letters; legal ones come first."""
+    """The one value in brackets, else the one in bold letters; legal values take precedence."""
     for mark in (r"\[([^\[\]\n]*)\]", r"⦃([^⦃⦄]*)⦄"):
         matches = [_MARKED.fullmatch(inner) for inner in re.findall(mark, text)]
         keys = {int(match[1]) for match in matches if match}
@@ -225,7 +224,7 @@ _LINE = re.compile(
     rf"{_SIGNS}(?:\w[\w' -]{{0,30}}?{_SIGNS}[:=])?{_SIGNS}(?:the )?{_KEY}{_UNIT}?[^\w⟦⟧\n?]*",
     re.IGNORECASE,
 )
-"""A line that is a value alone, or behind a short label."""
+"""A line with only a value, or a value after a short label."""
 
 
 @lru_cache
@@ -239,7 +238,7 @@ def _label(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _labelled(decisions: _Decisions, labels: Collection[str]) -> int | None:
-    """The one value behind a known label; else the one alone on a line, the last or the first."""
+    """The one value after a known label; else the one alone on a line, the last or the first."""
     keys: set[int] = set()
     for sentence in decisions.sentences:
         match = _label(tuple(labels)).fullmatch(sentence)
@@ -299,7 +298,7 @@ class _Decisions:
             self.chosen |= mine - {None}
 
     def _decided(self, pattern: re.Pattern[str], sentence: str, limit: set[int]) -> set[Any]:
-        """The keys behind the words of a decision, up to its reason; None for no plain value."""
+        """The keys after the words of a decision, up to its reason; None for a value that is not plain."""
         keys: set[Any] = set()
         for match in pattern.finditer(sentence):
             before, tail = sentence[: match.start()], _BECAUSE.split(sentence[match.end() :])[0]
@@ -329,7 +328,7 @@ def _candidates(text: str, *, whole: bool = False) -> set[int]:
 
 
 def _under_condition(before: str, limit: set[int]) -> bool:
-    """Whether a condition is open before a decision, or one that holds a value."""
+    """Whether a condition precedes a decision, or contains a value."""
     conditions = [match.start() for match in _IF.finditer(before)]
     if not conditions:
         return False
@@ -343,7 +342,7 @@ _LEAD = re.compile(
     rf"(?:\Z|[.(–—]|- |{_words('because')}|as\b))",
     re.IGNORECASE,
 )
-"""A sentence that begins with a value, and continues with nothing but its reason."""
+"""A sentence that begins with a value, and continues only with its reason."""
 
 
 def _alone(sentence: str) -> int | None:
@@ -387,7 +386,7 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 
 def is_taken_back(text: str) -> bool:
-    """Whether words behind an answer take it back, put it under a condition or beside another.
+    """Whether the words after an answer withdraw it, add a condition or another answer.
 
     Args:
         text: the words.
@@ -400,7 +399,7 @@ def is_taken_back(text: str) -> bool:
 
 
 def is_set_apart(text: str) -> bool:
-    """Whether the words that lead to an answer make it that of another, an example or a condition.
+    """Whether the words before an answer make it another's answer, an example or a condition.
 
     Args:
         text: all text before the answer.
@@ -435,7 +434,7 @@ _REFUSED = re.compile(
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a text is nothing but the sentence with which a model declines to answer.
+    """Whether a text is only the sentence with which a model declines to answer.
 
     Args:
         text: the answer.
@@ -459,16 +458,15 @@ _GOODBYE = re.compile(r"\n\s*(?:let me know|feel free|would you like)\b[^\n]*\Z"
 
 
 def unwrap(text: str, label: str = "") -> str:
-    """Take the words that a model puts around a text that it was asked for.
+    """Remove the words that a model puts around a requested text.
 
     Args:
         text: the answer.
         label: the word that the spec declares for the text, such as "message".
 
-    Returns:
-        What follows a line that ends with a colon, behind "Here is …:", "Answer:" or the
-        label, between tags, or in quotes, without a count of words and an offer of help; the
-        answer as it is without any.
+    Returns: The text after a line that ends with a colon, after "Here is …:", "Answer:" or the
+    label, between tags, or in quotes, without a count of words and an offer of help; otherwise the
+    unchanged answer.
     """
     inner = text.strip()
     if inner.startswith("<") and (tagged := _TAGGED.fullmatch(inner)):

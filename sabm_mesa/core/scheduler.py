@@ -6,16 +6,16 @@ on the same snapshot and the decisions are applied in the order of the agents' i
 
 Two agents of a sequential phase that cannot affect each other may be asked at the same time: with
 a `reach`, an agent starts as soon as every earlier agent is done whose reach intersects its own,
-each agent being within its own reach. The result is that of strict one-by-one order as long as what
-an agent observes and changes lies within its reach.
+each agent being within its own reach. The result equals that of strict one-by-one order as long as
+an agent observes and changes only agents within its reach.
 
-The next agent may depend on the last decision, as when speakers name one another: the order is
-then an iterator, which is asked for the next agent once the decision before has been applied.
+The next agent may depend on the last decision, for example when speakers name one another: then the
+order is an iterator, which gives the next agent after the previous decision has been applied.
 
 An agent may act several times in its turn (`at_most`, `until`): each action is applied before the
 next one is decided. In a simultaneous phase all act, and then those that are not done act again.
-Before each action it is checked anew whether the agent takes part. A decision that an agent made on
-the snapshot of a simultaneous phase is not applied when it has left the model since.
+Before each action the phase checks again whether the agent takes part. In a simultaneous phase, the
+decision of an agent that has left the model is not applied.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ T = TypeVar("T")
 
 
 class Deciding(Protocol):
-    """An agent, as far as a phase knows it; `SmartAgent` is one. It has a method for each phase.
+    """The interface of an agent in a phase; `SmartAgent` implements it. It has a method for each phase.
 
     Attributes:
-        attempts: how often its mind was asked in the phase under way.
+        attempts: the number of attempts of its mind in the current phase.
     """
 
     attempts: int
@@ -69,7 +69,7 @@ class Deciding(Protocol):
 
 
 class Phased(Protocol):
-    """A model, as far as a phase knows it; `SmartModel` is one.
+    """The interface of a model in a phase; `SmartModel` implements it.
 
     It has a method ``after_NAME`` and may have a method ``before_NAME``.
 
@@ -96,45 +96,45 @@ SIMULTANEOUS, SHUFFLED, FIXED = "simultaneous", "shuffled", "fixed"
 class Phase:
     """One phase of a round.
 
-    An agent's method of the phase's name is its part: an ``async`` method that asks its mind and
-    returns the decision. The model's method ``after_NAME(agent, decision)`` applies it. Where the
-    model has a method ``before_NAME(agent)``, it runs before each action of the agent: with a
-    `reach` it changes only agents within it, and in a simultaneous phase it runs for all agents
-    before the first of them is asked.
+    The part of an agent is its method with the name of the phase: an ``async`` method that asks its
+    mind and returns the decision. The model's method ``after_NAME(agent, decision)`` applies it.
+    The model may have a method ``before_NAME(agent)``, which runs before each action of the agent.
+    With a `reach` it may change only agents within it; in a simultaneous phase it runs for all
+    agents before the first one is asked.
 
     Attributes:
         name: the name of the agents' method: ``"communicate"``, ``"plan"`` or ``"act"``.
         order: ``"simultaneous"``; ``"shuffled"`` (one after another, order drawn every round);
             ``"fixed"`` (one after another by id); or a callable ``(model, agents) -> sequence``.
-            It may also return an iterator (so be a generator function), which gives the next
-            agent once the decision before has been applied, until it ends; an agent may have
-            several turns, and there are neither `turns` nor a `reach`.
+            It may also be a generator function or return an iterator, which gives the next agent
+            after the previous decision has been applied. An agent may then have several turns, and
+            `turns` and `reach` are not allowed.
         when: whether the phase takes place in this round; always, when None.
         who: the agents that take part: a class of agents, or a callable ``(model) -> agents``; all
             that have the method, when None. It is evaluated when the phase starts, and again before
-            each action: an agent that left meanwhile, or the model, is not asked.
+            each action: an agent that has left the group or the model is not asked.
         reach: the agents whose state an agent observes or changes in this phase, in all actions of
-            its turn, such as the hearers of what it says; everybody, when None. It is evaluated
+            its turn, such as the hearers of its message; all agents, when None. It is evaluated
             when the phase starts.
-        commutes: whether two agents may change a third one in either order, as where what it heard
-            is sorted before it is used: an agent then waits for an earlier one only when one of
+        commutes: whether two agents may change a third one in either order, for example because it
+            sorts its messages before use. An agent then waits for an earlier one only when one of
             the two is within the other's reach.
-        turns: how often every agent has its turn in a sequential phase: all once, then all again.
-        at_most: how often an agent acts in its turn at most. ``after_NAME`` applies each action
-            before the agent is asked for the next one.
+        turns: the number of turns of every agent in a sequential phase: all once, then all again.
+        at_most: the maximum number of actions of an agent in its turn. ``after_NAME`` applies each
+            action before the agent is asked for the next one.
         until: whether an agent is done, ``(model, agent) -> bool``; it is evaluated after each
             action. An agent acts `at_most` times when None.
-        most_turns: ``(model) -> int``: the most turns of all agents in a round, where `order` gives
-            an iterator or agents ask several times in one turn, as in a talk: estimates of cost
-            count them. An iterator without it has no upper end.
-        doc: the action of the phase, for the description of the scenario: a sentence that names the
-            questions (in backticks) and says how their answers are applied. Without one the first
-            sentence of the agents' method stands in.
+        most_turns: ``(model) -> int``: the maximum number of turns of all agents in a round, for
+            estimates of cost. It is needed if `order` gives an iterator, or agents ask several
+            times in one turn, as in a talk. An iterator without it has no upper bound.
+        doc: the action of the phase, for the description of the scenario: a sentence with the
+            questions (in backticks) and the effect of their answers. The default is the first
+            sentence of the agents' method.
 
     Raises:
         UnknownName: for an order that does not exist.
-        ParameterError: for `commutes` without a `reach`, `at_most` that is no whole number from 1
-            on, and `until` where an agent acts once anyway.
+        ParameterError: for `commutes` without a `reach`, for `at_most` below 1, and for `until`
+            with only one action.
     """
 
     name: str
@@ -150,7 +150,7 @@ class Phase:
     doc: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what does not exist or changes nothing."""
+        """Refuse arguments that do not exist or have no effect."""
         if not callable(self.order):
             check_choice("order of a phase", self.order, (SIMULTANEOUS, SHUFFLED, FIXED))
         if self.commutes and self.reach is None:
@@ -167,10 +167,10 @@ class Phase:
 def every(n: int | str, since: int = 0) -> When:
     """Rounds that are a multiple of a number, for the `when` of a phase.
 
-    So a plan holds for several rounds, or an agent reflects now and then.
+    For example, a plan holds for several rounds, or an agent reflects now and then.
 
     Args:
-        n: the number of rounds from one to the next, or the name of the model's attribute for it.
+        n: the interval in rounds, or the name of the model's attribute for it.
         since: the first round in which the phase may take place.
     """
 
@@ -199,8 +199,7 @@ def action(order: Order = SIMULTANEOUS, **options: Any) -> Phase:
 async def run_phase(model: Phased, phase: Phase) -> int:
     """Run one phase of the current round.
 
-    Returns:
-        The longest chain of attempts in which each had to wait for the one before.
+    Returns: The length of the longest chain of attempts that had to wait for one another.
     """
     if phase.when is not None and not phase.when(model):
         return 0
@@ -239,7 +238,7 @@ class _Part:
             self._places = {agent: index for index, agent in enumerate(agents)}
 
     def includes(self, agent: Deciding) -> bool:
-        """Whether an agent takes part as things are now."""
+        """Whether an agent takes part at present."""
         if not self.has(agent):
             return False
         if self._who is None:  # it is as it was when the phase started
@@ -275,7 +274,7 @@ class _Part:
         self._apply(agent, decision)
 
     async def turn(self, agent: Deciding, position: int) -> int:
-        """Play an agent's turn, action by action; return the number of attempts it took."""
+        """Play an agent's turn, action by action; return the number of attempts."""
         attempts, name = 0, self.name
         for _ in range(self.at_most):
             if not self.includes(agent):
@@ -291,7 +290,7 @@ class _Part:
 
 
 def taking_part(model: Phased, phase: Phase) -> list[Deciding]:
-    """The agents that take part in a phase as things are now.
+    """The present participants of a phase.
 
     Args:
         model: the model.
@@ -412,9 +411,9 @@ async def _within_reach(model: Phased, phase: Phase, turns: list[Deciding], part
 
 
 def _reaches_intersect(turns: list[Deciding], reached: _Reached) -> Iterator[set[int]]:
-    """For each turn the earlier ones to wait for: of each agent within reach the last one.
+    """For each turn the earlier turns to wait for: the last turn of each agent within reach.
 
-    Those before had it within reach as well, so that the last one waited for them.
+    Earlier turns had that agent within reach as well, so its last turn waited for them.
     """
     latest: dict[Deciding, int] = {}
     for position, agent in enumerate(turns):
@@ -424,7 +423,7 @@ def _reaches_intersect(turns: list[Deciding], reached: _Reached) -> Iterator[set
 
 
 def _either_in_reach(turns: list[Deciding], reached: _Reached) -> Iterator[set[int]]:
-    """For each turn the earlier ones to wait for: of agents within reach, or with it in theirs."""
+    """For each turn the earlier turns to wait for: of agents within its reach, or with it in theirs."""
     latest: dict[Deciding, int] = {}
     reaching: dict[Deciding, set[int]] = {}
     for position, agent in enumerate(turns):
@@ -438,8 +437,8 @@ def _either_in_reach(turns: list[Deciding], reached: _Reached) -> Iterator[set[i
 async def await_all(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Await all parts together; when one fails or the round is stopped, stop the others first.
 
-    A part that waits for an answer which is being paid for ends when that answer is recorded, and
-    all are awaited, however often the round is stopped.
+    A part that waits for a paid answer ends when that answer is recorded, and all parts are
+    awaited, however often the round is stopped.
 
     Args:
         parts: the awaited parts.
@@ -451,7 +450,7 @@ async def await_all(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     others = iter(tasks)
 
     def stop_others(task: asyncio.Task[T]) -> None:
-        """Stop the others of a part that was cancelled alone, which a task group lets run on."""
+        """Stop the other parts when one was cancelled alone, which a task group does not do."""
         if task.cancelled():
             for other in others:  # once, however many are cancelled
                 if not other.cancelling():

@@ -1,8 +1,8 @@
-"""Random streams: all that is drawn in a run comes from its seed.
+"""Random streams: all random numbers of a run come from its seed.
 
-A model draws from its own generator. Each agent has a stream that is derived from the seed and the
-id of the agent, and another one for its birth; each attempt at a question that is paid for has one
-that is derived from the seed and the place of the question in the run.
+A model draws from its own generator. Each agent has a stream derived from the seed and its id, and
+another one for its birth. Each attempt at a paid question has a stream derived from the seed and
+the position of the question in the run.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import about
 
 Seed = Annotated[int, Ge(0)] | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
-"""Values that Mesa takes as `rng`."""
+"""Values that Mesa accepts as `rng`."""
 Entropy = tuple[int, ...]
 """A seed as integers."""
 
 
 @about("rng")
 def entropy(rng: Any) -> Entropy:
-    """The seed as integers, from all that Mesa takes as `rng`; drawn anew from None.
+    """The seed as integers, from any value that Mesa accepts as `rng`; a random seed for None.
 
     Args:
         rng: an integer or a sequence of them, a SeedSequence, a Generator (which is drawn from),
@@ -68,7 +68,7 @@ def agent_random(seed: Entropy, agent: int) -> Random:
 
 
 def birth_rng(seed: Entropy, agent: int) -> np.random.Generator:
-    """The stream from which an agent that is born draws its mind and persona.
+    """The stream from which a newborn agent draws its mind and persona.
 
     Args:
         seed: the seed of the run.
@@ -82,7 +82,7 @@ def attempt_rng(seed: Entropy, key: Key, attempt: int) -> np.random.Generator:
 
     Args:
         seed: the seed of the run.
-        key: the place of the question in the run.
+        key: the position of the question in the run.
         attempt: the number of the attempt, from 0.
     """
     position = (key.round, zlib.crc32(key.phase.encode()), key.agent, key.call, attempt)

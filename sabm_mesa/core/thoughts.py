@@ -1,15 +1,15 @@
-"""Thoughts of a model that thinks: split off from its answer, for all minds, here and only here.
+"""Thoughts of thinking models are split off from answers, for all minds, only in this module.
 
-Thoughts are private: they are recorded beside the answer, and no agent, prompt or conversation
-ever gets them. A server that keeps them apart sends them in fields of their own (read in
-`sabm_mesa.llm.reading`). One that does not leaves them in the text, between marks, of which either
-may be missing: the chat template of a model may have written the first, and an answer that was cut
-short has no last one. Text in doubt counts as thought: an answer that is lost is asked for
-again, a thought that was spoken cannot be taken back.
+Thoughts are private: they are recorded with the answer, and no agent, prompt or conversation ever
+gets them. A server that separates them sends them in their own fields (read in
+`sabm_mesa.llm.reading`). Other servers leave them in the text between marks, and either mark may be
+missing: the chat template may have written the first one, and an answer that was cut off has no
+last one. Text in doubt counts as a thought: a lost answer can be asked for again, but a published
+thought cannot be withdrawn.
 
-Where a template begins the thought and the answer is cut off before its end, there is no mark at
-all, and the text alone does not distinguish a thought from an answer. `sabm_mesa.llm.thinking`
-decides by the earlier answers of that model; for its very first answer nothing is known.
+If a template begins the thought and the answer is cut off before its end, there is no mark at all,
+and the text alone does not distinguish a thought from an answer. `sabm_mesa.llm.thinking` decides
+by the earlier answers of that model; for its first answer nothing is known.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LEFT_OVER = re.compile(
 
 
 def ends_thought(text: str) -> bool:
-    """Whether a text has the last mark of a thought before any first one: a template wrote that.
+    """Whether a text has the last mark of a thought without a first one, which a template wrote.
 
     Args:
         text: the text of a mind.
@@ -59,7 +59,7 @@ def begins_thought(text: str) -> bool:
 
 
 class Split(NamedTuple):
-    """An answer and the thoughts that came with it.
+    """An answer and its thoughts.
 
     Attributes:
         answer: the answer, without thoughts.
@@ -73,8 +73,8 @@ class Split(NamedTuple):
 def split_thoughts(text: str) -> Split:
     """Split the thoughts in a text from the answer.
 
-    Between two marks, and after a first mark without a last one, all is thought; so is all that
-    comes before a last mark without a first one.
+    Thoughts are the text between two marks, after a first mark without a last one, and before a
+    last mark without a first one.
 
     Args:
         text: the text of a mind.

@@ -1,4 +1,4 @@
-"""Files that a user hands in: read in one place, so that each problem is one clear line."""
+"""Reads the files of users, so that each problem is one clear line."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from sabm_mesa.errors import UsageError
 
 LARGEST = 4_000_000
-"""The most bytes of a file, so that none is read without end."""
+"""The maximum size of a file in bytes, so that none is read without end."""
 DEEPEST = 100
-"""The most tables and lists in one another, so that no later step fails with a deep one."""
+"""The maximum nesting of tables and lists, so that no later step fails."""
 
 
 def expand_home(path: str) -> Path:
-    """A path with the ``~`` at its beginning spelled out.
+    """A path with an expanded ``~``.
 
     Args:
-        path: the path; it stays as it is when nobody of the name behind the ``~`` has a home.
+        path: the path; it is unchanged when the user after ``~`` has no home.
     """
     with suppress(RuntimeError):
         return Path(path).expanduser()
@@ -28,7 +28,7 @@ def expand_home(path: str) -> Path:
 
 
 def read_file(path: str | Path, what: str, error: type[UsageError]) -> bytes:
-    """Read a file that is not expected to be large.
+    """Read a small file.
 
     Args:
         path: the file.
@@ -81,7 +81,7 @@ def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str,
 
 
 def _is_deep(table: dict[str, Any]) -> bool:
-    """Whether tables and lists are in one another more than `DEEPEST` times."""
+    """Whether tables and lists are nested more than `DEEPEST` times."""
     level: list[Any] = [table]
     for _ in range(DEEPEST):
         inside = (

@@ -10,8 +10,8 @@ Args:
             steps: how many metres.
         '''
 
-Models that call functions are asked for a call in their own form. Others, people and rules answer
-as for `OneOf`, with the same values, so recordings and replays do not depend on the form.
+Models with function calls are asked for a call in their own form. Other models, people and rules
+answer as for `OneOf`, with the same values, so recordings and replays do not depend on the form.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Call(NamedTuple):
     result: Any
 
     def __str__(self) -> str:
-        """The call and its result in one line, to be shown to the mind that called it."""
+        """The call and its result in one line, for the mind that called it."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         return f"{self.name}({given})" + ("" if self.result is None else f" → {self.result}")
 
@@ -63,10 +63,10 @@ class _Tool:
 
     Attributes:
         function: the function.
-        specs: the arguments whose specs are not those of the annotations.
-        hints: the arguments whose options stand for values of other types, with their annotations;
-            None for those of the signature.
-        line: what it does, in a line; None for what its docstring says.
+        specs: the specs of arguments that replace their annotations.
+        hints: the annotations of arguments whose options stand for values of other types; None:
+            from the signature.
+        line: its description in one line; None: from its docstring.
     """
 
     function: Callable[..., Any]
@@ -96,9 +96,9 @@ def tool(function: Callable[..., Any], /, **specs: AnswerSpec) -> Any:
 class Tools(OneOf):
     """One of several functions with typed arguments: ``Tools(move=move, speak=agent.speak)``.
 
-    The value is that of `OneOf`: a dict with one entry, the name of the function and its arguments
-    (`Chosen`); `call` calls the function. The model decides when (``after_PHASE``), so that only
-    it changes the world. An argument may be an ``int`` or ``float`` (with the limits of
+    The value has the form of `OneOf`: a dict with one entry, the name of the function and its
+    arguments (`Chosen`); `call` calls the function. The model calls it (in ``after_PHASE``), so
+    only the model changes the world. An argument may be an ``int`` or ``float`` (with the limits of
     `annotated_types`), a ``bool``, a ``str``, a `Literal`, an `Enum` of texts, or ``Annotated``
     with a spec such as ``Annotated[str, Text(max_words=20)]``. An argument with a default keeps it.
 
@@ -108,10 +108,10 @@ class Tools(OneOf):
 
     Attributes:
         tools: the name of each function and the function, with specs of its arguments.
-        docs: what each does, by the first line of its docstring.
+        docs: the first line of the docstring of each.
 
     Raises:
-        ParameterError: for an argument whose legal values are not known.
+        ParameterError: for an argument with unknown legal values.
     """
 
     tools: tuple[tuple[str, _Tool], ...] = field(compare=False, repr=False)
@@ -130,13 +130,13 @@ class Tools(OneOf):
         object.__setattr__(self, "docs", docs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send what can be asked to another process, and no function, which may hold a model."""
+        """Pickle only the questions, without functions, which may refer to a model."""
         parts = (self.reasoning, self.label, self.options, self.docs)
         lines = tuple((name, _line(name, given)) for name, given in self.tools)
         return _without_functions, (*parts, lines)
 
     def check(self, value: Any) -> Chosen:
-        """Return what was called, from a mapping with one entry, or a name without arguments.
+        """Return the call, from a mapping with one entry, or a name without arguments.
 
         Arguments may have the types of the signature: ``True``, a number of a `Literal`, a member
         of an `Enum`.
@@ -148,7 +148,7 @@ class Tools(OneOf):
         return OneOf.from_json(self, self._in_words(call), path)
 
     def _in_words(self, value: Any) -> Any:
-        """A call whose arguments are options, where the signature has other types."""
+        """A call whose arguments are options, if the signature has other types."""
         tools = dict(self.tools)
         if not isinstance(value, Mapping) or len(value) != 1:
             return value
@@ -194,7 +194,7 @@ class Tools(OneOf):
     def definitions(self) -> list[dict[str, Any]]:
         """The functions in the form of chat completions: name, description, JSON schema.
 
-        Where reasoning is asked for, it is the first argument of each.
+        Requested reasoning is the first argument of each.
         """
         tools, reasoned = dict(self.tools), self.reasoning is not None
         return [
@@ -210,7 +210,7 @@ def _without_functions(
     docs: tuple[tuple[str, str], ...],
     lines: tuple[tuple[str, str], ...],
 ) -> Tools:
-    """The same questions with functions that cannot be called: those of another process."""
+    """The same questions with functions that cannot be called, for another process."""
     made = object.__new__(Tools)
     tools = tuple((name, _Tool(_elsewhere, {}, {}, line)) for name, line in lines)
     given = {
@@ -233,9 +233,8 @@ def call_as_text(text: str, spec: AnswerSpec) -> tuple[str, str]:
             that the model wrote beside them.
         spec: the definition of a legal answer.
 
-    Returns:
-        The answer in the format ``"json"``, and what else the model wrote, which is a thought
-        where no reasoning is asked for. Of several calls none is the answer.
+    Returns: The answer in the format ``"json"``, and the rest of the text, which is a thought if no
+    reasoning was requested. With several calls, there is no answer.
     """
     made = json.loads(text)
     calls, (beside, thoughts) = made["calls"], split_thoughts(made["text"])
@@ -281,7 +280,7 @@ def _fields(name: str, given: _Tool) -> Fields:
 
 
 def _arguments(function: Callable[..., Any]) -> list[str]:
-    """The arguments that a call has to give; those with a default keep it."""
+    """The required arguments of a call; arguments with a default keep it."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -379,7 +378,7 @@ def _option(hint: Any, value: Any) -> Any:
 
 
 def _back(hint: Any, value: Any) -> Any:
-    """The value of an argument as its annotation has it."""
+    """The value of an argument in the type of its annotation."""
     if hint is bool:
         return value == _YES_NO[0]
     if get_origin(hint) is Literal:
@@ -390,7 +389,7 @@ def _back(hint: Any, value: Any) -> Any:
 
 
 def _doc(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """The first line of a docstring, and what it says of the arguments."""
+    """The first line of a docstring, and its descriptions of the arguments."""
     doc = docstring_parser.parse(inspect.getdoc(function) or "")
     explained = {p.arg_name: " ".join(p.description.split()) for p in doc.params if p.description}
     return doc.short_description or "", explained

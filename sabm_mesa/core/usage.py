@@ -27,7 +27,7 @@ class Failures(NamedTuple):
 
 
 NO_FAILURES = Failures()
-"""The failures of an agent whose asks all went well."""
+"""The failures of an agent without failures."""
 
 
 @dataclass(slots=True)
@@ -47,10 +47,10 @@ class Usage:
         cached_tokens: tokens sent that the server had in its prompt cache.
         completion_tokens: tokens received, those of thoughts included.
         thought_tokens: tokens of thoughts, as far as servers report them.
-        cost_usd: dollars, to `DECIMALS` decimals, so that the order of the answers makes no
-            difference; NaN as soon as one came from a model without a known price.
-        by_agent: agent → what went wrong with its asks; agents with nothing are not in it, and
-            sums leave it out.
+        cost_usd: dollars, to `DECIMALS` decimals, so that the order of the answers does not matter;
+            NaN as soon as one came from a model without a known price.
+        by_agent: agent → the failures of its asks; agents without failures are left out, and so are
+            sums.
     """
 
     asks: int = 0
@@ -68,7 +68,7 @@ class Usage:
     by_agent: dict[int, Failures] = field(default_factory=dict, repr=False, compare=False)
 
     def add_reply(self, reply: Reply, agent: int) -> None:
-        """Count what one answer to an agent's question cost."""
+        """Count the cost of one answer to an agent's question."""
         if reply.retries or reply.finish_reason:
             refused, truncated = reply.finish_reason == BY_FILTER, reply.finish_reason == BY_LENGTH
             if reply.retries or refused or truncated:

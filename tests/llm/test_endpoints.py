@@ -211,7 +211,7 @@ URL = 'base_url = "http://127.0.0.1:9/v1"'
         (f"[endpoints.lab]\n{URL}\nkey_env = false", "key_env is the name of a variable"),
         (f"[endpoints.lab]\n{URL}\nkey_env = 0", "key_env is the name of a variable"),
         (f"[endpoints.lab]\n{URL}\nheaders = 3", "headers is a table of texts"),
-        (f"[endpoints.lab]\n{URL}\nheaders = {{'X Y' = 'z'}}", "'X Y' is no header"),
+        (f"[endpoints.lab]\n{URL}\nheaders = {{'X Y' = 'z'}}", "'X Y' is not a header"),
         (f"[endpoints.lab]\n{URL}\nheaders = {{X = 3}}", "'X' is no header"),
         (f'[endpoints.lab]\n{URL}\nheaders = {{X = "a\\r\\nHost: b"}}', "'X' is no header"),
         (f"[endpoints.lab]\n{URL}\nheaders = {{X = 'é'}}", "'X' is no header"),

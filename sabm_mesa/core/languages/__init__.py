@@ -1,8 +1,8 @@
-"""Texts of the class pages in the language of each person: one file a language.
+"""Texts of the class pages in the language of each person: one file per language.
 
-A `Phrase` is an English text that knows its key and values, so that a page can say it in another
-language when it is looked at (`translated`). What a mind reads, recordings and tables of data stay
-English, and so does a text that a scenario of somebody else brings along.
+A `Phrase` is an English text with its key and values, so a page can show it in another language
+(`translated`). Prompts, recordings and tables of data stay English, and so do texts of external
+scenarios.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ LANGUAGES = {
     "zh": "中文",
     "ja": "日本語",
 }
-"""Code → name in the language itself."""
+"""Code → the name of the language in that language."""
 DIGITS = 4
-"""Significant digits of a number that is no whole one, at most."""
+"""The maximum number of significant digits of a decimal number."""
 Text = str | dict[str, str]
-"""A text; or two of them: ``one`` for one thing, ``many`` for several."""
+"""A text, or two: ``one`` for the singular, ``many`` for the plural."""
 
 
 @cache
@@ -60,7 +60,7 @@ def table_of(language: str, table: str) -> dict[str, Text]:
 
 
 def language_for(asked: str | None, accepted: str | None = "") -> str:
-    """The language of a page: the one asked for, else the first accepted one, else English.
+    """The language of a page: the requested one, else the first accepted one, else English.
 
     Args:
         asked: the code in the address, or a longer tag such as ``zh-Hans``.
@@ -79,7 +79,7 @@ def language_for(asked: str | None, accepted: str | None = "") -> str:
 
 
 class Localized(str):
-    """An English text that can be had in other languages."""
+    """An English text with translations."""
 
     def in_(self, language: str) -> str:
         """The text in a language.
@@ -96,7 +96,7 @@ class Phrase(Localized):
     Args:
         key: the key, ``TABLE.NAME``.
         values: placeholder → value: a text, a number, or several of them; ``n`` chooses between
-            one thing and many.
+            singular and plural.
 
     Attributes:
         key: the key.
@@ -108,7 +108,7 @@ class Phrase(Localized):
     _capital: bool
 
     def __new__(cls, key: str, /, **values: Any) -> Phrase:
-        """Make the English text, and keep what the others are made of."""
+        """Create the English text, and keep the key and values."""
         capital = bool(values.pop("_capital", False))
         made = super().__new__(cls, _rendered(ENGLISH, key, values, capital=capital))
         made.key, made.values, made._capital = key, values, capital
@@ -127,7 +127,7 @@ class Phrase(Localized):
         return _rendered(language, self.key, self.values, capital=self._capital)
 
     def capitalize(self) -> Phrase:
-        """The same text with a capital at its start, in each language."""
+        """The same text with a capital first letter, in each language."""
         return Phrase(self.key, **{**self.values, "_capital": True})
 
 
@@ -144,7 +144,7 @@ class Amount(Localized):
     value: float
 
     def __new__(cls, value: float) -> Amount:
-        """Make the English text, and keep the number."""
+        """Create the English text, and keep the number."""
         made = super().__new__(cls, number_in(ENGLISH, value))
         made.value = value
         return made
@@ -154,7 +154,7 @@ class Amount(Localized):
         return (self.value,)
 
     def in_(self, language: str) -> str:
-        """The number as a language writes it.
+        """The number in the notation of a language.
 
         Args:
             language: its code.
@@ -175,7 +175,7 @@ class Lines(Localized):
     lines: tuple[str, ...]
 
     def __new__(cls, lines: Iterable[str]) -> Lines:
-        """Make the English text, and keep its lines."""
+        """Create the English text, and keep its lines."""
         parts = tuple(lines)
         made = super().__new__(cls, "\n".join(parts))
         made.lines = parts
@@ -195,7 +195,7 @@ class Lines(Localized):
 
 
 class Drawing(Localized):
-    """A picture with texts in it, as SVG; it is drawn once in each language that is asked for.
+    """A picture with texts, as SVG; it is drawn once for each requested language.
 
     Args:
         draw: returns the picture in a language.
@@ -205,7 +205,7 @@ class Drawing(Localized):
     _drawn: dict[str, str]
 
     def __new__(cls, draw: Callable[[str], str]) -> Drawing:
-        """Draw the English one, and keep how the others are drawn."""
+        """Draw the English version, and keep the function for the others."""
         english = draw(ENGLISH)
         made = super().__new__(cls, english)
         made._draw, made._drawn = draw, {ENGLISH: english}
@@ -223,7 +223,7 @@ class Drawing(Localized):
 
 
 def known(key: str, english: str, **values: Any) -> str:
-    """The text with a key where there is one; else the English text, as of another's scenario.
+    """The text with the key of an English text; the English text itself if it has no key.
 
     Args:
         key: the key.
@@ -254,7 +254,7 @@ def ordinal(n: int) -> Phrase:
 
 
 def number_in(language: str, value: float) -> str:
-    """A number with four significant digits, or all before its point; a dash for NaN.
+    """A number with four significant digits, or more if its integer part has more; a dash for NaN.
 
     Args:
         language: the code of the language.
@@ -272,7 +272,7 @@ def number_in(language: str, value: float) -> str:
 
 
 def translated(value: Any, language: str) -> Any:
-    """The same value with every text in it in a language.
+    """The same value with all its texts in a language.
 
     Args:
         value: a text, or lists and mappings with texts in them.
