@@ -1,7 +1,7 @@
 """Smart agent-based modelling on Mesa: agents whose decisions come from a mind.
 
-A mind is a language model, a classical behavioural rule, or a script. Names are imported when
-they are first used, so that importing the package costs next to nothing.
+A mind is a language model, a classical behavioural rule, or a script. Names are imported when they
+are first used, so importing the package is fast.
 """
 
 from __future__ import annotations

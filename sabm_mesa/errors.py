@@ -23,8 +23,8 @@
         │   └── ReplayMismatch         a run comes out otherwise than it was recorded
         └── OutputError            an output folder cannot be written
 
-Every message is one line: what happened, where, and what to do next. Whatever it quotes, it holds
-no control codes and not the API key.
+Every message is one line: what happened, where, and what to do next. It never contains control
+codes or the API key, whatever it quotes.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _key_variables = {KEY_VARIABLE}
 _secrets: set[str] = set()
 HIDDEN = "[key]"
 SHORTEST_SECRET = 8
-"""Shorter keys, such as ``none`` or ``EMPTY`` for a local server, are no secrets but words."""
-"""Stands where the API key was."""
+"""Shorter keys, such as ``none`` or ``EMPTY`` for a local server, are not secret."""
+"""The replacement of the API key in texts."""
 
 
 def one_line(text: str) -> str:
-    """A text on one line without anything a terminal could obey or not show.
+    """A text on one line without control codes and invisible characters.
 
     Line breaks, control codes, zero-width and bidirectional marks, and halves of surrogate pairs
     become blanks, and runs of blanks one blank.
@@ -69,7 +69,7 @@ def key(variable: str = KEY_VARIABLE) -> str:
 
 
 def hide_variable(variable: str) -> None:
-    """Hide a key from now on, wherever texts are written.
+    """From now on, hide a key in all written texts.
 
     Args:
         variable: the variable of the environment that holds it.
@@ -79,7 +79,7 @@ def hide_variable(variable: str) -> None:
 
 
 def hide_words(secret: str) -> None:
-    """Hide a text from now on, wherever texts are written.
+    """From now on, hide a text in all written texts.
 
     Args:
         secret: the text.
@@ -88,10 +88,10 @@ def hide_words(secret: str) -> None:
 
 
 def without_key(text: str) -> str:
-    """A text in which no key that is known here can be read.
+    """A text without the known keys.
 
     Keys are also found in Base64, hexadecimal, and the escapes of addresses, JSON and HTML; each of
-    these forwards and backwards, with blanks and line breaks between its signs.
+    these forwards and backwards, with blanks and line breaks between its characters.
 
     Args:
         text: the text.
@@ -108,7 +108,7 @@ def without_key(text: str) -> str:
 
 
 _ZEROS = re.compile("(&#x?)0+")
-"""Zeros that begin a number in HTML."""
+"""Leading zeros of a number in HTML."""
 
 
 @lru_cache(maxsize=32)
@@ -140,7 +140,7 @@ def _forms(secret: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=32)
 def _pattern(form: str) -> re.Pattern[str]:
-    """A spelling with any blanks in it, and any zeros that begin a number in HTML."""
+    """The pattern of a spelling with any blanks, and any leading zeros of a number in HTML."""
     parts = []
     for index, sign in enumerate(form):
         number = form.endswith(("&#x", "&#"), 0, index + 1) and form[index + 1 :][:1] != "x"
@@ -158,7 +158,7 @@ def format_user_error(error: BaseException) -> str:
     """Return the kind and message of an exception, and its place in the user's own code.
 
     Args:
-        error: the exception, which has been raised.
+        error: the raised exception.
     """
     import sysconfig
     import traceback
@@ -200,8 +200,7 @@ class UsageError(SabmError, ValueError):
 
     Args:
         message: the error, and what to do next.
-        parameter: the constructor parameter of the scenario, or the service, that this is about;
-            ``""`` when it is about none, or about several.
+        parameter: the constructor parameter or service that caused it; ``""`` for none or several.
 
     Attributes:
         parameter: the same; `about` sets it from outside.
@@ -216,9 +215,9 @@ class UsageError(SabmError, ValueError):
 
 @contextmanager
 def about(parameter: str) -> Iterator[None]:
-    """Name the parameter that each `UsageError` of a block, or of a decorated function, is about.
+    """Name the parameter of each `UsageError` in a block or a decorated function.
 
-    The outermost name holds: ``changes``, rather than ``cost`` in one of the changes.
+    The outermost name counts: ``changes``, rather than ``cost`` in one of the changes.
 
     Args:
         parameter: the constructor parameter of the scenario, or the service.
@@ -231,13 +230,13 @@ def about(parameter: str) -> Iterator[None]:
 
 
 class UnknownName(UsageError):
-    """A name that is not among the known ones.
+    """An unknown name.
 
     Args:
-        kind: the kind of thing that was looked up, such as ``"scenario"``.
-        name: the name that was given.
+        kind: the kind of name, such as ``"scenario"``.
+        name: the given name.
         known: the names that exist.
-        hint: the next step, when the list of known names does not say it.
+        hint: the next step, if the list of known names does not show it.
         parameter: see `UsageError`.
     """
 
@@ -261,7 +260,7 @@ class UnknownName(UsageError):
         self.kind, self.name, self.known, self.hint = kind, name, names, hint
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Rebuild from the parts, so that the error crosses process borders."""
+        """Rebuild from the parts, so that the error can be pickled."""
         parts = self.kind, self.name, self.known, self.hint
         return type(self), parts, {"parameter": self.parameter}
 
@@ -294,8 +293,8 @@ class LLMError(RunError):
         billed: see below.
 
     Attributes:
-        billed: whether the provider may have billed the request all the same: it was sent, and was
-            not answered with an error.
+        billed: whether the provider may have billed the request: it was sent, and got no error
+            response.
     """
 
     def __init__(self, message: str = "", *, billed: bool = False) -> None:
@@ -308,7 +307,7 @@ class MissingKey(LLMError):
 
     Args:
         problem: the missing thing.
-        ways: the ways on, a short sentence each.
+        ways: remedies, one short sentence each.
 
     Attributes:
         problem: the missing thing.
@@ -320,7 +319,7 @@ class MissingKey(LLMError):
         super().__init__(" ".join([problem, *self.ways]))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Rebuild from the parts, so that the error crosses process borders."""
+        """Rebuild from the parts, so that the error can be pickled."""
         return type(self), (self.problem, self.ways)
 
 
@@ -329,7 +328,7 @@ class AccessDenied(LLMError):
 
 
 class BadRequest(LLMError):
-    """The endpoint refused the request (400, 404, …): a retry cannot mend it."""
+    """The endpoint refused the request (400, 404, …): a retry cannot help."""
 
 
 class ContextTooSmall(BadRequest):
@@ -353,7 +352,7 @@ class ServerUnavailable(LLMError):
 
     Attributes:
         retry_after: seconds the endpoint asked to wait, or None.
-        overloaded: whether it looks as if fewer requests at once would help.
+        overloaded: whether fewer simultaneous requests may help.
         reached: whether there was a connection.
     """
 
@@ -385,7 +384,7 @@ class RecordingError(RunError):
 
 
 class ReplayMismatch(RecordingError):
-    """A run comes out otherwise than it was recorded; the first difference is named."""
+    """A run differs from its recording; the first difference is named."""
 
 
 class OutputError(RunError):

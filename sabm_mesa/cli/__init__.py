@@ -59,12 +59,12 @@ COMMANDS = {
 _INTERRUPTED = 130
 """The exit status after Ctrl-C."""
 _OBJECTS = 500_000
-"""Number of new objects after which Python collects garbage: more than most commands import. The
+"""The number of new objects until Python collects garbage: more than most commands import. The
 default threshold would take a tenth of the time of a start."""
 
 
 def command_line(command: str = "") -> Typer:
-    """The command line with one command, or with all when there is none of this name.
+    """The command line with one command, or with all commands for an unknown name.
 
     Importing all commands and preparing their options takes longer than a small command.
 
@@ -89,8 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every expected failure ends in one line on standard error.
 
     Args:
-        arguments: the words after ``sabm``; those of the process, which is then the command's
-            alone, when None.
+        arguments: the words after ``sabm``; None: those of the process, which then only runs the
+            command.
 
     Raises:
         SystemExit: always, with the exit status.
@@ -142,14 +142,13 @@ _RIGHT = {
 
 
 def right_option(name: str, arguments: Sequence[str]) -> str:
-    """Return the line that names the right option for one that there is not.
+    """Return a hint on the right option for an unknown one.
 
     Args:
-        name: the option that was given.
+        name: the unknown option.
         arguments: the words after ``sabm``.
 
-    Returns:
-        ``""`` when it is like none that is known.
+    Returns: ``""`` when no known option is similar.
     """
     from sabm_mesa.core.parameters import parameters_of
     from sabm_mesa.errors import UsageError

@@ -1,10 +1,10 @@
 """The command of a folder, which `sabm resume` repeats: sweep, experiment, audit, tournament.
 
-The recording of such a command says which runs there are, and not which there should be, nor how
-they become tables and a report. So the command keeps its options in ``command.json`` before its
-first run. Options that say how language models are reached, with which keys, and how minds from
-files are isolated are not kept: they are those of the command that resumes. What the file names
-is checked like what a recording names, as a folder may come from others.
+The recording of such a command has the finished runs, but neither the planned ones nor the way to
+tables and a report. So the command keeps its options in ``command.json`` before its first run.
+Options on connections, keys and the isolation of minds from files are not kept: the resuming
+command gives them. Names in the file are checked like those in a recording, since a folder may come
+from others.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KeptCommand:
 
     Attributes:
         name: its name.
-        options: option → value, as JSON has it.
+        options: option → value, from JSON.
         folder: the folder.
     """
 
@@ -57,11 +57,11 @@ class KeptCommand:
 
 
 def keep_command(folder: Path, **instead: Any) -> None:
-    """Keep the options of the command that runs now in its folder.
+    """Keep the options of the current command in its folder.
 
     Args:
-        folder: the folder; it is made when it does not exist.
-        instead: options with the values that the command found, instead of those given.
+        folder: the folder; it is created when it does not exist.
+        instead: options with values that the command determined, in place of the given ones.
 
     Raises:
         OutputError: when the file cannot be written.
@@ -76,12 +76,12 @@ def keep_command(folder: Path, **instead: Any) -> None:
 
 
 def runs_files() -> bool:
-    """Whether the command may run a file that another file names: not while it is repeated."""
+    """Whether the command may run a file that another file names; False while it is repeated."""
     return not _REPEATING.get()
 
 
 def forget_command(folder: Path) -> None:
-    """Remove the command of a folder in which another one has written now.
+    """Remove the command of a folder after another command has written there.
 
     Args:
         folder: the folder.
@@ -91,10 +91,11 @@ def forget_command(folder: Path) -> None:
 
 
 def kept_command(recording: Path) -> KeptCommand | None:
-    """The command of the folder of a recording; None when there is none that can be repeated.
+    """The repeatable command of the folder of a recording, or None.
 
     Args:
-        recording: the recording; that of the earlier runs of an experiment has the same command.
+        recording: the recording; the recording of an experiment's earlier runs has the same
+            command.
 
     Raises:
         RecordingError: when the file cannot be read.
@@ -135,7 +136,7 @@ def repeat(
         as_json: whether to print one JSON object.
 
     Raises:
-        RecordingError: when its options cannot be used, or it names a scenario that is not known
+        RecordingError: when its options cannot be used, or it names a scenario that is unknown
             here.
         SabmError: what the command raises.
     """
@@ -198,7 +199,7 @@ def _out(kept: KeptCommand) -> Path:
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """A value of JSON as the option has it."""
+    """The value of an option from JSON."""
     return Path(value) if value is not None and Path in {kind, *get_args(kind)} else value
 
 
@@ -217,7 +218,7 @@ def _named_here(kept: KeptCommand, scenario: str | None) -> dict[str, Any]:
 
 
 def _check_folder(kept: KeptCommand) -> None:
-    """Check that an experiment is in the folder of its name: it would be written into another."""
+    """Check that an experiment is in the folder of its name; otherwise it would be written elsewhere."""
     from sabm_mesa.studies.experiments.design import load_experiment
 
     folder = kept.folder.resolve().name

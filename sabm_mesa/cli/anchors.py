@@ -27,7 +27,7 @@ def anchors(
     llm: LLMOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Notice whether a language model changed under its name: 20 fixed questions over time.
+    """Detect whether a language model changed under its name: 20 fixed questions over time.
 
     The answers are in the recording of the runs, asked once a day; sessions of one model are
     compared with its first one.

@@ -106,7 +106,7 @@ class _InGroups(TyperGroup):
         return [*ordered, *sorted(set(known) - set(ordered))]
 
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
-        """Write the groups, a line for each command."""
+        """Write the groups, one line per command."""
         known = self.list_commands(ctx)
         width = max(map(len, known), default=0)
         for title, group in GROUPS.items():
@@ -134,11 +134,11 @@ app = _App(
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a text; nothing but this prints, so that nothing in it can control the terminal.
+    """Print a text; all output uses this function, so no text can control the terminal.
 
     Args:
         text: the text; unprintable characters in its lines become blanks.
-        err: whether it goes to standard error.
+        err: whether to print on standard error.
     """
     typer.echo("\n".join(map(_printable, text.split("\n"))), err=err)
 

@@ -89,7 +89,7 @@ def audit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask whether the claims of an experiment survive another wording, format, order or model.
+    """Test whether the claims of an experiment hold with another wording, format, order or model.
 
     Runs the experiment in a balanced fraction of all combinations of the factors, with the same
     seeds in each. The same command again runs only what is missing.
@@ -131,7 +131,7 @@ def _names_condition(experiment: Experiment, text: str) -> bool:
 
 
 def _factors(given: Sequence[str]) -> dict[str, list[Any] | None] | None:
-    """Factor → its levels, None for those that it has by itself; None without any factor."""
+    """Factor → its levels, None for its own levels; None without any factor."""
     factors: dict[str, list[Any] | None] = {}
     for text in given:
         name, equals, values = (part.strip() for part in text.partition("="))
@@ -178,7 +178,7 @@ def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) 
 
 
 def _before(planned: AuditPlan) -> str:
-    """Say before anything is spent which minds decide in which cells."""
+    """Report which minds decide in which cells, before anything is spent."""
     from sabm_mesa.studies.audit.report import decided_by, design_in_words, power_in_words
 
     n_cells, n_conditions = len(planned.plans), len(planned.experiment.conditions)
@@ -209,7 +209,7 @@ def _said(done: Audited, files: Sequence[Path]) -> str:
 
 
 def _say_costs(planned: AuditPlan, folder: Path, llm: LLMOptions, as_json: bool) -> None:
-    """Say what the missing runs of an audit cost."""
+    """Report the cost of the missing runs of an audit."""
     from sabm_mesa.cli.cost import in_words
     from sabm_mesa.recording import export
     from sabm_mesa.studies.audit.plan import expected_cost_of_audit

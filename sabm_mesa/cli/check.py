@@ -13,7 +13,7 @@ from sabm_mesa.models import registry
 def check(
     name: ScenarioName, set_: Settings = None, rounds: Rounds = None, *, as_json: AsJson = False
 ) -> None:
-    """Check that a scenario keeps what is promised of every scenario; it is played some 30 times.
+    """Check that a scenario meets the promises of every scenario; it is played about 30 times.
 
     Runs have 3 rounds, and one has as many as by default, up to 50, with free minds; its pictures
     and plots are drawn. What comes later, or only with other parameters or rare answers, is not

@@ -16,7 +16,7 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
 
 SHOWN = 15
-"""Comparisons that are printed at most."""
+"""The maximum number of printed comparisons."""
 
 
 @app.command()

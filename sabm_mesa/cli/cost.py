@@ -77,7 +77,7 @@ def cost(
 
 
 def in_words(estimated: Estimate) -> str:
-    """The estimate for people, in plain text.
+    """The estimate as plain text.
 
     Args:
         estimated: the estimate.
@@ -100,7 +100,7 @@ def in_words(estimated: Estimate) -> str:
 
 
 def _cells(cost: Cost, ends: Sequence[str] = ("low", "high")) -> tuple[str, ...]:
-    """The numbers of a row; one where all ends are the same."""
+    """The numbers of a row; one number if all are the same."""
     counts = (cost.asks, cost.requests, cost.prompt_tokens, cost.completion_tokens)
     texts = [[_count(getattr(count, end)) for end in ends] for count in counts]
     texts.append([_dollars(getattr(cost.usd, end)) for end in ends])
@@ -108,7 +108,7 @@ def _cells(cost: Cost, ends: Sequence[str] = ("low", "high")) -> tuple[str, ...]
 
 
 def _count(number: float) -> str:
-    """A number as it is; beyond 10,000 to three digits, since it is an estimate."""
+    """A number, above 10,000 rounded to three digits, since it is an estimate."""
     if math.isnan(number):
         return "no bound"
     return f"{float(f'{number:.3g}') if number >= 10_000 else number:,.0f}"

@@ -84,7 +84,7 @@ def describe_(
 ) -> None:
     """Describe a scenario or recorded runs by the ODD protocol, with all prompts and their hashes.
 
-    With the options of sabm run it describes the runs that they would give.
+    With the options of sabm run it describes the resulting runs.
     """
     from sabm_mesa import describe
     from sabm_mesa.recording import export

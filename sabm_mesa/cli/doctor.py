@@ -235,7 +235,7 @@ def _try_minds(
 
 
 def in_words(trial: Trial) -> str:
-    """The outcome of a trial: a table, a recommendation, and what to expect of a run.
+    """The outcome of a trial: a table, a recommendation, and the expected cost of a run.
 
     Args:
         trial: the outcome.
@@ -265,7 +265,7 @@ def duration(seconds: float) -> str:
     """Seconds as a readable duration.
 
     Args:
-        seconds: the seconds; NaN when they are not known.
+        seconds: the seconds; NaN when unknown.
     """
     if math.isnan(seconds):
         return "time unknown"

@@ -1,7 +1,7 @@
-"""Checks of `sabm doctor`: the needs of the package, and what else this machine has.
+"""Checks of `sabm doctor`: the requirements of the package, and optional parts.
 
-A *problem* keeps something from working that every user needs, or that was asked for; a *warning*
-says what will not work, and matters only to users that need it.
+A *problem* affects something that every user needs, or that was requested; a *warning* affects only
+users of that part.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from sabm_mesa.runs.rerun import lost_before
 
 PACKAGE = "sabm-mesa"
 TINY = Request("", (("user", "Answer with the word yes."),), max_tokens=16)
-"""The one question to an endpoint; of a hosted model it costs a fraction of a cent."""
+"""The question to an endpoint; with a hosted model it costs a fraction of a cent."""
 OPENAI_MODEL = "gpt-4o-mini"
-"""Asked where OpenAI's own endpoint is to be asked and no model is named."""
+"""The default model for OpenAI's own endpoint."""
 SMALL_DISK = 100 * 2**20
-"""Bytes that should be free where recordings are written."""
+"""Bytes that should be free on the disk of recordings."""
 EXTRAS = {
     "archive": ("rocrate", "the RO-Crate of sabm bundle"),
     "anthropic": ("anthropic", "endpoints with api = anthropic"),
@@ -67,7 +67,7 @@ EXTRAS = {
     "ray": ("ray", "sweeps on a Ray cluster"),
     "docs": ("sphinx", "building the documentation"),
 }
-"""Optional part → the distribution that it brings, and what it is for."""
+"""Optional part → its distribution and its purpose."""
 
 
 def check_all(
@@ -76,13 +76,13 @@ def check_all(
     timeout_s: float = 20.0,
     folder: Path | None = None,
 ) -> Iterator[Check]:
-    """Look at everything, one after another.
+    """Run all checks, one after another.
 
     Args:
         base_url: the endpoint; when None, that of the environment or OpenAI's own.
-        model: the model that is asked there.
-        timeout_s: seconds that an answer may take.
-        folder: where recordings would be written; the working directory when None.
+        model: the model to ask.
+        timeout_s: the longest time for an answer, in seconds.
+        folder: the folder for recordings; the working directory when None.
     """
     yield python()
     yield from packages()
@@ -95,7 +95,7 @@ def check_all(
 
 
 def check_recording(path: Path) -> Iterator[Check]:
-    """Look at a recording: whether it can be read, and its unfinished runs.
+    """Check a recording: whether it can be read, and its unfinished runs.
 
     Args:
         path: the recording.
@@ -140,7 +140,7 @@ def python() -> Check:
 
 
 def packages() -> Iterator[Check]:
-    """The package and what it needs: one line when all is there, else one for each that is not."""
+    """The package and its requirements: one line if all are installed, else one per missing one."""
     try:
         needed = [Requirement(requirement) for requirement in requires(PACKAGE) or []]
     except PackageNotFoundError:
@@ -163,10 +163,10 @@ def packages() -> Iterator[Check]:
 
 
 def misfit(needed: Requirement) -> Check | None:
-    """The problem with a package that is needed; None when it is there as it should be.
+    """The problem with a required package; None without a problem.
 
     Args:
-        needed: its name and the versions that will do.
+        needed: its name and valid versions.
     """
     asked = f"pip install '{needed.name}{needed.specifier}'"
     try:
@@ -199,7 +199,7 @@ def writable(folder: Path) -> Check:
 
 
 def browser() -> Check:
-    """Whether there is a browser that ``sabm view`` can open."""
+    """Whether ``sabm view`` can open a browser."""
     try:
         opener = webbrowser.get()
     except webbrowser.Error:
@@ -209,7 +209,7 @@ def browser() -> Check:
 
 
 def minds() -> Check:
-    """How far minds from files are isolated here."""
+    """The isolation of minds from files on this machine."""
     try:
         wanted, passed = isolation_wanted(), names_passed()
         supervisor = SupervisorClient(isolation=wanted, seen=visible(), passed=passed)
@@ -238,8 +238,8 @@ def is_asked(base_url: str | None, model: str | None) -> bool:
     """Whether an endpoint is asked: when it or a model is named, or there is a key.
 
     Args:
-        base_url: the address that was given.
-        model: the model that was given.
+        base_url: the given address.
+        model: the given model.
     """
     return bool(base_url or model or os.environ.get(URL_VARIABLE) or key())
 
@@ -249,8 +249,8 @@ def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check
 
     Args:
         base_url: the endpoint; when None, that of the environment or OpenAI's own.
-        model: the model that is asked; when None, the first that the endpoint says it has.
-        timeout_s: seconds that an answer may take.
+        model: the model to ask; None: the first model that the endpoint lists.
+        timeout_s: the longest time for an answer, in seconds.
     """
     if not is_asked(base_url, model):
         return Check("endpoint", State.OK, "not asked: there is no key and no --base-url")
@@ -299,7 +299,7 @@ async def _some_model(client: OpenAIClient) -> str:
 
 
 def extras() -> Iterator[Check]:
-    """The optional parts; none has to be there."""
+    """The optional parts, which may be missing."""
     for extra, (distribution, purpose) in EXTRAS.items():
         try:
             text = f"{distribution} {version(distribution)}, for {purpose}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MODEL_WIDTH = 26
 NAME_WIDTH = 20
 SURE = 0.9
-"""The share of drawn data sets below which a selection is called not sure."""
+"""The share of drawn data sets below which a selection is called uncertain."""
 
 
 @app.command()

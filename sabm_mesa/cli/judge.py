@@ -274,7 +274,7 @@ def _in_words(
 
 
 def _of_reasoning(content: dict[str, Any]) -> list[str]:
-    """The codes of private reasoning, and the steps beside those of the decisions, in words."""
+    """The codes of private reasoning, and its steps compared with those of the decisions, in words."""
     n = content["texts"]
     lines = [
         f"{n:,} decision{'' if n == 1 else 's'} with private reasoning; the share of each code:"
@@ -294,7 +294,7 @@ def _of_reasoning(content: dict[str, Any]) -> list[str]:
 
 
 def _of_honesty(honesty: dict[str, Any]) -> list[str]:
-    """The announcements and the share that was kept, in words."""
+    """The announcements and the share of kept ones, in words."""
     shares = ", ".join(f"{name} {honesty[name]:.0%}" for name in ("read", "unclear", "nothing"))
     speakers = f"{honesty['speakers']:,}"
     first = f"What each agent announced in a round in which it spoke ({speakers}): {shares}"

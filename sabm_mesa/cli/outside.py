@@ -25,7 +25,7 @@ def outside_commands(taken: Collection[str]) -> dict[str, EntryPoint]:
     """Commands of other packages by name; of two with one name, the first by package.
 
     Args:
-        taken: the names of this package's commands, which no other package can replace.
+        taken: the names of this package's commands, which other packages cannot replace.
     """
     points = sorted(entry_points(group=GROUP), key=lambda point: (point.name, _package(point)))
     commands: dict[str, EntryPoint] = {}

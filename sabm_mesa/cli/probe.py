@@ -47,7 +47,7 @@ def probe(
 ) -> None:
     """Find out whether minds have memorized published games or solve games by their rules.
 
-    Answers that an earlier command has got are not asked for again.
+    Questions that an earlier command has asked are not asked again.
     """
     from sabm_mesa.cli.cost import in_words as cost_in_words
     from sabm_mesa.cli.progress import Progress, stopped_early

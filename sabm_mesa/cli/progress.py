@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 def bar_counting(what: str) -> Bar:
-    """A bar on standard error, which goes away at its end; none where that is no terminal.
+    """A bar on standard error, which disappears at the end; none if that is not a terminal.
 
     Args:
-        what: the words after the number of finished ones.
+        what: the words after the number of finished items.
     """
     console = Console(stderr=True)
     return Bar(
@@ -54,14 +54,14 @@ def bar_counting(what: str) -> Bar:
 
 
 class Progress:
-    """Shows rounds, asks, tokens and dollars on standard error while runs go on.
+    """Shows rounds, asks, tokens and dollars on standard error during runs.
 
     Args:
         name: the name of the scenario.
         runs: the number of runs.
 
     Attributes:
-        asks: questions that were answered so far.
+        asks: the number of answered questions.
     """
 
     def __init__(self, name: str, runs: int) -> None:
@@ -71,7 +71,7 @@ class Progress:
         self._task = self._bar.add_task(label, total=None, spent="0 asks")
 
     def show(self, models: Sequence[SmartModel]) -> None:
-        """Show how far the runs are.
+        """Show the progress of the runs.
 
         Args:
             models: the models of all runs.
@@ -96,13 +96,13 @@ class Progress:
 
 
 def _batches(models: Sequence[SmartModel]) -> str:
-    """How far the batches of the runs are, which share them."""
+    """The progress of the runs' shared batches."""
     connection = models[0].connection if models else None
     return "" if connection is None else connection.batches.status()
 
 
 def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Runs:
-    """Run models; on failure or a stop, name the recordings and how to go on.
+    """Run models; on failure or a stop, name the recordings and the next command.
 
     Args:
         work: the work that runs the models.
@@ -137,14 +137,14 @@ def stopped_early(
     asks: int,
     wider: str = "a larger budget",
 ) -> RunError:
-    """Why a study ended early, its recordings, and how to go on.
+    """Why a study ended early, its recordings, and the next command.
 
     Args:
         error: why it ended.
         name: the name of the study.
-        recordings: where its answers are; those that do not exist are not named.
+        recordings: the recordings of its answers; missing ones are not named.
         asks: the answers of this command.
-        wider: the options that go on after a cap was reached.
+        wider: the options to continue with after a cap was reached.
     """
     reason = f"{name}: {str(error) or 'Stopped.'}"
     there = [path for path in recordings if path.exists()]
@@ -161,10 +161,10 @@ def stopped_early(
 
 
 def answers_are(recordings: Iterable[Path]) -> str:
-    """Say how many answers are in recordings: ``"2 answers are"``.
+    """Return the number of answers in recordings: ``"2 answers are"``.
 
     Args:
-        recordings: the recordings; a missing one holds none.
+        recordings: the recordings; a missing one has none.
     """
     close_all()  # connections hold descriptors, and each recording needs some
     counts = [answers_in(path) for path in recordings if path.exists()]
@@ -189,7 +189,7 @@ def dollars(usd: float, decimals: int) -> str:
     """An amount of money in words; models on this machine, for example, cost nothing.
 
     Args:
-        usd: dollars; NaN when they are not known.
+        usd: dollars; NaN when unknown.
         decimals: its decimals.
     """
     if math.isnan(usd):
@@ -198,17 +198,17 @@ def dollars(usd: float, decimals: int) -> str:
 
 
 class RunsDone:
-    """Shows on standard error how many runs are done, while the block continues.
+    """Shows the number of finished runs on standard error during the block.
 
     Args:
-        name: the name of what is run.
-        folder: where the runs are kept.
-        first: makes what is printed before the first of them begins, ``""`` for nothing.
-        status: says more of those under way, ``""`` for nothing.
+        name: the name of the study.
+        folder: the folder of the runs.
+        first: returns a text to print before the first run begins, ``""`` for none.
+        status: returns a text on running ones, ``""`` for none.
 
     Attributes:
-        done: the runs that are done.
-        total: all runs; 0 as long as none can begin.
+        done: the number of finished runs.
+        total: the number of all runs; 0 as long as none can begin.
     """
 
     def __init__(
@@ -224,10 +224,10 @@ class RunsDone:
         self._task = self._bar.add_task(one_line(name), total=None, status="")
 
     def show(self, done: int, total: int) -> None:
-        """Show how many runs are done.
+        """Show the number of finished runs.
 
         Args:
-            done: the runs that are done.
+            done: the number of finished runs.
             total: all runs.
         """
         if not self.total and (line := self._first()):
@@ -251,7 +251,7 @@ class RunsDone:
         """Remove the bar.
 
         Raises:
-            RunError: when the runs failed or were stopped; it says how to go on.
+            RunError: when the runs failed or were stopped; it names the next command.
         """
         self._bar.stop()
         if not isinstance(error, RunError | KeyboardInterrupt):

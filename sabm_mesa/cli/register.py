@@ -95,7 +95,7 @@ def register(
 ) -> None:
     """Freeze an experiment before its runs: plan, prompts, primary claim, tests, models.
 
-    Later runs in the same folder say "as registered", or name each deviation.
+    Reports of later runs in the same folder say "as registered", or name each deviation.
     """
     from sabm_mesa.cli.reproduce import minds_given
     from sabm_mesa.recording.export import readable_json

@@ -1,4 +1,4 @@
-"""Messages of the command line when runs are done."""
+"""Messages of the command line after runs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ REFUSED = 1 / 3
 """The share of refused answers above which a trial is recommended."""
 
 _WRITTEN = {".csv", ".png", ".pdf", ".svg", ".gif", ".mp4"}
-"""How the names of tables and pictures end."""
+"""The file endings of tables and pictures."""
 SAMPLE = 120
-"""Characters of an unusable answer that are printed at most."""
+"""The maximum printed length of an unusable answer."""
 
 
 def deliver(
@@ -43,14 +43,14 @@ def deliver(
     first_lines: Sequence[str] = (),
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write tables, plots and summary into a folder, and say so.
+    """Write tables, plots and summary into a folder, and print a report.
 
-    A picture or plot that cannot be drawn is named on standard error, when all else is written.
+    Pictures and plots that cannot be drawn are named on standard error, after all else is written.
 
     Args:
         runs: the runs.
         out: the folder.
-        recording: the recording, when it is in that folder.
+        recording: the recording, if it is in that folder.
         as_json: whether to print one JSON object.
         movies: file name → animation.
         first_lines: the lines before the report.
@@ -122,7 +122,7 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
 
 
 def advice(runs: Runs, recording: Path | None) -> list[str]:
-    """Return the line that recommends a trial, where many answers could not be used.
+    """Return the line that recommends a trial, if many answers were unusable.
 
     Args:
         runs: the runs.
@@ -140,7 +140,7 @@ def advice(runs: Runs, recording: Path | None) -> list[str]:
 
 
 def older_files(folder: Path, written: Sequence[Path]) -> list[str]:
-    """Return the line on tables and pictures of a folder that a command has not written anew.
+    """Return the line on older tables and pictures of a folder.
 
     Args:
         folder: the folder.
@@ -157,7 +157,7 @@ def older_files(folder: Path, written: Sequence[Path]) -> list[str]:
 
 
 def older_folders(folder: Path) -> list[str]:
-    """Return the line on what other commands made of fewer runs than a folder has now.
+    """Return the line on files that other commands made from fewer runs than a folder has now.
 
     Args:
         folder: the folder, after new runs.
@@ -169,7 +169,7 @@ def older_folders(folder: Path) -> list[str]:
 
 
 def missing(recording: Path, lost: Usage) -> list[str]:
-    """Return the lines on answers that a recording should hold and does not; none when it has all.
+    """Return the lines on lost answers of a recording; none without losses.
 
     Args:
         recording: the recording.
@@ -187,7 +187,7 @@ def missing(recording: Path, lost: Usage) -> list[str]:
 
 @contextmanager
 def reporting_lost(recordings: Iterable[Path], prices: str | Path | None = None) -> Iterator[None]:
-    """Report on standard error, however the block ends, the answers that its runs have lost.
+    """Report lost answers on standard error, however the block ends.
 
     Every command that continues with recordings, or reads their decisions, is in such a block.
 
@@ -230,7 +230,7 @@ def _lost(lost: Usage) -> list[str]:
 def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
     """Return one line for each kind of failure of the asks, with its count; none without failures.
 
-    Requests that were sent again cost time and nothing else: that is a note.
+    Retries only cost time, so they are a note.
 
     Args:
         total: the sums over all asks.
@@ -275,13 +275,13 @@ def _measures(ends: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cautions(ends: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the cautions for reading the measures of the runs, each once."""
+    """Return the cautions on the measures of the runs, each once."""
     cautions = dict.fromkeys(end.get("caution", "") for end in ends)
     return [f"Warning: {words}" for words in cautions if words]
 
 
 def _mean(values: Sequence[Any]) -> str:
-    """The mean of the runs with a value, a dash without any; empty for no numbers."""
+    """The mean of the runs with a value, a dash without any; empty for texts."""
     if any(isinstance(v, str | Sequence | Mapping) for v in values):
         return ""
     numbers = [float(v) for v in values if isinstance(v, Real) and not math.isnan(float(v))]

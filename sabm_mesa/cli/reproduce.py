@@ -94,8 +94,7 @@ def reproduce(
 ) -> None:
     """Run published experiments and put the results beside the published figures.
 
-    Runs that an earlier command has finished are not run again, and those that were cut off are
-    resumed.
+    Finished runs of an earlier command are not run again, and interrupted ones are resumed.
     """
     from sabm_mesa.recording import export
     from sabm_mesa.studies.experiments.design import experiment_names, load_experiment
@@ -154,7 +153,7 @@ def reproduce(
 
 
 def _read(names: Sequence[str]) -> list[Experiment]:
-    """The experiments, each once, in the order in which they are named."""
+    """The experiments, each once, in the order of their names in the command."""
     from sabm_mesa.cli.again import runs_files
     from sabm_mesa.studies.experiments.design import load_experiment
 
@@ -178,7 +177,7 @@ def _reproduced(
     registration: Registration | None,
     anchors: bool,
 ) -> Results:
-    """Run the missing part of an experiment, named so or in that file, and write its report."""
+    """Run the missing part of an experiment, given by name or file, and write its report."""
     from sabm_mesa.cli.again import keep_command
     from sabm_mesa.cli.progress import Progress, stopped_early
     from sabm_mesa.cli.report import reporting_lost
@@ -341,7 +340,7 @@ def _in_json(experiments: Sequence[Experiment]) -> str:
 
 
 def _before(planned: Plan) -> str:
-    """Say before anything is spent which minds decide, and what so few runs cannot show.
+    """Report which minds decide, and the limits of few runs, before anything is spent.
 
     Args:
         planned: the experiment.
@@ -369,14 +368,14 @@ def _say_costs(
     llm: LLMOptions,
     as_json: bool,
 ) -> None:
-    """Say what the missing runs of experiments cost.
+    """Report the cost of the missing runs of experiments.
 
     Args:
         plans: the experiments.
-        anchored: for each the minds that are asked the anchors.
-        out: the folder with a folder of each.
+        anchored: for each experiment, the minds to ask the anchors.
+        out: the parent folder of their folders.
         llm: the options for language models: a price file of the user, and whether in batches.
-        as_json: whether to say it as JSON.
+        as_json: whether to print JSON.
     """
     from sabm_mesa.cli.cost import in_words
     from sabm_mesa.recording import export

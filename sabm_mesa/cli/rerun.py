@@ -53,7 +53,7 @@ def replay(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run again from a recording alone, without key and network; all must come out the same."""
+    """Run again from a recording alone, without key and network; the result has to be the same."""
     from sabm_mesa.cli.progress import Progress
     from sabm_mesa.cli.report import deliver
     from sabm_mesa.recording import export, load_runs
@@ -101,9 +101,9 @@ def reread(
     scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read recorded answers once more, and list those that are read otherwise now; none is asked.
+    """Read recorded answers again without asking, and list those that are read differently now.
 
-    The recording stays as it is: its runs keep the readings of the version that made them.
+    The recording is not changed: its runs keep the readings of their version.
     """
     from sabm_mesa.cli.progress import Progress
     from sabm_mesa.core.answers import shorten
@@ -272,7 +272,7 @@ def fork(
 
 
 def _finished(runs: Sequence[RecordedRun], cells: Sequence[str], kept: KeptCommand | None) -> str:
-    """Say that runs are finished that have no tables of their own."""
+    """Report finished runs without their own tables."""
     path = runs[0].path
     several = (
         f"{len(runs)} runs of {path} are finished." if runs[1:] else f"{runs[0].name} is finished."
@@ -294,9 +294,9 @@ def _minds_of(runs: Sequence[RecordedRun]) -> list[Any]:
 
 
 def _agreed(connection: Connection, runs: Sequence[RecordedRun], *, as_json: bool) -> Connection:
-    """The connection with what is answered to a question about the addresses of a recording.
+    """The connection with the user's answer on the addresses of a recording.
 
-    Where nobody can be asked the connection stays as it is, and what is not known is refused.
+    Without a terminal the connection is not changed, and unknown addresses are refused.
     """
     from sabm_mesa.runs.rerun import foreign_addresses
 

@@ -63,8 +63,8 @@ def screen(
 ) -> None:
     """Test whether minds are fit to play in the scenarios.
 
-    Answers that an earlier command has got are not asked for again: name further minds, or more
-    runs, with the same folder.
+    Questions that an earlier command has asked are not asked again: add minds or runs in the same
+    folder.
     """
     from sabm_mesa.cli.progress import Progress, answers_are
     from sabm_mesa.cli.report import reporting_lost

@@ -31,7 +31,7 @@ def play(
     say: Say = print,
     listen: Listen = input,
 ) -> Game:
-    """Let a person play at the first agent's seat, or the first of a class, in the terminal.
+    """Let a person play in the terminal, at the seat of the first agent, or of the first one of a class.
 
     Args:
         name: the name of the scenario.
@@ -39,15 +39,15 @@ def play(
         others: the minds of the other agents: one spec for all, a mapping spec → number, or a
             mapping name of a class of agents → one of these.
         seats_of: the class of the person's agent; the first one when empty.
-        time_limit_s: seconds until an unanswered question is given up; None for no limit.
+        time_limit_s: seconds until an unanswered question counts as an abstention; None for no
+            limit.
         say: shows a text.
-        listen: shows a prompt and returns the line that is typed; raises EOFError at the end.
+        listen: shows a prompt and returns the typed line; raises EOFError at the end.
 
-    Returns:
-        The game, which is over.
+    Returns: The finished game.
 
     Raises:
-        UsageError: for what cannot be played.
+        UsageError: for a game that cannot be played.
         RunError: when the game fails, or the person leaves it.
     """
     model = registry.load(name)
@@ -99,14 +99,14 @@ def serve(
         port: the port.
         others: as for `play`.
         seats_of: the class of the programs' agents; the first one when empty.
-        time_limit_s: seconds until an unanswered question is given up; None for no limit.
+        time_limit_s: seconds until an unanswered question counts as an abstention; None for no
+            limit.
         say: shows a text.
 
-    Returns:
-        The game, which is over.
+    Returns: The finished game.
 
     Raises:
-        UsageError: for what cannot be played.
+        UsageError: for a game that cannot be played.
         RunError: when the game fails or is interrupted, or the server cannot listen there.
     """
     from sabm_mesa.visualization.server import serve_seats
@@ -132,7 +132,7 @@ def _recording(game: Game) -> Iterator[Path]:
 
 
 def plain(text: str) -> str:
-    """A text without what a terminal would obey: of the control codes only line breaks stay."""
+    """A text without control codes of terminals, except line breaks."""
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
 
@@ -140,10 +140,10 @@ def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
     """Show the questions at a seat and take the answers, until the game is over.
 
     Args:
-        game: the game, which was started.
+        game: the started game.
         seat: the seat.
         say: shows a text.
-        listen: shows a prompt and returns the line that is typed.
+        listen: shows a prompt and returns the typed line.
     """
     version, n_shown, scenario, left = -1, 0, "", False
     while True:
@@ -168,7 +168,7 @@ def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
 
 
 def _answer(seat: Seat, question: Question, say: Say, listen: Listen) -> None:
-    """Ask until the answer is taken, or the question is over."""
+    """Ask until the answer is accepted, or the question is over."""
     spec = question.ask.spec
     inputs = inputs_of(spec)
     while seat.question is question:
@@ -187,7 +187,7 @@ def _answer(seat: Seat, question: Question, say: Say, listen: Listen) -> None:
 def _value(
     seat: Seat, question: Question, input_: Input, alone: bool, say: Say, listen: Listen
 ) -> str:
-    """Ask for one value until it is legal; one that is the whole answer is checked at the seat."""
+    """Ask for one value until it is legal; the seat checks a value that is the whole answer."""
     while True:
         typed = listen(f"{_prompt(input_)}: ")
         if alone or seat.question is not question:

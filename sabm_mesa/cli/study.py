@@ -56,7 +56,7 @@ def run(
 ) -> None:
     """Run the remaining steps of a study: pilot, register, run, compare, bundle.
 
-    Before a step in which language models answer it prints the expected cost, and asks.
+    Before a step with language models it prints the expected cost, and asks for consent.
     """
     from sabm_mesa.studies.path import command_of, finish, made_with, read_study
 
@@ -113,7 +113,7 @@ def _agree(step: Step) -> None:
 
 
 def _command(*arguments: str) -> None:
-    """Run another command as it is; what fails there fails here."""
+    """Run another command with its arguments; its errors are passed on."""
     from sabm_mesa.cli import command_line
 
     command = command_line(arguments[0])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sabm_mesa.runs.sweep import Sweep
 
 COMBINATIONS, MEASURES = 20, 6
-"""Combinations, and measures of each, that are printed at most."""
+"""The maximum numbers of printed combinations, and of measures of each."""
 
 
 @app.command()
@@ -83,7 +83,7 @@ def sweep(
     drawing: FigureOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Run a grid of parameters, minds and seeds; write one row a run, and one a run and round.
+    """Run a grid of parameters, minds and seeds; write tables by run, and by run and round.
 
     The same command again runs only what is missing.
     """
@@ -127,7 +127,7 @@ def sweep(
 
 
 def _varied(vary: Sequence[str], minds: Sequence[str]) -> tuple[dict[str, list[Any]], str | None]:
-    """The parameters that are varied with their values, and the minds when they are not."""
+    """The varied parameters with their values, and the minds if they are not varied."""
     varied: dict[str, list[Any]] = {}
     for text in vary:
         name, equals, values = (part.strip() for part in text.partition("="))
@@ -161,7 +161,7 @@ def _summary(done: Sweep) -> dict[str, Any]:
 
 
 def _figures(folder: Path, measures: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Draw measures by setting, as ``sabm compare`` does: the files, and why others are missing."""
+    """Draw measures by setting, as ``sabm compare`` does; return the files, and why others are missing."""
     from sabm_mesa.analysis.plot_style import write_figures
     from sabm_mesa.recording import export
     from sabm_mesa.studies import compare

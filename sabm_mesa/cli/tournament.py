@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from sabm_mesa.studies.tournament import Tournament
 
 REASONS = 5
-"""Entrants whose most frequent reason for invalid decisions is printed at most."""
+"""The maximum number of entrants with a printed reason for invalid decisions."""
 REASON = 200
-"""Characters of a reason that are printed at most; ``reasons.csv`` has it whole."""
+"""The maximum printed length of a reason; ``reasons.csv`` has the whole text."""
 
 
 @app.command()
@@ -113,7 +113,7 @@ def tournament(
 
 
 def _said(played: Tournament) -> str:
-    """The ranking as a table, the most frequent reasons, and where everything is."""
+    """The ranking as a table, the most frequent reasons, and the files."""
     grid, score = played.sweep.grid, played.score
     how = "in pairs" if score.pairs else f"{played.agents} agents in one population"
     lower = ", lower is better" if score.lower_is_better else ""

@@ -40,27 +40,25 @@ def describe(
     condition: str | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The description of a scenario as data, in the setting in which it is to be run.
+    """The description of a scenario as data, with the parameters of its runs.
 
-    Minds that are language models are named and not set up: no key is needed.
+    Language models are named and not set up, so no key is needed.
 
     Args:
         model: the model class.
-        condition: the condition; that of the parameters, or baseline, when None.
+        condition: the condition; None: the condition of the parameters, or baseline.
         parameters: the parameters that differ from the defaults.
 
     Returns:
         name, title, source, spec_sheet, odd (the sections of the ODD description: number, title,
         and blocks, which are paragraphs, lists of steps, mappings name → meaning, or tables whose
-        first row is their head), odd_missing (the elements nobody has written down) and odd_file
-        (the file in which they can be), parameters
-        (name → type, default, value, legal values in words, range of numbers, choices, and
-        meaning), conditions and variants (name → the prompt entries that it changes, with their
-        texts), personas (name → text), minds (the classical
-        ones), model_columns and agent_columns, prompts (entry → hash and text, without those that
-        only other scenarios with the same prompt file use), answer_forms (the names of those that
-        say how an answer is to be written, in any scenario), prompts_sha256 (of all), versions,
-        recording (``""``), and varied (nothing).
+        first row is their head), odd_missing (the unwritten elements) and odd_file (the file for
+        them), parameters (name → type, default, value, legal values in words, range of numbers,
+        choices, and meaning), conditions and variants (name → the prompt entries that it changes,
+        with their texts), personas (name → text), minds (the classical ones), model_columns and
+        agent_columns, prompts (entry → hash and text, without those that only other scenarios with
+        the same prompt file use), answer_forms (the names of the prompts on the form of answers in
+        any scenario), prompts_sha256 (of all), versions, recording (``""``), and varied (nothing).
 
     Raises:
         UnknownName: for a condition or parameter that does not exist.
@@ -75,13 +73,13 @@ def describe_recording(path: str | Path, runs: Sequence[int] | None = None) -> d
 
     Args:
         path: the recording.
-        runs: the numbers of the runs, of one scenario; those of the latest command when None.
+        runs: the numbers of runs of one scenario; None: the runs of the latest command.
 
     Returns:
-        The same as `describe`; prompts and personas are those that were used, and conditions and
-        variants have no entries, since they are in the prompts already. ``prompts_sha256`` is as in
+        The same as `describe`; prompts and personas are the recorded ones, and conditions and
+        variants have no entries, since the prompts include them. ``prompts_sha256`` is as in
         ``summary.json``. ``varied`` has the parameters that differ between the runs; texts and
-        prompts are then those of the first.
+        prompts are then those of the first run.
 
     Raises:
         RecordingError: when the recording cannot be read, or has no such run.
@@ -131,7 +129,7 @@ def _described(subject: Subject) -> dict[str, Any]:
 
 
 def _of_another(entry: str, model: type[SmartModel]) -> bool:
-    """Whether an entry has the name of another scenario before its own: they share a file."""
+    """Whether an entry belongs to another scenario in the same file, by its prefix."""
     others = set(registry.SCENARIOS) - {model.scenario_name}
     return any(
         entry.startswith(f"{name}_") and registry.scenario(name).prompt_file == model.prompt_file

@@ -1,7 +1,7 @@
-"""A reporting checklist for language models in empirical research, as far as a recording knows it.
+"""A reporting checklist for language models in empirical research, filled from a recording.
 
-The items are those of GUIDE-LLM (``checklist.toml``), in our own words. Each has what the scenario
-or the recording says, and what it cannot know and the author has to write.
+The items are those of GUIDE-LLM (``checklist.toml``), in our own words. Each has the facts of the
+scenario or the recording, and the parts that only the author can write.
 
 Source: Feuerriegel et al. 2026, "A Consensus-Based Reporting Checklist for Large Language Models in
 Behavioral and Social Science", version 1.0, https://llm-checklist.com.
@@ -43,7 +43,7 @@ def checklist_texts() -> Mapping[str, Any]:
 def checklist(
     model: type[SmartModel], parameters: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The checklist of a scenario that was not run yet.
+    """The checklist of a scenario before its runs.
 
     Args:
         model: the model class.
@@ -121,7 +121,7 @@ def _head(filled: Mapping[str, Any]) -> str:
 
 
 class _Facts:
-    """The facts that a scenario or a recording knows."""
+    """The facts in a scenario or a recording."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ def _filled(facts: _Facts) -> dict[str, Any]:
 
 
 _OF_ALL = ("A.1", "D.1", "E.2", "F.1", "G.1", "O.3", "O.6", "O.7", "O.8")
-"""Items that are filled without a language model too."""
+"""Items that are also filled without a language model."""
 
 
 def _use(facts: _Facts) -> str:
@@ -362,4 +362,4 @@ _ANSWERS: Mapping[str, Callable[[_Facts], str]] = {
     "O.6": _transcripts,
     "O.8": _resources,
 }
-"""Item → what a scenario or a recording says of it; of the others they know nothing."""
+"""Item → the facts on it in a scenario or a recording, if there are any."""

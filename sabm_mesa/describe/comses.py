@@ -35,7 +35,7 @@ def comses(description: Mapping[str, Any]) -> dict[str, str]:
 
 
 def left_to_authors(description: Mapping[str, Any]) -> str:
-    """Return the parts that an entry lacks, since only the authors know them.
+    """Return the missing parts of an entry, which only the authors know.
 
     Args:
         description: as `sabm_mesa.describe.describe` returns it.
@@ -81,7 +81,7 @@ def codemeta(description: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_package(description: Mapping[str, Any]) -> bool:
-    """Whether the scenario comes with this package, and so has its licence and version."""
+    """Whether the scenario is part of this package, and so has its licence and version."""
     return description["name"] in registry.SCENARIOS
 
 

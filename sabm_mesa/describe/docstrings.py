@@ -1,4 +1,4 @@
-"""Descriptions in the code: docstrings in Google style, and the spec sheets of scenarios.
+"""Descriptions from the code: docstrings in Google style, and the spec sheets of scenarios.
 
 Docstrings are parsed by the library `docstring-parser`. A spec sheet is the docstring of a
 scenario's module, whose headings the scenario chooses freely.
@@ -23,7 +23,7 @@ _LITERAL = re.compile(r"``(.+?)``", re.DOTALL)
 
 
 def paragraphs(text: str) -> str:
-    """A text with one line a paragraph, and code between single backticks.
+    """A text with one line per paragraph, and code between single backticks.
 
     Args:
         text: a text with line breaks within its paragraphs.
@@ -54,7 +54,7 @@ def summary(of: Any) -> str:
 def arguments(of: type) -> dict[str, str]:
     """Argument → meaning, from the docstrings of a class and its base classes.
 
-    Where a class refers to `SmartModel` for a meaning, that meaning is put in its place.
+    References to `SmartModel` are replaced by the meaning there.
 
     Args:
         of: the class.
@@ -100,7 +100,7 @@ def sheet_sections(sheet: str) -> Mapping[str, str]:
 
 @cache
 def _parsed(docstring: str | None) -> Docstring:
-    """The parts of a docstring; only its description when its sections are in another style."""
+    """The parts of a docstring; only its description if its sections have another style."""
     text = docstring or ""
     try:
         return _PARSER.parse(text)

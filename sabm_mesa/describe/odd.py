@@ -1,8 +1,8 @@
 """The ODD description of a scenario or of runs of it: overview, design concepts, details.
 
-Most of it is taken from the code, so that it cannot say what the code does not do: phases, state
-variables, observations, data columns, parameters, minds. The rest stands in the texts
-of the scenario (see `sabm_mesa.describe.texts`).
+Most of it is taken from the code, so it agrees with the code: phases, state variables,
+observations, data columns, parameters, minds. The rest is in the texts of the scenario (see
+`sabm_mesa.describe.texts`).
 
 Source: Grimm et al. 2020, "The ODD protocol for describing agent-based and other simulation
 models: a second update to improve clarity, replication, and structural realism", Journal of
@@ -57,7 +57,7 @@ _OF_SHEET = {
     "input": "Input",
     "submodels": "Submodels",
 }
-"""Element → how the heading begins under which a spec sheet has it."""
+"""Element → the beginning of its heading in a spec sheet."""
 _ELEMENTS = {
     "purpose": "1 Purpose and patterns",
     "entities": "2 Entities, state variables, and scales",
@@ -142,7 +142,7 @@ class Odd:
 
     Attributes:
         sections: the elements and their parts, in order.
-        missing: the elements and design concepts that nobody has written down.
+        missing: the elements and design concepts without text.
     """
 
     sections: list[Section]
@@ -245,7 +245,7 @@ class _Writing:
         yield attributes(type(self.model), SmartModel) | {"round": attributes(SmartModel)["round"]}
 
     def _steps(self) -> list[str]:
-        """The steps of a round in their order, a paragraph each."""
+        """The steps of a round in order, one paragraph each."""
         model = type(self.model)
         steps = []
         if model.begin_round is not SmartModel.begin_round:
@@ -282,7 +282,7 @@ class _Writing:
         return " ".join(sentences)
 
     def _participants(self, phase: Phase) -> str:
-        """The participants of a phase, where these are not all agents."""
+        """The participants of a phase, if these are not all agents."""
         if phase.who is not None and not isinstance(phase.who, type):
             return _rule(phase.who)
         kinds = [agent for agent in self.agents if hasattr(agent, phase.name)]
@@ -370,7 +370,7 @@ class _Writing:
 
 
 def _rule(function: Callable[..., Any]) -> str:
-    """Return the summary of a function of a phase; nothing when it has no docstring."""
+    """Return the summary of a function of a phase; ``""`` without a docstring."""
     return _continued(summary(function)) if inspect.isfunction(function) else ""
 
 
@@ -402,8 +402,7 @@ def column_meanings(model: SmartModel) -> tuple[dict[str, str], dict[str, str]]:
     Args:
         model: the model, before its first round.
 
-    Returns:
-        Column → meaning, in the order of the columns; ``""`` where nobody has written one down.
+    Returns: Column → meaning, in the order of the columns; ``""`` for unknown ones.
     """
     texts: Mapping[str, str] = read_texts(type(model)).get("columns", {})
 
@@ -464,7 +463,7 @@ def _initial_state(subject: Subject) -> Iterator[Block]:
 def _minds(subject: Subject) -> list[Block]:
     """Describe each kind of mind.
 
-    The classical minds that are not in use are described for a scenario, and not for runs.
+    Unused classical minds are described for a scenario, but not for runs.
     """
     used = dict.fromkeys(spec for population in subject.minds for spec in population)
     classical = _classical_minds(subject.model)
@@ -487,7 +486,7 @@ def _minds(subject: Subject) -> list[Block]:
 
 
 def _as_sent(mended: Mapping[str, Any] | None) -> str:
-    """The parameters that the model did not take as they were asked for."""
+    """The parameters that the model did not accept as asked."""
     if mended is None:
         return ""
     asked, sent = (in_words(mended[kind], "`") for kind in ("asked", "sent"))
@@ -513,7 +512,7 @@ def _sampled(text: str, subject: Subject, default: Format) -> str:
 
 
 def _classical_minds(model: SmartModel) -> dict[str, str]:
-    """Spec → rule, for each class of agents where these have different ones."""
+    """Spec → rule, for each class of agents if these differ."""
     by_class = {
         agent_class.__name__: dict(_rules(model.classical_of(agent_class)))
         for agent_class in model.agent_classes()
@@ -529,7 +528,7 @@ def _classical_minds(model: SmartModel) -> dict[str, str]:
 
 
 def _rules(classical: Mapping[str, Callable[[str], Mind]]) -> Iterator[tuple[str, str]]:
-    """Spec → rule; a mind that has two names is described under the first."""
+    """Spec → rule; a mind with two names is described under the first."""
     known: dict[Any, str] = {}
     for name, maker in classical.items():
         spec = "classical" if name == "default" else f"classical:{name}"
@@ -585,7 +584,7 @@ def _range(limits: Limits) -> list[float | None] | None:
 
 
 def _in_words(annotation: Any, *, several: bool = False) -> str:
-    """An annotation as a person would say it; ``""`` for one that has no such words."""
+    """An annotation in words; ``""`` for one without such words."""
     if get_origin(annotation) is Annotated:
         return _in_words(get_args(annotation)[0], several=several)
     one, many = _KINDS.get(annotation, ("", ""))
@@ -608,7 +607,7 @@ _KINDS: Mapping[Any, tuple[str, str]] = {
     int: ("a whole number", "whole numbers"),
     float: ("a number", "numbers"),
 }
-"""Type → its name in words, of one value and of several."""
+"""Type → its name in words, singular and plural."""
 
 
 def _type(annotation: Any) -> str:

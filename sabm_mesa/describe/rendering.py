@@ -16,7 +16,7 @@ WIDTH = 100
 def as_text(
     description: Mapping[str, Any], *, prompts: bool = True, rewordings: bool = False
 ) -> str:
-    """The description as plain text; of the entries on the form of answers it has the names only.
+    """The description as plain text, with only the names of the entries on the form of answers.
 
     Args:
         description: as `describe` returns it.
@@ -43,7 +43,7 @@ def as_text(
 
 
 def _choices(description: Mapping[str, Any]) -> str:
-    """The options that a user chooses from, with their values, in plain text."""
+    """The options of a user, with their values, in plain text."""
     lists = {
         "--condition": description["conditions"],
         "--set personas=": description["personas"],
@@ -129,7 +129,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """A text as a block of code; no mark in it ends the block.
+    """A text as a block of code; marks in it cannot end the block.
 
     Args:
         text: the text.
@@ -151,7 +151,7 @@ def _hanging(text: str) -> str:
 
 
 def _filled(text: str, first: str = "", later: str = "") -> str:
-    """A text in lines, in which no path or name is broken."""
+    """A text wrapped to lines without breaks in paths and names."""
     return fill(
         text, WIDTH, initial_indent=first, subsequent_indent=later,
         break_long_words=False, break_on_hyphens=False,
@@ -167,7 +167,7 @@ def _cell(text: str) -> str:
 
 
 def _about(description: Mapping[str, Any]) -> str:
-    """Name the subject, how the runs differ, and the elements that nobody has written down."""
+    """Name the subject, the differences between the runs, and the elements without text."""
     recording = description["recording"]
     subject = f"the runs of {recording}" if recording else "the scenario"
     sentences = [f"Description of {subject} by the ODD protocol (Grimm et al. 2020)."]

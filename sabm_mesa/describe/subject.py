@@ -27,7 +27,7 @@ NOT_MADE = frozenset({"gguf", "llm", "local"})
 person needs a seat."""
 
 NOT_GIVEN = "none given"
-"""The minds of a scenario without a classical one, as long as none are named."""
+"""The default minds of a scenario without a classical mind."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Subject:
 
     Attributes:
         model: the model, before its first round.
-        parameters: its parameters as they are shown.
+        parameters: its displayed parameters.
         versions: package → version.
-        minds: each population that there is: spec → number of agents.
+        minds: the populations: spec → number of agents.
         recording: the path of the recording; ``""`` for a scenario that was not run.
         runs: runs → their seeds, length and end, and facts about all of them; empty for a
             scenario that was not run.
         changes: the changes during the runs: ``{"at": round, "set": {…}}`` each.
-        varied: parameter → its values, where they differ between the runs.
-        mended: mind → the parameters of requests as asked and as sent, where they differ.
+        varied: parameter → its values, if they differ between the runs.
+        mended: mind → the parameters of requests as asked and as sent, if they differ.
     """
 
     model: SmartModel
@@ -64,11 +64,11 @@ class Subject:
 
 
 def of_scenario(model: type[SmartModel], parameters: Mapping[str, Any]) -> Subject:
-    """A scenario as it would be run; nothing is set up that needs a key or a file.
+    """A scenario before its runs; minds that need a key or a file are not set up.
 
     Args:
         model: the model class.
-        parameters: the parameters with other values than their defaults.
+        parameters: the parameters that differ from the defaults.
 
     Raises:
         UsageError: for parameters that cannot be used.
@@ -170,7 +170,7 @@ def _course(
 
 
 def _totals(first: RecordedRun, table: pd.DataFrame) -> dict[str, str]:
-    """Questions, cost and first days of all runs, and the models that answered in the first."""
+    """Questions, cost and first days of all runs, and the models that answered in the first run."""
     served = sorted({group.served_model for group in alike(first.path, [first.run])} - {""})
     cost = table["cost_usd"].sum(skipna=False)
     days = sorted({started[:10] for started in table["started"]})
@@ -196,15 +196,15 @@ def _span(what: str, first: str, last: str) -> str:
 
 
 class _Named(ClassicalMind):
-    """The name of a mind instead of the mind; it is never asked."""
+    """A placeholder for a mind, which is never asked."""
 
     async def answer(self, ask: Ask) -> object:
-        """Refuse: a description asks no mind."""
+        """Raise an error: a description asks no mind."""
         raise NotImplementedError(f"{self.spec} is described only ({ask.name}).")
 
 
 def _named(minds: Any) -> Any:
-    """The same minds, with a name for each mind that would have to be set up."""
+    """The same minds, with placeholders for minds that would have to be set up."""
 
     def named(spec: Any) -> Any:
         kind = spec.partition(":")[0].partition("?")[0] if isinstance(spec, str) else ""

@@ -1,14 +1,13 @@
-"""The texts of a description that the code cannot say, with the figures of the run filled in.
+"""The texts of a description that are not in the code, with the figures of the run filled in.
 
 A scenario's texts are in a TOML file beside its prompt file: ``odd.toml`` beside ``prompts.toml``,
-``NAME.odd.toml`` beside any other ``NAME.toml``. It holds the entries of `ENTRIES`, ``scenarios``
-(the names of those that it is about;
-all with this prompt file, where they are not named), and three tables, all optional:
-``[submodels]`` (title → text); ``[columns]`` (data column → meaning, ``*`` standing for any
-characters), where the docstrings of the model and its agents do not say it; and ``[values]``:
-placeholder → where its value is found, either an attribute of the model
-(``model.benchmarks.bertrand_price``) or a constant (``package.module:NAME``). A name in braces that
-is not in ``[values]`` is a parameter of the run, so that no figure is written down twice.
+``NAME.odd.toml`` beside any other ``NAME.toml``. It has the entries of `ENTRIES`, ``scenarios``
+(the names of its scenarios; by default all with this prompt file), and three optional tables:
+``[submodels]`` (title → text); ``[columns]`` (data column → meaning, with ``*`` for any
+characters), for meanings that are not in the docstrings of the model and its agents; and
+``[values]``: placeholder → the source of its value, either an attribute of the model
+(``model.benchmarks.bertrand_price``) or a constant (``package.module:NAME``). Other names in braces
+are parameters of the run, so no figure is written twice.
 """
 
 from __future__ import annotations
@@ -66,13 +65,13 @@ def odd_file(prompt_file: str | Path) -> Path:
 
 
 def read_texts(model: type[SmartModel]) -> Mapping[str, Any]:
-    """The texts of a scenario, not yet filled in; empty when it has none.
+    """The templates of a scenario's texts; empty without any.
 
     Args:
         model: the model class.
 
     Raises:
-        ParameterError: for a file that cannot be read, or an entry that is not known.
+        ParameterError: for a file that cannot be read, or an unknown entry.
     """
     path = odd_file(model.prompt_file)
     if not path.is_file():
@@ -100,7 +99,7 @@ def filled(
 
     Args:
         text: the text, with names in braces.
-        values: name → where its value is found (see the module).
+        values: name → the source of its value (see the module).
         model: the model, before its first round.
         parameters: its parameters as they are shown.
 
@@ -118,7 +117,7 @@ def filled(
 
 
 def in_figures(value: Any) -> str:
-    """A value as it is written in a description: ``1/150`` rather than 0.006666666666666667.
+    """A value in the form of a description: ``1/150`` rather than 0.006666666666666667.
 
     Args:
         value: the value.
@@ -142,7 +141,7 @@ def in_figures(value: Any) -> str:
 
 
 def references(text: str) -> list[str]:
-    """The references that a text names by author and year, as far as they are known.
+    """The known references that a text names by author and year.
 
     Args:
         text: the text.

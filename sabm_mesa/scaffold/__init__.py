@@ -1,4 +1,4 @@
-"""A custom scenario to start from: a small one that works, in its own package."""
+"""Templates of a small working scenario in its own package."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILES = {
 """File → its template."""
 N_PEOPLE, SEATS = 20, 12
 LONGEST = 30
-"""Characters of a name at most, so that no line of the code becomes too long."""
+"""The maximum length of a name, so that no line of the code becomes too long."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _TAKEN_HERE = {"app", "tests"}
 _CLASSES = {
@@ -40,7 +40,7 @@ _CLASSES = {
     "Forecaster", "Ge", "Mapping", "Observation", "Path", "Person", "Phase", "PromptBook",
     "ScenarioPage", "Score", "Sequence", "SmartAgent", "SmartModel", "View", "Week",
 }  # fmt: skip
-"""Names that the code uses already, in addition to those of Python itself."""
+"""Names that the code uses, in addition to Python's own."""
 
 
 def new_scenario(name: str, into: Path) -> Path:
@@ -51,14 +51,14 @@ def new_scenario(name: str, into: Path) -> Path:
 
     Args:
         name: the name of the scenario and of its package.
-        into: where the folder is made.
+        into: the parent folder.
 
     Returns:
         The folder.
 
     Raises:
-        ParameterError: for a name that cannot be used; nothing has been written then.
-        OutputError: when the folder is there already, or cannot be written.
+        ParameterError: for a name that cannot be used; then nothing has been written.
+        OutputError: when the folder exists already, or cannot be written.
     """
     check_name(name)
     folder = into / name
@@ -114,6 +114,6 @@ def _class(name: str) -> str:
 
 
 def _is_module(name: str) -> bool:
-    """Whether there is a module; a mere folder of that name is none."""
+    """Whether there is a module of that name; a plain folder does not count."""
     spec = importlib.util.find_spec(name)
     return spec is not None and spec.origin is not None

@@ -1,6 +1,6 @@
-"""Whether a scenario keeps what the package promises of every scenario.
+"""The conformance check: whether a scenario meets the promises of every scenario.
 
-On the command line: ``sabm check FILE.py``. In a test of your own scenario::
+On the command line: ``sabm check FILE.py``. In a test of a custom scenario::
 
     from sabm_mesa.testing import check_scenario
 
@@ -10,7 +10,7 @@ On the command line: ``sabm check FILE.py``. In a test of your own scenario::
     def test_my_scenario_conforms():
         check_scenario(MyScenario)
 
-It plays the scenario some 30 times without any key, and needs nothing but the package itself.
+It plays the scenario about 30 times without a key, and needs only the package itself.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ __all__ = ["POINTS", "Examined", "check_scenario", "examine"]
 POINTS = list(CHECKS)
 """The points of the check, in their order."""
 ROUNDS = 3
-"""Rounds of a run, where the scenario's default is more and none are given."""
+"""The default number of rounds of a run, if the scenario's default is larger."""
 USUAL_ROUNDS = 50
-"""Rounds of the one long run at most, where none are given."""
+"""The default maximum number of rounds of the long run."""
 
 
 def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
@@ -78,13 +78,13 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
 
     Args:
         model: the model class.
-        parameters: parameters of the runs: small ones make it quick. `n_rounds` is 3 at most
-            unless it is given: what happens later is met in the whole run only. Minds and
-            recordings are the check's own.
+        parameters: parameters of the runs: small ones make it quick. `n_rounds` is at most 3 by
+            default: only the long run reaches later rounds. The check sets minds and recordings
+            itself.
 
     Raises:
-        AssertionError: with a line for each problem and the points at which it is met. Where the
-            form does not hold, nothing else is looked at.
+        AssertionError: with a line for each problem and its points. If the form does not hold,
+            nothing else is checked.
     """
     __tracebackhide__ = True  # pytest then shows the test, and not this
     result, first = _examine(model, parameters)
@@ -100,7 +100,7 @@ class Examined(NamedTuple):
     """The result of a check.
 
     Attributes:
-        problems: problem → the points at which it is met.
+        problems: problem → its points.
         not_checked: reason outside the scenario → the points that could not be checked.
     """
 
@@ -121,7 +121,7 @@ def examine(model: type[SmartModel], **parameters: Any) -> Examined:
 def _examine(
     model: type[SmartModel], parameters: Mapping[str, Any]
 ) -> tuple[Examined, Exception | None]:
-    """The result, and the first exception that was raised."""
+    """The result, and the first exception."""
     problems = {problem: ["form"] for problem in form(model)}
     if problems:
         return Examined(problems, {}), None
@@ -131,7 +131,7 @@ def _examine(
 
 
 def _played(case: Case) -> tuple[Examined, Exception | None]:
-    """The same, of the points for which the scenario is played."""
+    """The same for the points that play the scenario."""
     result = Examined({}, {})
     first: Exception | None = None
     for point, check in CHECKS.items():

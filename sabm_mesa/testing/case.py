@@ -1,4 +1,4 @@
-"""The scenario that is checked, and how it is played."""
+"""The checked scenario and its runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SEED = 1
 SOME = 0.2
-"""The share of attempts that are answered unusably."""
+"""The share of attempts with an unusable answer."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Case:
         return free if len(free) > 1 else next(iter(free.values()))
 
     def made(self, **given: Any) -> SmartModel:
-        """A model at its beginning: with a seed, and not recorded.
+        """A model before its first round: with a seed, and not recorded.
 
         Args:
             given: parameters that differ.
@@ -71,14 +71,14 @@ class Case:
 
     @cached_property
     def recorded(self) -> tuple[SmartModel, Path]:
-        """A model at its end whose late answers were paid for, and its recording."""
+        """A finished model with late and paid answers, and its recording."""
         path = Path(self.folder, "recording.sqlite")
         return self.played(minds=DrawingMind(SOME, paid=True, late=1), recording=path), path
 
     def batch(self, **given: Any) -> tuple[Seed, list[dict[str, Any]]]:
-        """The last round as Mesa's own runner has it: the seed, and one row an agent.
+        """The last round from Mesa's own runner: the seed, and one row per agent.
 
-        Up to Mesa 3 `mesa.batch_run` plays it. Mesa 4 makes a model of a `Scenario`, and
+        Up to Mesa 3 `mesa.batch_run` plays it. Mesa 4 creates a model from a `Scenario`, and
         `run_until` plays it; the state of the scenario's random stream is the seed.
 
         Args:

@@ -1,4 +1,4 @@
-"""The points of the conformance check: each yields a line for what does not hold."""
+"""The points of the conformance check: each yields a line per problem."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ from sabm_mesa.testing.minds import (
 
 LATENCIES = (1, 2, 3)
 MOST_RUNS = 5
-"""Runs in which every option of an answer is to be taken."""
+"""The number of runs in which every option of an answer has to be taken."""
 SEATS = 2
-"""People that play in a game, where there are this many agents."""
+"""The number of people in a game, if there are enough agents."""
 ROUNDS_OF_GAME = 2
 PEOPLE_S = 60.0
-"""Seconds that a game may take."""
+"""The longest time of a game, in seconds."""
 ANOTHER = "another"
-"""The spec of a mind beside the usual ones."""
+"""The spec of an additional mind."""
 PRICED = "llm:gpt-4o-mini"
 """A language model with a price, which is not asked."""
 PLACES = ("run", "round", "agent")
-"""Columns that say what a row is of."""
+"""The key columns of a row."""
 AT = 1
-"""The round from which on a fork is another run."""
+"""The round of forks."""
 LEAST = 2
-"""Different answers in a column that echoes answers: one that is always 0 may be so by chance."""
+"""The least number of different answers in a column of answers: a column of zeros may be chance."""
 
 
 def form(model: Any) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _page(model: type[SmartModel], parameters: Collection[str]) -> Iterator[str]
 
 
 def methods(case: Case) -> Iterator[str]:
-    """Whether the model can be made, and each phase has its method."""
+    """Whether the model can be created, and each phase has its method."""
     model = case.made(minds=DrawingMind())
     known = model.agent_classes()
     for phase in model.phases:
@@ -150,7 +150,7 @@ def same_seed(case: Case) -> Iterator[str]:
 
 
 def latency(case: Case) -> Iterator[str]:
-    """Whether it makes a difference which answer comes first."""
+    """Whether the order of answers makes a difference."""
     at_once = LateMind(SOME)
     one = case.played(minds=at_once)
     for late in LATENCIES:
@@ -161,7 +161,7 @@ def latency(case: Case) -> Iterator[str]:
 
 
 def _made_by_latency(one: SmartModel, at_once: LateMind, case: Case, late: int) -> str | None:
-    """The first difference that latencies make to the data or to what minds are sent.
+    """The first difference in the data or in requests that latencies make.
 
     Args:
         one: the model whose answers came at once.
@@ -199,7 +199,7 @@ def _advice(one: SmartModel, at_once: LateMind, case: Case, late: int) -> str:
 
 
 def replaying(case: Case) -> Iterator[str]:
-    """Whether a recorded run comes out again."""
+    """Whether a recorded run can be replayed."""
     model, path = case.recorded
     again = replay(path, scenario=case.scenario)
     yield from differences(model, again.models[0], "a run and its replay")
@@ -209,7 +209,7 @@ def replaying(case: Case) -> Iterator[str]:
 
 
 def forking(case: Case) -> Iterator[str]:
-    """Whether a fork that changes nothing changes nothing, and one to other minds changes all."""
+    """Whether a fork without changes has the same data, and a fork to other minds asks only these."""
     model, path = case.recorded
     if model.round < AT:
         return
@@ -248,7 +248,7 @@ def mixed_minds(case: Case) -> Iterator[str]:
 
 
 def people(case: Case) -> Iterator[str]:
-    """Whether people can take part, each at a seat of its own."""
+    """Whether people can take part, each at one seat."""
     classes = len(case.made(minds=DrawingMind()).agent_classes())
     minds = _some_with(case, HUMAN, lambda n: min(n, max(1, SEATS // classes)))
     game = Game(case.scenario, **{**_quiet(case), "minds": minds})
@@ -269,7 +269,7 @@ def _some_with(case: Case, other: Any, share: Callable[[int], int]) -> Any:
     Args:
         case: the scenario.
         other: the other mind.
-        share: computes from the number of agents of a class how many have it.
+        share: computes the number of agents with it from the size of a class.
     """
     model, free = case.made(minds=DrawingMind()), case.free_minds
     counts = Counter(map(type, model.population))
@@ -290,7 +290,7 @@ def _quiet(case: Case) -> dict[str, Any]:
 
 
 def cost(case: Case) -> Iterator[str]:
-    """Whether runs ask as many questions as the estimate of their cost says at most."""
+    """Whether runs ask at most as many questions as their cost estimate."""
     parameters = {"rng": SEED, **case.parameters, "minds": PRICED}
     asks = estimate(case.scenario, parameters).total.asks
     for minds in (case.free_minds, DrawingMind()):
@@ -304,7 +304,7 @@ def cost(case: Case) -> Iterator[str]:
 
 
 def description(case: Case) -> Iterator[str]:
-    """Whether the scenario can be described, and each phase says what happens in it."""
+    """Whether the scenario can be described, with a description of each phase."""
     parameters = {k: v for k, v in case.parameters.items() if k not in {"minds", "recording"}}
     text = as_text(describe(case.scenario, parameters=parameters))
     model = case.made(minds=DrawingMind())
@@ -367,10 +367,10 @@ def pickling(case: Case) -> Iterator[str]:
 
 
 def lost_by_mesa(model: SmartModel, copy: SmartModel) -> Iterator[str]:
-    """Lines for the spaces of Mesa in a model whose copy through pickle is not whole.
+    """Lines for the Mesa spaces in a model that pickle copies incompletely.
 
-    Arrays that share their memory in a space have to share it in the copy: else what is written
-    into the one is not read from the other. The cells of the copy need the values of all layers.
+    Arrays that share memory in a space have to share it in the copy: otherwise changes of one are
+    not visible in the other. The cells of the copy need the values of all layers.
 
     Args:
         model: the model.
@@ -444,7 +444,7 @@ def prompts(case: Case) -> Iterator[str]:
 
 
 def classical_minds(case: Case) -> Iterator[str]:
-    """Whether the scenario's own minds know what a legal answer is."""
+    """Whether the scenario's own minds give legal answers."""
     model, others = case.made(minds=DrawingMind()), case.free_minds
     for agent_class in model.agent_classes():
         for name in model.classical_of(agent_class):
@@ -459,7 +459,7 @@ def classical_minds(case: Case) -> Iterator[str]:
 
 
 def answers(case: Case) -> Iterator[str]:
-    """Whether the rules can take every legal answer, and each is read as what it is."""
+    """Whether the rules accept every legal answer, and each is read correctly."""
     mind = CoveringMind()
     for seed in range(MOST_RUNS):
         case.played(minds=mind, rng=seed)
@@ -475,7 +475,7 @@ def answers(case: Case) -> Iterator[str]:
 
 
 def invalid_answers(case: Case) -> Iterator[str]:
-    """Check the treatment of answers that cannot be used."""
+    """Check the treatment of unusable answers."""
     model = case.made(minds=Silent())
     before = echoes(case)
     kept = {column: before[column](model) for column in before}
@@ -585,13 +585,13 @@ def is_missing(value: Any) -> bool:
 
 
 def echoes(case: Case) -> Mapping[str, Callable[[SmartModel], dict[int, Any]]]:
-    """Agent columns that hold, in every row, what the agent answered to one of the questions.
+    """Agent columns that equal, in every row, the agent's answer to one of the questions.
 
     Args:
         case: the scenario, which is played once.
 
-    Returns:
-        Column → the function that finds its values in a model: agent → value, None without one.
+    Returns: Column → the function that returns its values in a model: agent → value, None without
+    one.
     """
     mind = NotingMind()
     data = case.played(minds=mind).agent_frame()

@@ -1,4 +1,4 @@
-"""Minds that put a scenario to the test: they draw, dawdle, read all prompts, or say nothing."""
+"""Minds for tests of a scenario: they answer at random, late, after checks of all prompts, or not at all."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ if TYPE_CHECKING:
     from sabm_mesa.runs.game import Game
 
 LATENCY = 9
-"""Turns of the loop that an answer takes at most."""
+"""The maximum delay of an answer in turns of the loop."""
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}")
 
 
 class DrawingMind:
-    """Answers with what it draws from the stream of the question.
+    """Gives random answers from the stream of the question.
 
     Args:
-        unusable: the share of attempts that it answers with nothing usable.
-        paid: whether its answers count as paid for: each is recorded, and what it draws depends on
-            the place of the question alone.
-        late: answers come after as many turns of the loop as are drawn with this number; at once
-            when None.
+        unusable: the share of attempts with an unusable answer.
+        paid: whether its answers count as paid: each is recorded, and depends only on the position
+            of the question.
+        late: the seed of random delays of answers, in turns of the loop; None: no delay.
         spec: its name in the data.
     """
 
@@ -62,18 +61,18 @@ class DrawingMind:
         return self.draw(ask)
 
     def draw(self, ask: Ask) -> object:
-        """An example of a legal answer, or nothing usable."""
+        """An example of a legal answer, or an unusable answer."""
         if ask.rng.random() < self._unusable:
             return ""
         return ask.spec.example(ask.rng)
 
 
 class NotingMind(DrawingMind):
-    """Answers with what it draws and keeps it.
+    """Gives random answers and keeps them.
 
     Attributes:
-        noted: (question, round, agent) → what it answered last, numbers and options only; those in
-            a field under the question, a point, and the name of the field.
+        noted: (question, round, agent) → its last answer, if that is a number or an option; fields
+            have the question, a point, and the name of the field as key.
     """
 
     def __init__(self) -> None:
@@ -113,7 +112,7 @@ class CoveringMind(DrawingMind):
         self._known: set[AnswerSpec] = set()
 
     async def answer(self, ask: Ask) -> object:
-        """Return the next case, and look at the spec when it is new."""
+        """Return the next case, and check a new spec."""
         cases = ask.spec.cases(ask.rng)
         if ask.spec not in self._known:
             self._known.add(ask.spec)
@@ -126,7 +125,7 @@ class CoveringMind(DrawingMind):
         return answer
 
     def _look_at(self, ask: Ask, case: object) -> None:
-        """Whether a case is legal, and its text in each format is read as what it is."""
+        """Whether a case is legal, and its text is read correctly in each format."""
         spec, before = ask.spec, "So.\n" if ask.spec.reasoning else ""
         label = LABEL if ask.spec.has_label else ""
         whole = {"reasoning": "So."} if ask.spec.reasoning else {}
@@ -152,7 +151,7 @@ class CoveringMind(DrawingMind):
 
 
 def _names(spec: AnswerSpec, value: Any = None) -> set[str]:
-    """The options of `OneOf` in a spec, or those that a value has taken."""
+    """The options of `OneOf` in a spec, or the chosen ones in a value."""
     if isinstance(spec, Several) and not spec.in_one_line:
         values = [None] if value is None else list(value)
         return {name for value in values for name in _names(spec.of, value)}
@@ -168,14 +167,14 @@ def _names(spec: AnswerSpec, value: Any = None) -> set[str]:
 
 
 class LateMind(DrawingMind):
-    """Draws answers that are paid for, and keeps what it was sent.
+    """Gives random paid answers, and keeps the messages.
 
     Args:
-        unusable: the share of attempts that it answers with nothing usable.
+        unusable: the share of attempts with an unusable answer.
         late: as of `DrawingMind`.
 
     Attributes:
-        sent: the place of a question and the number of the attempt → its messages.
+        sent: the position of a question and the number of the attempt → its messages.
     """
 
     def __init__(self, unusable: float, late: int | None = None) -> None:
@@ -189,14 +188,14 @@ class LateMind(DrawingMind):
 
 
 class ReadingMind(DrawingMind):
-    """Reads all that it is sent, in each format of answers, before it answers.
+    """Reads all prompts, in each format of answers, before it answers.
 
     Args:
-        persona: the persona of those it decides for.
+        persona: the persona of its agents.
 
     Attributes:
         problems: the faults of the prompts, each once.
-        persona_is_told: whether the text of the persona was in any of them.
+        persona_is_told: whether the text of the persona was in any prompt.
     """
 
     def __init__(self, persona: str = NO_PERSONA) -> None:
@@ -234,13 +233,13 @@ class Silent:
     spec, instant, paid = "silent", True, False
 
     async def answer(self, ask: Ask) -> object:
-        """Read the prompts, which say why the attempt before could not be used, and say nothing."""
+        """Read the prompts, with the reason of the earlier refusal, and give no answer."""
         ask.messages()
         return ""
 
 
 class People:
-    """People at the seats of a game, each of which types an example of a legal answer.
+    """Simulated people at the seats of a game, who type examples of legal answers.
 
     Args:
         game: the game.

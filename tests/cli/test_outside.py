@@ -60,7 +60,7 @@ def test_the_help_lists_it_after_the_own_ones_and_names_those_that_are_broken(si
     assert status == 0
     assert "Other packages:\n  heatmap     Draw a heat map of a recording." in out
     assert TORN in err
-    assert "number:N is no function" in err
+    assert "number:N is not a function" in err
     assert "Traceback" not in err
 
 

@@ -103,7 +103,7 @@ def test_an_edited_registration_is_noticed(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"registration\.json was edited: its content has"):
         find(tmp_path)
     path.write_text("{}", "utf-8")
-    with pytest.raises(ParameterError, match="is no registration"):
+    with pytest.raises(ParameterError, match="is not a registration"):
         find(tmp_path)
     assert find(tmp_path / "elsewhere") is None
 
