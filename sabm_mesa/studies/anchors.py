@@ -1,30 +1,30 @@
-"""Anchors: fixed short questions, whose answers show whether a language model is still the same.
+"""Anchors: fixed short questions whose answers show whether a language model has changed.
 
 Purpose
-    A name of a language model may stand for another model tomorrow. The same questions, asked on
-    different days, notice it.
+    A name of a language model may stand for another model tomorrow. The same questions on different
+    days reveal that.
 
 Entities, state variables and scales
-    One agent an anchor, all with the same mind. A round asks every anchor once; there are
-    `REPEATS` rounds, so that the answers of one session show how much they vary by themselves.
+    One agent per anchor, all with the same mind. A round asks every anchor once; there are
+    `REPEATS` rounds, so that the answers of one session show their natural variation.
 
 Process overview and scheduling
     Each agent answers its anchor in a few words, all at the same time. Prompts say nothing about
     earlier rounds, so that the rounds are repetitions.
 
 AnchorComparison
-    The statistic is the mean over anchors of the share of equal answers within sessions less that
-    between them. Under the hypothesis that both sessions are of one model, the answers to an anchor
-    can be exchanged between them: the p-value is that of a permutation test within anchors
-    (`DRAWS` permutations, the observed one included). A model is called changed at `ALPHA` = 1 %;
-    of several models the p-values are corrected (Holm). Answers that vary, as with a temperature of
-    1, vary within sessions too, so that they alone make no change. A small change of a model that
-    varies much can stay unnoticed: "no change noticed" is no proof (docs/how-to/register.md has
-    the power).
+    The statistic is the mean over anchors of the share of equal answers within sessions, minus that
+    between sessions. Under the hypothesis that both sessions are from one model, the answers to an
+    anchor are exchangeable between them: the p-value is that of a permutation test within anchors
+    (`DRAWS` permutations, the observed one included). A model counts as changed at `ALPHA` = 1 %;
+    with several models the p-values are corrected (Holm). Varying answers, as with a temperature of
+    1, also vary within sessions, so they alone do not count as a change. A small change of a model
+    that varies much can stay unnoticed: "no change noticed" is no proof (docs/how-to/register.md
+    has the power).
 
 Initialization and input
-    ``temperature`` 0 and ``max_tokens`` 64 (our choice): a model that does not take them is asked
-    without. One attempt a question: an answer that cannot be used is an answer of its own.
+    ``temperature`` 0 and ``max_tokens`` 64 (our choice): a model that does not support them is
+    asked without. One attempt per question: an unusable answer counts as a separate answer.
 
 Source
     The idea of fixed questions over time is that of Chen, Zaharia and Zou 2023, arXiv 2307.09009;
@@ -71,10 +71,10 @@ NAME = "anchors"
 N_ANCHORS = 20
 REPEATS = 5
 ALPHA = 0.01
-"""The chance that an unchanged model is called changed, over all models that are compared."""
+"""The probability that an unchanged model counts as changed, over all compared models."""
 DRAWS = 9_999
 MOST_SPLITS = 252
-"""Ways to divide the answers to an anchor that are listed; of more this many are drawn."""
+"""The maximum number of enumerated divisions of the answers to an anchor; of more, this many are drawn."""
 UNUSABLE = "(no usable answer)"
 Floats = npt.NDArray[np.float64]
 
@@ -120,7 +120,7 @@ class Respondent(SmartAgent):
 
 
 class NoAnswers(ClassicalMind):
-    """A rule that knows no answers: it says "nothing" to every anchor.
+    """A rule that answers "nothing" to every anchor.
 
     Args:
         spec: how the mind is named in the data.
@@ -130,7 +130,7 @@ class NoAnswers(ClassicalMind):
         """Say nothing.
 
         Args:
-            ask: the question, which makes no difference.
+            ask: the question, which is ignored.
         """
         del ask
         return "nothing"
@@ -140,10 +140,10 @@ class Anchors(SmartModel):
     """A session of anchors.
 
     Args:
-        n_rounds: how often each anchor is asked.
+        n_rounds: the number of repetitions of each anchor.
         minds: see `SmartModel`; ``classical`` says "nothing".
         temperature: sampling temperature of language models.
-        max_tokens: tokens of an answer at most.
+        max_tokens: the maximum number of tokens of an answer.
         max_attempts: attempts at a usable answer.
         settings: the other parameters of `SmartModel`.
 
@@ -197,7 +197,7 @@ class Anchors(SmartModel):
 
 
 def version() -> str:
-    """A hash of the anchors; the answers to other ones are not compared."""
+    """A hash of the anchors; answers to different anchors are not compared."""
     entries = sorted(load(Anchors.prompt_file)["prompts"].items())
     return hashlib.sha256(repr(entries).encode()).hexdigest()[:12]
 
@@ -210,7 +210,7 @@ class AnchorSession:
         mind: the spec of the mind.
         day: the day, as ``YYYY-MM-DD``.
         version: the hash of the anchors.
-        answers: the answers to each anchor, one a repetition.
+        answers: the answers to each anchor, one per repetition.
         where: the recording, or the registration.
     """
 
@@ -233,20 +233,19 @@ def ask(
     day: str = "",
     watch: Watch = lambda _: None,
 ) -> int:
-    """Ask minds the anchors, each at most once a day and recording.
+    """Ask minds the anchors, each at most once per day and recording.
 
     Args:
         minds: their specs.
-        path: the recording; runs that it holds stay as they are.
-        connection: how language models are reached; its caps count what the recording spent.
+        path: the recording; its runs are not changed.
+        connection: how language models are reached; its caps include the recorded costs.
         day: the day; today when ``""``.
         watch: called with the models every tenth of a second.
 
-    Returns:
-        How many sessions were asked or continued now.
+    Returns: The number of sessions that were asked or continued now.
 
     Raises:
-        UsageError: for minds that cannot be used; nothing has been asked then.
+        UsageError: for minds that cannot be used; then nothing has been asked.
         RunError: when a session fails; its answers are recorded, and the same call continues.
     """
     return run_missing({Path(path): planned(minds, day)}, connection, watch=watch)
@@ -307,10 +306,10 @@ class AnchorComparison:
     Attributes:
         one: the earlier session.
         other: the later one.
-        same: how many anchors have the same most frequent answer in both.
+        same: the number of anchors with the same most frequent answer in both.
         within: the share of equal answers within sessions, mean over anchors.
         between: that between them.
-        p: the p-value, corrected for the number of models that are compared.
+        p: the p-value, corrected for the number of compared models.
     """
 
     one: AnchorSession
@@ -339,7 +338,7 @@ def compare(pairs: Sequence[tuple[AnchorSession, AnchorSession]]) -> list[Anchor
     """Compare sessions, the p-values corrected for their number.
 
     Args:
-        pairs: an earlier and a later session each.
+        pairs: pairs of an earlier and a later session.
 
     Raises:
         ParameterError: when the sessions of a pair were asked other anchors.
@@ -375,7 +374,7 @@ def first_and_later(sessions: Iterable[AnchorSession]) -> list[tuple[AnchorSessi
 
 
 def only_language_models(minds: Iterable[str]) -> list[str]:
-    """The specs of language models, each once; others are always the same.
+    """The specs of language models, each once; other minds never change.
 
     Args:
         minds: specs of minds.

@@ -1,11 +1,11 @@
-"""Comparing the settings of a sweep, or of several recordings, in one measure of runs.
+"""Comparisons of the settings of a sweep, or of several recordings, in one measure of runs.
 
 The unit is the run: each gives one number, its end measure. All numbers, tests and intervals come
-from `sabm_mesa.analysis.inference`. Settings whose runs have the same seeds, each once, are
-compared seed by seed. By default medians are compared, and shares of a measure that is 0 or 1:
-their tests hold for every distribution. A mean needs the bounds of the measure. p-values of
-all comparisons of a table are corrected together (Holm), and verdicts follow the corrected ones;
-intervals are of single comparisons.
+from `sabm_mesa.analysis.inference`. Settings with the same seeds, each once, are compared seed by
+seed. By default medians are compared, and shares of a measure that is 0 or 1: their tests hold for
+every distribution. A mean needs the bounds of the measure. p-values of all comparisons of a table
+are corrected together (Holm), and verdicts follow the corrected ones; intervals are of single
+comparisons.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 RECORDING, SOURCE = "recording.sqlite", "source"
 MOST_CELLS = 24
-"""Settings that are compared at most: their pairs grow with the square of their number."""
+"""The maximum number of compared settings: pairs grow with its square."""
 COLUMNS = (
     "comparison", "of", "than", "n", "n_than", "estimate", "low", "high", "p", "p_holm", "effect",
     "effect_name", "verdict", "test", "why",
@@ -56,13 +56,13 @@ class ComparedSettings:
 
     Attributes:
         measure: the measure.
-        of: what is compared of it: ``mean``, ``median`` or ``share``.
-        by: the factors that make the settings.
-        runs: one row a run: the factors, ``seed`` and ``value`` (in the unit of the measure).
-        cells: one row a setting: ``setting``, ``n``, ``estimate``, ``low``, ``high`` (95 %).
-        table: one row a comparison, with `COLUMNS`: pairs of settings; of two factors also main
+        of: the compared statistic: ``mean``, ``median`` or ``share``.
+        by: the factors of the settings.
+        runs: one row per run: the factors, ``seed`` and ``value`` (in the unit of the measure).
+        cells: one row per setting: ``setting``, ``n``, ``estimate``, ``low``, ``high`` (95 %).
+        table: one row per comparison, with `COLUMNS`: pairs of settings; for two factors also main
             effects and interactions.
-        notes: what is left out or pooled, in sentences.
+        notes: sentences on left-out and pooled runs.
     """
 
     measure: str
@@ -80,12 +80,11 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
     Args:
         sources: folders with a ``recording.sqlite``, or recordings.
 
-    Returns:
-        One row a run: ``seed``; in words each varied parameter and tag, and ``source`` where there
-        are several; and each end measure that is a number in some run, as ``measure.NAME``. The
-        names of the factors: of the tags only those that the other columns do not determine, and
-        that differ not in each run. The runs. Where a parameter and a tag have one name, they are
-        ``set.NAME`` and ``tag.NAME``.
+    Returns: One row per run: ``seed``; each varied parameter and tag in words, and ``source`` if
+    there are several; and each numerical end measure, as ``measure.NAME``. The names of the
+    factors: of the tags, only those that the other columns do not determine, and that do not differ
+    in each run. The runs. If a parameter and a tag have one name, they are ``set.NAME`` and
+    ``tag.NAME``.
 
     Raises:
         RecordingError: when one cannot be read, or has no finished run, or when the runs are of
@@ -129,7 +128,7 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
 
 
 def _short_names(names: Iterable[str]) -> dict[str, str]:
-    """The names of parameters and tags without ``set.`` or ``tag.``, where it tells none apart."""
+    """The names of parameters and tags, without ``set.`` or ``tag.`` if they are unique."""
     short = {name: name.removeprefix(SET).removeprefix(TAG) for name in names}
     count = Counter(short.values())
     return {name: name if count[word] > 1 else word for name, word in short.items()}
@@ -142,14 +141,14 @@ def _settings(frame: pd.DataFrame) -> list[str]:
 
 
 def _in_words(values: pd.Series[Any]) -> list[str]:
-    """Values as a reader knows them; models by their names where these tell them apart."""
+    """Values for readers; models by their names if these are unique."""
     words = [word_of(value) for value in values]
     short = {word: short_minds(word) for word in words}
     return [short[word] for word in words] if len(set(short.values())) == len(short) else words
 
 
 def _factors(frame: pd.DataFrame, tags: Collection[str]) -> list[str]:
-    """The settings that are not determined by others, and are no name of a single run."""
+    """The settings that others do not determine, and that do not identify single runs."""
     names = _settings(frame)
     factors = [name for name in names if name not in tags]
     for name in names:
@@ -173,13 +172,13 @@ def compare(
     Args:
         sources: folders or recordings; see `read`.
         measure: an end measure of the scenario.
-        by: the factors; all that were varied when empty. Others are pooled, which a note says.
-        of: what is compared; of None the share of a measure that is 0 or 1, else the median.
-        bounds: the least and the greatest value of the measure; those that the scenario declares
-            when None.
+        by: the factors; empty: all varied ones. Others are pooled, and a note says so.
+        of: the compared statistic; None: the share of a measure that is 0 or 1, else the median.
+        bounds: the least and the greatest value of the measure; None: the bounds that the scenario
+            declares.
 
     Raises:
-        UnknownName: for a measure or factor that there is not.
+        UnknownName: for an unknown measure or factor.
         ParameterError: when there is nothing to compare, or a run lies outside the bounds.
         RecordingError: see `read`.
     """
@@ -234,7 +233,7 @@ def compare(
 
 
 class _Judge:
-    """Compares groups of runs, seed by seed where their seeds are the same."""
+    """Compares groups of runs, seed by seed if their seeds are the same."""
 
     def __init__(self, of: Of, bounds: tuple[float, float] | None) -> None:
         self.of, self.bounds = of, bounds
@@ -274,11 +273,11 @@ class _Judge:
 
 
 def _too_few(table: pd.DataFrame, least: Sequence[tuple[float, int]]) -> list[str]:
-    """A note when no comparison can have a corrected p at the level, whatever comes out.
+    """A note when no comparison can reach a corrected p at the level.
 
     Args:
         table: the comparisons.
-        least: of each comparison with a test the smallest possible p, and its runs.
+        least: the smallest possible p of each test, and its number of runs.
     """
     if not least:
         return []
@@ -397,7 +396,7 @@ def _cell(value: Any) -> str:
 
 
 def picture(compared: ComparedSettings) -> Figure:
-    """A dot a run by setting, with the estimate and its 95 % interval.
+    """One dot per run by setting, with the estimate and its 95 % interval.
 
     Args:
         compared: the comparison.

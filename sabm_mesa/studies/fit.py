@@ -1,9 +1,9 @@
-"""The kinds of players in a recording: behavioural models, fitted and compared.
+"""Fits of behavioural models to the players of a recording.
 
-Every model that applies is fitted to all decisions (pooled), to those of each mind and, when
-wanted, of each agent; one is selected by BIC, and an absolute test says whether it describes the
-decisions at all. A player by chance is always among the models. The estimates of the pooled
-decisions under the selected model are the *fingerprint*: a table, a picture, and a file that
+Every applicable model is fitted to all decisions (pooled), to those of each mind and, on request,
+of each agent. One model is selected by BIC, and an absolute test checks whether it describes the
+decisions at all. A random player is always among the models. The estimates of the pooled decisions
+under the selected model are the *fingerprint*: a table, a picture, and a file that
 ``--minds fitted:FILE`` plays.
 """
 
@@ -60,9 +60,9 @@ POOLED = "all agents"
 DRAWS = 200
 """Samples of the bootstrap."""
 DATA_SETS = 10
-"""Data sets that are drawn from each model for the confusion matrix."""
+"""The number of data sets drawn from each model for the confusion matrix."""
 TESTS = 99
-"""Data sets that are drawn from the selected model for the absolute test."""
+"""The number of data sets drawn from the selected model for the absolute test."""
 FEWEST_TESTS = 39
 """With fewer data sets no p-value can be 2.5 % or less."""
 NONE = "none of these"
@@ -78,10 +78,10 @@ class Fitted:
     Attributes:
         fit: the estimates.
         intervals: parameter → its 95 % interval by the profile likelihood.
-        resampled: parameter → its 95 % interval by the bootstrap; of the selected model alone.
-        held_out: the mean log-likelihood of a decision that was held out; NaN with a single unit.
+        resampled: parameter → its 95 % bootstrap interval, only for the selected model.
+        held_out: the mean log-likelihood of a held-out decision; NaN with a single unit.
         gained: the share of the log-likelihood of chance that the model gains (`Fit.gained`); NaN
-            where the scenario declares no player by chance.
+            if the scenario declares no random player.
     """
 
     fit: Fit
@@ -94,7 +94,7 @@ class Fitted:
     def unidentified(self) -> list[str]:
         """The parameters that the decisions do not identify: the interval spans half of the limits.
 
-        A parameter that is searched by its logarithm is measured by it.
+        A parameter that is searched on a log scale is measured on it.
         """
         return [
             parameter.name
@@ -104,9 +104,9 @@ class Fitted:
         ]
 
     def open_ends(self, name: str) -> tuple[bool, bool]:
-        """Whether the interval of a parameter ends where the search does, below and above.
+        """Whether the interval of a parameter ends at the limits of the search, below and above.
 
-        A limit that the parameter has by itself, such as 0 and 1 of a share, is no such end.
+        Natural limits, such as 0 and 1 of a share, do not count.
 
         Args:
             name: the parameter.
@@ -130,8 +130,7 @@ class FitGroup:
         kind: ``pooled``, ``mind`` or ``agent``.
         panel: its decisions.
         fitted: the models, the selected one first.
-        test: whether the selected model describes the decisions at all; None where it was not
-            wanted.
+        test: the absolute test of the selected model; None without it.
     """
 
     name: str
@@ -142,7 +141,7 @@ class FitGroup:
 
     @property
     def verdict(self) -> str:
-        """The name of the selected model, or `NONE` where the absolute test refuses it."""
+        """The name of the selected model, or `NONE` if the absolute test rejects it."""
         refused = self.test is not None and self.test.refused
         return NONE if refused else self.selected.fit.model.name
 
@@ -174,12 +173,12 @@ class FitStudy:
         path: the recording.
         scenario: the name of the scenario.
         behaviour: what the scenario declares.
-        unit: what the bootstrap draws and the held-out score leaves out: ``run`` or ``agent``.
+        unit: the unit of the bootstrap and of the held-out score: ``run`` or ``agent``.
         groups: the groups, the pooled one first.
-        left_out: models that do not apply → the facts that the runs lack.
+        left_out: inapplicable models → the missing facts.
         unfinished: the numbers of runs that did not end; their finished rounds count.
         confusion: shape (models, models): see `sabm_mesa.analysis.estimation.confusion`; the models
-            in the order of the pooled group; None when it is not wanted.
+            in the order of the pooled group; None without it.
     """
 
     path: Path
@@ -208,7 +207,7 @@ class FitOptions:
     """The choice of decisions and models to fit.
 
     Attributes:
-        models: the names of the models; all that apply when empty.
+        models: the names of the models; empty: all applicable ones.
         mind: only agents with this mind; ``""`` for all.
         rounds: only rounds before this number; None for all.
         agents: whether each agent is a group, too.
@@ -238,14 +237,13 @@ def fit_recording(
     Args:
         path: the recording, of runs of one scenario.
         options: what is fitted.
-        watch: gets a few words on what is computed.
+        watch: receives a few words on the current computation.
 
     Raises:
-        RecordingError: when the recording cannot be read, or lacks the decisions or the facts that
-            a model needs.
+        RecordingError: when the recording cannot be read, or lacks decisions or facts for a model.
         ParameterError: when it has several scenarios, no model is declared for its scenario, or an
             option is outside its limits.
-        UnknownName: for a model or mind that is not there.
+        UnknownName: for an unknown model or mind.
     """
     wanted = options or FitOptions()
     if 0 < wanted.absolute < FEWEST_TESTS:
@@ -276,7 +274,7 @@ def fit_recording(
 
 
 def table_of_fits(study: FitStudy) -> pd.DataFrame:
-    """One row a parameter of each model and group.
+    """One row per parameter of each model and group.
 
     Args:
         study: the fits.
@@ -333,8 +331,7 @@ def table_of_types(study: FitStudy) -> pd.DataFrame:
     Args:
         study: the fits.
 
-    Returns:
-        One row an agent: ``run``, ``agent``, ``mind``, ``decisions``, ``type`` and its
+    Returns: One row per agent: ``run``, ``agent``, ``mind``, ``decisions``, ``type`` and its
         ``probability``; empty when the selected model has no types.
     """
     panel, best = study.pooled.panel, study.pooled.selected.fit
@@ -408,7 +405,7 @@ def _verdict(group: FitGroup) -> dict[str, Any]:
 def _decisions(
     path: Path, runs: Sequence[PlayedRun], wanted: FitOptions
 ) -> tuple[str, Behaviour, Panel]:
-    """The scenario of a recording, what it declares, and the decisions that are wanted."""
+    """The scenario of a recording, its declaration, and the chosen decisions."""
     names = sorted({run.scenario for run in runs})
     if len(names) > 1:
         raise ParameterError(
@@ -446,7 +443,7 @@ def _decisions(
 def _models(
     path: Path, behaviour: Behaviour, panel: Panel, names: Sequence[str]
 ) -> tuple[list[BehaviouralModel], dict[str, list[str]]]:
-    """The models that apply and are wanted, and what the runs lack for the others."""
+    """The chosen applicable models, and the missing facts for the others."""
     asked = [behaviour.model(name) for name in names] or list(behaviour.models)
     asked += [
         model for model in behaviour.models if isinstance(model, Chance) and model not in asked

@@ -1,9 +1,9 @@
-"""Honesty: what agents announce in their messages, beside what they then do.
+"""Honesty: what agents announce in their messages, compared with what they do.
 
-A scenario declares what is announced and which decision keeps it (`SmartModel.announcement`); the
-messages are read by the rules of `sabm_mesa.analysis.announcements`, which rather miss an
-announcement than read a wrong value. So every result comes with the share that was read: honesty is
-known for these announcements alone.
+A scenario declares the announced quantity and the decision that keeps it
+(`SmartModel.announcement`). The rules of `sabm_mesa.analysis.announcements` read the messages; they
+prefer to miss an announcement than to read a wrong value. So every result comes with the share of
+read announcements: honesty is known only for these.
 """
 
 from __future__ import annotations
@@ -44,13 +44,12 @@ def honesty_of(recording: str | Path | Recorded, run: int | None = None) -> pd.D
         recording: the recording.
         run: only this run.
 
-    Returns:
-        One row an agent and round in which it spoke, of scenarios that declare an announcement:
+    Returns: One row per agent and round with a message, for scenarios that declare an announcement:
         ``run``, ``round`` (of the talk), ``agent``, ``form`` (``intention``, ``proposal``,
         ``agreement``, ``unclear`` or ``nothing``), ``announced`` (the value, or None), ``done``
         (the decision that it is compared with, or None), ``honest`` (1 or 0; NaN when nothing was
-        read, or done), ``read`` and ``unclear`` (1 or 0), and ``gap`` (done less announced, of
-        numbers; else NaN).
+        read, or done), ``read`` and ``unclear`` (1 or 0), and ``gap`` (done minus announced, for
+            numbers; else NaN).
 
     Raises:
         RecordingError: when it cannot be read.
@@ -87,8 +86,8 @@ def honesty_in(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 def of_speakers(talk: Iterable[Message], find: Find) -> dict[int, Announced]:
     """Read the announcements of all speakers in the talk of one round.
 
-    The last announcement of a speaker counts; one that it takes back, or repeats in unclear words,
-    is unclear. A word of agreement takes up the one value that others have put on the table.
+    The last announcement of a speaker counts; one that is withdrawn, or repeated in unclear words,
+    is unclear. A word of agreement refers to the one value that others have proposed.
 
     Args:
         talk: the messages in the order in which they were said.
@@ -167,8 +166,8 @@ def shares_of(announcements: pd.DataFrame) -> dict[str, float]:
 
     Returns:
         ``speakers`` (agents and rounds with a message), ``read``, ``unclear`` and ``nothing`` as
-        shares of them, ``judged`` (how many announcements have a decision beside them), and
-        ``honest``, the share of those that were kept; NaN without any.
+        shares of them, ``judged`` (the number of announcements with a decision), and ``honest``,
+        the share of those that were kept; NaN without any.
     """
     n = len(announcements)
     share = {
@@ -190,7 +189,7 @@ def _heard_by(to: Any) -> tuple[int, ...] | None:
 
 
 def _known(value: Any) -> Any:
-    """A value of a frame as it is in Python; None for a missing one."""
+    """A value of a frame as a Python value; None for a missing one."""
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return None
     return value.item() if hasattr(value, "item") else value

@@ -1,4 +1,4 @@
-"""How human are the decisions of a recording? Runs beside a data set of people, on three levels.
+"""How human are the decisions of a recording? Compares runs with a data set of people, on three levels.
 
 Same inference
     The sign test of the effect, on the sessions of people and on the runs, one number each
@@ -12,9 +12,9 @@ Same distribution
     Decisions of a period: energy test by permutation, Wasserstein distance, ratio of variances,
     entropy, and the rank among halves of the people (`sabm_mesa.analysis.likeness`). ``different``
     when the energy test rejects at `ALPHA`, adjusted for the number of periods (Holm 1979); else
-    ``no difference detected``, which is no proof of equality: ``by_chance`` says which distance the
-    data could not have distinguished from chance, and the remark which shift of all decisions they
-    would have.
+    ``no difference detected``, which is not a proof of equality: ``by_chance`` is the distance that
+    the data cannot distinguish from chance, and the remark gives the shift of all decisions that
+    they can.
 
 A comparison also has the parts of the variance between and within persons. A model that plays the
 average person again and again can have the right mean and even the right variance, and no persons
@@ -22,7 +22,7 @@ in it. This is called the problem of the average person.
 
 The decisions of the first period are independent of one another if nobody has talked before, so
 that persons are permuted; in all other cases sessions and runs are. A level that the data cannot
-judge says why in one line.
+judge has one line with the reason.
 """
 
 from __future__ import annotations
@@ -75,17 +75,17 @@ class HumanLikeness:
     Attributes:
         level: what is compared.
         of: the effect, or the period.
-        people: the number of people (its meaning depends on the level); NaN when not known.
-        runs: the same of the runs.
+        people: the number for people (its meaning depends on the level); NaN if unknown.
+        runs: the same for the runs.
         value: the result: ratio, distance or rank.
         low: lower limit of its 95 % interval, or NaN.
-        high: upper limit; of a distance that which chance alone stays below.
+        high: upper limit; for a distance, the limit under chance alone.
         p: p-value, or NaN.
-        n_people: units of people: persons or sessions.
-        n_runs: units of the runs: agents or runs.
+        n_people: the number of units of people: persons or sessions.
+        n_runs: the number of units of the runs: agents or runs.
         verdict: ``same``, ``different``, ``undecided``, ``no difference detected``, ``not judged``,
-            or ``""`` for numbers that only describe.
-        why: why it could not be judged, or what else has to be known.
+            or ``""`` for descriptive numbers.
+        why: why it could not be judged, or a remark.
     """
 
     level: str
@@ -108,10 +108,10 @@ class Played:
 
     Attributes:
         scenario: its name.
-        decisions: one row a decision: ``run``, ``round``, ``agent``, ``value`` (NaN when it could
+        decisions: one row per decision: ``run``, ``round``, ``agent``, ``value`` (NaN when it could
             not be read), ``treatment`` and ``persona`` (``""`` when it is not known).
-        talked: the rounds in which somebody spoke.
-        unlike: parameters that are not those of people's game, in words.
+        talked: the rounds with messages.
+        unlike: parameters that differ from those of people's game, in words.
         left_out: runs that were not compared, in words.
     """
 
@@ -135,7 +135,8 @@ class Comparison:
         people: the data set.
         played: the decisions of the runs.
         rows: the comparisons, in the order of the levels.
-        cells: for the picture: title → middles (or None), people's decisions, those of the runs.
+        cells: for the picture: title → bin centres (or None), people's decisions, those of the
+            runs.
     """
 
     people: PeopleData
@@ -154,12 +155,12 @@ class Comparison:
         return verdicts
 
     def frame(self) -> pd.DataFrame:
-        """One row a comparison, with the attributes of `HumanLikeness` as columns."""
+        """One row per comparison, with the attributes of `HumanLikeness` as columns."""
         return pd.DataFrame([asdict(row) for row in self.rows])
 
 
 def read_runs(path: str | Path, people: PeopleData, runs: Sequence[int] | None = None) -> Played:
-    """The decisions of a recording that people's data have too.
+    """The decisions of a recording that people's data also have.
 
     Args:
         path: the recording.
@@ -225,7 +226,7 @@ def read_runs(path: str | Path, people: PeopleData, runs: Sequence[int] | None =
 
 
 def compare(people: PeopleData, played: Played, *, seed: int = 0) -> Comparison:
-    """Put the decisions of runs beside those of people.
+    """Compare the decisions of runs with those of people.
 
     Args:
         people: the data set.
@@ -352,7 +353,7 @@ def _ratio_row(
 
 
 def _mean(people: PeopleData, played: Played) -> list[HumanLikeness]:
-    """The mean of the first period, as an effect of its own."""
+    """The mean of the first period, as a separate effect."""
     book = people.book
     period = book.first_round if book.mean is None else book.round
     says = f"Mean of period {period}"
@@ -391,7 +392,7 @@ def _conclusion(p_for: float, p_against: float) -> str:
 
 
 def _least_p(samples: Sequence[Floats]) -> float:
-    """The smallest p-value that runs of this number can have by any valid test of a median."""
+    """The smallest p-value of this number of runs in any valid test of a median."""
     return 0.5 ** min(len(sample) for sample in samples)
 
 
@@ -529,7 +530,7 @@ def _adjusted(rows: Sequence[HumanLikeness]) -> list[HumanLikeness]:
 
 
 def _places(people: PeopleData) -> list[tuple[str, int]]:
-    """The treatments and periods of which the distribution is known."""
+    """The treatments and periods with a known distribution."""
     if people.decisions is not None:
         pairs = people.decisions[["treatment", "round"]].drop_duplicates()
         chosen = [(str(name), int(period)) for name, period in pairs.itertuples(index=False)]
@@ -550,7 +551,7 @@ def _all_people(people: PeopleData, treatment: str, period: int) -> Floats:
 def _of_people(
     people: PeopleData, treatment: str, period: int, first: bool
 ) -> DecisionSample | None:
-    """People's decisions of a period with their units; None when these are not known."""
+    """People's decisions of a period with their units; None if these are unknown."""
     values = _all_people(people, treatment, period)
     if first:
         return DecisionSample.of(values)
@@ -630,7 +631,7 @@ def _treatment(people: PeopleData, parameters: Mapping[str, Any]) -> str:
 
 
 def _unlike(people: PeopleData, given: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Parameters that differ from those of people's game; those a scenario lacks do not count."""
+    """Parameters that differ from those of people's game; missing ones do not count."""
     differences: dict[str, None] = {}
     for parameters in given:
         for key, value in people.book.set.items():
@@ -649,7 +650,7 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _personas(run: RecordedRun) -> dict[int, str]:
-    """Agent → persona, of a run whose agents have one; it is rebuilt where they were drawn."""
+    """Agent → persona, for a run with personas; it is rebuilt if they were drawn."""
     from sabm_mesa.recording.replaying import ReplayRecorder
     from sabm_mesa.runs.rerun import class_of, rebuild
 
@@ -660,7 +661,7 @@ def _personas(run: RecordedRun) -> dict[int, str]:
 
 
 def picture(comparison: Comparison) -> Figure | None:
-    """The distributions of people and runs, one panel a period, people above and runs below.
+    """The distributions of people and runs, one panel per period, people above and runs below.
 
     Args:
         comparison: the comparison.
@@ -751,7 +752,7 @@ def said(comparison: Comparison) -> dict[str, Any]:
 
 
 def votes_in_words(path: str | Path) -> str:
-    """How many people of the class games in a recording have found a machine; ``""`` for none.
+    """The number of people in recorded class games who identified a machine; ``""`` for none.
 
     Args:
         path: the recording.
@@ -833,7 +834,7 @@ def _cells(row: HumanLikeness) -> dict[str, str]:
 
 
 def _table(rows: Sequence[HumanLikeness]) -> list[str]:
-    """The third level, one line a period."""
+    """The third level, one line per period."""
     cells = {(row.level, row.of): row for row in rows}
     mine = [row for row in rows if row.level == DISTRIBUTION]
     lines = [f"    {_line(row)}" for row in mine if row.verdict == NOT_JUDGED]

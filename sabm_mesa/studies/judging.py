@@ -1,15 +1,14 @@
-"""A language model as judge: messages and private reasoning, coded by it and by rules.
+"""A language model as judge: it codes messages and private reasoning, as the rules do.
 
 The codes and the coder of messages by rules are those of `sabm_mesa.analysis.messages`, with the
 words that the scenarios declare (`SmartModel.message_words`); those of private reasoning, which is
 the reasoning and the thoughts before a decision, are those of `sabm_mesa.analysis.reasoning`.
 
-Rules of the judge
-    Each different text is given to the judge once, by itself, as to the coder by rules. There is
-    one agent a text, and all are asked in one round, as many at once as the endpoint takes. The
-    answer is a list of codes or the word "none", read strictly; one that cannot be read is asked
-    for again, three times in all, and then the text has no codes: it is missing, and counted as
-    ``invalid``.
+Rules of the judge Each different text is given to the judge once, by itself, as to the rule-based
+coder. There is one agent per text, and all are asked in one round, as many at once as the endpoint
+accepts. The
+    answer is a list of codes or the word "none", read strictly; an unreadable answer is asked for
+    again, three times in all. Then the text has no codes, and counts as ``invalid``.
 
 Recording
     Judging is a run like any other: paid answers are on disk before they are used, caps hold, and
@@ -17,7 +16,7 @@ Recording
     way takes the answers from the recording.
 
 Measures
-    The share of the texts that carry each code; of each text its codes.
+    The share of the texts with each code, and the codes of each text.
 
 Deviations
     The source has eight labels of its own, one of which applies to an utterance, and one judge
@@ -86,7 +85,7 @@ class OneMessage(Observation):
     text: str
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """The message as a quotation on one line, which no mark in it can end.
+        """The message as a quotation on one line, which marks in it cannot end.
 
         Args:
             book: the prompts of the run.
@@ -101,7 +100,7 @@ class Judge(SmartAgent):
         model: the judging.
 
     Attributes:
-        matched: the codes that it gave; None when no answer could be used.
+        matched: its codes; None without a usable answer.
     """
 
     model: Judging
@@ -112,7 +111,7 @@ class Judge(SmartAgent):
 
     @property
     def codes(self) -> str | None:
-        """The codes with commas between them, ``""`` for none; None without a usable answer."""
+        """The codes, separated by commas, ``""`` for none; None without a usable answer."""
         return None if self.matched is None else ", ".join(self.matched)
 
     async def judge(self) -> Decision:
@@ -156,7 +155,7 @@ class ReasoningCoder(ClassicalMind):
 
 
 class Judging(SmartModel):
-    """Judges that code messages, one message each.
+    """A model of judges that code messages, one message each.
 
     Args:
         texts: the messages, each different from the others.
@@ -254,19 +253,18 @@ def judge(
     its answers are used, and only missing ones are asked for.
 
     Args:
-        messages: one row a text, with ``text``, as from `Recorded.messages` or `reasoning_of`.
+        messages: one row per text, with ``text``, as from `Recorded.messages` or `reasoning_of`.
         minds: the minds that judge, such as ``"llm:gpt-4o-mini"``.
         recording: where the answers are recorded.
-        judging: by which book of codes: `Judging` or `ReasoningJudging`.
-        connection: how language models are reached; its caps count what was spent before.
+        judging: the class with the code book: `Judging` or `ReasoningJudging`.
+        connection: how language models are reached; its caps include earlier costs.
         watch: called with the models every tenth of a second.
         settings: other parameters of `Judging`.
 
-    Returns:
-        The same rows with one column a code (True, False, or missing), and the run.
+    Returns: The same rows with one column per code (True, False, or missing), and the run.
 
     Raises:
-        UsageError: for messages or parameters that cannot be used; nothing has been asked then.
+        UsageError: for messages or parameters that cannot be used; then nothing has been asked.
         RunError: when the run fails; its answers are recorded.
     """
     texts = list(dict.fromkeys(messages["text"]))
@@ -292,8 +290,8 @@ def reasoning_of(recording: str | Path | Recorded, run: int | None = None) -> pd
         recording: the recording.
         run: only this run.
 
-    Returns:
-        One row a decision with any: ``run``, ``round``, ``phase``, ``agent``, ``call``, ``name``
+    Returns: One row per decision with any: ``run``, ``round``, ``phase``, ``agent``, ``call``,
+    ``name``
         (of the question), ``text`` (reasoning, then thoughts) and ``level`` (the step of the
         decision itself, where the scenario declares its column; see `SmartModel.level_column`).
 
@@ -313,7 +311,7 @@ def reasoning_of(recording: str | Path | Recorded, run: int | None = None) -> pd
 
 
 def _levels(recorded: Recorded, asks: pd.DataFrame, run: int | None) -> list[float]:
-    """The step of the decision of each text before an act; else NaN."""
+    """The reasoning step of the decision after each text; NaN if there is none."""
     scenarios = recorded.runs().set_index("run")["scenario"].to_dict()
     models, data = find_all().models, recorded.agent_data(run)
     columns = {

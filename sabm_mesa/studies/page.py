@@ -38,10 +38,11 @@ _STYLE = files(__package__).joinpath("page.css").read_text("utf-8")
 
 
 def numbers(*values: float) -> list[str]:
-    """Numbers of one group with the same decimals; a dash for NaN, ∞ for infinity.
+    """Numbers of one group with the same number of decimals; a dash for NaN, ∞ for infinity.
 
     Args:
-        values: the numbers: the largest has three significant digits, and none loses whole ones.
+        values: the numbers: the largest has three significant digits, and integer parts are
+            complete.
     """
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     # A number smaller than the last decimal is a rest of rounding.
@@ -50,7 +51,7 @@ def numbers(*values: float) -> list[str]:
 
 
 def number(value: float) -> str:
-    """A number in three significant digits, or all its whole ones; a dash for NaN."""
+    """A number with three significant digits, or its whole integer part; a dash for NaN."""
     return numbers(value)[0]
 
 
@@ -100,7 +101,7 @@ def _fixed(value: float, places: int) -> str:
 
 
 class Verbatim(str):
-    """A trusted text, made by this package, or a text within a block of code."""
+    """A trusted text of this package, or a text within a block of code."""
 
     __slots__ = ()
 
@@ -108,7 +109,7 @@ class Verbatim(str):
 def markdown(
     template: str, values: Mapping[str, Any], pictures: Mapping[str, str] | None = None
 ) -> str:
-    """A text in Markdown; no value that is put into the template can act as Markdown or HTML.
+    """A text in Markdown; values in the template cannot act as Markdown or HTML.
 
     Args:
         template: the text of the template.
@@ -129,13 +130,13 @@ def markdown(
 
 
 def fence(lines: Sequence[str]) -> Verbatim:
-    """The marks around a block of code that no mark in its lines can end."""
+    """The marks around a block of code that marks in its lines cannot end."""
     longest = max((len(match) for line in lines for match in re.findall("`+", line)), default=0)
     return Verbatim("`" * max(3, longest + 1))
 
 
 def html_page(title: str, text: str, pictures: Mapping[str, bytes]) -> str:
-    """One HTML file that needs no other: styles and pictures are in it, and no script.
+    """A self-contained HTML file: with styles and pictures, without scripts.
 
     Args:
         title: the title of the page.
@@ -154,7 +155,7 @@ def html_page(title: str, text: str, pictures: Mapping[str, bytes]) -> str:
 
 
 def _dressed(tokens: Sequence[Token], pictures: Mapping[str, bytes]) -> Iterator[Token]:
-    """The tokens of a text with pictures in it, and tables that narrow screens can show."""
+    """The tokens of a text with embedded pictures, and tables for narrow screens."""
     heading = ""
     for i, token in enumerate(tokens):
         match token.type:
@@ -201,7 +202,7 @@ def _text_of(token: Token) -> str:
 
 
 def _pill(token: Token) -> None:
-    """Put a verdict into a frame of its kind."""
+    """Mark a verdict by its kind."""
     kind = _text_of(token).partition(" ")[0]
     if kind in {"agrees", "disagrees", "cannot", "robust", "fragile", "fails"}:
         opened = _html(f'<span class="verdict {kind}">', "html_inline")
@@ -218,7 +219,7 @@ def _inline(pictures: Mapping[str, bytes], address: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A text in which nothing acts as Markdown or HTML."""
+    """A text without effects as Markdown or HTML."""
     if isinstance(value, Verbatim) or not isinstance(value, str):
         return value
     text = _SPECIAL.sub(lambda match: f"\\{match[0]}", one_line(value))

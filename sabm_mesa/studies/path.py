@@ -1,9 +1,8 @@
 """The folder of a study, and the commands from its question to its supplement.
 
-A step is a command of ``sabm`` with its options, and the file that it leaves behind. When it has
-ended, `finish` writes what it was made with: its command and those of the steps that it builds on,
-without budgets, and the SHA-256 of the experiment. A step is done when that is what it would be
-made with now.
+A step is a command of ``sabm`` with its options, and its output file. At its end, `finish` writes
+its inputs: its command and those of the steps that it builds on, without budgets, and the SHA-256
+of the experiment. A step is done when these are its present inputs.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ class StudySettings(BaseModel):
         scale: the scale of the experiment, ``quick`` or ``paper``.
         pilot_runs: runs per condition of the pilot.
         runs: runs per condition; 0 when the pilot decides.
-        power: the power that the number of runs is computed for.
+        power: the power for the number of runs.
         claim: the number of the primary claim, from 1.
-        budget_usd: the most that the pilot and the runs may each cost, in dollars.
+        budget_usd: the maximum cost of the pilot and of the runs each, in dollars.
         measure: the end measure that is compared.
-        by: the parameters that are compared, with commas between them.
+        by: the compared parameters, separated by commas.
         minds: condition or slot → who decides.
     """
 
@@ -67,12 +66,12 @@ class Step:
     Attributes:
         name: its name.
         arguments: the words after ``sabm``.
-        product: the file or folder that it leaves behind.
-        output: the folder to delete when it is to be repeated.
-        asks: whether language models may answer in it.
+        product: its output file or folder.
+        output: the folder to delete before a repetition.
+        asks: whether it may ask language models.
         needs: the steps that it builds on.
-        once: whether it is never run again where its product is, which is written as a whole.
-        state: ``done``, ``changed`` (it was made with other settings) or ``""`` (it is left).
+        once: whether it is not run again once its product exists.
+        state: ``done``, ``changed`` (it was run with other settings) or ``""`` (not run yet).
     """
 
     name: str
@@ -86,17 +85,17 @@ class Step:
 
 
 def new_study(title: str, into: Path) -> Path:
-    """Write the folder of a new study: an example that works, to be changed.
+    """Write the folder of a new study: a working example to change.
 
     Args:
-        title: its title, from which the name of the folder and of the experiment is made.
-        into: where the folder is made.
+        title: its title, from which the names of the folder and of the experiment are derived.
+        into: the parent folder.
 
     Returns:
         The folder.
 
     Raises:
-        ParameterError: for a title without a letter, or with a sign that cannot be printed.
+        ParameterError: for a title without letters, or with unprintable characters.
         OutputError: when the folder exists already, or cannot be written.
     """
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
@@ -142,7 +141,7 @@ def read_study(folder: Path) -> list[Step]:
         Its steps, in order.
 
     Raises:
-        ParameterError: when a file is missing or says something wrong.
+        ParameterError: when a file is missing or invalid.
     """
     name, settings = _read(folder)
     made, known = _made_with(folder, name, settings), _finished(folder)
@@ -176,7 +175,7 @@ def finish(folder: Path, step: str, made: Any) -> None:
     Args:
         folder: the folder of the study.
         step: the name of the step.
-        made: what it was made with: of `made_with` before it began.
+        made: its inputs from `made_with`, before it began.
 
     Raises:
         OutputError: when it cannot be written.

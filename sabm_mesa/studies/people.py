@@ -1,11 +1,11 @@
-"""Data of people: those that come with the scenarios, and your own files with a codebook.
+"""Data of people: published ones in the scenarios, and users' files with a codebook.
 
-A data set is a codebook, a table of TOML, with what is known of the people's decisions: the
-decisions themselves in a CSV file (``columns`` says which column is what), or what was published of
-them (``bins`` of one period, the means of ``sessions`` by period, a ``mean``). The codebooks of
-published data are the tables of ``people.toml`` in the folders of the scenarios; a table that holds
-``scenarios`` alone adds scenarios to the data set of that name. Facts are taken from the
-publications, and nothing that needs a licence.
+A data set is a codebook, a TOML table, with the known facts on people's decisions: the decisions in
+a CSV file (``columns`` gives the meaning of its columns), or published summaries (``bins`` of one
+period, the means of ``sessions`` by period, a ``mean``). The codebooks of published data are the
+tables of ``people.toml`` in the folders of the scenarios; a table with only ``scenarios`` adds
+scenarios to the data set of that name. Only facts are taken from the publications, nothing that
+needs a licence.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError, UnknownName
 
 Bin = tuple[float, float, float]
-"""From, to (both included), and per cent of the people."""
+"""From, to (both inclusive), and per cent of the people."""
 PEOPLE_COLUMNS = ("treatment", "session", "person", "round", "value")
 ALL = ""
 """The treatment of data without treatments."""
@@ -58,12 +58,12 @@ class Effect(CodebookEntry):
         says: the effect as a sentence.
         round: the period, numbered as in the data.
         treatment: the treatment; ``""``: all.
-        than_round: the period that it is compared with; None: the same.
-        than_treatment: the treatment that it is compared with; ``""``: the same.
-        value: the number that it is compared with, instead of a period or treatment.
+        than_round: the period for comparison; None: the same.
+        than_treatment: the treatment for comparison; ``""``: the same.
+        value: a number for comparison, in place of a period or treatment.
         direction: whether the first is less or more than the second.
-        published: what the publication concluded, when the data given here do not decide it:
-            ``found`` or ``not found``; ``""``: the test of the data decides.
+        published: the published conclusion, if the data here do not decide it: ``found`` or
+            ``not found``; ``""``: the test of the data decides.
         where: the place of that conclusion.
     """
 
@@ -110,11 +110,11 @@ class Codebook(CodebookEntry):
         high: the largest.
         codes: a decision in words → its number, in the data and in the runs.
         set: the parameters of the scenario with which people's game is played.
-        treatments: the name of a treatment → the parameters of the runs that have it.
+        treatments: the name of a treatment → the parameters of its runs.
         first_round: the number of the first period in the data; in runs it is 0.
         n: number of people.
         round: the period of the bins and of the mean.
-        bins: from, to (both included) and per cent of the people, in rising order.
+        bins: from, to (both inclusive) and per cent of the people, in ascending order.
         sessions: for each session its mean decision by period.
         mean: mean decision of all.
         columns: the columns of the CSV file.
@@ -149,7 +149,7 @@ class PeopleData:
     Attributes:
         name: its name, or that of its file.
         book: its codebook.
-        decisions: one row a decision, with `PEOPLE_COLUMNS`; None when only summaries are
+        decisions: one row per decision, with `PEOPLE_COLUMNS`; None when only summaries are
             published.
     """
 
@@ -219,7 +219,7 @@ def published_people() -> Mapping[str, PeopleData]:
 
 
 def load_people(against: str, codebook: str | Path | None = None) -> PeopleData:
-    """A data set that comes with the package, or a CSV file with its codebook.
+    """A data set of the package, or a CSV file with its codebook.
 
     Args:
         against: the name of a data set, or the path of a CSV file.

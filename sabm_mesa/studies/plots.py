@@ -35,11 +35,11 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", (0, (5, 1.5)), (0, (2, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (1, 1)), (0, (8, 2)))
 PUBLISHED = "*"
 MOST_MARKS = 25
-"""Of n published numbers of a condition every (n // MOST_MARKS)-th is drawn."""
+"""Of n published numbers of a condition, every (n // MOST_MARKS)-th one is drawn."""
 _TITLE = 78
-"""Characters that fit into the title of a panel."""
+"""The number of characters that fit into the title of a panel."""
 _HALF_LEGEND = 48
-"""Characters that fit into half the width of a figure."""
+"""The number of characters that fit into half the width of a figure."""
 NO_RUN = "no run has a value"
 _DASHES = (0, (5, 2))
 _LABEL_LINE, _HALF_TITLE = 22, 32
@@ -53,17 +53,17 @@ FACTOR_LOOKS = (
 """Colour, colour of the writing on it, and hatching of the factors: distinguished in grey too."""
 LAST_SOURCES = {INTERACTION: (style.YELLOW, "black", ".."), REST: ("#D9D9D9", "black", "")}
 LEAST_SHARE = 0.07
-"""A smaller share has no room for its number."""
+"""The smallest share with room for its number."""
 MOST_POINTS = 60
-"""With more rounds than this, neighbouring ones are put together into this many stretches."""
+"""The maximum number of points; more rounds are combined to this many intervals."""
 _LOOKS = (
     (style.BLUE, "-", "o"), (style.VERMILLION, (0, (5, 1.5)), "s"), (style.GREEN, ":", "^"),
 )  # fmt: skip
-"""Colour, line and marker of each coder: each of the three differs between two coders."""
+"""Colour, line and marker of each coder; all three differ between coders."""
 _LABEL = 26
-"""Characters of an entrant's name at most."""
+"""The maximum displayed length of an entrant's name."""
 _MOST = 16
-"""The most entrants whose numbers fit into the cells of a matrix."""
+"""The maximum number of entrants whose numbers fit into the cells of a matrix."""
 
 
 def look(number: int) -> tuple[str, str, object]:
@@ -82,8 +82,8 @@ class Mark:
 
     Attributes:
         label: its name in the legend.
-        heights: one number, or one a round.
-        rounds: the rounds of the numbers; empty for one number that holds in all.
+        heights: one number, or one per round.
+        rounds: the rounds of the numbers; empty for one number for all rounds.
     """
 
     label: str
@@ -106,7 +106,7 @@ def by_round(
     """The mean of a column by round and condition, with its interval over runs.
 
     Args:
-        data: one row a run and round: ``condition``, ``run``, ``round`` and `column`.
+        data: one row per run and round: ``condition``, ``run``, ``round`` and `column`.
         column: the column.
         labels: condition → its name, in the order of the legend.
         title: the title.
@@ -158,17 +158,17 @@ def distributions(
     people: tuple[str, Sequence[tuple[float, float, float]]] | None = None,
     marks: Sequence[Mark] = (),
 ) -> Figure:
-    """How the values of an agent column are distributed, one panel a condition.
+    """The distribution of the values of an agent column, one panel per condition.
 
     Args:
-        data: one row an agent: ``condition`` and `column`; those without a value are left out.
+        data: one row per agent: ``condition`` and `column`; agents without a value are left out.
         column: the column: whole numbers.
         labels: condition → its name, from top to bottom.
         title: the title.
         label: the axis of the values, with its unit.
         subtitle: the minds and the number of runs.
-        people: a name of the group, and (from, to, share) of each bin, both ends included: shares
-            of people, drawn in a panel of their own as density by whole number.
+        people: a name of the group, and (from, to, share) of each bin, both ends inclusive: shares
+            of people, drawn in a separate panel as density by whole number.
         marks: the predictions of theory, one number each.
 
     Raises:
@@ -223,10 +223,10 @@ def by_condition(
     published: pd.DataFrame | None = None,
     people: Mapping[str, Sequence[float]] | None = None,
 ) -> Figure:
-    """Each measure by condition: a dot a run, the mean with its interval, the published number.
+    """Each measure by condition: one dot per run, the mean with its interval, the published number.
 
     Args:
-        values: one row a run and measure: ``condition``, ``measure``, ``value``.
+        values: one row per run and measure: ``condition``, ``measure``, ``value``.
         labels: condition → its name, from top to bottom.
         measures: measure → its name with the unit, one panel each.
         title: the title.
@@ -284,10 +284,10 @@ def variance_shares(
     title: str = "Where the variance comes from",
     subtitle: str = "",
 ) -> Figure | None:
-    """Shares of the variance by source, one stacked bar a measure.
+    """Shares of the variance by source, one stacked bar per measure.
 
     Args:
-        shares: one row a measure and source: ``measure``, ``source``, ``share`` (0 to 1; NaN for
+        shares: one row per measure and source: ``measure``, ``source``, ``share`` (0 to 1; NaN for
             a measure without variance, which gets no bar).
         measures: measure → its name, from top to bottom.
         sources: source → its name.
@@ -397,7 +397,7 @@ def _draw_runs(ax: Axes, row: int, values: pd.Series[float]) -> None:
 
 
 def _draw_published(ax: Axes, conditions: list[str], published: pd.DataFrame) -> bool:
-    """Published numbers as stars; whether there were any."""
+    """Draw published numbers as stars; return whether there were any."""
     rows = published.dropna(subset=["published"])
     rows = rows[rows["condition"].isin(conditions)]
     for _, row in rows.iterrows():
@@ -411,7 +411,7 @@ def _draw_published(ax: Axes, conditions: list[str], published: pd.DataFrame) ->
 
 
 def _widen(ax: Axes) -> None:
-    """Widen the axis of numbers that differ by rounding alone, so that they look equal."""
+    """Widen the axis of numbers that differ only by rounding, so that they look equal."""
     low, high = (float(end) for end in ax.dataLim.intervalx)
     if not np.isfinite([low, high]).all():
         ax.set_xticks([])
@@ -440,15 +440,15 @@ def _legend_by_condition(figure: Figure, starred: bool, people: bool) -> None:
 
 
 def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Figure:
-    """The share of the messages that carry each code, by round: one panel a code.
+    """The share of the messages with each code, by round: one panel per code.
 
-    The messages of all runs are taken together. Of many rounds, `MOST_POINTS` stretches of equal
-    length are drawn, each at the middle of its rounds. The last panel has the number of messages
-    a round in each run, on average over the runs.
+    The messages of all runs are taken together. Many rounds are drawn as `MOST_POINTS` intervals of
+    equal length, each at its middle. The last panel has the mean number of messages per round and
+    run.
 
     Args:
-        coders: name of a coder → the messages as it coded them, with ``run``, ``round`` and a
-            column a code; up to three coders of the same messages.
+        coders: name of a coder → the messages with its codes: ``run``, ``round`` and one column per
+            code; up to three coders of the same messages.
         subtitle: which runs, and which minds and condition.
 
     Raises:
@@ -489,7 +489,7 @@ def _rounds(messages: pd.DataFrame) -> list[int]:
 
 
 def _by_stretch(messages: pd.DataFrame) -> pd.DataFrame:
-    """Shares by stretch of rounds: ``round`` (its middle), the codes, ``a_round``."""
+    """Shares by interval of rounds: ``round`` (its middle), the codes, ``a_round``."""
     require_columns(messages, ["run", "round", *CODES])
     if messages.empty:
         raise ValueError("the data frame has no rows: nothing to plot")
@@ -522,10 +522,10 @@ def ranking(table: pd.DataFrame, label: str, subtitle: str = "") -> Figure:
     """The mean score of each entrant with its interval, the best at the top.
 
     Args:
-        table: one row an entrant, the best first: ``entrant``, ``score``, ``low``, ``high``,
+        table: one row per entrant, the best first: ``entrant``, ``score``, ``low``, ``high``,
             ``invalid``.
         label: the name of the score, with its unit.
-        subtitle: which scenario was played, and how often.
+        subtitle: the scenario and the number of games.
 
     Raises:
         ValueError: if a column is missing, or there are no rows.
@@ -564,8 +564,8 @@ def matrix(
     Args:
         table: a square table, the best entrant first.
         label: the name of the score, with its unit.
-        subtitle: which scenario was played, and how often.
-        differences: whether the numbers say by how much the row was above the column.
+        subtitle: the scenario and the number of games.
+        differences: whether the numbers are differences between row and column.
 
     Raises:
         ValueError: if there are no entrants.
@@ -613,7 +613,7 @@ def _name(entrant: str, invalid: int = 0) -> str:
 
 
 def draw_fingerprint(study: FitStudy) -> Figure:
-    """The estimates of the selected model with their intervals, beside published ones of people.
+    """The estimates of the selected model with their intervals, and published ones of people.
 
     Args:
         study: the fits.

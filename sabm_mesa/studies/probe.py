@@ -1,11 +1,11 @@
 """Probe: has a mind memorized published games, or does it solve games by their rules?
 
 Purpose
-    A mind that has read of a game may repeat what is published about it. Its answers then stay as
-    they are when the rules change, while those of a mind that solves the game move with the rules.
+    A mind that has read of a game may repeat what is published about it. Its answers then do not
+    change with the rules, while those of a mind that solves the game do.
 
 Entities, state variables and scales
-    One agent a question, all with the same mind, none of whom sees another. There is one round.
+    One agent per question, all with the same mind; none sees another. There is one round.
 
 Process overview and scheduling
     Action: each agent plays one small game, or says what a game is, all at the same time.
@@ -16,18 +16,18 @@ Games
     (another range); ``language`` (German, French, Spanish or Chinese, with another factor and
     range); ``payoffs`` (a dilemma with drawn payoffs, each name standing for the other option);
     ``currency`` (other money and people, factor and range); ``new`` (a drawn game of three options
-    that dominance solves, under invented names). A scenario that declares it draws new games.
-    Recognition: of five of these games the mind is asked for the name, an author, and the choice
-    of unlimited reasoning.
+    that dominance solves, under invented names). A scenario that declares a generator draws new
+    games. Recognition: of five of these games the mind is asked for the name, an author, and the
+    choice of unlimited reasoning.
 
 Scores
     Two answers to a changed game are known. The *right* one takes as many steps of reasoning as the
     mind takes in the published game, k = ln(x / 50) / ln(2 / 3), with the rules of this game. The
-    *recited* one is the mind's answer to the published game. Where the factor changes, a mind may
-    recite the number or its place in the range; the nearer one counts, so that moving with the
-    range alone is no reasoning. Each answer has an error against both, as a part of the range, and
-    the share of legal answers that are nearer to it than this answer. That share has a mean of one
-    half for answers by chance, whatever the game. Of a dilemma the errors are 0 or 1.
+    *recited* one is the mind's answer to the published game. If the factor changes, a mind may
+    recite the number or its relative position in the range; the nearer one counts, so a shift with
+    the range alone does not count as reasoning. Each answer has an error against both, as a part of
+    the range, and a share: that of legal answers which are nearer than this answer. Random answers
+    have a mean share of one half in any game. In a dilemma the errors are 0 or 1.
 
 Verdicts
     Games are the sample. All tests are one-sided, at 2.5 %, by `infer`.
@@ -36,13 +36,13 @@ Verdicts
     right error above 0, by a sign test over the games in which both differ by a tenth of the range
     or more). *memorized*: the same for the recited answers. *responds inconsistently*: neither is
     nearer than chance, and the intervals of both shares lie above `NEAR`. Otherwise the mind is
-    *undetermined*, and the finding says why. A mind that answers by chance is called *solves* or
-    *memorized* in at most 2.5 % of probes each.
+    *undetermined*, and the finding says why. A random mind is called *solves* or *memorized* in at
+    most 2.5 % of probes each.
 
 Unreadable answers
-    A question without a usable answer has none, and does not count. When that is so in half of
-    the games or more, no verdict is given: games are not left out by chance (a mind that always
-    says 7 has an answer only where 7 is in the range).
+    A question without a usable answer does not count. If half of the games or more lack one, there
+    is no verdict: games are not left out at random (a mind that always says 7 has an answer only
+    where 7 is in the range).
 
 Source
     Nagel 1995, American Economic Review 85(5), 1313-1326 (the guessing game and its steps);
@@ -108,15 +108,15 @@ RANGES = ((0, 1000), (200, 600), (0, 20), (50, 250))
 DILEMMA = (((3, 3), (0, 5)), ((5, 0), (1, 1)))
 """The payoffs of the published dilemma, of the first and the second player."""
 LEAST = 0.1
-"""Part of the range by which right and recited answer differ in a game that counts."""
+"""The least difference between right and recited answer in a game that counts, as a part of the range."""
 SOLVES, MEMORIZED = "solves", "memorized"
 INCONSISTENT, UNDETERMINED = "responds inconsistently", "undetermined"
 CHANCE = 0.5
-"""The mean share of legal answers that are nearer than an answer by chance."""
+"""The mean share of legal answers that are nearer than a random answer."""
 NEAR = 0.2
-"""Such a share, of answers that follow a rule with much noise."""
+"""Such a share for answers that follow a rule with much noise."""
 NO_STEP = 0.1
-"""Steps of reasoning below which guesses say nothing."""
+"""The least number of reasoning steps for a meaningful guess."""
 SD = 0.08
 """Noise of the built-in minds, as a part of the range."""
 QUESTIONS = ("name", "paper", "equilibrium")
@@ -130,7 +130,7 @@ KNOWN = {
         re.compile(r"\b(tucker|flood|dresher|axelrod|rapoport|luce|raiffa|nash)\b", re.IGNORECASE),
     ),
 }
-"""Game → patterns of its names and of authors on it."""
+"""Game → patterns of its names and authors."""
 _NONE = re.compile(r"\W*(none|unknown|no name|nothing)\b", re.IGNORECASE)
 Floats = npt.NDArray[np.float64]
 Payoffs = tuple[tuple[tuple[float, float], ...], ...]
@@ -138,10 +138,10 @@ Payoffs = tuple[tuple[tuple[float, float], ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class ProbeQuestion(Observation):
-    """One game, and what is asked of it.
+    """One game, and the question on it.
 
     Attributes:
-        kind: ``published``, or what was changed (`CHANGES`).
+        kind: ``published``, or the kind of change (`CHANGES`).
         question: ``play``, or one of `QUESTIONS`.
         game: ``guess`` or ``table``.
         language: of the text.
@@ -150,11 +150,11 @@ class ProbeQuestion(Observation):
         high: the highest guess.
         n_others: the number of other people.
         people: the word for them.
-        prize: the amount that is won.
+        prize: the amount to win.
         currency: the unit of money.
-        options: the names of the options of a table, in the order in which they are shown.
+        options: the displayed names of the options of a table, in order.
         payoffs: own and the other person's payoff, by own and the other person's option.
-        swapped: whether the names of the options of a dilemma have changed places.
+        swapped: whether the names of the options of a dilemma are swapped.
     """
 
     kind: str
@@ -235,21 +235,21 @@ class ProbeQuestion(Observation):
 
 
 def _equilibrium(payoffs: Floats) -> int:
-    """The own option in the first equilibrium without lots."""
+    """The own option in the first pure equilibrium."""
     payoff, other = payoffs[..., 0], payoffs[..., 1]
     best = (payoff == payoff.max(axis=0)) & (other == other.max(axis=1, keepdims=True))
     return int(np.argwhere(best)[0][0])
 
 
 def _draw_game(given: str) -> Mapping[str, Any]:
-    """A new game, by the scenario that draws them."""
+    """A new game from the scenario with a generator."""
     draws = (model.draw_game for model in find_all().models.values())
     draw = next(draw for draw in draws if draw is not None)
     return draw(given)
 
 
 def situations(n: int, book: PromptBook, rng: np.random.Generator) -> list[ProbeQuestion]:
-    """The games of a probe, and the questions on what they are.
+    """The games of a probe, and the recognition questions.
 
     Args:
         n: the number of games.
@@ -309,7 +309,7 @@ def situations(n: int, book: PromptBook, rng: np.random.Generator) -> list[Probe
 def _drawn(
     kind: str, words: Callable[[str], list[str]], rng: np.random.Generator
 ) -> ProbeQuestion:  # fmt: skip
-    """A table with drawn payoffs: a dilemma whose names have changed places, or a new game."""
+    """A table with drawn payoffs: a dilemma with swapped names, or a new game."""
     name = "dilemma" if kind == "payoffs" else "dominance"
     payoffs = np.array(_draw_game(f"{name}:{int(rng.integers(1_000_000))}")["payoffs"])
     options = words("names" if kind == "payoffs" else "invented")
@@ -345,7 +345,7 @@ class ProbeAgent(SmartAgent):
         return self.model.situations[self.unique_id - 1]
 
     async def act(self) -> Decision:
-        """Play the game, or say what it is."""
+        """Play the game, or recognize it."""
         return await self.ask(self.situation.entry, self.situation.spec, self.situation)
 
 
@@ -353,7 +353,7 @@ class Reasoner(ClassicalMind):
     """A mind that follows the rules: one step of reasoning in guesses, the best reply in tables.
 
     It thinks that the others guess the middle of the range, with normal noise of `SD` of the range,
-    and choose each option alike. It names no game.
+    and choose each option with equal probability. It names no game.
 
     Source: Nagel 1995 (level 1).
 
@@ -381,7 +381,7 @@ class Reasoner(ClassicalMind):
         return round(min(max(guess, seen.low), seen.high))
 
     def said(self, seen: ProbeQuestion) -> str:
-        """The name of the game, or an author on it."""
+        """The name of the game, or an author."""
         del seen
         return "none"
 
@@ -396,9 +396,9 @@ class Reasoner(ClassicalMind):
 
 
 class Memorizer(Reasoner):
-    """A mind that repeats what is published, whatever the rules: 33, "defect", and the names.
+    """A mind that repeats published answers, whatever the rules: 33, "defect", and the names.
 
-    It takes every guessing game for the published one and every table for the dilemma.
+    It treats every guessing game as the published one and every table as the dilemma.
 
     Source: Nagel 1995 (the most frequent guesses).
 
@@ -417,12 +417,12 @@ class Memorizer(Reasoner):
         return min(max(100 / 3, seen.low), seen.high)
 
     def option(self, seen: ProbeQuestion) -> str:
-        """The option with the published name; else the last one."""
+        """The option with the published name, or else the last one."""
         return "defect" if "defect" in seen.options else seen.options[-1]
 
 
 class RandomAnswers(Reasoner):
-    """A mind that draws any legal answer, and follows neither rules nor texts.
+    """A mind that draws random legal answers.
 
     Args:
         spec: how the mind is named in the data.
@@ -444,10 +444,10 @@ class RandomAnswers(Reasoner):
 
 
 class Probe(SmartModel):
-    """The questions of a probe, one agent each.
+    """A model with the questions of a probe, one agent each.
 
     Args:
-        games: the number of games, in addition to the questions on what they are.
+        games: the number of games, in addition to the recognition questions.
         minds: see `SmartModel`; classical minds are ``classical`` (it reasons),
             ``classical:memorizer`` and ``classical:random``.
         temperature: sampling temperature of language models.
@@ -515,20 +515,20 @@ class ProbeFinding:
     Attributes:
         mind: the spec of the mind.
         verdict: `SOLVES`, `MEMORIZED`, `INCONSISTENT` or `UNDETERMINED`.
-        why: the reason where the verdict is `UNDETERMINED` or `INCONSISTENT`.
+        why: the reason for the verdict `UNDETERMINED` or `INCONSISTENT`.
         right: the mean error against the right answers, as a part of the range.
         recited: the mean error against the recited answers, likewise.
         gap: the median of recited error − right error: above 0 most answers are nearer to the right
             ones.
         nearer_right: the mean share of legal answers that are nearer to the right answer than its
-            own; answers by chance have 0.5.
+            own; random answers have 0.5.
         nearer_recited: likewise, to the recited answer.
         games: the number of changed games in which right and recited answer differ.
-        by_change: what was changed → (mean gap, number of games).
+        by_change: kind of change → (mean gap, number of games).
         solved: the share of new games in which it chose the solution; NaN without an answer.
         recognized: question and game → whether it knew the name, an author or the solution.
-        false_names: names that it gave to new games, which have none.
-        rows: one a question, as ``probe.csv`` has them.
+        false_names: its names for new games, which have none.
+        rows: the rows of ``probe.csv``, one per question.
     """
 
     mind: str
@@ -655,7 +655,7 @@ def analyse(
 
 
 def _verdict(means: Mapping[str, Inference], *, stepless: bool) -> tuple[str, str]:
-    """The verdict on a mind, and why where it is neither of the first two."""
+    """The verdict on a mind, and the reason if it is neither of the first two."""
     gap = means["gap"]
     if gap.n[0] < gap.fewest:
         return UNDETERMINED, f"right and recited answers differ in only {gap.n[0]} games"
@@ -681,7 +681,7 @@ def _is(question: ProbeQuestion, game: str, kind: str) -> bool:
 
 
 def steps_of(guess: float) -> float:
-    """The steps of reasoning behind a guess in the published game; NaN for none to speak of.
+    """The steps of reasoning behind a guess in the published game; NaN for too few.
 
     Args:
         guess: the guess.
@@ -693,7 +693,7 @@ def steps_of(guess: float) -> float:
 
 
 def score_of(game: ProbeQuestion, answer: str, guess: float, option: str) -> GameScore | None:
-    """The score of an answer; None of a published or new game, which have no two answers.
+    """The score of an answer; None for a published or new game, which lacks two answers.
 
     Args:
         game: the game.
@@ -727,7 +727,7 @@ def _nearer(errors: Floats, index: int) -> float:
 
 
 def _recited(game: ProbeQuestion, published: float) -> list[float]:
-    """The answers of a memorizer: the published answer, and where the factor is other its place."""
+    """The answers of a memorizer: the published answer, and its relative position if the factor differs."""
     as_it_is = min(max(published, game.low), game.high)
     if Fraction(game.p) == P:
         return [as_it_is]
@@ -735,7 +735,7 @@ def _recited(game: ProbeQuestion, published: float) -> list[float]:
 
 
 def _recognition(pairs: Sequence[tuple[ProbeQuestion, str]]) -> tuple[dict[str, bool], list[str]]:
-    """The games that the mind knew, and the names that it gave to new ones."""
+    """The games that the mind recognized, and its names for new ones."""
     recognized: dict[str, bool] = {}
     false_names = []
     for question, answer in pairs:
@@ -774,7 +774,7 @@ def probe(
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
 ) -> list[ProbeFinding]:
-    """Probe minds, as far as the recording does not hold their answers.
+    """Probe minds, as far as their answers are not recorded.
 
     Args:
         minds: their specs.
@@ -842,8 +842,7 @@ def write(findings: Sequence[ProbeFinding], folder: Path) -> list[Path]:
         findings: the findings.
         folder: where to.
 
-    Returns:
-        ``probe.csv`` (one row a question), ``probe.json``, ``probe.png`` and ``probe.md``.
+    Returns: ``probe.csv`` (one row per question), ``probe.json``, ``probe.png`` and ``probe.md``.
 
     Raises:
         OutputError: when a file cannot be written.
@@ -886,7 +885,7 @@ def _gap(finding: ProbeFinding) -> str:
 
 
 def drawing(findings: Sequence[ProbeFinding]) -> Figure:
-    """The gap between both errors of each mind with its interval, and that by what was changed.
+    """The gap between both errors of each mind with its interval, and the gap by kind of change.
 
     Args:
         findings: the findings.

@@ -1,13 +1,13 @@
-"""Registration: what was decided of an experiment before its runs, under one hash and date.
+"""Registration: the decisions on an experiment before its runs, with one hash and date.
 
-A registration is one JSON file. It holds the conditions with all their parameters, every prompt,
-the measures, the claims and the primary one among them, the level, the number of runs, the rule
-that leaves runs out, and rules on the language models that may decide. Its SHA-256 is over all of
-that, so that an edited file is noticed. Later runs are compared with it: they are as registered,
-or each deviation is named.
+A registration is one JSON file. It has the conditions with all their parameters, every prompt, the
+measures, the claims and the primary one among them, the level, the number of runs, the rule that
+leaves runs out, and rules on the language models that may decide. Its SHA-256 covers all of that,
+so an edited file is detected. Later runs are compared with it: they are as registered, or each
+deviation is named.
 
-Not compared are labels, plots, notes and published figures, which decide nothing, and the version
-of the package, which is named beside the verdict.
+Labels, plots, notes and published figures are not compared, since they decide nothing; the version
+of the package is named with the verdict.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ KIND = "registration of an experiment, by sabm-mesa"
 DEPOSIT = ("identifier", "sha256")
 """The entries of a deposit."""
 POWER = 0.8
-"""The power for which runs are counted when none is given."""
+"""The default power for the number of runs."""
 HASH = 12
-"""Characters of the hash that lines show; the file has all 64."""
+"""The displayed length of the hash; the file has all 64 characters."""
 ANY_MODEL = "eligible model"
-"""Stands for each language model among the minds of a condition."""
+"""Replaces each language model among the minds of a condition."""
 MOST_WORDS = 6
-"""Words of a changed text that a deviation shows at most."""
+"""The maximum number of words of a changed text in a deviation."""
 _DAY = re.compile(r"(?<!\d)(20\d\d)-?(0[1-9]|1[0-2])-?([0-2]\d|3[01])(?!\d)")
 
 Prompts = Mapping[str, Mapping[str, tuple[str, str]]]
@@ -93,9 +93,8 @@ class Eligible:
 
     Attributes:
         model: a pattern of the model's name, with ``*`` for any characters.
-        provider: the name of the provider of its endpoint in the table of prices, else the host
-            of the address; of one that is pinned ``NAME/PINNED``, of which ``NAME`` is enough;
-            ``""``: any.
+        provider: the name of its provider in the price table, otherwise the host of the address; a
+            pinned provider is ``NAME/PINNED``, of which ``NAME`` is enough; ``""``: any.
         since: the first day of the model's version, as ``YYYY-MM-DD``; ``""``: any.
         until: the last one.
     """
@@ -107,10 +106,10 @@ class Eligible:
 
     @classmethod
     def read(cls, text: str) -> Eligible:
-        """A rule as it is written: ``gpt-6*``, or ``provider=openai since=2026-10-01``.
+        """A rule from its text: ``gpt-6*``, or ``provider=openai since=2026-10-01``.
 
         Raises:
-            ParameterError: for words that are no rule.
+            ParameterError: for an invalid rule.
         """
         given: dict[str, str] = {}
         for word in text.split():
@@ -178,7 +177,7 @@ def _is_day(text: str) -> bool:
 
 
 def provider_of(spec: str, connection: Connection, extra: Mapping[str, Any]) -> str:
-    """The provider of a language model: by the address that it is asked at, and its pin.
+    """The provider of a language model, from its address and its pin.
 
     Args:
         spec: the spec of the mind.
@@ -186,7 +185,7 @@ def provider_of(spec: str, connection: Connection, extra: Mapping[str, Any]) -> 
         extra: the fields that its runs add to a request.
 
     Raises:
-        UsageError: for an endpoint that is not known.
+        UsageError: for an unknown endpoint.
     """
     if is_local(spec):
         return "local"
@@ -215,7 +214,7 @@ def check_pinned(plan: Plan, connection: Connection) -> None:
         connection: how language models are reached.
 
     Raises:
-        ParameterError: for one that does, and is not pinned to one provider.
+        ParameterError: for such an endpoint that is not pinned to one provider.
     """
     for cell in plan.cells:
         given = {**cell.parameters, **cell.changes}
@@ -238,10 +237,10 @@ class Registration:
     """A registration.
 
     Attributes:
-        content: all that it holds, as JSON values.
+        content: its content, as JSON values.
         path: its file.
         deposit: where it was deposited (``identifier``) and the SHA-256 of the content then
-            (``sha256``); empty before. It is no part of the content, and changes no hash.
+            (``sha256``); empty before. It is not part of the content and the hash.
     """
 
     content: Mapping[str, Any]
@@ -256,7 +255,7 @@ class Registration:
 
     @property
     def registered(self) -> str:
-        """When it was registered (ISO 8601, UTC)."""
+        """The time of registration (ISO 8601, UTC)."""
         return str(self.content["registered"])
 
     @property
@@ -266,7 +265,7 @@ class Registration:
 
     @property
     def eligible(self) -> list[Eligible]:
-        """The rules on language models; one of them has to hold."""
+        """The rules on language models; a model has to meet one of them."""
         return [Eligible.read(rule) for rule in self.content["eligible"]]
 
     def __str__(self) -> str:
@@ -289,17 +288,17 @@ def register(
     Args:
         plan: the experiment, with its scale, runs, seeds and minds.
         connection: how language models are reached; nothing is sent.
-        claim: the number of the primary claim, from 1; None where there is one claim.
-        eligible: rules on the language models that may decide (see `Eligible.read`); those of the
-            plan, at their providers, when there are none.
-        sample_size: how the number of runs was found, in a sentence.
+        claim: the number of the primary claim, from 1; None if there is only one.
+        eligible: rules on the language models that may decide (see `Eligible.read`); by default
+            those of the plan, at their providers.
+        sample_size: a sentence on the choice of the number of runs.
         max_invalid: the share of questions without a usable answer above which a run is left out
             of the primary test; None: no run is left out.
-        notes: more that is decided now, in words.
+        notes: further decisions, in words.
 
     Raises:
-        UsageError: for a claim, a rule, a share or an endpoint that cannot be used, and for runs
-            too few for any verdict.
+        UsageError: for a claim, a rule, a share or an endpoint that cannot be used, and for too few
+            runs.
     """
     primary = _primary(plan.experiment, claim)
     alpha = plan.experiment.alpha
@@ -387,13 +386,12 @@ def _primary(experiment: Experiment, claim: int | None) -> Claim:
 
 
 def frozen(plan: Plan) -> dict[str, Any]:
-    """All of a plan that decides its runs and its tests, but for the prompts.
+    """All parts of a plan that determine its runs and tests, except the prompts.
 
     Args:
         plan: the experiment.
 
-    Returns:
-        JSON values; each language model stands there as `ANY_MODEL`.
+    Returns: JSON values; each language model is replaced by `ANY_MODEL`.
     """
     experiment = plan.experiment
     conditions = {}
@@ -442,7 +440,7 @@ def _any_model(mind: Any) -> Any:
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
-    """The part of an entry that decides: no labels, sources, or values that are as by default."""
+    """The relevant part of an entry, without labels, sources and default values."""
     given = entry.model_dump(exclude={"label", "source", "ours", "unit"})
     fields = type(entry).model_fields
     return {
@@ -453,7 +451,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    """A value of an entry; infinity, which JSON lacks, as a word."""
+    """A value of an entry, with infinity as a word, since JSON lacks it."""
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
@@ -496,7 +494,7 @@ def _as_json(prompts: Prompts) -> dict[str, Any]:
 
 
 def _as_rule(spec: str, provider: str) -> Eligible:
-    """The rule that one language model at its provider meets, and no other."""
+    """The rule that only one language model at its provider meets."""
     name = re.sub(r"\s", "?", glob.escape(language_model(spec)))
     return Eligible(model=name, provider=provider)
 
@@ -526,7 +524,7 @@ def write(registration: Registration, folder: Path) -> list[Path]:
         folder: the folder of the experiment.
 
     Raises:
-        RecordingError: when there is a registration or a recording already.
+        RecordingError: when a registration or a recording exists already.
         OutputError: when a file cannot be written.
     """
     check_new(folder)
@@ -639,13 +637,13 @@ def find(folder: Path) -> Registration | None:
 def deviations(
     registration: Registration, plan: Plan, connection: Connection, prompts: Sequence[Prompts] = ()
 ) -> list[str]:
-    """The deviations of a plan from a registration, a line each.
+    """The deviations of a plan from a registration, one line each.
 
     Args:
         registration: the registration.
         plan: the experiment.
         connection: how language models are reached.
-        prompts: the prompts that were used; those of the plan when there are none.
+        prompts: the used prompts; by default those of the plan.
 
     Raises:
         ParameterError: when the registration is of another experiment, or an endpoint chooses
@@ -686,7 +684,7 @@ def _said(value: Any) -> str:
 
 
 def _of_prompts(registered: Mapping[str, Any], prompts: Prompts) -> Iterator[str]:
-    """The prompt entries that differ, each with the words that do and its conditions."""
+    """The changed prompt entries, each with its changed words and its conditions."""
     changed: dict[str, list[str]] = {}
     for name, book in prompts.items():
         before = registered["condition"].get(name)
@@ -724,10 +722,10 @@ class Standing:
 
     Attributes:
         registration: the registration.
-        deviations: a line each; none when all is as registered.
-        primary: the verdict on the primary claim; None when its measure or condition is gone.
+        deviations: one line each; none when everything is as registered.
+        primary: the verdict on the primary claim; None when its measure or condition is missing.
         excluded: the seeds whose runs were left out of the primary test.
-        attempts: the other folders with runs of the experiment, a line each.
+        attempts: the other folders with runs of the experiment, one line each.
         version: the version of the package.
     """
 
@@ -740,7 +738,7 @@ class Standing:
 
     @property
     def line(self) -> str:
-        """The verdict line: as registered, or how many deviations there are, and which."""
+        """The verdict line: as registered, or the number and list of deviations."""
         if not self.deviations:
             return f"As registered ({self.registration})."
         n = len(self.deviations)
@@ -841,13 +839,12 @@ def judge(registration: Registration, outcome: Outcome, connection: Connection) 
 
 
 def other_attempts(folder: Path) -> list[str]:
-    """The runs of the same experiment in sibling folders, such as attempts that were discarded.
+    """The runs of the same experiment in sibling folders, such as discarded attempts.
 
     Args:
-        folder: the folder of an experiment; known are ``../../*/NAME`` with the same name.
+        folder: the folder of an experiment; its siblings are ``../../*/NAME`` with the same name.
 
-    Returns:
-        A line each: the folder, how many runs it has, their seeds and the first day.
+    Returns: One line per folder: its name, number of runs, seeds and first day.
     """
     home = folder.resolve()
     places = sorted(home.parent.parent.glob(f"*/{glob.escape(home.name)}/{RECORDING}"))
@@ -881,7 +878,7 @@ def compare_anchors(
         path: the recording.
 
     Raises:
-        ParameterError: when they are answers to other anchors.
+        ParameterError: when the answers are to different anchors.
     """
     frozen_answers = {} if registration is None else registration.content["anchors"]
     first = [anchors.AnchorSession(mind, entry["day"], entry["version"], entry["answers"], FILE)
@@ -899,7 +896,7 @@ def compare_anchors(
 def _recorded_prompts(
     outcome: Outcome, recorded: Sequence[RecordedRun], prefix: str = ""
 ) -> list[Prompts]:
-    """The prompts of the runs: one set where all runs of each condition had the same."""
+    """The prompts of the runs: one set if all runs of each condition had the same."""
     by_run = {run.run: run for run in recorded}
     sets: dict[tuple[tuple[str, str], ...], str] = {}
     sets_found: list[dict[str, dict[str, tuple[str, str]]]] = []
@@ -924,7 +921,7 @@ def _recorded_prompts(
 
 
 def _several_served(path: Path, runs: Sequence[int]) -> Iterator[str]:
-    """The language models that several providers, or several models, answered for."""
+    """The language models with answers from several providers or several models."""
     answers = [origin for origin in origins(path, runs) if origin.get("model")]
     for mind in dict.fromkeys(answer["mind"] for answer in answers):
         for name, what in (("provider", "providers"), ("served_model", "models")):
@@ -944,7 +941,7 @@ def _excluded(share: float | None, runs: pd.DataFrame) -> list[int]:
 def _verdict(
     registration: Registration, outcome: Outcome, excluded: Sequence[int]
 ) -> Verdict | None:
-    """The verdict on the primary claim alone, at the level that was registered."""
+    """The verdict on the primary claim alone, at the registered level."""
     claim, experiment = registration.primary, outcome.plan.experiment
     names = {condition.name for condition in experiment.conditions}
     names |= {group.name for group in experiment.groups}
@@ -961,7 +958,7 @@ def _verdict(
 
 
 def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> RunsNeeded:
-    """The runs that the primary claim needs, judged from the runs of a pilot: a range.
+    """The range of the number of runs that the primary claim needs, from a pilot.
 
     Args:
         plan: the experiment.
@@ -995,14 +992,14 @@ def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> R
 def runs_by_effect(plan: Plan, claim: int | None, effect: float, power: float) -> int:
     """The number of runs that the primary claim needs for an effect of a stated size.
 
-    The measure is taken to be normal, and the claim to be one about a median: the test is one of
-    signs, whose power follows from the binomial distribution.
+    The measure is assumed to be normal, and the claim to be about a median: the power of its sign
+    test follows from the binomial distribution.
 
     Args:
         plan: the experiment.
         claim: the number of the primary claim, from 1.
-        effect: the smallest effect that counts, in standard deviations: of the differences within
-            pairs of runs, or of the measure where a claim is about one condition.
+        effect: the smallest relevant effect, in standard deviations: of the differences within
+            pairs of runs, or of the measure if the claim is about one condition.
         power: the power.
 
     Raises:
@@ -1095,7 +1092,7 @@ def _measure_in_words(name: str, frozen: Mapping[str, Any]) -> str:
 
 
 def _quantity(claim: Claim, measures: Mapping[str, Mapping[str, Any]]) -> Of:
-    """The quantity of a registered claim: as `of_claim`, of frozen measures."""
+    """The quantity of a registered claim: as `of_claim`, for frozen measures."""
     share = measures.get(claim.measure, {}).get("take") == "share"
     return claim.estimand or ("mean" if share else "median")
 
@@ -1106,7 +1103,7 @@ def in_words(claim: Claim, alpha: float, of: Of) -> str:
     Args:
         claim: the claim.
         alpha: the level.
-        of: the quantity of the runs that it is about.
+        of: its quantity.
     """
     where = f"{claim.measure} in {claim.condition}"
     other = " ".join(

@@ -1,9 +1,9 @@
-"""Screening: short tests that say whether a mind is fit to play, before money is spent on it.
+"""Screening: short tests of whether a mind is fit to play, before money is spent on it.
 
 A test is a short run of a scenario in which one mind decides for all agents. The tests are in the
 files ``screening.toml`` of the scenarios' folders, and judged there (`SmartModel.screener`). Each
-test has a folder with its recording: recorded runs are not run again, interrupted ones go on, and
-missing ones are run, all tests of all minds at the same time and within one budget.
+test has a folder with its recording. Finished runs are not run again, interrupted ones continue,
+and missing ones are run, all tests of all minds at the same time and within one budget.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from sabm_mesa.runs.run import Watch
 from sabm_mesa.studies.page import html_page, markdown
 
 PLAY = "play"
-"""The set of tests that is used when no other is named."""
+"""The default set of tests."""
 RECORDING = "recording.sqlite"
 _PROBLEMS = "n_problems"
 
@@ -55,7 +55,7 @@ class ScreeningTest:
         title: its name in reports.
         scenario: the scenario, or the name of an unlisted model.
         source: where it is described.
-        rule: when a mind passes; the limits are ours.
+        rule: the condition for passing; the limits are ours.
         set: the parameters that differ from the scenario's defaults.
     """
 
@@ -91,8 +91,8 @@ class Published:
         found: the result, in our own words.
         source: where it is published.
         test: the name of the test; ``""`` for all tests of the set.
-        measure: the measured quantity, where that is a number.
-        value: the number; None where there is none.
+        measure: the measured quantity, if that is a number.
+        value: the number, or None.
     """
 
     mind: str
@@ -112,7 +112,7 @@ class Battery:
         title: its name in reports.
         stem: the name of the files with its report, without ending.
         source: where it is described.
-        about: its meaning for a mind, and the choices that are ours.
+        about: its meaning for a mind, and our choices.
         tests: the tests, in the order of their sources.
         published: the published results, test by test.
     """
@@ -131,10 +131,10 @@ def battery(name: str = PLAY, problems: int | None = None) -> Battery:
 
     Args:
         name: its name.
-        problems: problems of each kind, for a set that has any; None: as published.
+        problems: the number of problems of each kind, for a set with problems; None: as published.
 
     Raises:
-        UnknownName: when there is no set of that name.
+        UnknownName: for an unknown set.
         ParameterError: for a number of problems that cannot be used.
     """
     if name not in _batteries():
@@ -150,7 +150,7 @@ def battery(name: str = PLAY, problems: int | None = None) -> Battery:
 
 @cache
 def _batteries() -> dict[str, Battery]:
-    """Name → set of tests, put together from the files ``screening.toml``."""
+    """Name → set of tests, from the files ``screening.toml``."""
     of_scenarios = Path(str(files("sabm_mesa.models"))).glob("*/screening.toml")
     paths = [Path(__file__).with_suffix(".toml"), *sorted(of_scenarios)]
     read = [tomllib.loads(path.read_text("utf-8")) for path in paths]
@@ -176,11 +176,11 @@ class Screening:
     Attributes:
         battery: the set of tests.
         minds: the specs of the minds.
-        seeds: the seeds; each test of each mind was run with all of them.
+        seeds: the seeds of each test of each mind.
         recordings: test → its recording.
         frames: test → the frames of its recording (see `Recorded.frames`), of these runs only,
             each row with its ``mind``.
-        ran: how many runs were played or continued now.
+        ran: the number of runs that were played or continued now.
     """
 
     battery: Battery
@@ -201,16 +201,15 @@ def screen(
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
 ) -> Screening:
-    """Run all tests of some minds, as far as the folder does not hold them already.
+    """Run all tests of some minds that are missing in the folder.
 
     Args:
         minds: their specs, each once.
         folder: where the recordings are, or will be: ``TEST/recording.sqlite``.
         tests: the set of tests; those of `battery` when None.
-        runs: runs a test and mind; run i has the seed ``seed + i``.
+        runs: the number of runs per test and mind; run i has the seed ``seed + i``.
         seed: the first seed.
-        connection: how language models are reached; what the recordings say has been spent
-            already counts for its budget.
+        connection: how language models are reached; its budget also counts the recorded costs.
         watch: called with the models every tenth of a second.
 
     Raises:
@@ -439,7 +438,7 @@ def passed(score: ScreeningResult) -> str:
 
 
 def dollars(cost: float) -> str:
-    """A cost in dollars; a word when it is not known."""
+    """A cost in dollars; a word when it is unknown."""
     if math.isnan(cost):
         return "price unknown"
     return f"${cost:.4f}" if cost else "nothing"
@@ -470,7 +469,7 @@ def _recorded(screening: Screening) -> list[RecordedRun]:
 
 
 def _prompts(screening: Screening, recorded: Sequence[RecordedRun]) -> list[dict[str, str]]:
-    """Return the prompt entries that the minds were asked with, with their hashes."""
+    """Return the used prompt entries, with their hashes."""
     of_path = {screening.recordings[test.name]: test for test in screening.battery.tests}
     rows = []
     for past in recorded:

@@ -1,8 +1,8 @@
-"""Tournaments: minds play one another, and are ranked by the scores of their agents.
+"""Tournaments: minds play against one another, and are ranked by the scores of their agents.
 
 A scenario declares its score (`SmartModel.score`), and whether minds meet in pairs or all in one
 population. All runs are a sweep over seatings (see `sabm_mesa.runs.sweep`): they are in one
-recording, the same call finishes what is missing, and the same seeds give the same results.
+recording, the same call plays missing ones, and the same seeds give the same results.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from sabm_mesa.studies import plots
 KINDS = ("classical", "fixed", "llm", "local", "gguf", "py", "human")
 """Kinds of specs of minds; anything else names a file."""
 DIGITS = 9
-"""Decimals to which scores are compared: less is rounding error."""
+"""The number of decimals for comparisons of scores: smaller differences are rounding errors."""
 PAIRS, POPULATION = "pairs", "population"
 FORMATS = (PAIRS, POPULATION)
-"""Everybody meets everybody, in runs of two agents; or all play together."""
+"""All pairs meet, in runs of two agents; or all play together."""
 RUNS = 10
-"""Seeds of a tournament when nothing else is said: enough for an interval."""
+"""The default number of seeds: enough for an interval."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Entrant:
     """A mind that plays in a tournament.
 
     Attributes:
-        name: how it is called in tables and plots.
+        name: its name in tables and plots.
         spec: its spec.
-        version: the SHA-256 of its file, ``""`` when it comes from none.
+        version: the SHA-256 of its file, ``""`` without a file.
     """
 
     name: str
@@ -73,11 +73,11 @@ def entrants(given: Sequence[str]) -> list[Entrant]:
     """The entrants of a tournament; files are run once, in their own processes.
 
     Args:
-        given: for each a file, ``FILE:NAME``, or the spec of a mind.
+        given: files, ``FILE:NAME``, or specs of minds.
 
     Raises:
         MindSpecError: for specs that cannot be read, for files that cannot be used (all are
-            named), for a mind that is given twice, or for fewer than two.
+            named), for a repeated mind, or for fewer than two.
     """
     specs = [spec_of(mind) for mind in given]
     check_forms(specs, ())
@@ -107,7 +107,7 @@ def score_of(scenario: type[SmartModel], form: str | None = None) -> Score:
 
     Args:
         scenario: the model class.
-        form: ``"pairs"`` or ``"population"``; as the scenario declares it when None.
+        form: ``"pairs"`` or ``"population"``; None: as the scenario declares it.
 
     Raises:
         ParameterError: when it declares none.
@@ -129,23 +129,23 @@ def seatings(
     entered: Sequence[Entrant],
     parameters: Mapping[str, Any],
 ) -> tuple[int, list[list[str]]]:
-    """The seatings: one spec an agent in each.
+    """The seatings: one spec per agent in each.
 
-    In pairs everybody meets everybody and itself, on both seats. In one population all have as
-    many seats; there are as many seatings as entrants, each moved on by one seat, so that
-    everybody has sat everywhere as often.
+    In pairs each mind meets every mind, including itself, on both seats. In one population all
+    minds have the same number of seats. There are as many seatings as entrants, each shifted by one
+    seat, so each mind has each seat equally often.
 
     Args:
         scenario: the model class.
         score: its score, with the form of the tournament.
         entered: the entrants.
-        parameters: the parameters that were given.
+        parameters: the given parameters.
 
     Returns:
         The number of agents, and the seatings.
 
     Raises:
-        ParameterError: when the number of agents was given, and cannot be shared out equally.
+        ParameterError: when a given number of agents cannot be divided equally.
     """
     specs = [entrant.spec for entrant in entered]
     given = parameters.get(score.size)
@@ -189,14 +189,14 @@ def games_of(
     Args:
         scenario: the model class.
         recorded: the recording.
-        runs: one row a run: ``run`` and ``seed``.
+        runs: one row per run: ``run`` and ``seed``.
         score: the score of the scenario.
         entered: the entrants.
 
-    Returns:
-        Games, one row an agent and run: ``run``, ``seed``, ``agent``, ``entrant``, ``opponent``
-        (in pairs; else missing), ``score``, ``decisions`` and ``invalid`` of them. And reasons,
-        one row an entrant and reason: ``entrant``, ``reason``, ``times``.
+    Returns: Games, one row per agent and run: ``run``, ``seed``, ``agent``, ``entrant``,
+    ``opponent``
+        (in pairs; else missing), ``score``, ``decisions`` and ``invalid`` of them. And reasons, one
+            row per entrant and reason: ``entrant``, ``reason``, ``times``.
     """
     name_of = {entrant.spec: entrant.name for entrant in entered}
     seed_of = runs.set_index("run")["seed"]
@@ -230,11 +230,11 @@ def games_of(
 def ranking_of(
     games: pd.DataFrame, reasons: pd.DataFrame, score: Score, entered: Sequence[Entrant]
 ) -> pd.DataFrame:
-    """The ranking: one row an entrant, the best first.
+    """The ranking: one row per entrant, the best first.
 
-    The unit is the seed, since games with the same seed begin alike: an entrant's score with a
-    seed is its mean over opponents other than itself, seats and agents. The interval is the 95 %
-    percentile interval of a bootstrap over seeds (see `sabm_mesa.analysis.statistics`).
+    The unit is the seed, since games with the same seed have the same start: an entrant's score
+    with a seed is its mean over opponents other than itself, seats and agents. The interval is the
+    95 % percentile interval of a bootstrap over seeds (see `sabm_mesa.analysis.statistics`).
 
     Args:
         games: as `games_of` returns them.
@@ -269,7 +269,7 @@ def ranking_of(
 
 
 def matrix_of(games: pd.DataFrame, score: Score, names: Sequence[str]) -> pd.DataFrame:
-    """How entrants did against one another.
+    """The results of entrants against one another.
 
     Args:
         games: as `games_of` returns them.
@@ -278,8 +278,8 @@ def matrix_of(games: pd.DataFrame, score: Score, names: Sequence[str]) -> pd.Dat
 
     Returns:
         A square table, entrants by opponents. In pairs: the mean score of the row against the
-        column. In one population: by how much the mean score of the row was above that of the
-        column in the same run, on average.
+        column. In one population: the mean difference between the scores of row and column in the
+        same run.
     """
     if score.pairs:
         means = games.pivot_table("score", "entrant", "opponent", aggfunc="mean")
@@ -296,12 +296,12 @@ class Tournament:
     Attributes:
         scenario: the model class.
         score: its score, with the form of the tournament.
-        entered: the entrants, as they were given.
+        entered: the given entrants.
         agents: agents of a run.
         sweep: the runs.
-        ranking: one row an entrant, the best first; see `tables.ranking_of`.
-        games: one row an agent and run; see `tables.games_of`.
-        reasons: one row an entrant and reason of invalid decisions, with ``times``.
+        ranking: one row per entrant, the best first; see `tables.ranking_of`.
+        games: one row per agent and run; see `tables.games_of`.
+        reasons: one row per entrant and reason of invalid decisions, with ``times``.
         matrix: entrants by opponents, the best first; see `tables.matrix_of`.
         files: the files that were written.
     """
@@ -356,21 +356,21 @@ def play(
     Args:
         scenario: the model class, or the name of a scenario.
         minds: the minds that play: files, ``FILE:NAME`` or the specs of minds.
-        folder: where everything is written: ``recording.sqlite``, ``ranking.csv``, ``games.csv``,
+        folder: the folder for the files: ``recording.sqlite``, ``ranking.csv``, ``games.csv``,
             ``matrix.csv``, ``reasons.csv``, ``ranking.png``, ``matrix.png``, ``tournament.json``,
             and the tables of the sweep.
-        form: ``"pairs"``: everybody meets everybody; ``"population"``: all play together; as the
-            scenario declares it when None.
+        form: ``"pairs"``: all pairs meet; ``"population"``: all play together; None: as the
+            scenario declares it.
         parameters: the parameters of the scenario.
-        runs: runs of each seating, with the seeds ``seed``, ``seed + 1``, ….
+        runs: the number of runs of each seating, with the seeds ``seed``, ``seed + 1``, ….
         seed: the first seed.
         on: where runs are played: ``"here"``, on ``"processes"`` or on ``"ray"``.
-        workers: how many processes; as many as there are cores when None.
+        workers: the number of processes; None: one per core.
         connection: how language models are reached, with its budget.
-        watch: called with the number of runs that are done and of all runs.
+        watch: called with the numbers of finished runs and of all runs.
 
     Raises:
-        UsageError: for minds or parameters that cannot be used; there is no file then.
+        UsageError: for minds or parameters that cannot be used; then no file is written.
         RunError: when a run fails, or the folder cannot be used; the same call continues.
     """
     model = registered(scenario) if isinstance(scenario, str) else scenario

@@ -1,9 +1,8 @@
-"""The plan of an audit: an experiment in several cells, each with a presentation of its own.
+"""The plan of an audit: an experiment in several cells, each with a different presentation.
 
-A cell is the whole experiment with one level of every factor; the first one is the experiment as it
-is. All cells have the same seeds. The factors that an audit has by itself are those of `KNOWN` that
-change a prompt of the experiment: its questions are put to a mind that keeps them, with each level,
-before anything is run.
+A cell is the whole experiment with one level of every factor; the first cell is the unchanged
+experiment. All cells have the same seeds. The default factors are those of `KNOWN` that change a
+prompt of the experiment: before anything is run, a mind collects the questions with each level.
 """
 
 from __future__ import annotations
@@ -53,13 +52,13 @@ LEVELS: Mapping[str, Sequence[str]] = {
     "speakers": ("spoken", "reversed"),
     "persona": PERSONA_FORMATS,
 }
-"""Factor → its levels, where these are the same for all scenarios."""
+"""Factor → its levels, if these are the same for all scenarios."""
 SAME_CONTENT = ("paraphrased", "reworded")
-"""Prefixes of the names of variants that say the same facts in other words."""
+"""Prefixes of the names of variants with the same facts in other words."""
 EFFECTS = (0.5, 1.0, 2.0)
-"""Effects, in standard deviations of a run, for which an audit states its power beforehand."""
+"""The effects for which an audit states its power beforehand, in standard deviations of a run."""
 ROUNDS_READ = 3
-"""Rounds in which the prompts of two levels are compared."""
+"""The number of rounds in which the prompts of two levels are compared."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class AuditPlan:
     Attributes:
         experiment: the experiment.
         scale: ``quick`` or ``paper``.
-        runs: runs a condition and cell.
+        runs: the number of runs per condition and cell.
         factors: the factors.
         design: the levels of the factors in the cells.
         plans: the plan of each cell.
@@ -118,7 +117,7 @@ class AuditPlan:
 
     @cached_property
     def coinciding(self) -> list[str]:
-        """A line on each two levels that are in the same cells; none in most designs."""
+        """A line on each pair of levels that occur in the same cells; most designs have none."""
         lines = []
         for pair in coinciding(self.design):
             names = [f"{self.factors[f].name} = {self.factors[f].labels[n]}" for f, n in pair]
@@ -130,7 +129,7 @@ class AuditPlan:
 
     @cached_property
     def power(self) -> list[AuditPower]:
-        """The chances of the audit for effects of `EFFECTS`."""
+        """The power of the audit for the effects `EFFECTS`."""
         alpha = self.experiment.alpha
         return [audit_power(self.design, self.runs, effect, alpha) for effect in EFFECTS]
 
@@ -165,14 +164,14 @@ def audit_plan(
         minds: the minds of all conditions, several of which are the levels of the factor
             ``model``; or condition, or slot → its minds.
         given: factor, or any parameter of the scenario → its levels, the first of which is that of
-            the experiment; None for those that a factor of `KNOWN` has by itself. None: all of
-            `KNOWN` that change a prompt.
-        cells: the number of cells; None: as few as make a balanced design.
-        runs: runs a condition and cell; those of the scale when None.
+            the experiment; None for the default levels of a factor of `KNOWN`. None: all of `KNOWN`
+            that change a prompt.
+        cells: the number of cells; None: the smallest balanced design.
+        runs: the number of runs per condition and cell; None: that of the scale.
         seed: the first seed.
-        budget_usd: dollars that the high end of the estimate of all runs may reach.
-        max_asks: requests that the high end may reach.
-        prices: a price file of the user, or None.
+        budget_usd: the limit for the high estimate of the cost of all runs, in dollars.
+        max_asks: the limit for the high estimate of requests.
+        prices: the user's price file, or None.
 
     Raises:
         UsageError: for factors, levels, minds or numbers that cannot be used, and when no design
@@ -217,7 +216,7 @@ def audit_plan(
 def _without_minds(
     given: Mapping[str, Sequence[Any] | None] | None, *, several: bool
 ) -> Mapping[str, Sequence[Any] | None] | None:
-    """The factors without the minds, whose levels are several ``--minds``."""
+    """The factors without the minds, whose levels come from several ``--minds``."""
     named = {name for name in given or () if name in {"minds", MODEL}}
     if given is None or not named:
         return given
@@ -268,7 +267,7 @@ def _factors(
 def _by_itself(base: Plan, name: str) -> Factor:
     """A factor of `KNOWN` with its levels: that of the experiment, then the others.
 
-    The form of the answers has two: plain text, labelled or as published, and JSON.
+    The form of answers has two levels: plain text, labelled or as published, and JSON.
     """
     parameter = KNOWN[name]
     default = parameters_of(base.model)[parameter].default
@@ -312,7 +311,7 @@ def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]
 
 
 class _Reader(StubMind):
-    """A mind that keeps what it is asked, and decides as the classical minds do."""
+    """A mind that keeps its questions, and decides as the classical minds do."""
 
     def __init__(self) -> None:
         super().__init__("llm:reader", {}, None)
@@ -427,11 +426,10 @@ def expected_cost_of_audit(
     Args:
         audit: the audit.
         folder: its folder; finished runs in it cost nothing.
-        prices: a price file of the user, or None.
-        batch: whether questions that can wait for one another are sent in batches.
+        prices: the user's price file, or None.
+        batch: whether questions that can wait are sent in batches.
 
-    Returns:
-        An estimate with one line a cell, after one for the earlier runs of each model.
+    Returns: An estimate with one line per cell, after one for the earlier runs of each model.
     """
     before = earlier_plans(audit.plans)
     named = [

@@ -45,12 +45,12 @@ from sabm_mesa.studies.page import (
 
 FIGURES = "figures"
 SOURCES = {OTHER: "combinations", SEED: "seeds", CHANCE: "chance"}
-"""Source of variance → its name in the report, where it is no factor."""
+"""Source of variance → its name in the report, if it is not a factor."""
 _COLOURS = {"for": style.GREEN, "against": style.VERMILLION, "": style.GREY}
 _DETECTED = {"for": "claim detected", "against": "opposite detected", "": "neither detected"}
 _MARKERS = {"for": "o", "against": "s", "": "D"}
 _ROW = 0.19
-"""Inches of a row of levels."""
+"""The height of a row of levels in inches."""
 
 
 def write(audited: Audited, folder: Path) -> list[Path]:
@@ -65,7 +65,7 @@ def write(audited: Audited, folder: Path) -> list[Path]:
     Returns:
         The files: ``cells.csv``, ``claims.csv``, ``effects.csv`` (by claim and cell),
         ``by_seed.csv``, ``levels.csv``, ``shares.csv``, ``measures.csv``, ``figures/`` with a
-        specification curve a claim as PNG, ``report.md``, ``report.html`` (one file that needs no
+        specification curve per claim as PNG, ``report.md``, ``report.html`` (one file that needs no
         other) and, last, ``summary.json``.
 
     Raises:
@@ -293,7 +293,7 @@ def design_in_words(plan: AuditPlan) -> str:
 
 
 def power_in_words(plan: AuditPlan) -> str:
-    """The chances of the audit for effects of several sizes, in a sentence.
+    """A sentence on the power of the audit for effects of several sizes.
 
     Args:
         plan: the plan of the audit.
@@ -331,7 +331,7 @@ def _verdict_in_words(judged: Judged) -> str:
 
 
 def said_of(audited: Audited, judged: Judged) -> str:
-    """The verdict on a claim in a sentence, with the levels that break it.
+    """The verdict on a claim in a sentence, with the levels at which it does not hold.
 
     Args:
         audited: the audit.

@@ -1,8 +1,8 @@
 """Running the missing part of an audit, and judging the claims from its runs.
 
-All cells are in one recording. Runs that it holds are not played again, interrupted ones go on, and
-missing ones are played: those of all cells at the same time, within one budget. Earlier runs that
-these build on are the same in all cells, and come first.
+All cells are in one recording. Finished runs are not played again, interrupted ones continue, and
+missing ones are played, those of all cells at the same time and within one budget. Earlier runs
+that these build on are the same in all cells, and come first.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class Audited:
     Attributes:
         plan: the plan.
         path: the recording.
-        runs: one row a run: ``cell``, ``condition``, ``seed`` and the columns of `Recorded.runs`.
-        measures: one row a cell, run and measure: ``cell``, ``condition``, ``run``, ``seed``,
+        runs: one row per run: ``cell``, ``condition``, ``seed`` and the columns of `Recorded.runs`.
+        measures: one row per cell, run and measure: ``cell``, ``condition``, ``run``, ``seed``,
             ``measure``, ``value``.
-        effects: one row a claim, cell and seed: ``claim`` (its number, from 1), ``cell`` (from 0),
-            ``seed``, ``effect``.
+        effects: one row per claim, cell and seed: ``claim`` (its number, from 1), ``cell`` (from
+            0), ``seed``, ``effect``.
         judged: the verdict on each claim.
-        ran: how many runs were played or resumed now.
-        earlier: the earlier runs that those of the cells build on: the same in every cell with
-            the same minds, so that no presentation of theirs is varied.
+        ran: the number of runs that were played or resumed now.
+        earlier: the earlier runs that the cells build on: the same in every cell with the same
+            minds, with the same presentation.
     """
 
     plan: AuditPlan
@@ -70,7 +70,7 @@ class Audited:
 
     @property
     def all_runs(self) -> pd.DataFrame:
-        """All runs that were paid for, the earlier ones included."""
+        """All paid runs, including the earlier ones."""
         return pd.concat(
             [*(outcome.all_runs for outcome in self.earlier), self.runs], ignore_index=True
         )
@@ -142,10 +142,9 @@ def run(
     Args:
         audit: the plan.
         folder: where its recording is, or will be.
-        connection: how language models are reached; what the recording says has been spent
-            already is added to its budget.
+        connection: how language models are reached; its budget also counts the recorded costs.
         watch: called with the models every tenth of a second.
-        begin: called once all has been checked, before the first run.
+        begin: called after all checks, before the first run.
 
     Raises:
         UsageError: for parameters or minds that cannot be used.
@@ -163,8 +162,8 @@ def read_audit(
 
     Args:
         audit: the plan, with the earlier runs that its runs build on as parameters.
-        path: the recording, which holds all runs.
-        ran: how many runs were played now.
+        path: the recording of all runs.
+        ran: the number of runs that were played now.
         earlier: the earlier runs.
 
     Raises:
@@ -208,7 +207,7 @@ def _why(audit: AuditPlan, effects: pd.DataFrame) -> str:
 
 
 def _judged(audit: AuditPlan, claim: Claim, effects: pd.DataFrame, judged: Judged) -> Judged:
-    """The verdict; ``not judged`` where these minds cannot judge the claim or read no texts."""
+    """The verdict; ``not judged`` if these minds cannot judge the claim or do not read texts."""
     why = next(filter(None, (why_not_judged(plan, claim) for plan in audit.plans)), "")
     if why := why or _why(audit, effects):
         cells, levels = judged.cells.assign(detected=""), judged.levels.assign(detected_for=False)

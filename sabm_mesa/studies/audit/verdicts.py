@@ -1,8 +1,8 @@
 """The verdict of an audit on a claim: robust, fragile, failing, or inconclusive.
 
-The effect of a claim is the quantity that it is about: a measure, or the difference of two
-conditions in runs of the same seed. It is measured in every cell with the same seeds, and the seed
-is the unit of all tests: the mean of a level is taken within each seed first, and the sign test of
+The effect of a claim is its quantity: a measure, or the difference of two conditions in runs of the
+same seed. It is measured in every cell with the same seeds, and the seed is the unit of all tests:
+the mean of a level is taken within each seed first, and the sign test of
 `sabm_mesa.analysis.inference` over the seeds follows, one-sided at half the level of the experiment
 (2.5 %). The interval beside each verdict belongs to the same test.
 
@@ -10,11 +10,11 @@ is the unit of all tests: the mean of a level is taken within each seed first, a
   side. Each of these tests has to be significant, so that no correction is needed
   (intersection-union test; Berger 1982, "Multiparameter Hypothesis Testing and Acceptance
   Sampling", Technometrics 24).
-- *fragile*: at some level the claim is not shown, although it is at the other levels of that
-  factor, and the effect is significantly less than half of theirs, measured from the limit of the
-  claim (corrected for the number of levels after Holm 1979). Of a claim with two limits: it is
+- *fragile*: the claim is not shown at some level, but it is at the other levels of that factor, and
+  the effect there is significantly less than half of theirs, measured from the limit of the claim
+  (corrected for the number of levels after Holm 1979). For a claim with two limits, the effect is
   significantly outside them.
-- *fails*: neither, and the mean of all cells is significantly on the other side.
+- *fails*: neither of these, and the mean of all cells is significantly on the other side.
 - *inconclusive*: none of these.
 """
 
@@ -49,7 +49,7 @@ WORDS: tuple[Word, ...] = ("robust", "fragile", "fails", "inconclusive", "not ju
 KEPT = 0.5
 """The share of the effect at the other levels below which a level makes a claim fragile."""
 STUDIES = 400
-"""Simulated audits for each size of an effect: a power of 0.8 is known to ± 0.04."""
+"""The number of simulated audits for each effect size: a power of 0.8 is known to ± 0.04."""
 Sides = Sequence[tuple[int, float]]
 """The limits of a claim: (1, limit) above it, (−1, limit) below it."""
 
@@ -64,14 +64,14 @@ class Judged:
         effect: the median over seeds of the mean of all cells, with its 95 % interval.
         low: see `effect`.
         high: see `effect`.
-        n_seeds: the seeds that have a value in every cell.
-        cells: one row a cell: ``cell``, ``effect`` (median over seeds), ``low``, ``high``
-            (95 %), ``side`` (whether the effect is on the claim's side), ``detected`` (``"for"``,
+        n_seeds: the number of seeds with a value in every cell.
+        cells: one row per cell: ``cell``, ``effect`` (median over seeds), ``low``, ``high`` (95 %),
+            ``side`` (whether the effect is on the claim's side), ``detected`` (``"for"``,
             ``"against"`` or ``""``; corrected for the number of cells after Holm).
-        levels: one row a level: ``factor``, ``level`` (its number), ``effect``, ``low``, ``high``,
-            ``detected_for`` (whether the claim is detected there), ``p_fragile`` (corrected; NaN
-            where the other levels do not show the claim), ``fragile``.
-        shares: one row a source: ``source``, ``share``, ``low``, ``high`` of the variance of the
+        levels: one row per level: ``factor``, ``level`` (its number), ``effect``, ``low``,
+            ``high``, ``detected_for`` (whether the claim is detected there), ``p_fragile``
+            (corrected; NaN where the other levels do not show the claim), ``fragile``.
+        shares: one row per source: ``source``, ``share``, ``low``, ``high`` of the variance of the
             effect of one run: the factors, `OTHER`, `SEED` and `CHANCE`.
     """
 
@@ -151,12 +151,13 @@ def judge(
 
 @dataclass(frozen=True)
 class AuditPower:
-    """The chances of an audit, before it runs.
+    """The power of an audit, before it runs.
 
     Attributes:
         effect: the effect of the claim in one run, in its standard deviations over seeds.
-        robust: the chance that a claim with this effect in every cell is called robust.
-        fragile: the chance that a level without the effect is found, the smallest over levels.
+        robust: the probability that a claim with this effect in every cell is called robust.
+        fragile: the probability that a level without the effect is detected, the smallest over
+            levels.
     """
 
     effect: float
@@ -200,7 +201,7 @@ def audit_power(
 
 
 def coinciding(design: Design) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """The levels of different factors that are in exactly the same cells.
+    """The levels of different factors that occur in exactly the same cells.
 
     Their effects cannot be distinguished.
 
@@ -257,7 +258,7 @@ def _levels(
 
 
 def _p_fragile(level: Floats, others: Floats, sides: Sides, alpha: float) -> float:
-    """The p-value of less than `KEPT` being left; NaN when the others do not show the claim."""
+    """The p-value that less than `KEPT` of the effect is left; NaN when the other levels do not show the claim."""
     if not _p_values(others, sides)[0] <= alpha:
         return math.nan
     if len(sides) > 1:

@@ -1,9 +1,9 @@
 """Measures of runs, and whether they support the published claims and ratios.
 
-A measure is one number a run, and the run is the unit of all tests and intervals: rounds and agents
-are clustered in their run. The verdicts are those of `sabm_mesa.analysis.inference`. Runs of two
-conditions with the same seed share first positions, traits and orders: they are compared pair by
-pair. A ratio of conditions has an interval where the bounds of its measure are known.
+A measure is one number per run, and the run is the unit of all tests and intervals: rounds and
+agents are clustered in their run. The verdicts are those of `sabm_mesa.analysis.inference`. Runs of
+two conditions with the same seed share first positions, traits and orders: they are compared pair
+by pair. A ratio of conditions has an interval if the bounds of its measure are known.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from sabm_mesa.studies.experiments.running import Outcome, alike
 
 Floats = npt.NDArray[np.float64]
 _EVENTS = ("first", "settles")
-"""Takes that look for an event, which may never happen."""
+"""Takes that search for an event, which may never happen."""
 Word = Literal[
     "agrees", "agrees, with another model", "assumed", "disagrees",
     "disagrees, with another model", "effects differ", "no difference detected", "inconclusive",
@@ -63,10 +63,10 @@ def measured(outcome: Outcome) -> pd.DataFrame:
 
     Returns:
         ``condition``, ``run``, ``seed``, ``measure`` and ``value`` (in the unit of the measure;
-        NaN where a run has none), one row a run and measure.
+        NaN if a run has none), one row per run and measure.
 
     Raises:
-        ParameterError: when the experiment names a column that the scenario does not have.
+        ParameterError: when the scenario lacks a column of the experiment.
     """
     experiment = outcome.plan.experiment
     rows = []
@@ -83,7 +83,7 @@ def measured(outcome: Outcome) -> pd.DataFrame:
 
 
 def frames_of(outcome: Outcome) -> dict[Data, pd.DataFrame]:
-    """The data of an experiment by the name that measures have for it.
+    """The data of an experiment, by their names in measures.
 
     Args:
         outcome: the experiment.
@@ -204,18 +204,17 @@ _OF_PATHS: Mapping[str, Callable[[Measure, pd.DataFrame], float]] = {
 
 
 def ratios(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
-    """The ratios that an experiment names, beside the published ones.
+    """The ratios of an experiment, with the published ones.
 
-    Runs of both conditions are compared pair by pair where their seeds are the same. The interval
-    is that of `infer`, which needs the bounds of the measure.
+    Runs of both conditions are compared pair by pair if their seeds are the same. The interval is
+    that of `infer`, which needs the bounds of the measure.
 
     Args:
         experiment: the experiment.
         values: its measures, as `measured` returns them.
 
-    Returns:
-        One row a ratio: ``label``, ``measure``, ``condition``, ``than``, ``ratio`` (of the means;
-        NaN when the one below the line is 0) with ``low`` and ``high`` (NaN without an interval),
+    Returns: One row per ratio: ``label``, ``measure``, ``condition``, ``than``, ``ratio`` (of the
+    means; NaN when the denominator is 0) with ``low`` and ``high`` (NaN without an interval),
         ``why`` there is none (or ``""``), ``unpaired`` (why runs are not compared pair by pair, or
         ``""``), ``published`` and ``source``.
     """
@@ -254,19 +253,19 @@ class Verdict:
     Attributes:
         claim: the claim.
         word: ``agrees``, ``disagrees``, ``inconclusive``, or ``too few runs`` when no valid test
-            could show the claim with so few. ``agrees, with another model`` (and ``disagrees, …``)
-            of a claim about named models when another language model decided. ``assumed`` when it
-            agrees because a mind that decided has it built in; ``not judged`` of a claim about
-            language models when other minds decided instead. Of `equal_effects` without a margin:
-            ``effects differ`` or ``no difference detected``.
-        test: what the runs say of it.
-        p: its two-sided p-value, corrected (Holm) for the number of claims; NaN without values,
-            and when more runs would not tell.
-        runs_needed: runs a condition with which this would tell, judged from these; None when it
-            does tell, or when that is not a matter of the number of runs.
-        why: why it is not judged; what the minds have built in, when it is assumed.
+            can show the claim with this number of runs. ``agrees, with another model`` (and
+            ``disagrees, …``) of a claim about named models when another language model decided.
+            ``assumed`` when it agrees because it is an assumption of a mind that decided;
+            ``not judged`` for a claim about language models when other minds decided. For
+            `equal_effects` without a margin: ``effects differ`` or ``no difference detected``.
+        test: the inference from the runs.
+        p: its two-sided p-value, corrected (Holm) for the number of claims; NaN without values, and
+            when more runs would not help.
+        runs_needed: the number of runs per condition that a clear verdict would need, estimated
+            from these runs; None for a clear verdict, and when more runs would not help.
+        why: why it is not judged, or the assumption of the minds.
         unpaired: why runs with the same seed are not compared pair by pair; ``""`` when they are,
-            and of claims about one condition.
+            and for claims about one condition.
     """
 
     claim: Claim
@@ -283,7 +282,7 @@ class Sample:
     """The runs that a claim is about.
 
     Attributes:
-        runs: one array a condition, in the order of the seeds.
+        runs: one array per condition, in the order of the seeds.
         unpaired: why conditions are compared as independent; ``""``: pair by pair.
     """
 
@@ -297,7 +296,7 @@ class Sample:
 
 
 def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]]) -> Sample:
-    """The runs of one condition, or of several in pairs where their seeds are the same.
+    """The runs of one condition, or of several, in pairs if their seeds are the same.
 
     Args:
         values: the measures, from `measured`.
@@ -311,7 +310,7 @@ def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]]) -> Sample:
 
 
 def _sample(values: pd.DataFrame, claim: Claim) -> Sample:
-    """The runs that a claim is about; of a gradual one its two measures of the same runs."""
+    """The runs of a claim; for a gradual claim, its two measures in the same runs."""
     return sample(values, _places(claim))
 
 
@@ -339,9 +338,10 @@ def estimand_of(experiment: Experiment, claim: Claim, *, paired: bool = True) ->
 def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     """A verdict on each claim of an experiment.
 
-    Each claim is tested in both directions: it agrees when the test for it tells, disagrees when
-    the test against it does, and else the runs are inconclusive. Two one-sided tests a claim and
-    the number of claims are corrected for after Holm 1979, at the level of the experiment in all.
+    Each claim is tested in both directions: it agrees when the test for it is significant,
+    disagrees when the test against it is, and otherwise the runs are inconclusive. The p-values are
+    corrected for two one-sided tests per claim and the number of claims (Holm 1979), at the level
+    of the experiment.
 
     Args:
         outcome: the experiment.
@@ -395,7 +395,7 @@ def compare(values: pd.DataFrame, measure: str, one: str, other: str) -> tuple[I
 
 
 def _with_groups(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
-    """The measures with those of groups: the mean of their conditions by seed; NaN without one."""
+    """The measures with those of groups: the mean of their conditions by seed; NaN if one is missing."""
     tables = [values]
     for group in experiment.groups:
         mine = values[values["condition"].isin(group.conditions)]
@@ -407,7 +407,7 @@ def _with_groups(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
 
 
 def concerned(claim: Claim) -> list[str]:
-    """The conditions or groups that a claim is about: one, or the two that it compares.
+    """The conditions or groups of a claim: one, or the two compared ones.
 
     Args:
         claim: the claim.
@@ -416,7 +416,7 @@ def concerned(claim: Claim) -> list[str]:
 
 
 def _places(claim: Claim) -> list[tuple[str, str]]:
-    """The measure and condition of a claim, and those that it compares them with."""
+    """The measure and condition of a claim, and the compared ones."""
     target = claim.measure, claim.condition
     other = claim.than_measure or claim.measure, claim.than or claim.condition
     if claim.kind == "equal_effects":
@@ -425,7 +425,7 @@ def _places(claim: Claim) -> list[tuple[str, str]]:
 
 
 def effect_by_seed(experiment: Experiment, values: pd.DataFrame, claim: Claim) -> pd.Series[float]:
-    """The quantity that a claim is about, in the runs of each seed.
+    """The quantity of a claim, in the runs of each seed.
 
     Args:
         experiment: the experiment.
@@ -433,7 +433,7 @@ def effect_by_seed(experiment: Experiment, values: pd.DataFrame, claim: Claim) -
         claim: the claim.
 
     Returns:
-        Seed → the measure, or the difference of the two that are compared; NaN where a run has no
+        Seed → the measure, or the difference of the two that are compared; NaN if a run has no
         value. The claim says that it is on the inner side of each of its `limits`.
     """
     values = _with_groups(experiment, values)
@@ -449,13 +449,12 @@ def effect_by_seed(experiment: Experiment, values: pd.DataFrame, claim: Claim) -
 
 
 def limits(claim: Claim) -> list[tuple[int, float]]:
-    """The limits of a claim: on which side the quantity of `effect_by_seed` is said to be.
+    """The limits of a claim on the quantity of `effect_by_seed`, with their sides.
 
     Args:
         claim: the claim.
 
-    Returns:
-        (1, limit) where it is above it, (−1, limit) where it is below it: one, or both.
+    Returns: (1, limit) for a lower limit, (−1, limit) for an upper limit: one, or both.
     """
     match claim.kind:
         case "below":
@@ -474,7 +473,7 @@ def limits(claim: Claim) -> list[tuple[int, float]]:
 
 
 def why_not_judged(plan: Plan, claim: Claim) -> str:
-    """Why these minds cannot judge a claim, whatever their runs give; ``""`` when they can.
+    """Why these minds cannot judge a claim, whatever their runs are; ``""`` when they can.
 
     Args:
         plan: the experiment.
@@ -488,8 +487,8 @@ def why_not_judged(plan: Plan, claim: Claim) -> str:
 def judged(plan: Plan) -> list[Claim]:
     """The claims that runs of a plan can judge.
 
-    Left out are claims about language models when others decide, and comparisons of one and the
-    same request with itself.
+    Left out are claims about language models when other minds decide, and comparisons of identical
+    requests.
 
     Args:
         plan: the experiment.
@@ -516,7 +515,7 @@ def _test(experiment: Experiment, claim: Claim, data: Sample) -> Inference:
 def runs_to_tell(
     experiment: Experiment, claim: Claim, values: pd.DataFrame, power: float
 ) -> RunsNeeded:
-    """The runs a condition with which a claim would be detected, tested alone.
+    """The number of runs per condition with which a claim would be detected, tested alone.
 
     Args:
         experiment: the experiment, for its level and its groups.
@@ -540,7 +539,7 @@ def _verdict(
     experiment: Experiment, claim: Claim, test: Inference, p: float, data: Sample, why: str,
     level: float,
 ) -> Verdict:  # fmt: skip
-    """The verdict on a claim that these minds can decide.
+    """The verdict on a claim that these minds can judge.
 
     Args:
         experiment: the experiment.
@@ -548,8 +547,8 @@ def _verdict(
         test: the test of it.
         p: its corrected p-value.
         data: the runs.
-        why: why the runs say nothing of it, or ``""``.
-        level: the level of a one-sided p-value that counts when power is judged.
+        why: why the runs cannot judge it, or ``""``.
+        level: the level of one-sided tests for the power.
     """
     if not min(test.n):
         why = "no run here has a value of this measure"
@@ -567,7 +566,7 @@ def _verdict(
 
 
 def _stand_in(claim: Claim, plan: Plan) -> str:
-    """The minds that stand in for language models of a claim; ``""`` when all are some."""
+    """The minds that replace language models of a claim; ``""`` when all are language models."""
     here: dict[str, None] = {}
     members = [name for group in concerned(claim) for name in plan.experiment.members(group)]
     for name in members:
@@ -578,7 +577,7 @@ def _stand_in(claim: Claim, plan: Plan) -> str:
 
 
 def _another(claim: Claim, plan: Plan) -> str:
-    """The language models that decided although the claim is about others; ``""``: none did."""
+    """The language models that decided although the claim names others; ``""`` for none."""
     notes: dict[str, None] = {}
     for name in (member for group in concerned(claim) for member in plan.experiment.members(group)):
         published = plan.experiment.condition(name).minds or plan.experiment.minds
@@ -595,7 +594,7 @@ def _another(claim: Claim, plan: Plan) -> str:
 
 
 def _assumed(claim: Claim, plan: Plan) -> str:
-    """The assumption of a claim, where its classical minds have it built in; else ``""``."""
+    """The assumption of a claim, if its classical minds make it; else ``""``."""
     if not claim.assumption:
         return ""
     for name in (member for group in concerned(claim) for member in plan.experiment.members(group)):
@@ -610,7 +609,7 @@ def _assumed(claim: Claim, plan: Plan) -> str:
 
 
 def _uninformative(claim: Claim, outcome: Outcome) -> str:
-    """Why the runs say nothing of a claim, however many there are; ``""`` when they may."""
+    """Why runs cannot judge a claim, however many there are; ``""`` when they can."""
     names = concerned(claim)
     experiment = outcome.plan.experiment
     of = {condition.name: condition.label for condition in experiment.conditions}

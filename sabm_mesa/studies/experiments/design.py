@@ -1,8 +1,8 @@
-"""The file of an experiment: what it may say, and reading it strictly.
+"""The file of an experiment: its schema, and strict reading.
 
 An experiment is one TOML file: conditions of a scenario, measures, claims, published figures and
-plots. Types and keys are checked by pydantic, then everything that one entry says of another one
-and of the scenario. All mistakes that can be found at once are reported at once.
+plots. Pydantic checks types and keys; then references between entries and to the scenario are
+checked. All mistakes that can be detected together are reported together.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ SCALES = ("quick", "paper")
 COMPARED = ("less", "more", "like", "ratio", "equal_effects")
 """Kinds of claims that compare conditions."""
 ALPHA = 0.05
-"""The default `alpha`: the chance of any wrong verdict if no claim were true or false."""
+"""The default `alpha`: the probability of any wrong verdict if no claim were true or false."""
 GRADUAL = ("excess", "step")
 """The takes of the measures of a gradual claim: `measure`, and `than_measure`."""
 COSTS: Mapping[Cost, int] = {"small": 2_000, "medium": 20_000, "large": 10**9}
-"""Cost class → questions to language models at paper scale, at most."""
+"""Cost class → the maximum number of questions to language models at paper scale."""
 OF_MESSAGES = ("round", "speaker", "text", *CODES)
 """The columns of the messages."""
 OF_HONESTY = ("round", "agent", "honest", "read", "unclear", "gap")
@@ -101,17 +101,17 @@ class Condition(Entry):
     Attributes:
         name: its name.
         label: its name on plots and in reports.
-        set: the parameters that make it.
-        minds: the minds that decided in the published runs, when they make the condition, or
-            when its claims are about language models alone: other minds say nothing about them.
-        mix: slot → number of agents, when several kinds of minds play (see `Experiment.slots`).
+        set: its parameters.
+        minds: the minds of the published runs, if they define the condition, or if its claims are
+            only about language models, which other minds cannot judge.
+        mix: slot → number of agents, if several kinds of minds play (see `Experiment.slots`).
         fork_of: the condition whose runs it continues, or ``""``.
-        at: scale → the round at which it departs from that condition.
+        at: scale → the round of the fork.
         builds_on: ``EXPERIMENT/CONDITION``: an earlier run that all runs of the condition build on
-            (see `SmartModel.builds_on`); or ``""``. It is played once, by the language model of
-            the condition, or by classical minds where no language model decides.
-        scenario: a scenario of its own with the same columns, such as another commons; ``""``: that
-            of the experiment.
+            (see `SmartModel.builds_on`); or ``""``. It is played once, by the language model of the
+            condition, or by classical minds without one.
+        scenario: another scenario with the same columns, such as another commons; ``""``: that of
+            the experiment.
     """
 
     name: str
@@ -126,10 +126,10 @@ class Condition(Entry):
 
 
 class Group(Entry):
-    """Several conditions that a claim takes together: the mean of their runs of the same seed.
+    """Several conditions that a claim combines: the mean of their runs of the same seed.
 
     Attributes:
-        name: its name, which claims can give instead of a condition.
+        name: its name, which claims can use in place of a condition.
         label: its name in reports.
         conditions: the names of its conditions.
     """
@@ -145,30 +145,30 @@ class Measure(Entry):
     Attributes:
         name: its name in ``measures.csv``.
         label: a description in a few words.
-        columns: the data columns it is computed from; of several, all values count alike.
+        columns: its data columns; with several, all values have the same weight.
         take: how: ``mean``, ``sd``, ``min``, ``max``, ``sum`` of the values, or their ``mode`` (the
             most frequent one, the smallest of several); ``change`` from the first to the last
-            round; ``slope`` a round; ``share`` of the values from `low` to `high`; ``first``
+            round; ``slope`` per round; ``share`` of the values from `low` to `high`; ``first``
             round with all values from `low` to `high`; ``settles``: the round from which on all
             stay within `high` of the final price (see `settling_round`); ``excess``: the change
             outside the largest step of the course, less the step, and ``step``: the step less the
-            rest (see `sabm_mesa.analysis.gradualness`); or a measure of messages that the
-            scenario declares (see `SmartModel.message_measures`).
-        data: of the ``model``, of its ``agents``, or of what they said: the ``messages`` with the
-            codes of the message coder as columns; or of their ``honesty``, one row an agent and
-            round in which it spoke.
-        rounds: the first and the last round that count, from 0; negative from the end of the run.
-            A run that ended earlier keeps its last values.
-        agent: the number of the agent that counts, of the data of ``agents``; 0: all of them.
+            rest (see `sabm_mesa.analysis.gradualness`); or a measure of messages that the scenario
+            declares (see `SmartModel.message_measures`).
+        data: its data: of the ``model``, of its ``agents``, their ``messages`` with the codes of
+            the message coder as columns, or their ``honesty``, one row per agent and round with a
+            message.
+        rounds: the first and the last round that count, from 0; negative numbers count from the
+            end. A shorter run keeps its last values.
+        agent: the number of the only agent that counts in data of ``agents``; 0: all agents.
         low: see `take`.
         high: see `take`.
-        falling: whether lower values are the more cooperative ones, of ``excess`` and ``step``.
+        falling: whether lower values are more cooperative, for ``excess`` and ``step``.
         never: the value of a run in which the event of ``first``, ``settles`` or a measure of
-            messages does not happen; NaN: none. Without it a claim that something happens early is
-            judged by the runs alone in which it happens at all.
-        bounds: the least and the greatest value that the measure of a run can have, which a claim
-            about a mean needs; without it those that follow from the take and from the bounds
-            that the scenario declares of the columns (see `bounds_of`).
+            messages does not happen; NaN: none. Without it a claim on an early event is judged only
+            by the runs with that event.
+        bounds: the least and the greatest possible value of the measure in a run, which a claim
+            about a mean needs; by default they follow from the take and the scenario's bounds of
+            the columns (see `bounds_of`).
         unit: the unit, or ``""``.
     """
 
@@ -202,22 +202,23 @@ class Claim(Entry):
             differ);
             ``gradual``: more than half of the change comes outside its largest step: `measure` is
             its ``excess`` and `than_measure` its ``step``.
-        estimand: the quantity of the runs that the claim is about: their ``median`` (of two
-            conditions the median difference), their ``mean``, whose measure needs bounds, or the
-            ``share`` of runs in which something holds (the measure is 0 or 1 in each run). ``""``:
-            the mean of a measure that is a share, else the median.
-        condition: the condition, or the group of conditions, it is about.
-        than: the one it is compared with.
+        estimand: the quantity of the claim: the ``median`` of the runs (for two conditions the
+            median difference), their ``mean``, whose measure needs bounds, or the ``share`` of runs
+            in which something holds (the measure is 0 or 1 in each run). ``""``: the mean of a
+            measure that is a share, else the median.
+        condition: its condition or group of conditions.
+        than: the condition or group for comparison.
         other_effect: see `kind`: two conditions or groups.
-        than_measure: the measure it is compared with, when that is another one, such as the same
-            number of another player; without `than` it is that of the same runs.
+        than_measure: the measure for comparison, if that is another one, such as the same number of
+            another player; without `than` it is taken from the same runs.
         value: see `kind`.
         low: see `kind`.
         high: see `kind`.
         margin: see `kind`.
-        ours: the part of the statement that is our choice (a limit that the source does not give).
-        assumption: the assumption of classical minds that amounts to the claim, or from which it
-            follows (a name in their `assumes`); ``""``: none does.
+        ours: the part of the statement that is our choice (such as a limit that the source does not
+            give).
+        assumption: the assumption of classical minds that implies the claim (a name in their
+            `assumes`), or ``""``.
     """
 
     text: str
@@ -241,14 +242,14 @@ class Figures(Entry):
     """Published numbers.
 
     Attributes:
-        condition: the condition they are of; ``""`` when they are of people.
+        condition: their condition; ``""`` for people.
         source: where they are published.
         numbers: the published numbers.
-        measure: the measure that the number is comparable with, or ``""``.
-        column: the model column that they are the course of, or ``""``.
+        measure: the comparable measure, or ``""``.
+        column: the model column of the course, or ``""``.
         rounds: their rounds.
-        label: the persons or things they are of, for plots.
-        scale: the scale at which runs can be compared with them; ``""``: any.
+        label: their subject, for plots.
+        scale: the scale of comparable runs; ``""``: any.
     """
 
     condition: str
@@ -267,10 +268,10 @@ class Ratio(Entry):
     Attributes:
         label: a description in a few words.
         measure: the name of the measure.
-        condition: the condition above the line.
+        condition: the condition of the numerator.
         than: the condition below it.
-        number: the published ratio; NaN when none is published.
-        source: where it, or the numbers it is of, are published; or whose choice it is.
+        number: the published ratio, or NaN.
+        source: the publication of it or of its parts, or whose choice it is.
     """
 
     label: str
@@ -288,12 +289,11 @@ class Plot(Entry):
         kind: ``rounds``: the mean of model columns by round and condition, with a bootstrap
             interval over runs; ``values``: the distribution of an agent column in one round.
         title: its title.
-        columns: the columns; of several, the mean.
+        columns: the columns; with several, their mean.
         label: the axis of the values, with its unit.
         round: the round of a distribution.
-        theory: the predictions that are drawn, by their name in `SmartModel.theory_marks`, or
-            ``""``.
-        human: the distribution of people that is drawn beside it, by its name in
+        theory: the predictions to draw, by their name in `SmartModel.theory_marks`, or ``""``.
+        human: the distribution of people to draw, by its name in
             `sabm_mesa.studies.people.human_distributions`, or ``""``.
     """
 
@@ -316,22 +316,22 @@ class Experiment(Entry):
         source: the publication.
         scenario: the scenario.
         minds: the minds that decided in the published runs.
-        cost: how many questions a run at paper scale asks (see `COSTS`).
+        cost: its cost class at paper scale (see `COSTS`).
         scales: ``quick`` and ``paper``.
         conditions: the conditions.
-        groups: conditions that claims take together.
+        groups: groups of conditions that claims combine.
         measures: the measures.
         claims: the published claims.
         published: the published numbers.
         ratios: published ratios of conditions.
-        slots: kinds of minds that conditions mix → who decides when nobody is named for one:
-            ``given`` (the minds that are given for all), or a spec.
+        slots: kinds of minds that conditions mix → the default mind: ``given`` (the minds for all),
+            or a spec.
         plots: the plots that compare conditions.
-        show: the scenario's own plots that the report shows of each condition.
+        show: the scenario's plots of each condition in the report.
         set: parameters of all conditions.
-        alpha: the level of the verdicts: the chance of any wrong one, if no claim were true or
+        alpha: the level of the verdicts: the probability of any wrong one, if no claim were true or
             false.
-        notes: facts that were calibrated, chosen by us, or are not known.
+        notes: facts that were calibrated, chosen by us, or are unknown.
     """
 
     name: str
@@ -360,7 +360,7 @@ class Experiment(Entry):
         return next(condition for condition in self.conditions if condition.name == name)
 
     def members(self, name: str) -> tuple[str, ...]:
-        """The conditions of a group, or the one condition, of a name."""
+        """The conditions of a group, or the condition, with a name."""
         members = [group.conditions for group in self.groups if group.name == name]
         return members[0] if members else (name,)
 
@@ -387,12 +387,12 @@ def of_claim(measure: Measure, claim: Claim) -> Of:
 
 
 def measures_of(claim: Claim) -> tuple[str, str]:
-    """The measure of a claim, and the one that it compares it with, which may be the same."""
+    """The measure of a claim, and the one for comparison, which may be the same."""
     return claim.measure, claim.than_measure or claim.measure
 
 
 def bounds_of(experiment: Experiment, *measures: str) -> tuple[float, float] | None:
-    """The bounds that hold measures in one run, or None when they are not known.
+    """The bounds of measures in one run, or None if unknown.
 
     Args:
         experiment: the experiment.
@@ -433,7 +433,7 @@ def experiment_names() -> list[str]:
 
 
 def is_own(experiment: Experiment) -> bool:
-    """Whether an experiment is a user's own, and none of the published ones of the package.
+    """Whether an experiment is from the user, not a published one of the package.
 
     Args:
         experiment: the experiment.
@@ -449,15 +449,15 @@ def _built_in() -> dict[str, Path]:
 
 
 def load_experiment(name: str | Path, *, run_files: bool = False) -> Experiment:
-    """An experiment that comes with the package, or one of your own.
+    """An experiment of the package, or of the user.
 
     Args:
-        name: its name, or the path of a TOML file. The scenario of such an experiment may be a
-            file, ``FILE.py`` or ``FILE.py:Class``, by its place from the folder of the TOML file.
-        run_files: whether such a file is run; without it, it must have been loaded already.
+        name: its name, or the path of a TOML file. Its scenario may be a file, ``FILE.py`` or
+            ``FILE.py:Class``, with a path relative to the folder of the TOML file.
+        run_files: whether to run such a file; otherwise it must have been loaded already.
 
     Raises:
-        UnknownName: when there is none of that name.
+        UnknownName: for an unknown name.
         ParameterError: when the file cannot be read, or an entry of it cannot be used.
         UsageError: when the file of the scenario cannot be used.
     """
@@ -507,7 +507,7 @@ def parse_experiment(name: str, text: str) -> Experiment:
         text: the TOML; no scenario in it is a file.
 
     Raises:
-        ParameterError: when entries cannot be used; it names all of them that can be found at once.
+        ParameterError: when entries cannot be used; it names all that can be detected together.
     """
     try:
         data = tomllib.loads(text)
@@ -540,7 +540,7 @@ def _all(name: str, wrong: Sequence[str]) -> str:
 
 
 def _place(at: Sequence[str | int]) -> tuple[type[Entry], str, Sequence[str | int]]:
-    """The table of an error, its name in messages, and the place of the error within it."""
+    """The table of an error, its name in messages, and the position of the error within it."""
     if len(at) > 1 and at[0] in TABLES:
         return TABLES[str(at[0])], f"{at[0]} {int(at[1]) + 1}", at[2:]
     if len(at) > 1 and at[0] == "scales":
@@ -611,7 +611,7 @@ def _neutral(annotation: Any) -> Any:
 
 
 def _mistakes(experiment: Experiment) -> list[str]:
-    """References of an experiment that lead nowhere, and entries that do not fit one another."""
+    """Invalid references of an experiment, and contradictory entries."""
     wrong = [
         f"the scale {scale!r} is missing." for scale in SCALES if scale not in experiment.scales
     ]
@@ -670,7 +670,7 @@ def _of_references(experiment: Experiment) -> Iterator[str]:
 
 
 def _of_gradual_claims(experiment: Experiment) -> Iterator[str]:
-    """Yield the gradual claims whose measures are no excess and step of one course."""
+    """Yield the gradual claims whose measures are not the excess and step of one course."""
     takes = {measure.name: measure.take for measure in experiment.measures}
     for number, claim in enumerate(experiment.claims, 1):
         named = takes.get(claim.measure), takes.get(claim.than_measure)
@@ -682,7 +682,7 @@ def _of_gradual_claims(experiment: Experiment) -> Iterator[str]:
 
 
 def _of_estimands(experiment: Experiment) -> Iterator[str]:
-    """Yield the claims whose quantity has no valid test, or that lack what their kind needs."""
+    """Yield the claims whose quantity has no valid test, or that lack entries of their kind."""
     for number, claim in enumerate(experiment.claims, 1):
         of = of_claim(experiment.measure(claim.measure), claim)
         if claim.kind == "equal_effects" and len(claim.other_effect) != 2:
@@ -727,7 +727,7 @@ def classical_by_class(model: type[SmartModel]) -> dict[str, Mapping[str, Any]]:
     """The name of a class of agents → its classical minds, or ``""`` → those of the scenario.
 
     Args:
-        model: the model class. One without classical minds of its own is built for its classes.
+        model: the model class. A model without such minds is built to get its classes.
 
     Raises:
         UsageError: when it cannot be built.
@@ -755,7 +755,7 @@ def _of_assumptions(experiment: Experiment, model: type[SmartModel]) -> Iterator
 
 
 def _of_declarations(experiment: Experiment, model: type[SmartModel]) -> Iterator[str]:
-    """Names of things that the scenario would have to declare."""
+    """Names that the scenario does not declare."""
     for measure in experiment.measures:
         if measure.take in model.message_measures and measure.data != "messages":
             yield f'{measure.name}: {measure.take} needs data = "messages".'
@@ -771,7 +771,7 @@ def _of_declarations(experiment: Experiment, model: type[SmartModel]) -> Iterato
 
 
 def _of_earlier_runs(experiment: Experiment, model: type[SmartModel]) -> Iterator[str]:
-    """Yield the faults of the earlier runs that conditions build on."""
+    """Yield the faults of earlier runs that conditions build on."""
     named = sorted(
         {condition.builds_on for condition in experiment.conditions if condition.builds_on}
     )
@@ -801,7 +801,7 @@ def _of_earlier_runs(experiment: Experiment, model: type[SmartModel]) -> Iterato
 
 
 def _of_other_scenarios(experiment: Experiment, model: type[SmartModel]) -> Iterator[str]:
-    """Yield the faults of conditions with a scenario of their own."""
+    """Yield the faults of conditions with another scenario."""
     for condition in experiment.conditions:
         if not condition.scenario:
             continue
@@ -820,7 +820,7 @@ def _of_other_scenarios(experiment: Experiment, model: type[SmartModel]) -> Iter
 
 
 def _named(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
-    """The measures and conditions that other entries name, and where."""
+    """The measures and conditions in other entries, and their places."""
     yield from _named_by_claims(experiment)
     for number, published in enumerate(experiment.published, 1):
         yield f"published {number}", "measure", published.measure
@@ -851,13 +851,13 @@ def _named_by_claims(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
 
 
 class PublishedModel(Entry):
-    """A language model of published runs, and what became of it.
+    """A language model of published runs, and its availability.
 
     Attributes:
-        provider: who offers it, or made it.
-        withdrawn: the day from which it cannot be had from its provider, as ``YYYY-MM-DD``, or a
-            few words; ``""``: it can be had.
-        successors: models that can take its place, with the day of their version.
+        provider: its provider or maker.
+        withdrawn: the day of its withdrawal, as ``YYYY-MM-DD``, or a few words; ``""``: it is
+            available.
+        successors: models that can replace it, with the day of their version.
         source: where these facts are published.
     """
 
@@ -869,7 +869,7 @@ class PublishedModel(Entry):
 
 @cache
 def published_models() -> dict[str, PublishedModel]:
-    """Name of a language model of published runs → what became of it (``models.toml``)."""
+    """Name of a language model of published runs → its availability (``models.toml``)."""
     text = files("sabm_mesa.studies.experiments").joinpath("models.toml").read_text("utf-8")
     return {
         name: PublishedModel.model_validate(entry) for name, entry in tomllib.loads(text).items()
@@ -877,7 +877,7 @@ def published_models() -> dict[str, PublishedModel]:
 
 
 def models_of(experiment: Experiment) -> list[str]:
-    """The names of the language models that decided in the published runs.
+    """The names of the language models of the published runs.
 
     Args:
         experiment: the experiment.
@@ -899,7 +899,7 @@ def check_columns(experiment: Experiment, known: Mapping[Data, Sequence[str]]) -
             of ``honesty``.
 
     Raises:
-        ParameterError: for one that does not exist.
+        ParameterError: for a missing column.
     """
     for what, data, column in _named_columns(experiment):
         if column not in known[data]:

@@ -1,4 +1,4 @@
-"""Expectations before anything is spent on an experiment: its verdicts and its cost."""
+"""Forecasts before an experiment: possible verdicts and cost."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def too_few_runs(plan: Plan) -> str:
 
 
 def _smallest(plan: Plan, claims: Sequence[Claim], runs: int) -> list[float]:
-    """The smallest corrected p-value that each claim can have with ``runs`` runs a condition."""
+    """The smallest possible corrected p-value of each claim with ``runs`` runs per condition."""
     least = [estimand_of(plan.experiment, claim).least_p(runs) for claim in claims]
     return [float(p) for p in holm(min(1.0, 2 * p) for p in least)]
 
@@ -80,18 +80,17 @@ def expected_cost(
         plan: the experiment.
         folder: its folder; finished runs in it cost nothing.
         prices: a price file of the user, or None.
-        batch: whether questions that can wait for one another are sent in batches.
-        earlier: whether the earlier runs that it builds on count.
+        batch: whether questions that can wait are sent in batches.
+        earlier: whether earlier runs count.
         among: plans that share the recording, this one included.
-        anchored: the specs of minds that are asked the anchors today, if any run is missing.
+        anchored: the specs of minds to ask the anchors, if any run is missing.
 
-    Returns:
-        An estimate with one line a condition and one for anchors, and all minds in one text; runs
-        that were begun count whole.
+    Returns: An estimate with one line per condition and one for anchors, and all minds in one text;
+    interrupted runs count in full.
 
     Raises:
         UsageError: for parameters, minds or prices that cannot be used.
-        RecordingError: when the folder holds other runs.
+        RecordingError: when the folder has other runs.
     """
     path = Path(folder) / RECORDING
     missing: list[tuple[Plan, Path]] = [(plan, path)]
@@ -144,7 +143,7 @@ def _missing(plan: Plan, path: Path, among: Sequence[Plan]) -> list[list[Experim
 def _estimated(
     plan: Plan, cells: list[ExperimentRun], prices: str | Path | None, *, batch: bool
 ) -> tuple[str, Estimate]:
-    """A condition, and the cost of its missing runs: of a fork the rounds from there on."""
+    """A condition, and the cost of its missing runs; for a fork, only of the later rounds."""
     cell = cells[0]
     given = with_pending_run(plan, cell, Connection(), minds="classical") | {"rng": cell.seed}
     estimated = estimate(
@@ -162,6 +161,6 @@ def _line(condition: str, part: Estimate) -> Line:
 
 
 def _from(cost: Cost, share: float) -> Cost:
-    """The cost of the last part of a run; prompts may grow, so at most that of the whole."""
+    """The cost of the last part of a run; since prompts may grow, its high end is that of the whole."""
     spans = (getattr(cost, name) for name in Cost.__slots__)
     return Cost(*(Range(span.low * share, span.likely * share, span.high) for span in spans))

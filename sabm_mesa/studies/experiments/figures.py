@@ -1,4 +1,4 @@
-"""The figures of a report: conditions side by side, and the scenario's own plots of each."""
+"""The figures of a report: comparisons of conditions, and the scenario's plots of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SOURCES = {"rest": "seed and all else"}
-"""Source of variance → its label, where that is not its name."""
+"""Source of variance → its label, if that is not its name."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class ReportFigure:
 
     Attributes:
         name: its file name without ending.
-        alt: the text for those who do not see it.
+        alt: the alternative text.
         caption: the text below it.
         figure: the figure of matplotlib.
-        own: whether it is the scenario's own plot of one condition.
+        own: whether it is a plot of the scenario for one condition.
     """
 
     name: str
@@ -58,7 +58,7 @@ def drawings(results: Results) -> list[ReportFigure]:
 
 
 def labels(results: Results) -> dict[str, str]:
-    """Condition → its label; one named after its minds says which decided here."""
+    """Condition → its label; a condition named after its minds gets the present minds."""
     minds = results.minds()
     return {
         condition.name: f"{condition.label} (here: {minds[condition.name]})"
@@ -79,7 +79,7 @@ def measure_name(measure: Measure) -> str:
 
 
 def runs_in_words(n: int) -> str:
-    """A number of runs a condition."""
+    """The number of runs per condition, in words."""
     return "1 run a condition" if n == 1 else f"{n} runs a condition"
 
 
@@ -209,7 +209,7 @@ def _of_scenario(results: Results) -> Iterator[ReportFigure]:
 
 
 def _drawn(text: str) -> str:
-    """A text that matplotlib draws as it is, without reading formulas in it."""
+    """A text that matplotlib does not read as a formula."""
     return one_line(text).replace("$", r"\$")
 
 

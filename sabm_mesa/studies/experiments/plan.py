@@ -1,4 +1,4 @@
-"""The plan of an experiment: its conditions times seeds, with the minds that were chosen."""
+"""The plan of an experiment: conditions times seeds, with the chosen minds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sabm_mesa.studies.experiments.design import (
 )
 
 GIVEN = "given"
-"""In a slot: the mind that is given for all."""
+"""In a slot: the given mind for all."""
 
 
 def minds_of(experiment: Experiment, minds: Minds | Mapping[str, Minds]) -> dict[str, Minds]:
@@ -35,11 +35,11 @@ def minds_of(experiment: Experiment, minds: Minds | Mapping[str, Minds]) -> dict
     Args:
         experiment: the experiment.
         minds: the minds that decide in all conditions; or condition or slot → those in it, with
-            ``"classical"`` where nobody is named.
+            ``"classical"`` by default.
 
     Raises:
         UnknownName: for a condition that does not exist.
-        ParameterError: for minds of a condition that has none of its own, and for several minds
+        ParameterError: for minds of a condition that continues another one, and for several minds
             in one slot.
     """
     names = [condition.name for condition in experiment.conditions]
@@ -72,7 +72,7 @@ def asks_language_model(minds: Minds) -> bool:
     """Whether any of the minds is a language model.
 
     Args:
-        minds: one for all; spec → number of agents; or one an agent.
+        minds: one for all; spec → number of agents; or one per agent.
     """
     return any(map(language_model, specs_of(minds)))
 
@@ -81,7 +81,7 @@ def only_language_models(minds: Minds) -> bool:
     """Whether all of the minds are language models.
 
     Args:
-        minds: one for all; spec → number of agents; or one an agent.
+        minds: one for all; spec → number of agents; or one per agent.
     """
     return all(map(language_model, specs_of(minds)))
 
@@ -115,7 +115,7 @@ def _mixed(
 
 
 SEED = 1
-"""The first seed when none is chosen: the same command then finds its runs again."""
+"""The default of the first seed, so that the same command finds its runs again."""
 
 
 Name = tuple[str, int]
@@ -129,11 +129,11 @@ class ExperimentRun:
     Attributes:
         condition: the name of its condition.
         seed: its seed.
-        parameters: the parameters it begins with, without the seed.
-        fork_of: the condition whose run of the same seed it continues, or ``""``.
-        at: the round at which it does.
-        changes: the parameters that change then.
-        builds_on: the condition of the plan's earlier runs that it builds on, or ``""``.
+        parameters: its initial parameters, without the seed.
+        fork_of: the condition whose runs it continues, or ``""``.
+        at: the round of the fork.
+        changes: the parameters that change at the fork.
+        builds_on: the condition of the earlier run that it builds on, or ``""``.
     """
 
     condition: str
@@ -160,7 +160,7 @@ class Plan:
         runs: runs a condition.
         cells: the runs: condition by condition, in the order of their seeds.
         minds: condition → the minds that decide.
-        earlier: the earlier runs that these build on, one a condition; None when there are none.
+        earlier: the earlier runs that these build on, one per condition, or None.
     """
 
     experiment: Experiment
@@ -176,7 +176,7 @@ class Plan:
         return scenario(self.experiment.scenario)
 
     def model_of(self, condition: str) -> type[SmartModel]:
-        """The model class of a condition, which may have a scenario of its own."""
+        """The model class of a condition, which may have another scenario."""
         return scenario(self.experiment.condition(condition).scenario or self.experiment.scenario)
 
     @cached_property
@@ -203,7 +203,7 @@ class Plan:
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds; each condition has all of them."""
+        """The seeds of each condition."""
         return sorted({cell.seed for cell in self.cells})
 
 
@@ -221,8 +221,8 @@ def plan(
         experiment: the experiment.
         scale: ``"quick"`` or ``"paper"``.
         minds: the minds that decide in all conditions; or condition, or slot of the experiment →
-            those in it, with ``"classical"`` in conditions that are not named.
-        runs: runs a condition; those of the scale when None.
+            those in it, with ``"classical"`` in other conditions.
+        runs: the number of runs per condition; None: that of the scale.
         seed: the first seed.
 
     Raises:
@@ -255,7 +255,7 @@ def described(minds: Minds) -> str:
     """Minds in a few words.
 
     Args:
-        minds: one for all; spec → number of agents; or one an agent.
+        minds: one for all; spec → number of agents; or one per agent.
     """
     return describe_given(by_spec(minds))
 
@@ -307,7 +307,7 @@ def _earlier(
 
 
 def _deciding_earlier(condition: str, minds: Minds) -> Minds:
-    """The minds of the earlier run of a condition; rules of its own scenario do not fit there."""
+    """The minds of the earlier run of a condition; rules of another scenario do not fit there."""
     given: Any = minds if isinstance(minds, Mapping | Sequence) else [minds]
     named = [minds] if isinstance(minds, str) else list(given)
     paid = list(dict.fromkeys(m for m in named if not isinstance(m, str) or language_model(m)))
@@ -320,7 +320,7 @@ def _deciding_earlier(condition: str, minds: Minds) -> Minds:
 
 
 def with_earlier_runs(plan: Plan, recording: Path, runs: pd.DataFrame) -> Plan:
-    """The plan of an experiment with the earlier runs as parameters of its own.
+    """The plan of an experiment with the earlier runs as parameters.
 
     Args:
         plan: the experiment.
@@ -345,13 +345,13 @@ def with_earlier_runs(plan: Plan, recording: Path, runs: pd.DataFrame) -> Plan:
 def with_pending_run(
     plan: Plan, cell: ExperimentRun, connection: Connection, **changes: Any
 ) -> dict[str, Any]:
-    """The parameters of a run, with a stand-in for the earlier run where that is still missing.
+    """The parameters of a run, with a placeholder for a missing earlier run.
 
     Args:
         plan: the experiment.
         cell: the run.
         connection: how language models are reached.
-        changes: parameters of the earlier run that are different.
+        changes: changed parameters of the earlier run.
 
     Raises:
         UsageError: for parameters or minds that cannot be used.

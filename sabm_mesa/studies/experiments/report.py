@@ -77,22 +77,22 @@ COMMON_SEEDS = (
     "which a run has no value is left out."
 )
 MOST_PAIRS = 30
-"""Pairs of conditions that a report shows at most; the CSV file has all."""
+"""The maximum number of pairs of conditions in a report; the CSV file has all."""
 MOST_POINTS = 10
-"""Rounds of a published course that a report shows at most; the CSV file has all."""
+"""The maximum number of rounds of a published course in a report; the CSV file has all."""
 OUTSIDE = "†"
 """Marks a published number that lies outside the interval of these runs."""
 OUTSIDE_SAID = f"{OUTSIDE} Outside the 95 % interval of these runs."
 Rows = list[dict[str, Any]]
 ASSUMED = {"assumed": "assumed by these minds"}
-"""Verdict → its words in the report, where these are more than one."""
+"""Verdict → its words in the report, if they differ."""
 
 HASH = 12
-"""Characters of the hash of all prompts: as many as a recording keeps of the hash of each."""
+"""The length of the hash of all prompts, as of single prompts in a recording."""
 
 
 def write(results: Results, folder: Path) -> list[Path]:
-    """Write all that is said of an experiment into its folder, each file whole or not at all.
+    """Write the report of an experiment into its folder, each file whole or not at all.
 
     The same recording gives the same files, byte for byte.
 
@@ -158,8 +158,7 @@ def write_index(results: Sequence[Results], folder: Path) -> Path:
         results: the experiments; the report of each is in its folder below this one.
         folder: where to.
 
-    Returns:
-        ``index.html``; ``index.md`` stands beside it.
+    Returns: ``index.html``; ``index.md`` is beside it.
 
     Raises:
         OutputError: when a file cannot be written.
@@ -269,7 +268,7 @@ def index_content(results: Sequence[Results]) -> dict[str, Any]:
 
 
 def _shown(results: Sequence[Results]) -> list[str]:
-    """The verdicts that the index counts: the usual ones, and others that occur."""
+    """The verdicts that the index counts: the usual ones, and others if they occur."""
     seen = {verdict.word for result in results for verdict in result.verdicts}
     usual = {"agrees", "assumed", "disagrees", "inconclusive", "too few runs", "not judged"}
     return [word for word in WORDS if word in usual | seen]
@@ -438,7 +437,7 @@ def headline(results: Results) -> str:
 
 
 def _whose(results: Sequence[Results]) -> str:
-    """``published`` of the package's experiments, ``planned`` of a user's own, with a space."""
+    """``published`` for experiments of the package, ``planned`` for a user's, with a space."""
     of_users = {is_own(result.outcome.plan.experiment) for result in results}
     return "" if len(of_users) > 1 else "planned " if of_users == {True} else "published "
 
@@ -448,7 +447,7 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0, whose: str = "published ") 
 
     Args:
         verdicts: one on each claim.
-        runs: runs a condition, when that is the same for all of them.
+        runs: the number of runs per condition, if that is the same for all.
         whose: the word before "claims", with a space.
     """
     n = len(verdicts)
@@ -493,7 +492,7 @@ def lead(verdicts: Sequence[Verdict], runs: int = 0, whose: str = "published ") 
 
 
 def count(verdicts: Sequence[Verdict], word: str) -> int:
-    """How many verdicts are of a word.
+    """The number of verdicts with a word.
 
     Args:
         verdicts: the verdicts.
@@ -522,7 +521,7 @@ def language_models(plan: Plan) -> bool:
 
 
 def needed(verdict: Verdict) -> str:
-    """The number of runs that would tell, or why more would not help; ``""`` for a clear verdict.
+    """The number of runs for a clear verdict, or why more would not help; ``""`` for a clear one.
 
     Args:
         verdict: the verdict on a claim.
@@ -535,7 +534,7 @@ def needed(verdict: Verdict) -> str:
 
 
 def _estimates_rows(results: Results) -> Rows:
-    """Each measure by condition beside the published numbers."""
+    """Each measure by condition, with the published numbers."""
     experiment, called = results.outcome.plan.experiment, labels(results)
     rows = [
         {
@@ -589,7 +588,7 @@ def _comparisons_rows(results: Results) -> Rows:
 
 
 def _courses_rows(results: Results) -> Rows:
-    """Published courses beside those of these runs: all rounds, or some of many."""
+    """Published courses and those of these runs: all rounds, or some of many."""
     called = labels(results)
     rows = []
     for (column, condition), course in results.courses.groupby(["column", "condition"], sort=False):
@@ -609,7 +608,7 @@ def _courses_rows(results: Results) -> Rows:
 
 
 def _ratios_rows(results: Results) -> Rows:
-    """Ratios of conditions beside the published ones."""
+    """Ratios of conditions, with the published ones."""
     experiment, called = results.outcome.plan.experiment, labels(results)
     return [
         {
@@ -643,7 +642,7 @@ def _shares_rows(results: Results) -> Rows:
 
 
 def _codes_rows(results: Results) -> Rows:
-    """For each condition in which anything was said, the shares of the messages by code."""
+    """For each condition with messages, their shares by code."""
     messages, called = results.outcome.messages, labels(results)
     by_condition: dict[Any, pd.DataFrame] = dict(list(messages.groupby("condition")))
     return [
@@ -658,7 +657,7 @@ def _codes_rows(results: Results) -> Rows:
 
 
 def _honesty_rows(results: Results) -> Rows:
-    """For each condition in which agents may announce something, what was read and kept."""
+    """For each condition with announcements, the shares that were read and kept."""
     honesty, called = results.outcome.honesty, labels(results)
     by_condition = dict(list(honesty.groupby("condition"))) if len(honesty) else {}
     rows = []
@@ -681,7 +680,7 @@ def _honesty_rows(results: Results) -> Rows:
 
 
 def _together(row: pd.Series[Any]) -> str:
-    """The most frequent value of all runs together, where there is one."""
+    """The most frequent value of all runs together, if there is one."""
     value = row["together"]
     return "" if math.isnan(value) else f"; {exact(value)} of all runs together"
 
@@ -693,7 +692,7 @@ def _published(row: pd.Series[Any]) -> str:
 
 
 def _grouped(rows: Rows, name: str) -> Rows:
-    """The rows with each name in the first row of its group alone."""
+    """The rows with each name only in the first row of its group."""
     before = [None, *(row[name] for row in rows)]
     return [
         {**row, name: "" if row[name] == above else row[name]}
@@ -702,7 +701,7 @@ def _grouped(rows: Rows, name: str) -> Rows:
 
 
 def _spread(n: int) -> Sequence[int]:
-    """Places that are spread evenly over n, first and last among them."""
+    """Evenly spaced indexes below n, including the first and the last."""
     if n <= MOST_POINTS:
         return range(n)
     return [round(i * (n - 1) / (MOST_POINTS - 1)) for i in range(MOST_POINTS)]
@@ -778,7 +777,7 @@ def prompts(results: Results) -> pd.DataFrame:
 
     Returns:
         ``entry``, ``hash`` of its template (the beginning of its SHA-256, as recorded), and
-        ``condition``, one row a condition and entry; an entry that a fork changes has two rows in
+        ``condition``, one row per condition and entry; an entry that a fork changes has two rows in
         its condition.
     """
     rows = []
@@ -847,12 +846,12 @@ def _repeat(results: Results) -> str:
 
 
 def _in_its_folder(results: Results) -> bool:
-    """Whether the recording is where ``sabm reproduce`` puts it."""
+    """Whether the recording has the path that ``sabm reproduce`` gives it."""
     return results.outcome.path.parent.name == results.outcome.plan.experiment.name
 
 
 def _spec(minds: Minds) -> str:
-    """Minds as the command line reads them."""
+    """Minds in the form of the command line."""
     given = by_spec(minds)
     if isinstance(given, str):
         return given
@@ -861,7 +860,7 @@ def _spec(minds: Minds) -> str:
 
 
 def _first_runs(results: Results) -> dict[str, RecordedRun]:
-    """The first run of each condition, as recorded; conditions without a difference share runs."""
+    """The first recorded run of each condition; equal conditions share runs."""
     first = results.outcome.runs.drop_duplicates("condition").set_index("condition")["run"]
     numbers = sorted({int(run) for run in first})
     by_number = {past.run: past for past in load_runs(results.outcome.path, numbers)}

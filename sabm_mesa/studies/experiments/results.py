@@ -37,25 +37,25 @@ class Results:
 
     Attributes:
         outcome: the runs.
-        measures: one row a run and measure: ``condition``, ``run``, ``seed``, ``measure`` and
+        measures: one row per run and measure: ``condition``, ``run``, ``seed``, ``measure`` and
             ``value``.
-        estimates: one row a measure and condition: ``measure``, ``condition``, ``n`` (runs with a
+        estimates: one row per measure and condition: ``measure``, ``condition``, ``n`` (runs with a
             value), ``mean``, ``low`` and ``high`` (95 % interval over runs, see
-            `sabm_mesa.analysis.statistics.mean_interval`; NaN with too few runs),
-            ``published`` and ``source`` (NaN and ``""`` when nothing is published), ``together``
-            (the most frequent value of all runs together, of a ``mode``; else NaN).
-        comparisons: one row a measure and pair of conditions: ``measure``, ``condition``,
+            `sabm_mesa.analysis.statistics.mean_interval`; NaN with too few runs), ``published`` and
+            ``source`` (NaN and ``""`` when nothing is published), ``together`` (for a ``mode``, the
+            most frequent value of all runs together; else NaN).
+        comparisons: one row per measure and pair of conditions: ``measure``, ``condition``,
             ``than``, ``difference`` (the median of the differences between runs of the same seed)
             with ``low`` and ``high`` (95 %), ``delta`` (Cliff's), ``test`` (a sign test) and its
             ``p`` (two-sided, Holm over the pairs of the measure).
-        courses: published courses beside those of the runs: ``condition``, ``column``, ``round``,
+        courses: published courses and those of the runs: ``condition``, ``column``, ``round``,
             ``published``, ``n``, ``mean``, ``low``, ``high``, ``source``.
-        ratios: ratios of conditions beside the published ones, as `ratios.ratios` returns them.
+        ratios: ratios of conditions and the published ones, from `ratios.ratios`.
         shares: where the variance of each measure comes from, when conditions differ in their
             minds or in the wording: ``measure`` and the columns of `variance_split`.
         verdicts: one on each claim.
-        standing: these runs beside their registration, or None.
-        anchors: a line on each language model whose answers to the anchors were compared.
+        standing: the comparison of these runs with their registration, or None.
+        anchors: a line on each language model with compared answers to the anchors.
     """
 
     outcome: Outcome
@@ -109,7 +109,7 @@ class Results:
         }
 
     def outside(self) -> tuple[int, int]:
-        """How many published numbers lie outside the 95 % intervals of these runs, and of all."""
+        """The number of published numbers outside the 95 % intervals of these runs, and of all."""
         outside = [
             is_outside(row["published"], row["low"], row["high"])
             for table in (self.estimates, self.courses, self.ratios)
@@ -118,15 +118,15 @@ class Results:
         return sum(outside), len(outside)
 
     def minds(self) -> dict[str, str]:
-        """Condition → its minds, without any that a parameter of the scenario adds."""
+        """Condition → its minds, without minds that a parameter of the scenario adds."""
         return {name: described(given) for name, given in self.outcome.plan.minds.items()}
 
 
 def is_outside(published: float, low: float, high: float) -> bool:
-    """Whether a published number lies outside an interval; not when there is none of either.
+    """Whether a published number lies outside an interval; False if either is missing.
 
     Args:
-        published: the number; NaN when none is.
+        published: the number, or NaN.
         low: the lower end; NaN without an interval.
         high: the upper end.
     """
@@ -171,7 +171,7 @@ def _estimates(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
 
 
 def _together(outcome: Outcome, measure: Measure, condition: str) -> float:
-    """The most frequent value of all runs together, which is published of a mode; else NaN."""
+    """The most frequent value of all runs together, for a published mode; else NaN."""
     data = frames_of(outcome)[measure.data]
     mine = data[data["condition"] == condition]
     return value_of(measure, mine) if measure.take == "mode" and len(mine) else float("nan")

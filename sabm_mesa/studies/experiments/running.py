@@ -1,9 +1,9 @@
 """Running the missing part of an experiment, and reading its runs.
 
-All runs of an experiment are in one recording, each tagged with its condition. Runs that it holds
-are not played again, interrupted ones go on, and missing ones are played: all at the same
-time, within one budget. Earlier runs that these build on have a recording of their own in the
-folder ``earlier``, and come first.
+All runs of an experiment are in one recording, each tagged with its condition. Finished runs are
+not played again, interrupted ones continue, and missing ones are played, all at the same time and
+within one budget. Earlier runs that these build on have a separate recording in the folder
+``earlier``, and come first.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ RECORDING, EARLIER = "recording.sqlite", "earlier"
 
 
 def find(plan: Plan, path: Path, among: Sequence[Plan] = ()) -> dict[Name, RecordedRun]:
-    """The runs of an experiment in a recording, each in the condition it is tagged with.
+    """The runs of an experiment in a recording, by the condition in their tags.
 
     Args:
         plan: the experiment.
@@ -55,7 +55,7 @@ def find(plan: Plan, path: Path, among: Sequence[Plan] = ()) -> dict[Name, Recor
         among: plans that share the recording, this one included.
 
     Raises:
-        RecordingError: when the recording holds runs, and none with the minds and seeds of any.
+        RecordingError: when the recording has runs, but none with the minds and seeds of a plan.
     """
     runs = find_runs(plan.specs.values(), path)
     if not runs:
@@ -64,7 +64,7 @@ def find(plan: Plan, path: Path, among: Sequence[Plan] = ()) -> dict[Name, Recor
 
 
 def unfinished(plan: Plan, path: Path, among: Sequence[Plan] = ()) -> list[ExperimentRun]:
-    """The runs of an experiment that a recording does not hold to their end.
+    """The runs of an experiment without a finished run in a recording.
 
     Args:
         plan: the experiment.
@@ -83,7 +83,7 @@ def unfinished(plan: Plan, path: Path, among: Sequence[Plan] = ()) -> list[Exper
 
 
 def alike(plan: Plan) -> list[list[str]]:
-    """The groups of conditions that are one request, with the same parameters and minds.
+    """The groups of conditions with the same parameters and minds.
 
     Args:
         plan: the experiment.
@@ -100,7 +100,7 @@ def alike(plan: Plan) -> list[list[str]]:
 
 
 def _check_belongs(plans: Sequence[Plan], path: Path) -> None:
-    """Check that some runs have the minds and a seed of a plan: its scale may be another one."""
+    """Check that some runs have the minds and a seed of a plan, also at another scale."""
     plan = plans[0]
     runs = [run for run in load_runs(path, missing_ok=True) if run.scenario != anchors.NAME]
     cells = [cell for plan in plans for cell in plan.cells]
@@ -126,15 +126,15 @@ class Outcome:
     Attributes:
         plan: the plan of the runs.
         path: the recording.
-        runs: one row a run, as `Recorded.runs` has them, with ``condition`` and ``seed`` first.
+        runs: one row per run, from `Recorded.runs`, with ``condition`` and ``seed`` first.
         model_data: the model data with ``condition`` and ``seed`` first.
         agent_data: the agent data with ``condition`` and ``seed`` first.
         messages: the messages, with ``condition`` and ``seed`` first and the codes of the
             rule-based coder (see `sabm_mesa.analysis.messages`).
-        ran: how many runs were played or resumed now.
+        ran: the number of runs that were played or resumed now.
         earlier: the earlier runs that these build on, or None.
         honesty: what agents announced and did, with ``condition`` and ``seed`` first (see
-            `sabm_mesa.studies.honesty`); without rows where the scenario declares nothing.
+            `sabm_mesa.studies.honesty`); without rows if the scenario declares no announcement.
     """
 
     plan: Plan
@@ -149,7 +149,7 @@ class Outcome:
 
     @property
     def all_runs(self) -> pd.DataFrame:
-        """All runs that were paid for, the earlier ones included."""
+        """All paid runs, including the earlier ones."""
         earlier = [] if self.earlier is None else [self.earlier.runs]
         return pd.concat([*earlier, self.runs], ignore_index=True)
 
@@ -168,12 +168,12 @@ def run(
     Args:
         plan: the experiment.
         folder: where its recording is, or will be.
-        connection: how language models are reached; what the recording says has been spent
-            already is added to its budget, which holds over all experiments that share it.
+        connection: how language models are reached; its budget also counts the recorded costs, and
+            all experiments that share it.
         watch: called with the models every tenth of a second.
-        begin: called once all has been checked, before the first run.
-        anchored: the specs of minds that are asked the anchors in the same recording, once a day
-            on which anything is run.
+        begin: called after all checks, before the first run.
+        anchored: the specs of minds to ask the anchors in the same recording, once on each day with
+            runs.
 
     Raises:
         UsageError: for parameters or minds that cannot be used.
@@ -197,7 +197,7 @@ def play(
     """Run the missing part of several plans with one recording, earlier runs first.
 
     Args:
-        plans: the plans; the same earlier runs of several are played once.
+        plans: the plans; common earlier runs are played once.
         folder: see `run`.
         connection: see `run`.
         watch: see `run`.
@@ -205,8 +205,8 @@ def play(
         anchored: see `run`.
 
     Returns:
-        The plans with the earlier runs as parameters; for each its earlier runs, or None; and how
-        many runs were played or resumed now, without earlier ones.
+        The plans with the earlier runs as parameters; for each its earlier runs, or None; and the
+        number of runs that were played or resumed now, without earlier ones.
 
     Raises:
         UsageError: for parameters or minds that cannot be used.
@@ -242,7 +242,7 @@ def frames(
 
     Args:
         path: the recording.
-        needed: whether messages are coded, and what agents announced is read: both take long.
+        needed: whether to code messages, and to read announcements: both take long.
 
     Raises:
         RecordingError: when it cannot be read.
@@ -268,9 +268,9 @@ def read(
     Args:
         plan: the experiment.
         path: the recording.
-        ran: how many runs were played now.
+        ran: the number of runs that were played now.
         earlier: the earlier runs that its runs build on.
-        data: the `frames` of the recording, where they have been read already.
+        data: the `frames` of the recording, if they have been read already.
 
     Raises:
         RecordingError: when it cannot be read.
@@ -300,7 +300,7 @@ def _earlier(
     watch: Watch,
     begin: Callable[[], None],
 ) -> list[Outcome | None]:
-    """The earlier runs that each plan builds on, played now or before; the same ones once."""
+    """The earlier runs of each plan, played now or before; common ones once."""
     different = earlier_plans(plans)
     if not different:
         return [None for _ in plans]
@@ -335,7 +335,7 @@ def earlier_plans(plans: Sequence[Plan]) -> list[Plan]:
 
 
 def _place(plan: Plan | None, among: Sequence[Plan]) -> int | None:
-    """The place of a plan with the same runs."""
+    """The index of a plan with the same runs."""
     if plan is None:
         return None
     wanted = [spec.digest for spec in plan.specs.values()]
@@ -352,7 +352,7 @@ def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) ->
 
     Args:
         plan: the experiment.
-        cells: the runs that are missing.
+        cells: the missing runs.
         connection: how language models are reached.
 
     Raises:
