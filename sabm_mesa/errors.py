@@ -311,7 +311,7 @@ class MissingKey(LLMError):
 
     Attributes:
         problem: the missing thing.
-        ways: the ways on.
+        ways: the remedies.
     """
 
     def __init__(self, problem: str, ways: Iterable[str] = ()) -> None:

@@ -138,7 +138,7 @@ def repeat(
     Raises:
         RecordingError: when its options cannot be used, or it names a scenario that is unknown
             here.
-        SabmError: what the command raises.
+        SabmError: any error of the command.
     """
     from sabm_mesa.cli import COMMANDS
 

@@ -107,7 +107,7 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
     Args:
         work: the work that runs the models.
         progress: the counter of the answers.
-        recording: where they are.
+        recording: their recording.
 
     Raises:
         RunError: when it fails or is interrupted.
@@ -140,7 +140,7 @@ def stopped_early(
     """Why a study ended early, its recordings, and the next command.
 
     Args:
-        error: why it ended.
+        error: the error that ended it.
         name: the name of the study.
         recordings: the recordings of its answers; missing ones are not named.
         asks: the answers of this command.

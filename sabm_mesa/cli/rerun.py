@@ -304,7 +304,7 @@ def _agreed(connection: Connection, runs: Sequence[RecordedRun], *, as_json: boo
     if not foreign or as_json or not sys.stdin.isatty():
         return connection
     url = connection.recorded_url if connection.base_url is None else None
-    say(f"The recording asks {', '.join(foreign)}, which this command does not name.")
+    say(f"The recording uses {', '.join(foreign)}, which this command does not name.")
     say(
         f"Prompts are sent there, and {KEY_VARIABLE} if it is set."
         if url in foreign

@@ -1,10 +1,10 @@
 """Legal answers, and outcomes of questions.
 
-An answer spec says what a legal answer is and reads one; no spec ever guesses a value. A text that
+An answer spec defines the legal answers and reads an answer; it never guesses a value. A text that
 has exactly the requested form is read ``"exact"``; other texts are read by their structure, in the
 steps of `sabm_mesa.core.reader`, and `read_as` names the step. Any other text raises
 `InvalidAnswer` with a code, which the prompt book turns into the reason in the next request. A mind
-sends a `Reply`; a `Reading` is what was read from it; a `Decision` is the outcome of the question.
+sends a `Reply`; a `Reading` is its content; a `Decision` is the outcome of the question.
 
 There are three formats: ``"labelled"`` (plain text with the answer on the last line, after
 ``Answer:``), ``"paper"`` (plain text, as in the published studies) and ``"json"`` (an object with
@@ -175,9 +175,9 @@ class AnswerSpec(ABC):
     `as_text` where its plain text is more than one line with the value; `placeholders` for the
     prompt entries that describe it; and `mentions` for reading by structure. The prompt file of the
     scenario has, under ``[answers]``, ``KIND_paper`` and ``KIND_json`` (the whole form),
-    ``KIND_reasoned_paper`` and ``KIND_reasoned_json`` where reasoning is asked for, ``KIND_value``
-    (a legal value in a few words) where it is a part of another spec, and under
-    ``[answers.reasons]`` its codes of refusal.
+    ``KIND_reasoned_paper`` and ``KIND_reasoned_json`` for answers with reasoning, ``KIND_value`` (a
+    legal value in a few words) for parts of other specs, and under ``[answers.reasons]`` its codes
+    of refusal.
 
     Attributes:
         reasoning: the private reasoning that comes before the answer: `words`, `free`, or None.
@@ -643,7 +643,7 @@ class Choice(AnswerSpec):
             )
 
     def check(self, value: Any) -> str:
-        """Return the option as it is written in `options`."""
+        """Return the option in its spelling in `options`."""
         text = str(value)
         if text in self.options:
             return text

@@ -1,4 +1,4 @@
-"""Asks: what an agent observes, the question to its mind, and the attempts at an answer.
+"""Asks: the observation of an agent, the question to its mind, and the attempts at an answer.
 
 An ask has the observation, the prompt that is rendered from it and the answer spec, and nothing
 else of the model. Every mind decides on the same information, except minds of theory that are
@@ -67,7 +67,7 @@ class Observation:
 
     Attributes:
         persona: the name of the persona of the agent, ``"none"`` without one.
-        memory: what the agent recalls, oldest first: texts, or objects with a ``text``.
+        memory: the memories of the agent, oldest first: texts, or objects with a ``text``.
     """
 
     persona: str = field(default="none", kw_only=True)
@@ -108,7 +108,7 @@ class Key(NamedTuple):
     call: int
 
     def __str__(self) -> str:
-        """Name the place in words."""
+        """Name the position in words."""
         return f"round {self.round}, {self.phase}, agent {self.agent}"
 
 

@@ -26,7 +26,7 @@ _BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Texts(Observation):
-    """Texts that are to be embedded.
+    """Texts to embed.
 
     Attributes:
         texts: the texts, none of them empty.
@@ -88,11 +88,11 @@ class Vectors(AnswerSpec):
         return {"type": "array", "items": {"type": "string"}}
 
     def read_text(self, text: str) -> tuple[str, ...]:
-        """Read one vector a line."""
+        """Read one vector per line."""
         return self.check(text.split("\n"))
 
     def as_text(self, value: Any) -> str:
-        """Return one vector a line."""
+        """Return one vector per line."""
         return "\n".join(value)
 
 

@@ -111,7 +111,7 @@ class _Job(Generic[T]):
         checks would do little else.
 
         Args:
-            most_s: seconds at most.
+            most_s: the longest wait in seconds.
         """
         is_main = threading.current_thread() is threading.main_thread()
         span_s, until = LOOK_S if is_main else threading.TIMEOUT_MAX, time.monotonic() + most_s

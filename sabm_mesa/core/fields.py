@@ -362,7 +362,7 @@ class Fields(PartsSpec):
         return values
 
     def outline(self, render: Render, path: str) -> str:
-        """A line for each field."""
+        """One line per field."""
         return "\n".join(_outline(spec, render, _join(path, name)) for name, spec in self.fields)
 
     def outline_json(self, render: Render) -> str:
@@ -960,7 +960,7 @@ _NAMES_OF_NAMES = (
     "action", "name", "tool", "toolname", "type", "choice", "decision", "kind", "move", "option",
     "function", "answer", "call", "command", "chosen", "selected", "actiontype",
 )  # fmt: skip
-"""Keys under which models write the name of what they choose."""
+"""Keys that models use for the name of their choice."""
 _NAMES_OF_ARGUMENTS = (
     "arguments", "args", "parameters", "params", "input", "toolinput", "actioninput", "fields",
     "details",
@@ -970,7 +970,7 @@ _WRAPPERS = (
     "answer", "finalanswer", "response", "result", "output", "decision", "action", "choice",
     "toolcall", "toolcalls", "functioncall", "function", "call", "tooluse", *_NAMES_OF_ARGUMENTS,
 )  # fmt: skip
-"""Keys of an object that may hold the answer."""
+"""Keys of an object that may contain the answer."""
 _SAID_BEFORE = r"[\s>*+•#|\-–—_`\"'(\[{]*(?:\d+[.)]\s+)?"
 _POLITE = re.compile(
     rf"{_SAID_BEFORE}(?:(?:my|the|our|your|final|chosen|selected|proposed|and|own|<\w+>)[\s*_]*)*\Z",

@@ -1,7 +1,7 @@
 """Pictures as observations: `Picture`, for models that see.
 
 A field of an observation may be a picture. In a prompt its placeholder becomes a mark with the
-SHA-256 of the picture and its text; that is what a recording holds. Language models with vision get
+SHA-256 of the picture and its text; the recording has this mark. Language models with vision get
 the picture at the mark; all other minds read the text.
 """
 
@@ -44,7 +44,7 @@ class Picture:
     text: str
 
     def __post_init__(self) -> None:
-        """Refuse what no server takes."""
+        """Refuse pictures that no server accepts."""
         png: object = self.png
         text: object = self.text
         if not isinstance(png, bytes) or not png.startswith(_SIGNATURE):

@@ -15,11 +15,11 @@ class Message:
 
     Attributes:
         round: the round, from 0.
-        sender: the id of the agent that said it.
+        sender: the id of the sending agent.
         text: the words.
         to: the ids of the agents that hear it, in ascending order; None: all.
         name: the name of the sender, if agents have names.
-        position: the turn of the phase in which it was said, from 0.
+        position: its turn in the phase, from 0.
         stage: the index of that phase in the round; the number of phases for messages after all of
             them.
     """
@@ -38,7 +38,7 @@ _order = attrgetter("round", "stage", "position")
 
 
 class Conversation:
-    """All messages of a run, and which agent said or heard which.
+    """All messages of a run, and their senders and hearers.
 
     With a reach they are added in the order in which answers arrive. Its methods return them in the
     order of the turns, whatever the latencies were.
@@ -87,7 +87,7 @@ class Conversation:
         return messages if self._in_order else sorted(messages, key=_order)
 
     def of(self, agent: int, first: int, joined: int = 0) -> Sequence[Message]:
-        """The messages from a round on that an agent said or heard.
+        """The messages from a round on that an agent sent or heard.
 
         Args:
             agent: its id.

@@ -1,11 +1,11 @@
 """Prompts: texts as data, the book that renders them, and the quotation of messages.
 
-A scenario's file ``prompts.toml`` holds
+A scenario's file ``prompts.toml`` has
 
 - ``[prompts]``: the entries, with placeholders in braces; the baseline condition;
 - ``[conditions.NAME]`` and ``[variants.NAME]``: entries that replace those of ``[prompts]``;
-- ``[personas]``: the scenario's own personas (``core/personas.toml`` holds the general ones);
-  braces in them name entries of ``[prompts]``, which a condition may replace;
+- ``[personas]``: the scenario's own personas (general ones are in ``core/personas.toml``); braces
+  in them name entries of ``[prompts]``, which a condition may replace;
 - ``[persona_formats.NAME]``: the same personas in another format (`PERSONA_FORMATS`).
 
 ``core/answers.toml`` has the instructions on the form of answers. A user's prompt file has the same

@@ -14,9 +14,9 @@ is read by its structure, in these steps; `read_as` names the one that found the
 ============ =====================================================================================
 
 Nothing is guessed: two different values at one step end the reading, and the model is asked again.
-A value that is denied ("not 40"), under a condition ("if they take 40"), asked about, or no plain
-number ("about 40", "20-30") is no candidate. Examples for a number from 0 to 100, where the
-question states 100, and for the options Push and Pull:
+A value that is denied ("not 40"), under a condition ("if they take 40"), asked about, or not a
+plain number ("about 40", "20-30") is not a candidate. Examples for a number from 0 to 100, where
+the question states 100, and for the options Push and Pull:
 
 ======================================================== =========== ===========================
 "40"                                                     40          exact
@@ -38,8 +38,8 @@ All words are function words, verbs of decision and denials (`WORDS`). Any word 
 as its unit. The nouns of a scenario are in its specs: `label`, `unit`, options, names of fields.
 
 How it works: the spec finds the values in a text (`sabm_mesa.core.mentions`), each is replaced by a
-key (``⟦0⟧``, equal values by the same one, ``⟦x⟧`` for what is no plain value), and the patterns
-here hold for numbers, options and lists alike.
+key (``⟦0⟧``, equal values by the same one, ``⟦x⟧`` for values that are not plain), and the patterns
+here work for numbers, options and lists.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ _BECAUSE = re.compile(
     r"|\b(?:they|he|she) \w|\bthat (?!i\b|we\b|you\b|is\b)\w",
     re.IGNORECASE,
 )
-"""The beginning of a reason for a decision, or of what somebody else does."""
+"""The beginning of a reason for a decision, or of another's action."""
 _BACK = re.compile(rf"{_SIGNS}(?:{_words('back', end='')}|i mean|on second)\b", re.IGNORECASE)
 _AFTERTHOUGHT = re.compile(rf"{_SIGNS}(?:[a-z]+ ?){{1,4}},{_SIGNS}{_KEY}{_SIGNS}", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z⟦$])|;\s|\n")
@@ -268,7 +268,7 @@ class _Decisions:
         advised: keys of values in advice and in other words: "you could take 40", "40 is best".
         stated: keys of values that are perhaps decided for: "my number is 40", "let's take 40".
         live: keys of all values that are not denied.
-        in_doubt: whether a decision is for no plain value: "I will take about 40".
+        in_doubt: whether a decision is for a value that is not plain: "I will take about 40".
     """
 
     def __init__(self, text: str, labels: tuple[str, ...], limit: set[int]) -> None:

@@ -1,8 +1,8 @@
 """Phases and the staged scheduler.
 
 A round runs the scenario's phases in their order. In a *sequential* phase agents are asked one
-after another and a later one sees what the earlier ones did; in a *simultaneous* phase all decide
-on the same snapshot and the decisions are applied in the order of the agents' ids.
+after another, and later agents see the actions of earlier ones; in a *simultaneous* phase all
+decide on the same snapshot and the decisions are applied in the order of the agents' ids.
 
 Two agents of a sequential phase that cannot affect each other may be asked at the same time: with
 a `reach`, an agent starts as soon as every earlier agent is done whose reach intersects its own,

@@ -1,6 +1,6 @@
 """Functions as answers: `Tools`, of which a mind calls one with typed arguments.
 
-A function's signature says what its arguments may be, and its docstring what it does::
+The signature of a function gives the legal arguments, and its docstring describes it::
 
     def move(direction: Literal["left", "right"], steps: Annotated[int, Ge(1), Le(3)]) -> str:
         '''Walk along the street.

@@ -7,7 +7,7 @@ recording, endpoint and model. Other questions are sent alone, at the full price
 
 A batch is paid for whether or not anybody waits for it, so its answers must not be lost. In order:
 
-1. A note of each request and one of the batch are on disk, the latter with a token of its own.
+1. A note of each request and one of the batch, with a unique token, are on disk.
 2. The file of the requests is uploaded, and its id noted.
 3. The batch is created, with the token in its metadata, and its id noted.
 4. The batch is polled until it has ended, and its files are read: lines come in any order.
@@ -107,7 +107,7 @@ class _Question:
     Attributes:
         request: the request.
         custom_id: its name in the batch.
-        recorder: where it is noted.
+        recorder: the recorder of its notes.
         interface: the batch interface of its endpoint.
         chat: the client that knows which parameters its model supports.
         most: the most that its answer can cost.
@@ -137,7 +137,7 @@ class _Batch:
     """A batch that is under way, or has ended.
 
     Args:
-        noted: what is noted of it.
+        noted: its note.
         interface: the endpoint.
         n: the number of its questions that are awaited.
 
@@ -284,7 +284,7 @@ class Batches:
         gather: whether questions are sent in batches; otherwise only earlier batches are read.
 
     Attributes:
-        gather: the same.
+        gather: the argument of that name.
     """
 
     def __init__(self, gather: bool = True) -> None:
@@ -390,9 +390,9 @@ class Batches:
         """The batch of an earlier session.
 
         Args:
-            noted: what is noted of it.
+            noted: its note.
             interface: its endpoint.
-            recorder: where it is noted.
+            recorder: the recorder of its notes.
         """
         batch = self._batches.get(noted.token)
         if batch is None or batch.is_broken:

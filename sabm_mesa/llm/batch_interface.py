@@ -77,7 +77,7 @@ class BatchInterface(OpenAIClient):
             response = await files.create(file=(name, content), purpose="batch")
             return _id(response.http_response.json())
 
-        return await self.reach(call, "file")
+        return await self.reach(call, "a file")
 
     async def create(self, file: str, token: str) -> str:
         """Create a batch.
@@ -99,7 +99,7 @@ class BatchInterface(OpenAIClient):
             )
             return _id(response.http_response.json())
 
-        return await self.reach(call, "batch")
+        return await self.reach(call, "a batch")
 
     async def batch(self, batch: str) -> dict[str, Any] | None:
         """Return the state of a batch.
@@ -121,13 +121,13 @@ class BatchInterface(OpenAIClient):
             parsed: dict[str, Any] = batch_object
             return parsed
 
-        return await self.reach(call, "batch")
+        return await self.reach(call, "a batch")
 
     async def listed(self, limit: int = LISTED, after: str = "") -> list[dict[str, Any]]:
         """Return a page of the batches of the account, the newest first.
 
         Args:
-            limit: how many at most.
+            limit: the maximum number of batches.
             after: the id of the last batch of the previous page; ``""`` for the first page.
         """
 
@@ -140,7 +140,7 @@ class BatchInterface(OpenAIClient):
                 raise ValueError("it has no data")  # noqa: TRY004
             return [batch for batch in page["data"] if isinstance(batch, dict)]
 
-        return await self.reach(call, "list of batches")
+        return await self.reach(call, "a list of batches")
 
     async def content(self, file: str) -> bytes:
         """Return the content of a file.
@@ -152,7 +152,7 @@ class BatchInterface(OpenAIClient):
         async def call() -> bytes:
             return (await self._open().files.content(file)).content
 
-        return await self.reach(call, "file")
+        return await self.reach(call, "a file")
 
     async def find(self, noted: NotedBatch) -> str:
         """Find a batch that may have been created, by its file or its token.

@@ -55,12 +55,12 @@ class Budget:
     that are under way at the first such answer can pass a cap.
 
     Attributes:
-        max_usd: dollars at most, or None.
-        max_asks: requests at most, or None.
-        max_tokens: tokens sent and received at most, or None.
+        max_usd: the maximum cost in dollars, or None.
+        max_asks: the maximum number of requests, or None.
+        max_tokens: the maximum number of tokens sent and received, or None.
         spent: the amount spent.
         reserved: the amount set aside for requests under way.
-        under_way: those requests.
+        under_way: the requests under way.
         largest: target → the highest cost of one answer, for targets that exceeded their limits.
         met: target → whether the first request to it has ended.
         waiting: requests that wait for those under way.

@@ -36,7 +36,7 @@ class Request:
             are asked at once, so that it may be sent in a batch. None for others.
         seed: seed of the sampling; None leaves it to the server.
         needed: parameters that the study depends on: it fails when the model does not support them.
-        sent: where it is noted before it leaves, or None.
+        sent: notes it before it is sent, or None.
         reasoning_effort: how much the model is to think, in the words of the server, such as
             ``"low"``; None leaves it to the server.
         max_thought_tokens: the maximum number of tokens of thoughts, in addition to those of the

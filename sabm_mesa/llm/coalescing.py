@@ -129,7 +129,7 @@ class _Group:
     Args:
         client: the client that sends it.
         request: the request that each of them makes.
-        n: how many they are.
+        n: their number.
 
     Attributes:
         was_sent: whether it was sent, once it has ended.

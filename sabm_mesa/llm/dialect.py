@@ -246,7 +246,7 @@ def dropped(asked: Mapping[str, Any], sent: Mapping[str, Any], needed: Collectio
 
     Args:
         asked: the parameters as they were asked for.
-        sent: the same as they are sent.
+        sent: the parameters as sent.
         needed: the parameters that the study depends on.
     """
     for name in needed:

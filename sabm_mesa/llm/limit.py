@@ -187,7 +187,7 @@ class LimitClient:
 
 
 def limits_file() -> Path | None:
-    """The file in which commands remember the limits of endpoints; None where there is no home."""
+    """The file in which commands remember the limits of endpoints; None without a home folder."""
     with suppress(RuntimeError):
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         return Path(state, "sabm-mesa", "limits.json")

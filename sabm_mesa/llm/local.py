@@ -4,7 +4,7 @@ A GGUF file has one server for all runs of a command. It listens on loopback at 
 answers only to a random key, and ends with the command (`llama_server`). The recording has the
 SHA-256 of the file and the version of the runtime, but neither port nor key.
 
-The server has `slots` requests under way at once, each with a context of its own. When a request
+The server handles `slots` requests at the same time, each with its own context. When a request
 needs a longer context, and model and memory allow it, the server is restarted with one, after the
 requests under way are answered. Otherwise the request is refused before it is sent: no prompt is
 ever cut.
@@ -142,19 +142,19 @@ class LocalServer:
 
     Args:
         path: the file.
-        options: how it is started.
+        options: its start options.
         note: a sentence for the log line on its start.
         context: the initial context of a slot, in tokens, if model and options allow it.
         spec: the spec of the mind that names it, for errors; ``gguf:FILE`` by default.
 
     Attributes:
         name: the name of the file.
-        options: how it is started.
+        options: its start options.
         file: name, size and SHA-256 of the file, as the recording of each answer has them.
         header: the facts that the file states.
         slots: the number of simultaneous requests.
         context: tokens of prompt and answer together in each slot.
-        endpoint: where it is reached.
+        endpoint: its endpoint.
 
     Raises:
         ParameterError: when the runtime is not installed, the file cannot be used, or there is too
@@ -207,7 +207,7 @@ class LocalServer:
 
         Raises:
             ContextTooSmall: when model or options allow no such context.
-            BadRequest: when memory does not.
+            BadRequest: when memory is too short.
         """
         if needed > self._most:
             raise ContextTooSmall(f"{self._too_small(needed)} It was not sent.")
@@ -472,7 +472,7 @@ class LocalModel:
             body = {"content": chat["prompt"], "add_special": True}
             return len((await client.exchange("/tokenize", body))["tokens"])
 
-        return await client.reach(count, "number of tokens") + answer
+        return await client.reach(count, "a number of tokens") + answer
 
 
 class LocalClient:

@@ -98,7 +98,7 @@ class _NativeClient(OpenAIClient):
         return self._library is not None
 
     def dialect(self, model: str) -> Dialect:
-        """The dialect of a model, as far as it is known.
+        """The known dialect of a model.
 
         Args:
             model: its name.

@@ -43,7 +43,7 @@ CONNECT_S = 30.0
 _TIMEOUT = openai.Timeout(None, connect=CONNECT_S)
 """Only the connection has a time limit here: `complete` limits the whole answer."""
 _NO_KEY = "none"
-_CHAT, _EMBEDDINGS, _MODELS = "chat completion", "embedding", "list of models"
+_CHAT, _EMBEDDINGS, _MODELS = "a chat completion", "an embedding", "a list of models"
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _FAILURES = (
     openai.APIStatusError,
@@ -123,7 +123,7 @@ class OpenAIClient:
             return done
 
     def dialect(self, model: str) -> Dialect:
-        """The dialect of a model, as far as it is known.
+        """The known dialect of a model.
 
         Args:
             model: its name.
@@ -212,7 +212,7 @@ class OpenAIClient:
             version: the version of the dialect in which it was sent; None when unknown.
             status: the status of the response.
             body: its body, from JSON.
-            latency_s: seconds until it came.
+            latency_s: seconds until its arrival.
 
         Returns:
             The completion; None when the request has to be sent again, with other parameters.
@@ -279,7 +279,7 @@ class OpenAIClient:
 
         Args:
             call: the call.
-            wanted: what it returns, for errors.
+            wanted: the name of its result, for errors.
 
         Raises:
             LLMError: translated from the error of the library or the server.

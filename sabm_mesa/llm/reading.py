@@ -78,7 +78,7 @@ def read_completion(
         body: the body, from JSON.
         request: the request.
         latency_s: seconds from sending to the whole answer.
-        origin: where it comes from.
+        origin: its origin.
 
     Returns:
         The completion; counts that the server does not report, or not as numbers, are 0 (see
@@ -291,13 +291,13 @@ def read_embeddings(
         body: the body, from JSON.
         request: the request.
         latency_s: seconds from sending to the whole answer.
-        origin: where it comes from.
+        origin: its origin.
 
     Returns: A completion whose text has one line per vector, in the order of the texts; the vectors
     are not checked.
 
     Raises:
-        ValueError: when it holds no embeddings.
+        ValueError: when it has no embeddings.
     """
     body = _table(body)
     usage = read_fields(body.get("usage"))

@@ -115,7 +115,7 @@ class ThoughtRoom:
             )  # fmt: skip
 
     def adopt(self, before: Sequence[str], *, thought: bool = False) -> None:
-        """Take over what a recorded run learned.
+        """Take over the findings of a recorded run.
 
         Args:
             before: the provenances of its answers that were not sent as asked, as JSON.
@@ -133,7 +133,7 @@ class ThoughtRoom:
         """Allow fewer tokens than the server refused.
 
         Args:
-            refused: those tokens.
+            refused: the refused number of tokens.
         """
         if refused <= self.most:
             self.most = _half(refused)

@@ -1,6 +1,6 @@
 """Translation of the errors of a server and of the connection to it; here, and only here.
 
-Every message is one line: what happened, where, and what to do next. None holds a key.
+Every message is one line: what happened, where, and what to do next. No message contains a key.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OVERLOADED = {503, 529}
 TIMED_OUT = {408, 504, 524}
 """Statuses of a gateway that stopped waiting, while the server behind it may continue."""
 _UNCONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-"""With these nothing was sent."""
+"""After these errors, nothing was sent."""
 _KEY_LIKE = re.compile(r"\b(sk|key|pk)-[\w*-]{6,}")
 _LONGEST_DETAIL = 300
 _QUOTA = "insufficient_quota"

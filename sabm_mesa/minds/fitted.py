@@ -3,7 +3,7 @@
 The file is JSON: the ``scenario``, the ``model`` (one of the scenario's behavioural models, see
 `sabm_mesa.analysis.behaviour`) and its ``parameters`` by their names; all other entries are for
 readers. The mind costs nothing and needs neither key nor recording. It draws each decision from the
-model, given its observations and its earlier decisions. A recording holds the SHA-256 of the file
+model, given its observations and its earlier decisions. A recording has the SHA-256 of the file
 under ``versions``: a replay does not need the file; resuming a run needs the unchanged file.
 """
 

@@ -146,7 +146,7 @@ class Seat:
 
     @property
     def was_taken(self) -> bool:
-        """Whether somebody has taken the seat, now or before."""
+        """Whether a person has taken the seat, now or before."""
         return bool(self._last_holder)
 
     @property
@@ -220,7 +220,7 @@ class Seat:
             holder: the secret with which the seat was taken.
             number: the number of the question.
             answer: the answer; None: all messages of the person in a talk.
-            reasoning: private reasoning, where the question asks for it.
+            reasoning: private reasoning, if the question asks for it.
             message: its id, by which a repeated message is recognized; ``""`` for none.
 
         Returns: Why the answer was refused; ``""`` when it was accepted, now or earlier.
@@ -312,7 +312,7 @@ class Seat:
         """Give more time for the waiting question, if there is a limit.
 
         Args:
-            seconds: this many more.
+            seconds: the additional seconds.
         """
         with self._changed:
             if (waiting := self._waiting) is not None:
@@ -598,7 +598,7 @@ class Input:
         kind: ``"number"``, ``"choice"``, ``"several"`` (any of the options), ``"text"``, or
             ``"count"`` (a choice of how many values of a list follow).
         label: what to enter, in a few words.
-        spec: what it takes.
+        spec: its spec.
         options: the options of a choice.
         when: inputs that have to be filled in before it, each with the values for which it is
             shown.
@@ -728,7 +728,7 @@ def _leaf(spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], 
 
 
 def _label(path: str, wording: Phrase | None) -> str:
-    """A label: the name of a field, and what it takes."""
+    """A label: the name of a field, and its legal values."""
     name = _name(path)
     if not name:
         return Phrase("form.your_choice") if wording is None else wording.capitalize()

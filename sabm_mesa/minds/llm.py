@@ -89,7 +89,7 @@ class LLMMind(Mind):
     Args:
         model: the name of the model.
         client: the client that asks it.
-        settings: how it is asked.
+        settings: the settings of its requests.
         spec: the name of the mind in the data; ``llm:MODEL`` by default.
         together: the names of the phases in which all agents are asked at once: identical
             requests there may be sent as one (`Connection.share_requests`), and all in a batch

@@ -4,7 +4,7 @@ The questions are those of `sabm doctor --minds` and of *Check the model* in the
 
 At most seven small questions are billed, and twice as many for a thinking model: one with all
 sampling parameters, one with a schema whose answer no model would give by itself, and five equal
-ones at temperature 0. What is refused costs nothing.
+ones at temperature 0. Refused requests cost nothing.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class ProbedModel:
     Attributes:
         spec: the mind.
         model: the name of the model.
-        endpoint: where it is.
+        endpoint: its endpoint.
         checks: the findings in words.
         facts: the findings as plain data.
     """

@@ -55,7 +55,7 @@ def write_outputs(
     """Write ``model.csv``, ``agents.csv``, plots and animations, and ``summary.json`` last.
 
     Args:
-        folder: where to; it exists.
+        folder: the folder, which exists.
         model_data: one row per round and run.
         agent_data: one row per agent, round and run.
         summary: the summary of all runs.

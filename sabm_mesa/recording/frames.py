@@ -148,7 +148,7 @@ class Recorded:
         return cls(path)
 
     def runs(self, run: int | None = None, *, counts: bool = True) -> pd.DataFrame:
-        """One row a run.
+        """One row per run.
 
         Args:
             run: only this run.
@@ -209,18 +209,18 @@ class Recorded:
             run: only this run.
             rounds: only these rounds, counted from 0.
 
-        Returns:
-            The columns of the recording: the place of the attempt (``run``, ``round``, ``phase``,
+        Returns: The columns of the recording: the position of the attempt (``run``, ``round``,
+        ``phase``,
             ``agent``, ``call``, ``attempt``), ``name`` (the prompt entry), ``mind``, ``request``
-            (SHA-256), ``raw`` (the answer as it came, without thoughts), ``thoughts`` (private; no
-            agent is ever shown them), ``form`` (how it was read), ``value`` (what was read, as
-            JSON), ``read_as`` (the step that read it, as in `sabm_mesa.core.reader`),
+            (SHA-256), ``raw`` (the raw answer, without thoughts), ``thoughts`` (private; no
+            agent is ever shown them), ``form`` (the format of the answer), ``value`` (the value
+                read, as JSON), ``read_as`` (the step that read it, as in `sabm_mesa.core.reader`),
             ``reasoning``, ``valid``, ``reason`` (why not), ``prompt_tokens``,
             ``cached_tokens``, ``completion_tokens``, ``thought_tokens`` (those of thoughts among
             them, if the server reports them), ``cost_usd`` (dollars), ``latency_s`` (seconds),
             ``served_model``, ``finish_reason``, ``retries``, ``response_id``, ``provenance`` (JSON:
             the ``model`` asked for, ``provider``, ``system_fingerprint``, and the parameters
-            ``sent``, with those ``asked`` for where they differ), and
+            ``sent``, with those ``asked`` for if they differ), and
             ``copied`` (answered, and paid for, in the parent of a fork) ``position`` (the turn of
             the phase in which it was asked, from 0: the order of speakers), and ``final`` (whether
             this attempt decided; after one that did not, the question was asked again).
@@ -234,10 +234,9 @@ class Recorded:
         Args:
             run: only this run.
 
-        Returns:
-            Its place (``run``, ``round``, ``phase``, ``agent``, ``call``), ``name``,
+        Returns: Its position (``run``, ``round``, ``phase``, ``agent``, ``call``), ``name``,
             ``mind``; of its last attempt ``valid``, ``value`` as text (missing when invalid),
-            ``number`` (the value as a number, NaN when it is none), ``read_as``, ``reasoning`` and
+            ``number`` (the value as a number, or NaN), ``read_as``, ``reasoning`` and
             ``reason`` (why it is invalid); over all attempts ``attempts``, ``prompt_tokens``,
             ``cached_tokens``, ``completion_tokens``, ``cost_usd``, ``latency_s``; ``copied`` and
             ``position`` as in `asks`; and ``final``: False when the last answer is invalid and the
@@ -283,8 +282,8 @@ class Recorded:
 
         Returns:
             ``run``, ``round``; ``phase`` and ``position`` (the turn of the phase, from 0); the
-            ``speaker`` (its id) and its ``name`` (missing where agents have none); ``to``: ``all``,
-            or the ids of the agents that heard it, separated by blanks (missing when nobody did);
+            ``speaker`` (its id) and its ``name`` (missing if agents have none); ``to``: ``all``, or
+            the ids of the agents that heard it, separated by blanks (missing if nobody heard it);
             ``text``.
         """
         with self._moment(run) as tables:
@@ -313,7 +312,7 @@ class Recorded:
             return tables.chat(run, round, phase, agent, call, attempt)
 
     def chats(self, run: int, round: int) -> dict[tuple[str, int, int, int], list[tuple[str, str]]]:  # noqa: A002
-        """The chats of all attempts of a round, exactly as they were sent.
+        """The chats of all attempts of a round, exactly as sent.
 
         Args:
             run: the run.
@@ -406,7 +405,7 @@ class _Tables:
         self._line = lru_cache(LINES)(self._read_line)
 
     def runs(self, run: int | None = None, *, counts: bool = True) -> pd.DataFrame:
-        """One row a run."""
+        """One row per run."""
         where, given = _where(run)
         runs = self._table(_RUNS.format(where=where), given)
         left = runs.pop("session").isin(list(self._ended)) & (runs["status"] == "running")
@@ -557,7 +556,7 @@ class _Tables:
     def _data(
         self, kind: str, run: int | None = None, rounds: range | None = None
     ) -> Iterator[Columns]:
-        """The collected data as they are stored."""
+        """The stored form of the collected data."""
         query = f"SELECT run, {kind}_columns FROM runs"
         columns = {number: _loads(names) for number, names in self._connection.execute(query)}
         union = ["run", "round", *self._data_columns(kind, run)]

@@ -151,7 +151,7 @@ class RecordedRun(RunHeader):
         return self.versions.get("reader") != str(VERSION)
 
     def past_reading(self, key: Key, attempt: int) -> PastReading | None:
-        """The reading of a text as it is recorded; None where there is no text."""
+        """The recorded reading of a text; None without a text."""
         row = self.asks.get((*key, attempt))
         if row is None or row["form"] == "value":
             return None

@@ -321,7 +321,7 @@ class Reread(NamedTuple):
         attempt: the number of the attempt, from 0.
         raw: the answer.
         then: the recorded value, as JSON, or the reason why the answer was invalid.
-        now: the same now.
+        now: the present values.
         read_as: the step that reads it now, or ``""``.
     """
 
@@ -404,7 +404,7 @@ def first_difference(then: Chat, now: Chat) -> str:
 
     Args:
         then: the recorded messages, (role, content) each.
-        now: the messages of now.
+        now: the present messages.
     """
     for number, (old, new) in enumerate(zip(then, now, strict=False)):
         if old[0] != new[0]:

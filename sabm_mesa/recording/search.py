@@ -72,7 +72,7 @@ class Hit:
         run: the number of the run.
         round: the round, from 0.
         phase: the phase.
-        agent: the agent that was asked, or that said it.
+        agent: the asked agent, or the sender.
         call: the number of the agent's ask in the phase; for a message its number in the round,
             from 0.
         attempt: the number of the attempt, from 0.

@@ -134,8 +134,8 @@ class Lost(NamedTuple):
 
     Attributes:
         model: the name of the language model.
-        prompt_tokens: tokens sent, at most.
-        completion_tokens: tokens received, at most.
+        prompt_tokens: the maximum number of tokens sent.
+        completion_tokens: the maximum number of tokens received.
         cost_usd: the highest possible cost in dollars; None when the price was unknown.
     """
 
@@ -311,8 +311,8 @@ def in_words(parameters: Mapping[str, Any], mark: str = "") -> str:
     """The parameters of a request in words.
 
     Args:
-        parameters: name → value, as they are recorded.
-        mark: stands around each name.
+        parameters: name → recorded value.
+        mark: the text around each name.
     """
     sent_with = (f"{mark}{name}{mark} = {value}" for name, value in parameters.items())
     return ", ".join(sent_with) or "none"

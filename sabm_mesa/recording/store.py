@@ -327,7 +327,7 @@ def check_pages(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
-    """Check what a file is.
+    """Check the kind of a file.
 
     Returns:
         Whether it is a recording already; False for an empty file.

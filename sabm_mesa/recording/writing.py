@@ -472,7 +472,7 @@ class Recorder(ABC):
     async def finish(
         self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
     ) -> None:
-        """Report how the run ended."""
+        """Report the end of the run."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to do
         """Close a recording that was opened for this run alone."""
@@ -711,7 +711,7 @@ def is_recorded(where: Where, *, paid: bool) -> bool:
     """Whether a run is written to a file, as opposed to compared with one or left unrecorded.
 
     Args:
-        where: where it is recorded.
+        where: the place of its recording.
         paid: whether answers are paid for.
     """
     return isinstance(where, Recording | str | Path) or (where is None and paid)
@@ -721,7 +721,7 @@ def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) 
     """Enter a run in its recording.
 
     Args:
-        where: where it is recorded.
+        where: the place of its recording.
         header: creates the header of the run; it is called only if the run is recorded.
         paid: whether answers are paid for.
 

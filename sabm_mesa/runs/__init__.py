@@ -1,1 +1,1 @@
-"""Runs: one, many, sweeps, replays, and what they cost."""
+"""Runs: single and several runs, sweeps, replays, and costs."""

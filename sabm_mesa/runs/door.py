@@ -40,7 +40,7 @@ from sabm_mesa.runs.rerun import spent_before
 _log = logging.getLogger(__name__)
 
 Observe = Callable[[Any], Mapping[str, Any]]
-"""Returns what an agent knows: name → text or number."""
+"""Returns the facts that an agent knows: name → text or number."""
 
 
 class Minds:
@@ -77,9 +77,9 @@ class Minds:
             part is repeated without asking, and the run continues from there.
         replay: a recording whose latest run of this model is repeated without asking; any
             difference is an error.
-        budget_usd: dollars at most. `ask` raises `BudgetExceeded` before the cap is passed; the
-            recording is closed then, and can be resumed.
-        max_asks: requests at most.
+        budget_usd: the maximum cost in dollars. `ask` raises `BudgetExceeded` before the cap is
+            passed; the recording is closed then, and can be resumed.
+        max_asks: the maximum number of requests.
         max_tokens: the maximum number of tokens sent and received.
         connection: how language models are reached.
         settings: more parameters of runs: ``condition``, ``personas``, ``answer_format``,
@@ -161,8 +161,8 @@ class Minds:
             agent: the agent.
             name: the prompt entry with the question.
             spec: the legal answers.
-            facts: what the agent knows, for the placeholders of the prompt: texts and numbers. Pass
-                words of another agent through `quote`.
+            facts: the facts that the agent knows, for the placeholders of the prompt: texts and
+                numbers. Pass words of another agent through `quote`.
 
         Returns:
             The decision; its value is None, and `valid` False, when no usable answer came.
@@ -213,11 +213,11 @@ class Minds:
 
         The agents' methods run one at a time, in the order of the agents. A method that asks is
         paused until all others have reached a question or their end; then all wait together, and
-        continue in the same order. The result is that of ``agents.do`` when no agent reads what
-        another one changes in the same call, and random numbers of the model are drawn in the order
-        of the agents. In any case the result does not depend on latencies. An agent that has left
-        the model is skipped, and the method of an agent that is removed while it waits does not
-        continue.
+        continue in the same order. The result equals that of ``agents.do`` if no agent reads state
+        that another one changes in the same call, and random numbers of the model are drawn in the
+        order of the agents. In any case the result does not depend on latencies. An agent that has
+        left the model is skipped, and the method of an agent that is removed while it waits does
+        not continue.
 
         Three faults are detected: a draw from ``model.random`` or ``model.rng`` in another order,
         and an agent whose attributes another agent sets, or that another agent removes, while it
@@ -336,7 +336,7 @@ class Minds:
 
 
 class _Part:
-    """The call of one agent's method within `Minds.gather`, which stops where the agent asks.
+    """The call of one agent's method within `Minds.gather`, which pauses when the agent asks.
 
     Args:
         agent: the agent.

@@ -264,7 +264,7 @@ def worker_processes(n: int, workers: int) -> Iterator[Sequence[Carrier]]:
     """Start processes of this machine as workers; see `OpenWorkers`.
 
     Args:
-        n: their number at most.
+        n: their maximum number.
         workers: the number of processes.
     """
     started = [_Process("serve_messages") for _ in range(min(n, workers))]
@@ -401,7 +401,7 @@ def worker_actors(n: int, workers: int | None, address: str | None) -> Iterator[
     """Start one actor of Ray per core as workers; see `OpenWorkers`.
 
     Args:
-        n: their number at most.
+        n: their maximum number.
         workers: as of `on_ray`.
         address: as of `on_ray`.
 

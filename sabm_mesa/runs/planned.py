@@ -131,7 +131,7 @@ class RunSpec:
         """The model of the run, before its first round.
 
         Args:
-            recording: where it is recorded, or its recorder; False for nowhere.
+            recording: its recording or recorder; False for none.
             connection: how language models are reached.
 
         Raises:

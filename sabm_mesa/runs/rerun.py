@@ -142,8 +142,8 @@ def resume(
     Returns: The runs; with several scenarios, those of the scenario with the most runs.
 
     Raises:
-        RecordingError: when the recording cannot be read or written, when a run is in use, or
-            when anything differs from what was recorded.
+        RecordingError: when the recording cannot be read or written, when a run is in use, or when
+            anything differs from the recording.
         UsageError: when this version cannot use the recorded parameters.
         RunError: when a run fails again; its answers are recorded.
     """
@@ -192,8 +192,8 @@ def fork(
         watch: called with the models every tenth of a second.
 
     Raises:
-        UsageError: for a parameter that cannot change during a run, or a value that cannot be
-            used; nothing has been written then.
+        UsageError: for a parameter that cannot change during a run, or a value that cannot be used;
+            then nothing has been written.
         RecordingError: when the recording cannot be read, or a run has too few rounds.
         RunError: when a run fails; it can be resumed.
     """

@@ -279,7 +279,7 @@ def run_all(
         parameters: its parameters, without the seed.
         runs: the number of runs (at least 1).
         seed: the seed of the first run; drawn when None.
-        recording: where they are recorded.
+        recording: their recording.
         connection: how language models are reached.
         watch: called with the models every tenth of a second.
 

@@ -108,7 +108,7 @@ class Sweep:
             and the model columns; also in ``model.csv``.
         files: the tables that were written.
         ran: the number of runs that were played or continued now.
-        wall_s: seconds it took.
+        wall_s: its duration in seconds.
     """
 
     grid: Grid
@@ -147,7 +147,7 @@ def sweep(
             runs are not played again, even if the rules of the scenario have changed since: use
             another folder then.
         parameters: the other parameters, the same in all runs.
-        runs: runs a combination.
+        runs: the number of runs per combination.
         seed: the first seed.
         on: where runs are played: ``"here"`` (free runs one after another, runs with language
             models at the same time), on ``"processes"`` of this machine, or on ``"ray"``. A custom
@@ -156,8 +156,7 @@ def sweep(
         workers: the number of processes; None: one per core.
         address: a Ray cluster: ``HOST:PORT`` of its head, ``auto`` or ``ray://HOST:PORT``. None:
             the Ray connection of this process, or one that is started for the sweep.
-        connection: how language models are reached; what the recording says has been spent already
-            is added to its budget.
+        connection: how language models are reached; its budget also counts the recorded costs.
         watch: called after each run with the numbers of finished runs and of all runs.
 
     Raises:
@@ -192,7 +191,7 @@ def grid(
         model: the model class, or the name of a scenario.
         vary: parameter → its values.
         parameters: the other parameters.
-        runs: runs a combination.
+        runs: the number of runs per combination.
         seed: the first seed.
 
     Raises:
@@ -249,7 +248,7 @@ def model_table(grid: Grid, runs: Sequence[RecordedRun], recorded: Recorded) -> 
 
 
 def run_table(grid: Grid, runs: Sequence[RecordedRun], data: pd.DataFrame) -> pd.DataFrame:
-    """One row a run.
+    """One row per run.
 
     Args:
         grid: the sweep.

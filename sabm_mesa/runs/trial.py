@@ -37,7 +37,7 @@ class Tried:
     Attributes:
         question: the name of the question.
         form: the form of answers.
-        answers: answers that came.
+        answers: the number of answers.
         valid: the number of usable answers.
         tokens: tokens received, of all.
         seconds: the sum of the seconds from request to answer.

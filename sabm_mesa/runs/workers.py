@@ -350,7 +350,7 @@ def play_on_workers(
         watch: called after each run with the number of remaining runs.
 
     Raises:
-        RunError: when a run fails; the others are stopped, and what was answered is recorded.
+        RunError: when a run fails; the others are stopped, and their answers are recorded.
     """
     runs = []
     with opened.together():

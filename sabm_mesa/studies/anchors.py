@@ -19,7 +19,7 @@ AnchorComparison
     (`DRAWS` permutations, the observed one included). A model counts as changed at `ALPHA` = 1 %;
     with several models the p-values are corrected (Holm). Varying answers, as with a temperature of
     1, also vary within sessions, so they alone do not count as a change. A small change of a model
-    that varies much can stay unnoticed: "no change noticed" is no proof (docs/how-to/register.md
+    that varies much can stay unnoticed: "no change noticed" is not a proof (docs/how-to/register.md
     has the power).
 
 Initialization and input
@@ -308,7 +308,7 @@ class AnchorComparison:
         other: the later one.
         same: the number of anchors with the same most frequent answer in both.
         within: the share of equal answers within sessions, mean over anchors.
-        between: that between them.
+        between: the share between them.
         p: the p-value, corrected for the number of compared models.
     """
 

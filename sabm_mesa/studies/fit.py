@@ -172,7 +172,7 @@ class FitStudy:
     Attributes:
         path: the recording.
         scenario: the name of the scenario.
-        behaviour: what the scenario declares.
+        behaviour: the declaration of the scenario.
         unit: the unit of the bootstrap and of the held-out score: ``run`` or ``agent``.
         groups: the groups, the pooled one first.
         left_out: inapplicable models → the missing facts.
@@ -236,7 +236,7 @@ def fit_recording(
 
     Args:
         path: the recording, of runs of one scenario.
-        options: what is fitted.
+        options: the choice of decisions and models.
         watch: receives a few words on the current computation.
 
     Raises:

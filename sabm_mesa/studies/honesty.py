@@ -1,4 +1,4 @@
-"""Honesty: what agents announce in their messages, compared with what they do.
+"""Honesty: the announcements of agents in messages, compared with their decisions.
 
 A scenario declares the announced quantity and the decision that keeps it
 (`SmartModel.announcement`). The rules of `sabm_mesa.analysis.announcements` read the messages; they
@@ -90,7 +90,7 @@ def of_speakers(talk: Iterable[Message], find: Find) -> dict[int, Announced]:
     is unclear. A word of agreement refers to the one value that others have proposed.
 
     Args:
-        talk: the messages in the order in which they were said.
+        talk: the messages in their order.
         find: finds the values in a message.
 
     Returns:

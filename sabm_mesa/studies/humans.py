@@ -20,9 +20,9 @@ A comparison also has the parts of the variance between and within persons. A mo
 average person again and again can have the right mean and even the right variance, and no persons
 in it. This is called the problem of the average person.
 
-The decisions of the first period are independent of one another if nobody has talked before, so
-that persons are permuted; in all other cases sessions and runs are. A level that the data cannot
-judge has one line with the reason.
+The decisions of the first period are independent if nobody has talked before, so persons are
+permuted; in all other cases sessions and runs are permuted. A level that the data cannot judge has
+one line with the reason.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class HumanLikeness:
     """One comparison.
 
     Attributes:
-        level: what is compared.
+        level: the level of comparison.
         of: the effect, or the period.
         people: the number for people (its meaning depends on the level); NaN if unknown.
         runs: the same for the runs.
@@ -129,7 +129,7 @@ class Played:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Runs beside people.
+    """A comparison of runs with people.
 
     Attributes:
         people: the data set.

@@ -11,15 +11,15 @@ accepts. The
     again, three times in all. Then the text has no codes, and counts as ``invalid``.
 
 Recording
-    Judging is a run like any other: paid answers are on disk before they are used, caps hold, and
-    a judging that was stopped continues where it ended. Judging the same texts again in the same
-    way takes the answers from the recording.
+    Judging is a run like any other: paid answers are on disk before they are used, caps apply, and
+    an interrupted judging continues where it stopped. Judging the same texts again in the same way
+    takes the answers from the recording.
 
 Measures
     The share of the texts with each code, and the codes of each text.
 
 Deviations
-    The source has eight labels of its own, one of which applies to an utterance, and one judge
+    The source has eight other labels, one of which applies to an utterance, and one judge
     (GPT-4-turbo) that agreed with a human annotator on 72 % of 100 utterances. Here several codes
     may apply, and agreement is Cohen's kappa by code (`sabm_mesa.analysis.statistics`).
 
@@ -161,7 +161,7 @@ class Judging(SmartModel):
         texts: the messages, each different from the others.
         minds: see `SmartModel`; ``classical`` is the rule-based coder.
         temperature: sampling temperature of language models.
-        max_tokens: tokens of an answer at most.
+        max_tokens: the maximum number of tokens of an answer.
         settings: the other parameters of `SmartModel`.
 
     Class attributes:
@@ -249,13 +249,13 @@ def judge(
 ) -> tuple[pd.DataFrame, Runs]:
     """Let a judge code messages or private reasoning, and record the answers.
 
-    When the recording holds a judging of the same texts by the same minds, prompts and settings,
-    its answers are used, and only missing ones are asked for.
+    When the recording has a judging of the same texts by the same minds, prompts and settings, its
+    answers are used, and only missing ones are asked for.
 
     Args:
         messages: one row per text, with ``text``, as from `Recorded.messages` or `reasoning_of`.
         minds: the minds that judge, such as ``"llm:gpt-4o-mini"``.
-        recording: where the answers are recorded.
+        recording: the recording of the answers.
         judging: the class with the code book: `Judging` or `ReasoningJudging`.
         connection: how language models are reached; its caps include earlier costs.
         watch: called with the models every tenth of a second.
@@ -293,7 +293,7 @@ def reasoning_of(recording: str | Path | Recorded, run: int | None = None) -> pd
     Returns: One row per decision with any: ``run``, ``round``, ``phase``, ``agent``, ``call``,
     ``name``
         (of the question), ``text`` (reasoning, then thoughts) and ``level`` (the step of the
-        decision itself, where the scenario declares its column; see `SmartModel.level_column`).
+            decision itself, if the scenario declares its column; see `SmartModel.level_column`).
 
     Raises:
         RecordingError: when it cannot be read.

@@ -32,7 +32,7 @@ _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class StudySettings(BaseModel):
-    """How a study is run.
+    """The settings of a study.
 
     Attributes:
         scale: the scale of the experiment, ``quick`` or ``paper``.
@@ -226,7 +226,7 @@ def _made_with(folder: Path, name: str, settings: StudySettings) -> dict[str, An
 
 
 def command_of(arguments: tuple[str, ...]) -> str:
-    """Return the command as it is typed in a shell.
+    """Return the command for a shell.
 
     Args:
         arguments: the words after ``sabm``.

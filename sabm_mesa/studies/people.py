@@ -104,7 +104,7 @@ class Codebook(CodebookEntry):
         source: the publication, with the table or figure.
         licence: under which the data may be used; of published facts ``"facts"``.
         scenarios: the scenarios whose runs can be compared.
-        decision: the column of ``agents.csv`` that holds the same decision.
+        decision: the column of ``agents.csv`` with the same decision.
         unit: its unit.
         low: the smallest legal decision.
         high: the largest.
@@ -118,7 +118,7 @@ class Codebook(CodebookEntry):
         sessions: for each session its mean decision by period.
         mean: mean decision of all.
         columns: the columns of the CSV file.
-        effects: what people showed.
+        effects: the effects that people showed.
     """
 
     who: str

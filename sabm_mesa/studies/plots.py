@@ -114,7 +114,7 @@ def by_round(
         subtitle: the minds and the number of runs.
         published: published numbers: ``condition``, ``round``, ``published``.
         marks: the predictions of theory.
-        given: first rounds that nobody decided; they are not counted on the axis.
+        given: the number of first rounds without decisions, which are not on the axis.
 
     Raises:
         ValueError: if a column is missing.

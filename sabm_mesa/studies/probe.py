@@ -1,14 +1,13 @@
 """Probe: has a mind memorized published games, or does it solve games by their rules?
 
-Purpose
-    A mind that has read of a game may repeat what is published about it. Its answers then do not
+Purpose A mind that has read of a game may repeat its published results. Its answers then do not
     change with the rules, while those of a mind that solves the game do.
 
 Entities, state variables and scales
     One agent per question, all with the same mind; none sees another. There is one round.
 
 Process overview and scheduling
-    Action: each agent plays one small game, or says what a game is, all at the same time.
+    Action: each agent plays one small game, or recognizes one, all at the same time.
 
 Games
     A fifth are a guessing game as published (two thirds of the average, 0 to 100), a tenth a
@@ -254,7 +253,7 @@ def situations(n: int, book: PromptBook, rng: np.random.Generator) -> list[Probe
     Args:
         n: the number of games.
         book: the prompts, for the words of people and money in each language.
-        rng: draws what is changed.
+        rng: draws the changes.
     """
 
     def words(entry: str) -> list[str]:
@@ -451,7 +450,7 @@ class Probe(SmartModel):
         minds: see `SmartModel`; classical minds are ``classical`` (it reasons),
             ``classical:memorizer`` and ``classical:random``.
         temperature: sampling temperature of language models.
-        max_tokens: tokens of an answer at most.
+        max_tokens: the maximum number of tokens of an answer.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -568,7 +567,7 @@ class GameScore:
 
     Attributes:
         right: the distance from the right answer.
-        recited: the distance from the recited answer; the nearer one where there are two.
+        recited: the distance from the recited answer, the nearer one if there are two.
         nearer_right: the share of legal answers nearer to the right answer; ties count half.
         nearer_recited: likewise, to the recited answer.
         differ: whether right and recited answer differ by `LEAST` or more.
@@ -781,7 +780,7 @@ def probe(
         path: the recording.
         games: the number of games, `FEWEST` or more.
         seed: draws the games; all minds get the same.
-        connection: how language models are reached; its caps count what was spent before.
+        connection: how language models are reached; its caps include earlier costs.
         watch: called with the models every tenth of a second.
 
     Raises:

@@ -96,7 +96,7 @@ class Eligible:
         provider: the name of its provider in the price table, otherwise the host of the address; a
             pinned provider is ``NAME/PINNED``, of which ``NAME`` is enough; ``""``: any.
         since: the first day of the model's version, as ``YYYY-MM-DD``; ``""``: any.
-        until: the last one.
+        until: the last day.
     """
 
     model: str = "*"
@@ -239,8 +239,8 @@ class Registration:
     Attributes:
         content: its content, as JSON values.
         path: its file.
-        deposit: where it was deposited (``identifier``) and the SHA-256 of the content then
-            (``sha256``); empty before. It is not part of the content and the hash.
+        deposit: the ``identifier`` of its deposit, and the SHA-256 of the deposited content
+            (``sha256``); empty without a deposit. It is not part of the content and the hash.
     """
 
     content: Mapping[str, Any]
@@ -545,7 +545,7 @@ def _write(registration: Registration, path: Path) -> Path:
 
 
 def write_deposit(folder: Path, identifier: str) -> Registration:
-    """Write down where the registration of a folder was deposited; its hash stays the same.
+    """Record the deposit of the registration of a folder; its hash stays the same.
 
     Args:
         folder: the folder of the experiment.
@@ -746,7 +746,7 @@ class Standing:
         return f"Not as registered ({self.registration}): {several}. {'. '.join(self.deviations)}."
 
     def lines(self) -> list[str]:
-        """The verdict line, the primary claim, and the version where it differs."""
+        """The verdict line, the primary claim, and the version if it differs."""
         lines = [self.line]
         if self.primary is not None:
             alpha = self.registration.content["frozen"]["alpha"]
@@ -967,7 +967,7 @@ def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> R
         power: the power.
 
     Raises:
-        ParameterError: when the pilot cannot be used, or no number of runs would do.
+        ParameterError: when the pilot cannot be used, or no number of runs is enough.
     """
     primary, path = _primary(plan.experiment, claim), Path(pilot) / "measures.csv"
     try:

@@ -54,7 +54,7 @@ class ScreeningTest:
         name: its name.
         title: its name in reports.
         scenario: the scenario, or the name of an unlisted model.
-        source: where it is described.
+        source: its description.
         rule: the condition for passing; the limits are ours.
         set: the parameters that differ from the scenario's defaults.
     """
@@ -89,7 +89,7 @@ class Published:
     Attributes:
         mind: the mind, or several.
         found: the result, in our own words.
-        source: where it is published.
+        source: its publication.
         test: the name of the test; ``""`` for all tests of the set.
         measure: the measured quantity, if that is a number.
         value: the number, or None.
@@ -111,7 +111,7 @@ class Battery:
         name: its name.
         title: its name in reports.
         stem: the name of the files with its report, without ending.
-        source: where it is described.
+        source: its description.
         about: its meaning for a mind, and our choices.
         tests: the tests, in the order of their sources.
         published: the published results, test by test.
@@ -205,7 +205,7 @@ def screen(
 
     Args:
         minds: their specs, each once.
-        folder: where the recordings are, or will be: ``TEST/recording.sqlite``.
+        folder: the folder of the recordings: ``TEST/recording.sqlite``.
         tests: the set of tests; those of `battery` when None.
         runs: the number of runs per test and mind; run i has the seed ``seed + i``.
         seed: the first seed.
@@ -260,7 +260,7 @@ class ScreeningResult:
         mind: the spec of the mind.
         passes: whether it passes by the rule of the test.
         words: the main measures in a few words.
-        measures: measure → its value; NaN when there is none.
+        measures: measure → its value, or NaN.
     """
 
     test: ScreeningTest
@@ -361,7 +361,7 @@ def write(screening: Screening, results: Sequence[ScreeningResult], folder: Path
     Args:
         screening: the answers.
         results: their scores.
-        folder: where the recordings are.
+        folder: the folder of the recordings.
 
     Returns:
         The measures with the published numbers (CSV), single answers (CSV), the drawings (PNG),

@@ -297,7 +297,7 @@ class Tournament:
         scenario: the model class.
         score: its score, with the form of the tournament.
         entered: the given entrants.
-        agents: agents of a run.
+        agents: the agents of a run.
         sweep: the runs.
         ranking: one row per entrant, the best first; see `tables.ranking_of`.
         games: one row per agent and run; see `tables.games_of`.

@@ -320,7 +320,7 @@ def description(case: Case) -> Iterator[str]:
 
 
 def batch_run(case: Case) -> Iterator[str]:
-    """Whether Mesa's own runner collects what the model does."""
+    """Whether Mesa's own runner collects the same data as the model."""
     seed, rows = case.batch(minds=case.free_minds)
     model = case.played(minds=case.free_minds, rng=seed)
     expected: dict[Any, Any] = model.model_frame().to_dict("records")[-1]

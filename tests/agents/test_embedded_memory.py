@@ -299,7 +299,7 @@ def test_an_outage_is_retried_and_a_lasting_one_stops_the_run(tmp_path) -> None:
     assert rows(path, "SELECT sum(retries) FROM asks WHERE name = 'embed'") == [(2,)]
     with (
         LLMServer(faults=lambda _n, _body: "error-200") as server,
-        pytest.raises(RunError, match="something other than embedding"),
+        pytest.raises(RunError, match="something other than an embedding"),
     ):
         recorded(False, server, n_rounds=2, connection=Connection(max_retries=0))
 

@@ -231,7 +231,7 @@ def test_a_body_that_is_too_deep_is_no_completion() -> None:
 
     error = engine.run(ask_server(dig))
     assert isinstance(error, ServerUnavailable)
-    assert "no chat completion" in str(error)
+    assert "other than a chat completion" in str(error)
 
 
 async def ask_server(

@@ -114,7 +114,9 @@ def test_a_run_does_not_go_on_with_another_file(tmp_path: Path) -> None:
     close_all()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
 
-    with pytest.raises(RecordingError, match=r"was answered by another gguf:.*put that file back"):
+    with pytest.raises(
+        RecordingError, match=r"was answered by another version of gguf:.*put the old file back"
+    ):
         resume(path, connection=Connection())
 
 

@@ -383,7 +383,7 @@ def test_values_that_nobody_wrote_are_damage(played, statement) -> None:
     died_after_the_second_attempt(path)
     change(path, statement)
     before = path.read_bytes()
-    with pytest.raises(RecordingError, match=r"is not a usable recording \(.*left as it is"):
+    with pytest.raises(RecordingError, match=r"is not a usable recording \(.*not changed"):
         Recorded(path).frames(messages=True)
     assert path.read_bytes() == before
 

@@ -464,7 +464,7 @@ def test_what_a_pilot_says_by_hand(tmp_path: Path) -> None:
         "received": (30 + 60) / 2,
         "again": 0.5,
         "cached": 150 / 600,
-        "said": 0,
+        "text_chars": 0,
         "thoughts": pytest.approx(12 / 30),
     }
     # A quarter more or less, and three in two asks.

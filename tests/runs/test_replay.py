@@ -227,7 +227,7 @@ def test_a_scenario_of_ones_own_that_cannot_be_imported(tmp_path) -> None:
         replay(path)
     assert sum(replay(path, scenario=Tiny).answers_repeated()) == 3
     change(path, "UPDATE runs SET model = 'subprocess:Popen'")
-    with pytest.raises(RecordingError, match="not known here"):
+    with pytest.raises(RecordingError, match="unknown here"):
         replay(path)
 
 

@@ -220,7 +220,7 @@ def test_a_fingerprint_that_cannot_be_played_is_refused_in_one_line(
 
 def test_a_file_that_is_missing_or_no_json_is_no_fingerprint(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("level 1")
-    for name, says in {"nowhere": "Cannot read the fingerprint", "text": "is no finger"}.items():
+    for name, says in {"nowhere": "Cannot read the fingerprint", "text": "is not a fing"}.items():
         with pytest.raises(MindSpecError, match=says):
             registry.scenario("kbc")(minds=f"fitted:{tmp_path / name}", n_players=2)
 

@@ -51,7 +51,7 @@ class SupervisorClient:
     """Starts minds in their own processes, asks them and ends them.
 
     Args:
-        limits: the limits of time for a mind.
+        limits: the time limits of a mind.
         isolation: the wanted means of isolation, if they work here.
         seen: everything that they see in a sandbox, see `sabm_mesa.minds.files.isolation.visible`.
         passed: the names of the environment variables that they get.

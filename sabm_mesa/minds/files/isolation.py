@@ -347,7 +347,7 @@ def end_with_parent() -> None:
 
 
 def children() -> set[int]:
-    """The processes whose parent is this one; none where the system does not report it."""
+    """The child processes of this process; none if the system does not report them."""
     try:
         listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
     except OSError:

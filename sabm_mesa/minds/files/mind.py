@@ -18,15 +18,15 @@ model or of other minds, and can be stopped: a decision may take 1 s of computin
 (120 s for a paid mind). A mind that raises an exception, takes longer, ends its process, needs more
 memory than 1 GiB or gives another kind of answer loses that decision, which is recorded as invalid,
 with the reason. After the loss of its process it starts again without its memory; after three lost
-processes, it is not asked again in that run. Its output is thrown away. A mind gets few environment
+processes, it is not asked again in that run. Its output is discarded. A mind gets few environment
 variables, without keys and account names. Its isolation from files, the network and other processes
 depends on the machine: see `sabm_mesa.minds.files.isolation`.
 
 An answer counts as free and repeatable, unless the user declares the file as paid
-(``--paid-mind FILE``). A file with ``paid = True`` is refused without that option. A recording
-holds the SHA-256 of the file under ``versions``. A replay takes the answers from the recording and
-does not need the file. Resuming a run needs the unchanged file: free minds are asked again, so that
-they learn again, and paid minds continue without their memory.
+(``--paid-mind FILE``). A file with ``paid = True`` is refused without that option. A recording has
+the SHA-256 of the file under ``versions``. A replay takes the answers from the recording and does
+not need the file. Resuming a run needs the unchanged file: free minds are asked again, so that they
+learn again, and paid minds continue without their memory.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class FileMind(Mind):
     """The mind of one agent, in its own process.
 
     Args:
-        file: where it is from.
+        file: its file.
         agent: its agent, whose random streams it uses.
         supervisor: the client of the supervisor of its process; None: the client for the file.
 

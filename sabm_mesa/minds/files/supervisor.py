@@ -67,11 +67,11 @@ class _Worker:
 
 
 class Supervisor:
-    """Has the processes of minds.
+    """Manages the processes of minds.
 
     Args:
         link: the connection for commands and outcomes.
-        limits: the limits of time for a mind.
+        limits: the time limits of a mind.
         namespaces: whether each mind gets separate namespaces.
     """
 
@@ -246,7 +246,7 @@ def serve(link: int, limits: TimeLimits, *, namespaces: bool) -> None:
 
     Args:
         link: the descriptor of the pipe.
-        limits: the limits of time for a mind.
+        limits: the time limits of a mind.
         namespaces: whether each mind gets separate namespaces, if possible.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this one

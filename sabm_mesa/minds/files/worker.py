@@ -229,7 +229,7 @@ def live(link: Connection, start: Start, limits: TimeLimits, *, namespaces: bool
     Args:
         link: the connection for questions and answers.
         start: the data from which it is made.
-        limits: its limits of time.
+        limits: its time limits.
         namespaces: whether it gets separate namespaces.
     """
     addresses = addresses_of_this_process()

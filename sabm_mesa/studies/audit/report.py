@@ -60,7 +60,7 @@ def write(audited: Audited, folder: Path) -> list[Path]:
 
     Args:
         audited: the audit.
-        folder: where its recording is.
+        folder: the folder of its recording.
 
     Returns:
         The files: ``cells.csv``, ``claims.csv``, ``effects.csv`` (by claim and cell),

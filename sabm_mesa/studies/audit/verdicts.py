@@ -70,7 +70,7 @@ class Judged:
             ``"against"`` or ``""``; corrected for the number of cells after Holm).
         levels: one row per level: ``factor``, ``level`` (its number), ``effect``, ``low``,
             ``high``, ``detected_for`` (whether the claim is detected there), ``p_fragile``
-            (corrected; NaN where the other levels do not show the claim), ``fragile``.
+            (corrected; NaN if the other levels do not show the claim), ``fragile``.
         shares: one row per source: ``source``, ``share``, ``low``, ``high`` of the variance of the
             effect of one run: the factors, `OTHER`, `SEED` and `CHANCE`.
     """
@@ -97,7 +97,7 @@ class Judged:
 
     @property
     def detected_against(self) -> int:
-        """The number of cells in which the opposite is detected: sign flips beyond chance."""
+        """The number of cells in which the opposite is detected: significant sign flips."""
         return int((self.cells["detected"] == "against").sum())
 
     @property
@@ -172,7 +172,7 @@ def audit_power(
 
     Args:
         design: the design.
-        seeds: runs a cell.
+        seeds: the number of runs per cell.
         effect: the effect in every cell, in standard deviations of one run.
         alpha: the level of the tests of the experiment.
         rng: the seed of the simulation.

@@ -215,7 +215,8 @@ def ratios(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
 
     Returns: One row per ratio: ``label``, ``measure``, ``condition``, ``than``, ``ratio`` (of the
     means; NaN when the denominator is 0) with ``low`` and ``high`` (NaN without an interval),
-        ``why`` there is none (or ``""``), ``unpaired`` (why runs are not compared pair by pair, or
+        ``why`` it has no interval (or ``""``), ``unpaired`` (why runs are not compared pair by
+            pair, or
         ``""``), ``published`` and ``source``.
     """
     rows = []

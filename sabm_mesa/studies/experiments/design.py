@@ -84,10 +84,10 @@ class Entry(BaseModel):
 
 
 class Scale(Entry):
-    """How large an experiment is.
+    """The size of an experiment.
 
     Attributes:
-        runs: runs a condition.
+        runs: the number of runs per condition.
         set: parameters of all conditions at this scale.
     """
 
@@ -192,7 +192,7 @@ class Claim(Entry):
 
     Attributes:
         text: the claim in a sentence.
-        source: where it is made.
+        source: its publication.
         measure: the name of the measure.
         kind: the measure of `condition` is ``below`` or ``above`` `value`; ``within`` `low` and
             `high`; ``less`` or ``more`` than that of `than`; ``like`` it, up to `margin`;
@@ -243,7 +243,7 @@ class Figures(Entry):
 
     Attributes:
         condition: their condition; ``""`` for people.
-        source: where they are published.
+        source: their publication.
         numbers: the published numbers.
         measure: the comparable measure, or ``""``.
         column: the model column of the course, or ``""``.
@@ -269,7 +269,7 @@ class Ratio(Entry):
         label: a description in a few words.
         measure: the name of the measure.
         condition: the condition of the numerator.
-        than: the condition below it.
+        than: the condition of the denominator.
         number: the published ratio, or NaN.
         source: the publication of it or of its parts, or whose choice it is.
     """

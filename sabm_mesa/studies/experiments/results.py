@@ -51,8 +51,8 @@ class Results:
         courses: published courses and those of the runs: ``condition``, ``column``, ``round``,
             ``published``, ``n``, ``mean``, ``low``, ``high``, ``source``.
         ratios: ratios of conditions and the published ones, from `ratios.ratios`.
-        shares: where the variance of each measure comes from, when conditions differ in their
-            minds or in the wording: ``measure`` and the columns of `variance_split`.
+        shares: the sources of the variance of each measure, when conditions differ in their minds
+            or in the wording: ``measure`` and the columns of `variance_split`.
         verdicts: one on each claim.
         standing: the comparison of these runs with their registration, or None.
         anchors: a line on each language model with compared answers to the anchors.

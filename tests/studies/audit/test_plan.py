@@ -113,7 +113,7 @@ def test_what_cannot_be_planned_is_one_line(given, says) -> None:
 
 
 def test_an_experiment_without_a_claim_cannot_be_audited() -> None:
-    with pytest.raises(UsageError, match="makes no claim"):
+    with pytest.raises(UsageError, match="has no claims"):
         audit_plan(load_experiment("kbc-agreeableness"))
 
 
