@@ -46,7 +46,7 @@ FIGURE_PANEL = "Options of figures"
 MOST_RUNS = 1_000_000
 """The maximum number of runs of one command, per combination or condition."""
 HOST, PORT = "127.0.0.1", 8765
-"""The address and the port at which a server of the package listens by default."""
+"""The default address and port of servers of the package."""
 
 
 def complete_scenarios(incomplete: str) -> list[str]:

@@ -556,7 +556,7 @@ class Several(PartsSpec):
             )
         if any("," in option or _plain(option) == NONE for option in options):
             raise ParameterError(
-                f"Options of Several hold no comma and are not {NONE!r}: {options}."
+                f"Options of Several cannot contain a comma or be {NONE!r}: {options}."
             )
 
     @property

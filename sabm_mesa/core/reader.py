@@ -10,7 +10,7 @@ is read by its structure, in these steps; `read_as` names the one that found the
              is the value alone, or follows a short label. Also a field of a JSON object.
 ``only``     One legal value is in the text, and a sentence decides for it; numbers that the
              question states are set aside where one other is left.
-``decided``  One value is where sentences decide: "I will …", "my choice is …", "you could …".
+``decided``  Sentences decide for one value: "I will …", "my choice is …", "you could …".
 ============ =====================================================================================
 
 Nothing is guessed: two different values at one step end the reading, and the model is asked again.

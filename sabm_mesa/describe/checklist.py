@@ -283,8 +283,8 @@ def _data(facts: _Facts) -> str:
 def _processing(facts: _Facts) -> str:
     attempts = facts.parameters.get("max_attempts")
     rule = (
-        "An answer is used if it is exactly what was asked for, or holds one legal value in the "
-        f"place of the answer; otherwise it is asked for again, at most {attempts} times in all, "
+        "An answer is used if it has exactly the requested form, or has one legal value where the "
+        f"answer is expected; otherwise it is asked for again, at most {attempts} times in all, "
         "then recorded as invalid (rule of the scenario: ODD, element 7). Never a made-up value."
     )
     if facts.parameters.get("reading") == "extract":

@@ -77,9 +77,9 @@ pauses."""
 REFUSALS = 5
 """Consecutive polls that may be refused (401, 403, 404, …) before that."""
 LATE = 8
-"""How often files are read again when they lack answers that the batch reports."""
+"""The number of rereads of files that lack answers which the batch reports."""
 LOOKS, LOOK_AGAIN_S = 2, 2.0
-"""How often a batch is looked for that may just have been created, and the seconds between."""
+"""The number of searches for a batch that may just have been created, and the seconds between."""
 _OVER = {"completed", "failed", "expired", "cancelled"}
 _QUEUE_FULL = {"token_limit_exceeded"}
 """Codes of a batch that the server refuses until others have ended."""

@@ -173,8 +173,8 @@ class Budget:
         if known is None:
             took, expected = _in_excess(spent, reservation.asked)
             _log.warning(
-                "%s took %s for an answer of %r where %s at most were expected: that much is set "
-                "aside for each of its answers from now on.",
+                "%s took %s for an answer of %r where at most %s were expected: from now on that "
+                "amount is set aside for each of its answers.",
                 target[0], took, target[1], expected,
             )  # fmt: skip
         known = known or Usage()

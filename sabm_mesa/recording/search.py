@@ -312,7 +312,7 @@ def _expression(words: str) -> str:
     pieces = [(phrase or word, not phrase) for phrase, word in _PIECES.findall(words)]
     known = [(text, loose) for text, loose in pieces if any(map(str.isalnum, text))]
     if words.strip() and not known:
-        raise ParameterError(f"{words.strip()!r} holds no word or number to search for: type one.")
+        raise ParameterError(f"{words.strip()!r} has no word or number to search for: type one.")
     quoted = ['"' + text.replace('"', "") + '"' for text, _ in known]
     return " ".join(quoted) + ("*" if known and known[-1][1] else "")
 

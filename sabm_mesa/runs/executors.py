@@ -172,8 +172,8 @@ def lost_too_often(spec: RunSpec) -> RunError:
     """
     which = f"{spec.scenario.scenario_name} with the seed {spec.seed} and {dict(spec.parameters)}"
     return RunError(
-        f"{MAX_LOST_WORKERS} workers were lost in the run of {which}: if it needs more memory than "
-        "there is, try fewer workers."
+        f"{MAX_LOST_WORKERS} workers were lost in the run of {which}: if it needs too much memory, "
+        "try fewer workers."
     )
 
 

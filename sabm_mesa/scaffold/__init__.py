@@ -101,7 +101,7 @@ def check_name(name: str) -> None:
         raise ParameterError(f"There is a scenario {name!r} already: choose another name.")
     words = {name, _class(name)}
     if any(map(keyword.iskeyword, words)) or words & (_TAKEN_HERE | _CLASSES | {*dir(builtins)}):
-        raise ParameterError(f"{name!r} is a word of the code itself: choose another name.")
+        raise ParameterError(f"{name!r} is a name in the code itself: choose another name.")
     if name in sys.stdlib_module_names or _is_module(name):
         raise ParameterError(
             f"There is a Python module {name!r} already, which would be hidden: choose another "

@@ -25,7 +25,7 @@ Scores
     *recited* one is the mind's answer to the published game. If the factor changes, a mind may
     recite the number or its relative position in the range; the nearer one counts, so a shift with
     the range alone does not count as reasoning. Each answer has an error against both, as a part of
-    the range, and a share: that of legal answers which are nearer than this answer. Random answers
+    the range, and the share of legal answers that are nearer to it than this answer. Random answers
     have a mean share of one half in any game. In a dilemma the errors are 0 or 1.
 
 Verdicts

@@ -253,7 +253,7 @@ class People:
         self.problems: list[str] = []
 
     def play(self, seconds: float) -> None:
-        """Start the game and answer until it is over; after this many seconds, stop it.
+        """Start the game and answer until it is over, or until the time limit.
 
         Args:
             seconds: the time.

@@ -88,12 +88,12 @@ def test_no_name_gives_a_class_that_the_code_has_already(sabm: Sabm, tmp_path: P
 
     assert classes > {"MyScenario", "Person", "SmartModel", "Score", "View", "PromptBook"}
     for taken in classes - {"MyScenario"}:
-        with pytest.raises(ParameterError, match="is a word of the code itself"):
+        with pytest.raises(ParameterError, match="is a name in the code itself"):
             check_name(re.sub("(?<=[a-z])(?=[A-Z])", "_", taken).lower())
 
 
 SUCH_AS = "use small letters, digits and _ between them, a letter first and 30 at most, such as"
-CODE = "is a word of the code itself: choose another name."
+CODE = "is a name in the code itself: choose another name."
 MODULE = "already, which would be hidden: choose another name."
 
 

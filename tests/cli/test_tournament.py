@@ -186,7 +186,7 @@ def test_each_command_that_can_run_a_file_takes_the_options(
     done = sabm(*command, "--pass-env", "NONE_SUCH")
 
     assert done.status == 2
-    assert "NONE_SUCH is not set, and minds from files are to read it." in one_line(done)
+    assert "NONE_SUCH, a variable for minds from files, is not set." in one_line(done)
 
 
 @pytest.mark.usefixtures("students")

@@ -143,7 +143,7 @@ def test_minds_get_the_variables_that_are_named(monkeypatch) -> None:
     assert "OPENAI_API_KEY" not in environment(names_passed())
 
     monkeypatch.setenv("SABM_PASS_ENV", "MINE OTHER")
-    with pytest.raises(MindSpecError, match="OTHER is not set, and minds from files are to read"):
+    with pytest.raises(MindSpecError, match="OTHER, a variable for minds from files, is not"):
         names_passed()
 
 

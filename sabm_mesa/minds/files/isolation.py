@@ -134,7 +134,7 @@ def names_passed() -> tuple[str, ...]:
     names = tuple(os.environ.get(PASSED, "").split())
     for name in names:
         if name not in os.environ:
-            raise MindSpecError(f"{name} is not set, and minds from files are to read it.")
+            raise MindSpecError(f"{name}, a variable for minds from files, is not set.")
     return names
 
 

@@ -702,7 +702,7 @@ def _of_condition(experiment: Experiment, condition: Condition) -> Iterator[str]
     if condition.fork_of and set(condition.at) != set(SCALES):
         yield "at has to name quick and paper."
     if condition.fork_of and condition.builds_on:
-        yield f"it builds on what {condition.fork_of} builds on, and can name nothing else."
+        yield f"it builds on the same run as {condition.fork_of}: leave builds_on out."
     for slot, n in condition.mix.items():
         if slot not in experiment.slots:
             yield f"mix: {UnknownName('slot', slot, experiment.slots)}"

@@ -217,7 +217,7 @@ def test_who_the_guests_are(tmp_path: Path) -> None:
         ("FOLDER/held.toml/warm", "kbc-figure-4a/baseline", "build on several experiments"),
         ('"public-goods"', '"kbc"', "runs of kbc build on no other run"),
         ('label = "Hardly met"', 'label = ""\nfork_of = "familiar"\nat = { quick = 1, paper = 1 }',
-         "it builds on what familiar builds on, and can name nothing else"),
+         "it builds on the same run as familiar: leave builds_on out"),
         ('columns = "contribution"', 'columns = "contribution"\nagent = 1',
          'an agent needs data = "agents"'),
     ],
