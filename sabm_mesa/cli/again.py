@@ -218,7 +218,7 @@ def _named_here(kept: KeptCommand, scenario: str | None) -> dict[str, Any]:
 
 
 def _check_folder(kept: KeptCommand) -> None:
-    """Check that an experiment is in the folder of its name; otherwise it would be written elsewhere."""
+    """Check that an experiment is in the folder of its name; it would be written elsewhere."""
     from sabm_mesa.studies.experiments.design import load_experiment
 
     folder = kept.folder.resolve().name

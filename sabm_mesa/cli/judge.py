@@ -274,7 +274,7 @@ def _in_words(
 
 
 def _of_reasoning(content: dict[str, Any]) -> list[str]:
-    """The codes of private reasoning, and its steps compared with those of the decisions, in words."""
+    """Words on the codes of private reasoning, and on its steps compared with the decisions."""
     n = content["texts"]
     lines = [
         f"{n:,} decision{'' if n == 1 else 's'} with private reasoning; the share of each code:"

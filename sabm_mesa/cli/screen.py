@@ -74,9 +74,7 @@ def screen(
     from sabm_mesa.studies.screening import screen as run
 
     if several := [text for text in minds if not isinstance(parse_minds(text), str)]:
-        raise MindSpecError(
-            f"A test has one mind, not {several[0]!r}: give each mind a --minds of its own."
-        )
+        raise MindSpecError(f"A test has one mind, not {several[0]!r}: give one --minds per mind.")
     chosen = battery(tests, problems)
     connection = llm.connection()
     isolation.apply()

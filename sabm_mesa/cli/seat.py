@@ -31,7 +31,7 @@ def play(
     say: Say = print,
     listen: Listen = input,
 ) -> Game:
-    """Let a person play in the terminal, at the seat of the first agent, or of the first one of a class.
+    """Let a person play in the terminal, for the first agent, or the first one of a class.
 
     Args:
         name: the name of the scenario.

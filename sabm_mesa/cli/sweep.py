@@ -161,7 +161,7 @@ def _summary(done: Sweep) -> dict[str, Any]:
 
 
 def _figures(folder: Path, measures: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Draw measures by setting, as ``sabm compare`` does; return the files, and why others are missing."""
+    """Draw measures by setting, as ``sabm compare``; return the files, and the problems."""
     from sabm_mesa.analysis.plot_style import write_figures
     from sabm_mesa.recording import export
     from sabm_mesa.studies import compare

@@ -905,7 +905,7 @@ class Reply:
 
     @property
     def limit(self) -> int:
-        """The highest possible number of its tokens with thoughts: the limit sent, or its actual number."""
+        """The highest possible number of its tokens: the limit sent, or its actual number."""
         sent = json.loads(self.parameters or "{}").get("sent", {})
         limits = (sent.get(name) for name in ("max_completion_tokens", "max_tokens"))
         return next((limit for limit in limits if limit), self.completion_tokens)

@@ -52,7 +52,8 @@ SUMMARISE = "summarise"
 QUOTED = 200
 """The maximum quotation of a rejected answer in the next attempt, in characters."""
 REPEATED = 4000
-"""The maximum part of a rejected answer that is sent back, in characters, since it is paid for again."""
+"""The maximum part of a rejected answer that is sent back, in characters, since it is paid for
+again."""
 canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 
 
@@ -195,7 +196,7 @@ class SentNotes(Protocol):
         """Record the state of a batch; return when it is on disk."""
 
     def outstanding(self, custom_id: str) -> list[Outstanding]:
-        """Requests of this name in batches of earlier sessions; the caller removes the used ones."""
+        """Requests of this name in earlier batches; the caller removes the used ones."""
 
 
 class Ask:
@@ -316,7 +317,7 @@ class Ask:
         return self._question
 
     def once(self, make: Callable[[Ask], T]) -> T:
-        """Return an object that a mind derives from this attempt, such as its request; it is computed once.
+        """Return an object that a mind derives once from this attempt, such as its request.
 
         Args:
             make: computes it from this ask.
@@ -458,7 +459,7 @@ class Ask:
 
     @property
     def most_tokens(self) -> int | None:
-        """The maximum number of tokens of the answer; None leaves it to the settings of the mind."""
+        """The maximum tokens of the answer; None leaves them to the settings of the mind."""
         return self.spec.most_tokens if self.book.states_limits else None
 
     def digest(self) -> str:

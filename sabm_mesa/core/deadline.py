@@ -12,7 +12,7 @@ SETTLE_S = 10.0
 
 
 def after_a_stop(until: float, now: float, limit_s: float) -> float | None:
-    """The new end of a time limit if the process was stopped at its end.
+    """The new end of a time limit that passed while the process was stopped.
 
     Args:
         until: the end of the limit, on the clock of the loop.

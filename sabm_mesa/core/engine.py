@@ -34,7 +34,8 @@ RESERVED_FILES = 24
 LOOK_S = 1.0
 """Seconds until the main thread checks for an interrupt that came just before its wait."""
 GARBAGE_AT = 50_000
-"""The least number of new objects between two garbage collections during a round. With the default of 700 even a short run triggers a full collection over all imported modules, which takes 0.1 s."""
+"""The least number of new objects between two garbage collections during a round. With the default
+of 700 even a short run triggers a full collection over all imported modules, which takes 0.1 s."""
 _OBJECTS = 20
 """The approximate number of objects of an agent that waits for an answer."""
 _AGENT_BYTES = 1_000

@@ -40,7 +40,7 @@ _NOUNS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 
 class DefaultLimit(int):
-    """A limit that is the default of a scenario; a given limit is a plain number, even an equal one.
+    """A limit that is a scenario's default; a given limit is a plain number, even an equal one.
 
     Local models distinguish the two.
     """

@@ -738,7 +738,7 @@ def _words(text: str) -> str:
 
 
 def _folded(text: str) -> tuple[str, range | list[int]]:
-    """A text as a reader sees it, in small Latin letters, with the position of each character in `text`."""
+    """A text as a reader sees it, in small Latin letters; each character's position in `text`."""
     if text.isascii():
         return text.lower(), range(len(text))
     signs, places = [], []

@@ -298,7 +298,7 @@ class _Decisions:
             self.chosen |= mine - {None}
 
     def _decided(self, pattern: re.Pattern[str], sentence: str, limit: set[int]) -> set[Any]:
-        """The keys after the words of a decision, up to its reason; None for a value that is not plain."""
+        """The keys between a decision and its reason; None for values that are not plain."""
         keys: set[Any] = set()
         for match in pattern.finditer(sentence):
             before, tail = sentence[: match.start()], _BECAUSE.split(sentence[match.end() :])[0]

@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class Deciding(Protocol):
-    """The interface of an agent in a phase; `SmartAgent` implements it. It has a method for each phase.
+    """The interface of an agent in a phase, such as `SmartAgent`: with a method for each phase.
 
     Attributes:
         attempts: the number of attempts of its mind in the current phase.
@@ -423,7 +423,7 @@ def _reaches_intersect(turns: list[Deciding], reached: _Reached) -> Iterator[set
 
 
 def _either_in_reach(turns: list[Deciding], reached: _Reached) -> Iterator[set[int]]:
-    """For each turn the earlier turns to wait for: of agents within its reach, or with it in theirs."""
+    """For each turn the earlier ones to wait for: of agents in its reach, or with it in theirs."""
     latest: dict[Deciding, int] = {}
     reaching: dict[Deciding, set[int]] = {}
     for position, agent in enumerate(turns):

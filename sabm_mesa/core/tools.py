@@ -323,7 +323,7 @@ def _spec(hint: Any) -> AnswerSpec:
     if hint is str:
         if metadata and any(isinstance(part, annotated_types.BaseMetadata) for part in metadata):
             raise ParameterError(
-                "a text has its limit in a spec, such as Annotated[str, Text(max_words=20)]."
+                "set the limit of a text in a spec, such as Annotated[str, Text(max_words=20)]."
             )
         return Text()
     if isinstance(hint, type) and issubclass(hint, Enum):
@@ -348,7 +348,7 @@ def _number(metadata: tuple[Any, ...], *, integer: bool) -> Number:
                 case annotated_types.Lt(lt=end) if integer and isinstance(end, int):
                     high = min(high, end - 1)
                 case annotated_types.BaseMetadata():
-                    raise ParameterError(f"the limit {one} cannot be stated; take Ge and Le.")
+                    raise ParameterError(f"the limit {one} is not supported; use Ge and Le.")
     return Number(low, high, integer)
 
 

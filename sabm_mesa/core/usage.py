@@ -99,7 +99,7 @@ class Usage:
                 setattr(self, name, _sum(getattr(self, name), value))
 
     def subtract(self, other: Usage) -> None:
-        """Take another sum away from this one."""
+        """Subtract another sum from this one."""
         for name, value in other:
             setattr(self, name, _sum(getattr(self, name), -value))
 

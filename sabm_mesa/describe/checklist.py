@@ -251,7 +251,7 @@ def _customization(facts: _Facts) -> str:
 
 def _memory(_facts: _Facts) -> str:
     return (
-        "None: nothing is kept between questions. What an agent remembers stands in the prompt of "
+        "None: nothing is kept between questions. The memories of an agent are in the prompt of "
         "its question."
     )
 

@@ -490,9 +490,7 @@ def _as_sent(mended: Mapping[str, Any] | None) -> str:
     if mended is None:
         return ""
     asked, sent = (in_words(mended[kind], "`") for kind in ("asked", "sent"))
-    return (
-        f" Its requests were asked for with {asked}, and sent with {sent}, as the model takes them."
-    )
+    return f" Its requests were asked with {asked}, and sent with {sent}, which the model supports."
 
 
 def _sampled(text: str, subject: Subject, default: Format) -> str:

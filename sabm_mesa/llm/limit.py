@@ -111,7 +111,7 @@ class Limiter:
             raise
 
     def release(self, ceiling: int = CEILING) -> None:
-        """Give a place back.
+        """Release a place.
 
         Args:
             ceiling: the one with which it was acquired.

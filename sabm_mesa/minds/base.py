@@ -99,7 +99,7 @@ class Mind(ABC):
 
 
 class ClassicalMind(Mind):
-    """A behavioural rule that is computed at once and for free; the base class of a scenario's rules.
+    """A behavioural rule, computed at once and for free; the base class of a scenario's rules.
 
     Args:
         spec: how the mind is named in the data.
@@ -118,7 +118,7 @@ class ClassicalMind(Mind):
 
 
 def rule_of(maker: Any) -> Any:
-    """The class of a classical mind, from the entry of a scenario: the class, or a partial call of it.
+    """The class of a classical mind, from a scenario's entry: the class, or a partial call of it.
 
     Args:
         maker: an entry of `classical_minds`.
@@ -288,7 +288,7 @@ async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
 def _answered(
     answer: object, ask: Ask, mind: Mind, started: float, model: SupportsAsks
 ) -> tuple[Decision | None, bool, Awaitable[None] | None]:
-    """Record an answer; return the decision, if it is one, whether to stop after it, and an awaitable to wait for first."""
+    """Record an answer; return the decision or None, whether to stop, and an awaitable or None."""
     reply, number, paid = _as_reply(answer, ask, mind, started), len(ask.rejected), mind.paid
     reading, reason = None, ""
     past = model.recorder.past_reading(ask.key, number)

@@ -72,7 +72,8 @@ FITTED = "fitted:"
 _KINDS = {"classical", "fitted", "fixed", "gguf", "llm", "local", "py"}
 _LOCAL = re.compile(r"local(:\s*[^?\s][^?]*)?(\?|\Z)|gguf:\s*[^?\s]")
 _VERSION = re.compile(r"\d[\w-]*(\.[\w-]+){0,2}\Z")
-"""A version after the @ of a model's own name, as in ``claude@20240620``; addresses do not match."""
+"""A version after the @ of a model's own name, as in ``claude@20240620``; addresses do not
+match."""
 _FORMS = (
     "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, "
     "local:NAME, gguf:PATH, py:FILE, py:FILE:NAME, fitted:FILE"
@@ -643,7 +644,7 @@ def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
 
 
 def _known_before(spec: str, context: MindContext) -> tuple[list[str], bool]:
-    """The provenances of a recorded run's answers that were not sent as asked, and whether any has thoughts.
+    """The provenances of recorded answers that were not sent as asked; whether any has thoughts.
 
     Args:
         spec: the mind.

@@ -20,7 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, Json, StrictInt, TypeAdapter,
 MOST_BYTES = 2**28
 """The maximum number of bytes of one value: more than the data of any round."""
 STEPS, STEPS_A_BYTE = 4_000_000_000, 2_000
-"""The limit of SQLite instructions of a query, and the addition per byte of the file: far more than any query of the package takes."""
+"""The limit of SQLite instructions of a query, and the addition per byte of the file: far more than
+any query of the package takes."""
 _EVERY = 100_000
 """Instructions between two checks of the interrupt and of the limit."""
 _COMMENT_OR_BLANK = re.compile(r"--[^\n]*|\s+")
@@ -268,7 +269,7 @@ def _check_rows(connection: sqlite3.Connection, table: str, kind: type[_Row]) ->
 
 
 def _schema(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    """(kind, name) → the statement that created it, without comments; automatic indexes have no text."""
+    """(kind, name) → its SQL statement, without comments; automatic indexes have none."""
     made = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL")
     return {
         (str(kind), str(name)): _COMMENT_OR_BLANK.sub(" ", str(sql)).replace("  ", " ")

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from sabm_mesa.recording.frames import Columns, Tables
 
 ROW_GROUP = 50_000
-"""The least number of rows of a row group in a Parquet file. The metadata of each group stay in memory until the end, about 20 kB, and so do the rows of one group."""
+"""The least number of rows of a row group in a Parquet file. The metadata of each group stay in
+memory until the end, about 20 kB, and so do the rows of one group."""
 _FORMULA = re.compile(r"""(^|[;\t\r\n])(["\s]*)([=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])""")
-"""The beginning of a formula in a cell. A spreadsheet with another separator than the comma begins a new cell within a quoted text."""
+"""The beginning of a formula in a cell. A spreadsheet with another separator than the comma begins
+a new cell within a quoted text."""
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _NOT_ASCII = re.compile(r"[^\n -~]")
 
@@ -301,7 +303,7 @@ def check_format(kind: str) -> None:
         kind: the format.
 
     Raises:
-        ParameterError: when there is no such format, or it needs a package that is not installed.
+        ParameterError: for an unknown format, or one that needs a package that is not installed.
     """
     check_choice("format", kind, tuple(_WRITERS))
     if kind == "parquet" and find_spec("pyarrow") is None:

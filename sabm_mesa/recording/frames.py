@@ -53,7 +53,8 @@ _OF_DECISION = tuple(
 )
 """The columns of attempts from which a decision is built."""
 BATCH = 10_000
-"""The number of rows per read; collected data and messages are read in whole rounds, with at least this many rows."""
+"""The number of rows per read; collected data and messages are read in whole rounds, with at least
+this many rows."""
 LINES = 2**15
 """The maximum number of chat lines in memory while chats are assembled."""
 Columns = Mapping[str, Sequence[Any]]
@@ -692,7 +693,7 @@ def _rows_of_round(kind: str, run: int, round_: int, data: str) -> list[Any]:
 
 
 def _whole_asks(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
-    """Batches of attempts, `KEY` first; an ask at the end of a batch may continue in the next one, and is then moved there."""
+    """Batches of attempts, `KEY` first; an ask that continues in the next batch is moved there."""
     rows: list[Any] = []
     while more := cursor.fetchmany(BATCH):
         rows += more

@@ -1,4 +1,4 @@
-"""Checks for folders without working locks, and for recordings that are moved or deleted while open."""
+"""Checks for folders without working locks, and for recordings moved or deleted while open."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check_locks(folder: Path) -> None:
 
 
 def _locked_again(file: int) -> bool:
-    """Whether a file that this process has locked can be locked again as by another process (Linux)."""
+    """Whether a file that this process has locked can be locked by another process (Linux)."""
     import fcntl
 
     with suppress(OSError):  # locked, or a system without such locks

@@ -25,7 +25,8 @@ from sabm_mesa.recording.store import from_steps, open_for_reading, reporting_da
 
 ANSWERED, THOUGHT, SAID, SENT = "answered", "thought", "said", "sent"
 KINDS = (ANSWERED, THOUGHT, SAID, SENT)
-"""Raw answers, with the reason of an invalid one; private thoughts; messages to others; lines of requests, each at its first use."""
+"""Raw answers, with the reason of an invalid one; private thoughts; messages to others; lines of
+requests, each at its first use."""
 AROUND = 90
 """Characters of an excerpt on each side of the first word that was found."""
 COUNTED = 10_000
@@ -113,7 +114,7 @@ class SearchResult(NamedTuple):
 
 
 class Search:
-    """An index of a recording, built during the search; its memory does not grow with the recording.
+    """An index of a recording, built during searches; its memory does not grow with it.
 
     Args:
         path: the recording.

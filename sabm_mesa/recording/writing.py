@@ -67,18 +67,23 @@ from sabm_mesa.recording.store import (
 
 Statement = tuple[str, list[Any]]
 RoundRows = tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Sequence[Any]]]
-"""The values of a round: of the model columns; of the agent columns, for each agent; and of `MESSAGE_COLUMNS`, for each message."""
+"""The values of a round: of the model columns; of the agent columns, for each agent; and of
+`MESSAGE_COLUMNS`, for each message."""
 COMMIT_AT = 4000
-"""The number of waiting rows that starts a commit, and that makes `BatchWriter.add` block during a commit: both bound the memory."""
+"""The number of waiting rows that starts a commit, and that makes `BatchWriter.add` block during a
+commit: both bound the memory."""
 CACHE_KIB, CHECKPOINT_AT = 16_384, 8000
-"""Memory for pages of the file, and the number of pages in the log that starts a checkpoint. Digests of texts are spread over the whole file, so each commit of a large file changes many pages. With SQLite's defaults these would be read and moved each time."""
+"""Memory for pages of the file, and the number of pages in the log that starts a checkpoint.
+Digests of texts are spread over the whole file, so each commit of a large file changes many pages.
+With SQLite's defaults these would be read and moved each time."""
 LINGER_S = 0.1
 """The longest delay in seconds until the data of a round are committed."""
 CACHED_LINES = 50_000
 """The maximum number of lines whose ids are kept in memory; others are looked up in the file."""
 LINES_PER_QUERY = 500
 FOLDER = Path("sabm_recordings")
-"""The folder for runs with paid answers when no recording is given. Only its owner can read it, since it has the words of people in games."""
+"""The folder for runs with paid answers when no recording is given. Only its owner can read it,
+since it has the words of people in games."""
 _BUSY_S = 60.0
 _ORDER = {INSERT_SENT: 0, DELETE_SENT: 2}
 fsync = getattr(os, "fdatasync", os.fsync)
@@ -432,7 +437,7 @@ class Recorder(ABC):
     async def note_sent(
         self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
     ) -> Sequence[int]:
-        """Note the answers that a request asks for, before it is sent; return when they are written.
+        """Note the answers that a request asks for before it is sent; return once written.
 
         Args:
             model: the name of the language model.
@@ -526,7 +531,7 @@ class RunRecorder(Recorder):
     async def note_sent(
         self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
     ) -> Sequence[int]:
-        """Note the answers that a request asks for, before it is sent; return when they are written.
+        """Note the answers that a request asks for before it is sent; return once written.
 
         A note survives a crash of the process, but need not survive a crash of the machine.
 
@@ -688,7 +693,9 @@ class NoRecording(Recorder):
 
 
 Where = Recording | Recorder | str | Path | bool | None
-"""Where a run is recorded: an open recording, which others may share, and which the caller closes; a recorder, such as that of a replay; a path; False for nowhere; None for a new file in `FOLDER` if answers are paid for, otherwise nowhere."""
+"""Where a run is recorded: an open recording, which others may share, and which the caller closes;
+a recorder, such as that of a replay; a path; False for nowhere; None for a new file in `FOLDER` if
+answers are paid for, otherwise nowhere."""
 
 
 def check_where(where: Any) -> None:

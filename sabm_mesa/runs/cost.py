@@ -84,25 +84,30 @@ Array = npt.NDArray[np.float64]
 GROWTH = 2.0
 """The factor by which the number of asks may differ if agents are born."""
 MAX_ASKS, MIN_ROUNDS, BEYOND = 3000, 5, 0.05
-"""The number of asks and of rounds after which a dry run stops, and the share by which asks vary then."""
+"""The number of asks and of rounds after which a dry run stops, and the share by which asks vary
+then."""
 SAMPLE = 25
 """The number of turns of a phase whose prompts are all rendered; of later turns, ever fewer are."""
 PICTURE = 1100
 """Tokens of a picture of a thousand pixels a side at GPT-4o and Claude; some models take more."""
 TOKENS_PER_CHAR = np.array([1 / 5, 1 / 4, 1 / 2.5])
-"""In bytes of UTF-8 per token: 4 (OpenAI's rule of thumb) to 5 in English, 2.5 to 3 in other languages."""
+"""In bytes of UTF-8 per token: 4 (OpenAI's rule of thumb) to 5 in English, 2.5 to 3 in other
+languages."""
 LEAST_CHARS_A_TOKEN, MOST_CHARS_A_TOKEN = 3, 6
 """Characters per token in the longest prompt for a local model, with its chat template."""
 CONTEXT_STEP, MOST_CONTEXT = 256, 4096
-"""The initial context of local models is a multiple of this, up to a limit: a server is restarted when a question needs a longer one."""
+"""The initial context of local models is a multiple of this, up to a limit: a server is restarted
+when a question needs a longer one."""
 OVERHEAD = TOKENS_PER_MESSAGE * np.arange(3)
 """Tokens around the messages of an ask."""
 THOUGHTS = 0.25
 """The share of the allowance for thoughts in a likely answer (our choice)."""
 UNUSABLE, AGAIN, MARGIN = 0.2, 200, 1.25
-"""The largest share of unusable answers, the tokens of a message on the reason, and the factor by which another run differs from a pilot (our choices)."""
+"""The largest share of unusable answers, the tokens of a message on the reason, and the factor by
+which another run differs from a pilot (our choices)."""
 WORD, SENTENCE = "xxxxxx; ", 20 * 6
-"""A word that example texts repeat (a text with several parts needs several words), and the characters of a likely text."""
+"""A word that example texts repeat (a text with several parts needs several words), and the
+characters of a likely text."""
 SHORT, REASONING, FREE_REASONING = 2, 40, 400
 """Tokens of a likely number or option, of private reasoning in a few words, of free reasoning."""
 
@@ -391,7 +396,7 @@ def one_by_one(models: Iterable[SmartModel]) -> str:
 
 
 def _waits(stub: StubMind, phase: str, model: SmartModel) -> bool:
-    """Whether the questions of a phase do not depend on one another, so that they can be sent in a batch."""
+    """Whether the questions of a phase are independent, so that they can be sent in a batch."""
     return not stub.embeds and any(
         declared.name == phase and declared.order == SIMULTANEOUS for declared in model.phases
     )
@@ -532,7 +537,7 @@ def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[floa
 
 
 def _most_asks(model: SmartModel, phases: Collection[str], rows: Array) -> float:
-    """The maximum number of asks of a question in a round, from the limits of its phases; NaN without a limit.
+    """The maximum asks of a question in a round, from the limits of its phases; NaN without one.
 
     Zero when every agent has one turn, so that the dry run shows the number.
     """
@@ -604,7 +609,7 @@ def has_births(model: SmartModel) -> bool:
 
 
 def _by_round(values: Array, rounds: Array, most: int) -> Array:
-    """The mean in each round; in later rounds a linear extrapolation of the second half, if it rises."""
+    """The mean in each round; later rounds continue the trend of the second half, if it rises."""
     there = np.unique(rounds)
     means = np.array([values[rounds == number].mean() for number in there])
     half = len(there) // 2

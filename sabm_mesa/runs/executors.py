@@ -46,7 +46,8 @@ from sabm_mesa.runs.executors import {serve}
 _log = logging.getLogger(__name__)
 
 Played = Generator[tuple[int, bytes], None, None]
-"""The index of a run among the plans, and the file of its recording, in the order in which they finish."""
+"""The index of a run among the plans, and the file of its recording, in the order in which they
+finish."""
 
 
 class Executor(Protocol):

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 MOST_GAMES = 32
-"""The maximum number of games in memory: the oldest finished one, or else the oldest that was never started, is dropped."""
+"""The maximum number of games in memory: the oldest finished one, or else the oldest that was never
+started, is dropped."""
 LEFT = Phrase("seat.left")
 """The line for a person whose agent has left the model."""
 ENDED_BEFORE = Phrase("host.ended_before")
@@ -363,7 +364,7 @@ class Game:
             seat.touch()
 
     def _keep_seats(self) -> None:
-        """Save the links and settings, which a restart of the server would lose, before anybody is asked."""
+        """Save the links and settings, which a restart would lose, before anybody is asked."""
         if (file := self._seats_file()) is None:
             return
         limit = next(iter(self.seats.values())).time_limit_s

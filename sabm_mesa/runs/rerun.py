@@ -225,7 +225,7 @@ def fork(
 def to_resume(recording: str | Path) -> list[RecordedRun]:
     """The runs of the latest command with an unfinished run, or else of the latest command.
 
-    A command may have been ended between its last round and its tables.
+    A command may have been stopped between its last round and its tables.
 
     Args:
         recording: the recording.

@@ -113,7 +113,7 @@ class Runs:
         return None if path is None else frequent_reason(path, self.numbers)
 
     def served(self) -> list[dict[str, Any]]:
-        """Each model that answered: names as requested and as served, provider, fingerprint, answers."""
+        """Each model that answered: names requested and served, provider, fingerprint, answers."""
         path = self.models[0].recording_path
         counts: Counter[tuple[tuple[str, str], ...]] = Counter()
         for origin in [] if path is None else origins(path, self.numbers):

@@ -84,7 +84,7 @@ class MessageQueue:
         Args:
             what: the kind of message.
             number: the number of its answer, or 0.
-            given: the rest of it.
+            given: its arguments.
         """
         with self._wake:
             self._messages.append((what, number, given))
@@ -394,7 +394,7 @@ class _WorkerPool:
     def play(
         self, specs: Sequence[RunSpec], runs: Sequence[int], watch: Callable[[int], None]
     ) -> None:
-        """Let workers play the runs until they are done or no worker is left; see `play_on_workers`."""
+        """Let workers play the runs until done or no worker is left; see `play_on_workers`."""
         waiting = deque(enumerate(zip(specs, runs, strict=True)))
         share = min(CONCURRENT_RUNS, math.ceil(len(specs) / len(self._links)))
         left, lost = len(specs), 0

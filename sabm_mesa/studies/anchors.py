@@ -74,7 +74,8 @@ ALPHA = 0.01
 """The probability that an unchanged model counts as changed, over all compared models."""
 DRAWS = 9_999
 MOST_SPLITS = 252
-"""The maximum number of enumerated divisions of the answers to an anchor; of more, this many are drawn."""
+"""The maximum number of enumerated divisions of the answers to an anchor; of more, this many are
+drawn."""
 UNUSABLE = "(no usable answer)"
 Floats = npt.NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""How human are the decisions of a recording? Compares runs with a data set of people, on three levels.
+"""How human are the decisions of a recording? A comparison with people on three levels.
 
 Same inference
     The sign test of the effect, on the sessions of people and on the runs, one number each

@@ -107,7 +107,8 @@ RANGES = ((0, 1000), (200, 600), (0, 20), (50, 250))
 DILEMMA = (((3, 3), (0, 5)), ((5, 0), (1, 1)))
 """The payoffs of the published dilemma, of the first and the second player."""
 LEAST = 0.1
-"""The least difference between right and recited answer in a game that counts, as a part of the range."""
+"""The least difference between right and recited answer in a game that counts, as a part of the
+range."""
 SOLVES, MEMORIZED = "solves", "memorized"
 INCONSISTENT, UNDETERMINED = "responds inconsistently", "undetermined"
 CHANCE = 0.5
@@ -726,7 +727,7 @@ def _nearer(errors: Floats, index: int) -> float:
 
 
 def _recited(game: ProbeQuestion, published: float) -> list[float]:
-    """The answers of a memorizer: the published answer, and its relative position if the factor differs."""
+    """A memorizer's answers: the published one, and its relative position if the factor differs."""
     as_it_is = min(max(published, game.low), game.high)
     if Fraction(game.p) == P:
         return [as_it_is]

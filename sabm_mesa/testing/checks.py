@@ -209,7 +209,7 @@ def replaying(case: Case) -> Iterator[str]:
 
 
 def forking(case: Case) -> Iterator[str]:
-    """Whether a fork without changes has the same data, and a fork to other minds asks only these."""
+    """Whether a fork without changes has the same data, and one to other minds asks only these."""
     model, path = case.recorded
     if model.round < AT:
         return
@@ -283,7 +283,7 @@ def _some_with(case: Case, other: Any, share: Callable[[int], int]) -> Any:
 
 
 def _quiet(case: Case) -> dict[str, Any]:
-    """The parameters of a run of one round or two that is not recorded."""
+    """The parameters of an unrecorded run with one or two rounds."""
     rounds = case.parameters.get("n_rounds", ROUNDS_OF_GAME)
     short = {"n_rounds": min(rounds, ROUNDS_OF_GAME)} if isinstance(rounds, int) else {}
     return {"rng": SEED, **case.parameters, **short, "recording": False}

@@ -1,4 +1,4 @@
-"""Minds for tests of a scenario: they answer at random, late, after checks of all prompts, or not at all."""
+"""Minds for tests of a scenario: they answer at random, late, after checks, or not at all."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ class People:
         """Start the game and answer until it is over, or until the time limit.
 
         Args:
-            seconds: the time.
+            seconds: the time limit.
         """
         at = [threading.Thread(target=self._sit, args=[s]) for s in self.game.seats.values()]
         late = threading.Timer(seconds, self.game.stop)

@@ -232,7 +232,7 @@ async def later() -> None: ...
         ({"f": lambda *x: x}, r"needs arguments with names, not \*x"),
         ({"keys": rest}, "An option cannot be called 'keys'"),
         ({"f": thinking}, "f cannot have an argument called 'reasoning'"),
-        ({"f": limited}, "f, argument text: a text has its limit"),
+        ({"f": limited}, "f, argument text: set the limit of a text"),
         ({"reasoning": rest, "f": rest}, "`reasoning` is None, words"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The resource use of the processes of a mind, measured from outside, so that the mind cannot change it.
+"""The resource use of a mind's processes, measured from outside, out of the mind's control.
 
 The numbers are those of ``/proc``: without it nothing is measured.
 """

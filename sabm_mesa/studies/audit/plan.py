@@ -304,7 +304,7 @@ def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]
     factor = Factor(name, parameter, tuple(levels))
     if parameter in KNOWN.values() and (silent := _silent_levels(base, factor)):
         raise ParameterError(
-            f"--factor {name}: {silent[0]!r} gives the same prompts of {experiment.name} as "
+            f"--factor {name}: {silent[0]!r} changes no prompt of {experiment.name} from "
             f"{factor.levels[0]!r}; leave it out."
         )
     return factor

@@ -258,7 +258,7 @@ def _levels(
 
 
 def _p_fragile(level: Floats, others: Floats, sides: Sides, alpha: float) -> float:
-    """The p-value that less than `KEPT` of the effect is left; NaN when the other levels do not show the claim."""
+    """The p-value of less than `KEPT` of the effect; NaN if other levels do not show the claim."""
     if not _p_values(others, sides)[0] <= alpha:
         return math.nan
     if len(sides) > 1:

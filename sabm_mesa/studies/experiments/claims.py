@@ -396,7 +396,7 @@ def compare(values: pd.DataFrame, measure: str, one: str, other: str) -> tuple[I
 
 
 def _with_groups(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
-    """The measures with those of groups: the mean of their conditions by seed; NaN if one is missing."""
+    """The measures with those of groups: means of conditions by seed; NaN if one is missing."""
     tables = [values]
     for group in experiment.groups:
         mine = values[values["condition"].isin(group.conditions)]

@@ -647,7 +647,7 @@ def _of_names(experiment: Experiment) -> Iterator[str]:
             yield f"it needs one {kind} or more, each with its own name."
     groups = [group.name for group in experiment.groups]
     for name in sorted(name for name in groups if name in conditions or groups.count(name) > 1):
-        yield f"{name} is the name of a group and of something else."
+        yield f"{name} is the name of a group and of another entry."
     for name in sorted(set(experiment.slots) & set(conditions)):
         yield f"{name} is the name of a slot and of a condition."
 

@@ -161,6 +161,6 @@ def _line(condition: str, part: Estimate) -> Line:
 
 
 def _from(cost: Cost, share: float) -> Cost:
-    """The cost of the last part of a run; since prompts may grow, its high end is that of the whole."""
+    """The cost of the last part of a run; its high end is that of the whole: prompts grow."""
     spans = (getattr(cost, name) for name in Cost.__slots__)
     return Cost(*(Range(span.low * share, span.likely * share, span.high) for span in spans))
