@@ -90,7 +90,7 @@ def compare(
         }  # fmt: skip
         say(export.readable_json(content))
         return
-    lines = [f"The {comparison.of} of {measure} by {', '.join(comparison.by)}; one number a run"]
+    lines = [f"The {comparison.of} of {measure} by {', '.join(comparison.by)}; one number per run"]
     lines += [_setting(row) for row in comparison.cells.to_dict("records")]
     n = len(comparison.table)
     lines += [_line(row, n) for row in comparison.table.head(SHOWN).to_dict("records")]
