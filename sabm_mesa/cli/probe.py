@@ -59,7 +59,7 @@ def probe(
     minds = list(dict.fromkeys(minds))
     if several := [text for text in minds if not isinstance(parse_minds(text), str)]:
         raise MindSpecError(
-            f"A probe is of one mind, not {several[0]!r}: give one --minds per mind."
+            f"A probe tests one mind, not {several[0]!r}: give one --minds per mind."
         )
     connection = llm.connection()
     if cost:

@@ -121,9 +121,9 @@ def register(
         needed = studies.runs_by_pilot(planned, claim, pilot, power)
         if needed.high is None:
             raise ParameterError(
-                f"For a power of {power:g} the runs in {pilot} leave open how many it takes: "
-                f"{needed}. Make the pilot larger, or give the number (--runs; in study.toml: "
-                "runs)."
+                f"For a power of {power:g} the runs in {pilot} do not determine the number of "
+                f"runs: {needed}. Make the pilot larger, or give the number (--runs; in "
+                "study.toml: runs)."
             )
         n = needed.high
         reason = f"for a power of {power:g}: {needed}, judged from the runs in {pilot}"

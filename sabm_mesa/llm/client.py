@@ -37,7 +37,7 @@ class Request:
         seed: seed of the sampling; None leaves it to the server.
         needed: parameters that the study depends on: it fails when the model does not support them.
         sent: notes it before it is sent, or None.
-        reasoning_effort: how much the model is to think, in the words of the server, such as
+        reasoning_effort: the effort of a thinking model, in the words of the server, such as
             ``"low"``; None leaves it to the server.
         max_thought_tokens: the maximum number of tokens of thoughts, in addition to those of the
             answer. None chooses it from the model's answers.

@@ -245,7 +245,7 @@ class LocalServer:
             way = f"begin anew with a longer one (--minds '{self._with(context=enough)}')"
         return (
             f"A question to {self.name} and its answer need a context of {needed:,} tokens, and "
-            f"there are {self._most:,} ({why}): {way}."
+            f"the limit is {self._most:,} ({why}): {way}."
         )
 
     def _with(self, **changed: int) -> str:

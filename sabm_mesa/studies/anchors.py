@@ -422,7 +422,7 @@ def statistic(
 
 
 def _splits(n: int, m: int, rng: np.random.Generator) -> Floats:
-    """Ways to divide answers over two sessions, the observed one first: 1 for the first one."""
+    """Divisions of answers over two sessions, the observed one first; 1 marks the first session."""
     if n + m <= 2 * REPEATS:
         return _all_splits(n, m)
     drawn = [rng.permutation(n + m)[:n].tolist() for _ in range(MOST_SPLITS)]

@@ -27,7 +27,7 @@ def test_a_probe_and_what_it_would_cost(sabm: Sabm, tmp_path: Path) -> None:
     ("options", "line"),
     [
         (("--minds", "classical:level_k"), "Unknown classical mind of probe 'level_k'"),
-        (("--minds", "llm:a=2,llm:b=3"), "A probe is of one mind"),
+        (("--minds", "llm:a=2,llm:b=3"), "A probe tests one mind"),
         (("--minds", "nobody"), "Cannot read the mind spec 'nobody'"),
     ],
 )
