@@ -587,9 +587,9 @@ def _persons(people: PeopleData, played: Played) -> list[HumanLikeness]:
     else:
         of_people, why = _components(rows, "session", "person"), ""
     if math.isnan(of_runs.between):
-        why = "no agent decided in two rounds beside another."
+        why = "no run has two agents with decisions in two rounds."
     elif not why and math.isnan(of_people.between):
-        why = "no person of the data decided twice beside another."
+        why = "no session has two persons with two decisions each."
     first = HumanLikeness(
         PERSONS, "all periods", of_people.share, of_runs.share,
         _quotient(of_runs.between, of_people.between), verdict=NOT_JUDGED if why else "", why=why,

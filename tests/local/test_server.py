@@ -163,7 +163,7 @@ def test_a_context_grows_with_the_prompts_and_what_never_fits_is_not_sent() -> N
     assert fine.text
     assert longer.prompt_tokens > 3000
     assert isinstance(never, BadRequest)
-    assert re.search(r"need a context of 9,\d\d\d tokens, and there are 8,192", str(never))
+    assert re.search(r"need a context of 9,\d\d\d tokens, and the limit is 8,192", str(never))
     assert not model.is_running()
     assert len(servers()) == 1
 
@@ -179,7 +179,7 @@ def test_a_context_that_was_set_is_kept() -> None:
     (failed,) = outcomes(client, [ask("yes " * 300, max_tokens=5, seed=1)])
 
     assert isinstance(failed, BadRequest)
-    assert "there are 256 (context is set to that)" in str(failed)
+    assert "the limit is 256 (context is set to that)" in str(failed)
     assert f"begin anew with a longer one (--minds 'gguf:{path}?slots=1&context=1024')" in str(
         failed
     )
