@@ -23,23 +23,23 @@ _ITS_OWN = frozenset({
     "attempts", "given_mind", "history", "memory", "mind", "model", "parent", "persona", "turn",
     "unique_id",
 })  # fmt: skip
-"""Attributes of an agent that its run sets."""
+"""Attributes of an agent that the run sets."""
 
 
-def check_properties(own: type, taken: Collection[str]) -> None:
-    """Check that a class has no property of a name that its base class sets.
+def check_properties(cls: type, taken: Collection[str]) -> None:
+    """Check that no property of a class has a name that its base class needs.
 
     Args:
-        own: the class.
-        taken: the names.
+        cls: the class.
+        taken: the names that the base class needs.
 
     Raises:
-        UsageError: when it has one.
+        UsageError: when a property has such a name.
     """
-    for name, value in vars(own).items():
+    for name, value in vars(cls).items():
         if name in taken and isinstance(value, property):
             raise UsageError(
-                f"{own.__name__}.{name} is a property, and {own.__mro__[1].__name__} needs that "
+                f"{cls.__name__}.{name} is a property, and {cls.__mro__[1].__name__} needs that "
                 "name: choose another, and give it as the column's attribute."
             )
 
@@ -48,11 +48,11 @@ class AskingModel(SupportsAsks, Protocol):
     """Interface of a model that an agent needs to ask; `SmartModel` has it.
 
     Attributes:
-        entropy: the seed as integers.
-        round: the round that is played, from 0.
+        entropy: the seed, as integers.
+        round: the number of the current round, from 0.
         book: the prompts of the run.
         answer_format: the format of the answers.
-        reading: how answers are read.
+        reading: the mode of reading answers (see `sabm_mesa.core.answers`).
     """
 
     entropy: Entropy
@@ -63,10 +63,10 @@ class AskingModel(SupportsAsks, Protocol):
 
 
 class Remembering(Protocol):
-    """Interface of what an agent remembers; `sabm_mesa.agents.memory` has the kinds."""
+    """Interface of an agent's memory; `sabm_mesa.agents.memory` has the implementations."""
 
     def empty(self) -> Any:
-        """A memory of the same kind with nothing in it."""
+        """Return an empty memory of the same kind."""
 
     def recall(self) -> tuple[Any, ...]:
         """The content of ``{memory}``, oldest first."""
@@ -75,30 +75,32 @@ class Remembering(Protocol):
 class SmartAgent(mesa.Agent):
     """An agent whose decisions come from a mind.
 
-    A scenario's agent has one ``async`` method for each phase it takes part in; the method asks
-    and returns the decision, and changes nothing but the agent itself. What the decision does to
-    the world is the model's business (``after_NAME``).
+    An agent class of a scenario has one ``async`` method for each phase in which it takes part. The
+    method asks, returns the decision, and changes only the agent itself. The model applies the
+    decision to the world (``after_NAME``).
 
     Args:
-        model: the model, a `SmartModel`. A scenario's agent class says which: ``model: MyModel``.
+        model: the model, a `SmartModel`. An agent class of a scenario declares its type: ``model:
+            MyModel``.
 
     Class attributes:
-        columns: column of the agent data → attribute; the model's `agent_columns` come first. In
-            the rows of agents of other classes it is empty.
-        classical_minds: name → behavioural model, made from its spec; those of the model hold too.
-        scenario_prompt: the prompt entry that stands before every question.
+        columns: column of the agent data → attribute; the model's `agent_columns` come first. The
+            column is empty for agents of other classes.
+        classical_minds: name → behavioural model, made from its spec; the names of the model are
+            also available.
+        scenario_prompt: the prompt entry that precedes every question.
 
     Attributes:
-        mind: its mind; set when the model is populated, or when the agent is born.
-        given_mind: the spec from which its mind was made, or the object that was given as its mind.
+        mind: its mind, set when the model is populated or the agent is born.
+        given_mind: the spec of its mind, or the object that was passed as its mind.
         persona: the name of the persona, ``"none"`` without one.
-        parent: the agent that it was born of, or None.
-        turn: the agent's place in the order of the phase under way, from 0.
-        attempts: how often its mind was asked in the phase under way.
-        memory: what it remembers. A class declares the kind, such as ``Remembers(last=5)``; each
-            agent then has its own, and ``{memory}`` in its prompts shows what is recalled.
-        history: its questions and answers that are sent as turns of the chat; each agent has its
-            own where a class declares it, as in ``history = last(6)``.
+        parent: its parent agent, or None.
+        turn: the agent's position in the order of the current phase, from 0.
+        attempts: number of times that its mind was asked in the current phase.
+        memory: its memory. A class declares the kind, such as ``Remembers(last=5)``; each agent
+            then has one, and ``{memory}`` in its prompts shows the recalled items.
+        history: its earlier questions and answers, sent as turns of the chat. A class declares it,
+            as in ``history = last(6)``; each agent then has one.
     """
 
     model: Any
@@ -119,16 +121,16 @@ class SmartAgent(mesa.Agent):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        # All that it will ever have: attributes that are new later take three times the memory.
+        # Set all attributes here: attributes that are added later take three times the memory.
         self.persona = "none"
         self.parent: SmartAgent | None = None
         self.turn = 0
         self.attempts = 0
         spoken: Conversation | None = getattr(model, "spoken", None)
-        self._joined = 0 if spoken is None else spoken.n_to_all  # it did not hear them
+        self._joined = 0 if spoken is None else spoken.n_to_all  # earlier messages are not heard
         self._round, self._phase = -1, ""
         self._asked: tuple[str, ...] = ()  # the phase of each question of this round
-        self._by: str | None = None  # the mind that decided instead of its own, this round
+        self._by: str | None = None  # the mind that decided instead of the agent's, this round
         kind: Remembering | None = type(self).memory
         if kind is not None:
             self.memory = kind.empty()
@@ -139,20 +141,20 @@ class SmartAgent(mesa.Agent):
 
     @property
     def rng(self) -> np.random.Generator:
-        """The agent's own random stream, derived from the model's seed and the agent's id."""
+        """The random stream of the agent, derived from the model's seed and the agent's id."""
         if self._rng is None:
             self._rng = agent_rng(self.model.entropy, self.unique_id)
         return self._rng
 
     @property
     def random(self) -> Random:
-        """The agent's own stream of Python's `random`, derived from the seed and the id."""
+        """The agent's stream of Python's `random`, derived from the seed and the id."""
         if self._random is None:
             self._random = agent_random(self.model.entropy, self.unique_id)
         return self._random
 
     def stream(self, key: Key, attempt: int) -> np.random.Generator:
-        """A random stream for one attempt at an ask, derived from the seed and its place."""
+        """A random stream for an attempt, from the seed and the position of the ask."""
         return attempt_rng(self.model.entropy, key, attempt)
 
     def begin(self, phase: str, turn: int) -> None:
@@ -173,25 +175,25 @@ class SmartAgent(mesa.Agent):
     def decider(self) -> str:
         """The spec of the mind that decided in the latest round with a question.
 
-        That is its own mind, but where another answered all questions instead of a person.
+        This is the agent's mind, unless another mind answered all questions instead of a person.
         """
         return self._by or self.mind.spec
 
     @property
     def instant(self) -> bool:
-        """Whether its mind decides without ever waiting."""
+        """Whether its mind decides without waiting."""
         return self.mind.instant
 
     @property
     def paid(self) -> bool:
-        """Whether anything that is asked for the agent is paid for."""
+        """Whether any request for the agent costs money."""
         return self.mind.paid
 
     def conversation(self, rounds: int | None = 1) -> tuple[Message, ...]:
-        """The messages that it said or heard, in the order of the turns (`SmartModel.say`).
+        """The messages that the agent sent or heard, in the order of the turns (`SmartModel.say`).
 
         Args:
-            rounds: of this many rounds, the one under way included; None: of the whole run.
+            rounds: number of rounds, including the current one; None: the whole run.
         """
         first = 0 if rounds is None else self.model.round + 1 - rounds
         return tuple(self.model.spoken.of(self.unique_id, first, self._joined))
@@ -205,22 +207,23 @@ class SmartAgent(mesa.Agent):
         mind: Mind | None = None,
         kind: type[Ask] = Ask,
     ) -> Coroutine[Any, Any, Decision]:
-        """Ask the agent's mind, or another one, a question, and await the decision.
+        """Ask a question of the agent's mind, or of another mind, and await the decision.
 
         Args:
             name: the prompt entry with the question.
             spec: the definition of a legal answer.
-            observation: the information that the agent has. Where its class declares a memory,
-                what is recalled is added, unless the observation brings memories of its own.
-            mind: the mind that is asked; the agent's own when None.
+            observation: the information that the agent has. If its class declares a memory, the
+                recalled items are added, unless the observation already has memories.
+            mind: the mind to ask; None: the agent's mind.
             kind: the class of the question.
 
         Returns:
             The decision; its value is None when no usable answer came.
 
         Raises:
-            RunError: for an observation of another type; when the mind fails or a cap is reached;
-                when it is paid for in a run that is not recorded and did not say so.
+            RunError: for an observation of the wrong type; when the mind fails or a cap is reached;
+                when the mind costs money and the run is neither recorded nor started with
+                permission for that.
         """
         if not isinstance(observation, Observation):
             raise RunError(
@@ -253,7 +256,7 @@ class SmartAgent(mesa.Agent):
     async def _ask_summarised(
         self, name: str, spec: AnswerSpec, observation: Observation, mind: Mind
     ) -> Decision:
-        """Let the mind summarise the memory, and then ask."""
+        """Ask the mind to summarise the memory, and then ask the question."""
         memory = self.memory
         seen = replace(observation, memory=memory.recall())
         memory.take(await self.ask(SUMMARISE, memory.spec, seen, mind=mind))
@@ -270,12 +273,12 @@ class SmartAgent(mesa.Agent):
         return decision
 
     def decided(self, decision: Decision) -> None:
-        """Count a decision of its mind (the asking calls it)."""
+        """Count a decision of its mind (called after each ask)."""
         self.attempts += decision.attempts
         self._by = decision.by if self._by is None else self._by and decision.by
 
 
 @lru_cache
 def _with(asked: tuple[str, ...], phase: str) -> tuple[str, ...]:
-    """The phases of the questions of a round, with one more: many agents share them."""
+    """Return the phases of the round's questions with one more; agents share these tuples."""
     return (*asked, phase)

@@ -1,20 +1,20 @@
-"""Memories of agents: a window of the newest, or a stream from which the relevant is retrieved.
+"""Memories of agents: a window of the newest items, or a stream with retrieval by relevance.
 
-An agent class declares its memory, and every agent has one of its own::
+An agent class declares its memory, and each agent gets its own instance::
 
     class Trader(SmartAgent):
         memory = Remembers(last=5)  # or Stream(top=3)
 
-``{memory}`` in the prompts stands for what is recalled, one line each; `Observation.memory` holds
-it for classical minds. The model adds to it with ``trader.memory.add("…")``.
+``{memory}`` in the prompts stands for the recalled items, one line each. Classical minds read them
+in `Observation.memory`. The model adds items with ``trader.memory.add("…")``.
 
-Of a `Stream`, a memory is a text with a rating of its importance and, where it is forgotten, a last
-day. For each point of focus the memories are ranked by
+In a `Stream`, a memory is a text with a rating of its importance and, optionally, a day on which it
+expires. For each point of focus the memories are ranked by
 
     0.5 · recency + 3 · importance + 2 · relevance,
 
-recency 0.99^i with i = 0 for the newest, importance (rating − 1) / 9, and relevance, at most 1, as
-measured by a `Relevance`. Memories with `always` rank above all others.
+recency 0.99^i with i = 0 for the newest, importance (rating − 1) / 9, and relevance, at most 1,
+from a `Relevance`. Memories with `always` rank above all others.
 
 Source: Park et al. 2023, "Generative Agents", arXiv 2304.03442, section 4.1; weights and decay as
 in Piatti et al. 2024, arXiv 2404.16698 (in their program the oldest memory counts as the most
@@ -40,9 +40,9 @@ DECAY = 0.99
 LOWEST, HIGHEST = 1, 10
 """The scale of importance."""
 ASK = "embed"
-"""The name of the question in the data; it has no prompt."""
+"""The name of the ask for vectors in the data; the ask has no prompt."""
 NOTHING = ""
-"""A point of focus to which nothing is relevant: recency and importance alone rank memories."""
+"""An empty point of focus: memories are ranked by recency and importance only."""
 Day = Any
 """A point in time: a date, or the number of a round."""
 T = TypeVar("T")
@@ -54,13 +54,12 @@ class Memory:
 
     Attributes:
         text: the words.
-        kind: the scenario's word for what it is, such as ``"event"`` or ``"thought"``.
-        importance: its rating from 1 to 10; None without one, and then it adds nothing to the
-            score.
-        created: the day from which it is remembered; None: not told.
-        expires: the last day on which it is remembered; None: it is never forgotten.
-        always: whether it is retrieved whatever the focus is.
-        own: whether its words are those of the scenario and not of a mind.
+        kind: a label of the scenario, such as ``"event"`` or ``"thought"``.
+        importance: its rating from 1 to 10; None: no rating, which adds nothing to the score.
+        created: the first day of the memory; None: unknown.
+        expires: the last day of the memory; None: it never expires.
+        always: whether it is retrieved for every focus.
+        own: whether the scenario wrote the text; otherwise a mind did.
     """
 
     text: str
@@ -76,11 +75,11 @@ def newest(items: Sequence[T], last: int | None = None, words: int | None = None
     """The newest items that fit a window.
 
     Args:
-        items: texts, or objects with an attribute ``text``, or with ``words``, the number of
-            their words; oldest first.
-        last: items at most; None: any number.
-        words: words of all at most; None: any number. The newest item is kept also when it has
-            more; the others are dropped whole.
+        items: texts, or objects with an attribute ``text`` or ``words`` (the number of their
+            words); oldest first.
+        last: maximum number of items; None: no limit.
+        words: maximum number of words of all items; None: no limit. The newest item is kept even
+            if it is longer; other items are kept or dropped whole.
 
     Returns:
         The items, oldest first.
@@ -105,11 +104,11 @@ def _n_words(item: Any) -> int:
 
 
 class Remembers(Sequence[T]):
-    """A window: a sequence of the newest items that an agent was given to remember, oldest first.
+    """A window: the sequence of the newest items, oldest first.
 
     Args:
-        last: items at most; None: any number.
-        words: words of all at most, as in `newest`; None: any number.
+        last: maximum number of items; None: no limit.
+        words: maximum number of words of all items, as in `newest`; None: no limit.
     """
 
     def __init__(self, last: int | None = None, words: int | None = None) -> None:
@@ -133,7 +132,7 @@ class Remembers(Sequence[T]):
         return Remembers(self.last, self.words)
 
     def add(self, item: T) -> None:
-        """Add the newest item, and let go of those that the window has no place for."""
+        """Add an item, and drop the oldest ones that no longer fit the window."""
         self._items.append(item)
         if self.words is not None:
             kept = len(newest(self._items, self.last, self.words))
@@ -145,16 +144,16 @@ class Remembers(Sequence[T]):
         """The items, oldest first.
 
         Args:
-            last: items at most, the newest ones; None: all that are remembered.
+            last: maximum number of items, the newest ones; None: all.
         """
         return newest(self._items, last)
 
 
 class Relevance(Protocol):
-    """A measure of how much texts bear on a query."""
+    """A measure of the relevance of texts to a query."""
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """The relevance of each text, at most 1; 0 stands for none.
+        """The relevance of each text, at most 1; 0 means not relevant.
 
         Args:
             query: the point of focus.
@@ -165,8 +164,8 @@ class Relevance(Protocol):
 class SparseRelevance:
     """Cosine similarity of tf-idf vectors over the pieces of words.
 
-    It needs neither a network nor a model (see `sabm_mesa.analysis.sparse_text`); "harvested" is
-    near "harvesting". The weights of the pieces come from the texts and the query together.
+    It needs no network and no model (see `sabm_mesa.analysis.sparse_text`). Inflected words match:
+    "harvested" is similar to "harvesting". The texts and the query determine the weights together.
     """
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
@@ -178,7 +177,7 @@ class SparseRelevance:
         """
         both = [query, *texts]
         wanted, *known = SparseText(both, pieces).vectors(both)
-        return [min(1.0, float((each * wanted).sum())) for each in known]
+        return [min(1.0, float((vector * wanted).sum())) for vector in known]
 
 
 class EmbeddedRelevance:
@@ -202,15 +201,15 @@ class EmbeddedRelevance:
         if wanted is None:
             return [0.0] * len(texts)
         known = [self.vectors.get(text) for text in texts]
-        return [0.0 if each is None else float((each * wanted).sum()) for each in known]
+        return [0.0 if vector is None else float((vector * wanted).sum()) for vector in known]
 
 
 class Stream:
-    """All that an agent was given to remember, from which the relevant is retrieved.
+    """All memories of an agent; recall retrieves the relevant ones.
 
     Args:
-        top: memories that are recalled for each point of focus at most.
-        relevance: the measure of how much a memory bears on a focus; `SparseRelevance` when None.
+        top: maximum number of memories that are recalled for each point of focus.
+        relevance: the measure of relevance; None: `SparseRelevance`.
 
     Attributes:
         memories: all memories, oldest first.
@@ -223,16 +222,17 @@ class Stream:
         self.relevance = relevance or SparseRelevance()
 
     def empty(self) -> Stream:
-        """A memory of the same kind with nothing in it, and with a measure of its own."""
-        # With a shared one a run would not ask for the vectors that an earlier run has paid for.
+        """Return an empty memory of the same kind, with its own measure."""
+        # With a shared measure, a run would skip the requests for vectors that an earlier run has
+        # paid for.
         return Stream(self.top, deepcopy(self.relevance))
 
     def add(self, memory: Memory | str) -> None:
-        """Add the newest memory; a text is a memory without a rating that is never forgotten."""
+        """Add a memory; a plain text has no rating and never expires."""
         self.memories.append(Memory(memory) if isinstance(memory, str) else memory)
 
     def forget(self, today: Day) -> None:
-        """Remove the memories whose last day is over.
+        """Remove expired memories.
 
         Args:
             today: the day.
@@ -240,10 +240,10 @@ class Stream:
         self.memories = self.known(today)
 
     def known(self, today: Day = None) -> list[Memory]:
-        """The memories whose last day is not over, oldest first.
+        """The memories that have not expired, oldest first.
 
         Args:
-            today: the day; None: all of them are known.
+            today: the day; None: include expired memories.
         """
         if today is None:
             return list(self.memories)
@@ -254,12 +254,12 @@ class Stream:
     def recall(
         self, focus: Iterable[str] = (NOTHING,), top: int | None = None, today: Day = None
     ) -> tuple[Memory, ...]:
-        """The memories that rank highest for each of the points of focus.
+        """The highest-ranked memories for each point of focus.
 
         Args:
             focus: the points of focus; `NOTHING` by default.
-            top: memories for each of them at most; the `top` of the stream when None.
-            today: the day; None: nothing is forgotten.
+            top: maximum number of memories for each point; None: the `top` of the stream.
+            today: the day; None: include expired memories.
 
         Returns:
             The memories, oldest first.
@@ -273,16 +273,18 @@ class Stream:
         return tuple(known[i] for i in sorted(chosen))
 
     def _scores(self, point: str, known: Sequence[Memory]) -> list[float]:
-        texts = [each.text for each in known]
+        texts = [memory.text for memory in known]
         relevance = self.relevance.scores(point, texts) if point else [0.0] * len(texts)
         scores = [
             RECENCY * DECAY ** (len(known) - 1 - i)
-            + IMPORTANCE * _weight(each.importance)
+            + IMPORTANCE * _weight(memory.importance)
             + RELEVANCE * relevance[i]
-            for i, each in enumerate(known)
+            for i, memory in enumerate(known)
         ]
         above = max(scores, default=0.0) + 1
-        return [above if each.always else score for each, score in zip(known, scores, strict=True)]
+        return [
+            above if memory.always else score for memory, score in zip(known, scores, strict=True)
+        ]
 
 
 def _weight(importance: int | None) -> float:
@@ -298,10 +300,10 @@ async def embed(
     k: int,
     today: Day,
 ) -> None:
-    """Ask for the vectors that retrieval needs, for each text once in a run.
+    """Request the vectors that retrieval needs, once for each text of a run.
 
-    Nothing is asked when all memories are retrieved anyway. Texts without usable vectors have no
-    relevance; they are asked for again when they are needed again.
+    No request is made when all memories are retrieved anyway. Texts without usable vectors have a
+    relevance of 0; the next retrieval that needs them requests them again.
 
     Args:
         agent: the agent whose memory it is.
@@ -309,13 +311,13 @@ async def embed(
         memory: the memory.
         relevance: the vectors so far; the new ones are added.
         focus: the points of focus.
-        k: memories for each of them at most.
+        k: maximum number of memories for each point.
         today: the day.
     """
     known = memory.known(today)
     if len(known) <= k:
         return
-    wanted = [*focus, *(each.text for each in known if not each.always)]
+    wanted = [*focus, *(item.text for item in known if not item.always)]
     texts = tuple(text for text in dict.fromkeys(wanted) if text and text not in relevance.vectors)
     if not texts:
         return

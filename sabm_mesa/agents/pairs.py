@@ -1,7 +1,7 @@
-"""Agents that invite one another, talk in pairs, and remember their talks.
+"""Agents that invite each other, talk in pairs, and remember their talks.
 
-A talk alternates between two agents until one of them leaves or its turns are used up. An agent
-leaves by the word ``LEAVE`` at the end of a line; the text before it is still said.
+Two agents take turns in a talk until one of them leaves or all turns are used. An agent leaves with
+the word ``LEAVE`` at the end of a line; the text before it is still sent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 LEAVE = "LEAVE"
-"""The word with which an agent leaves, in capital letters, so that "leave" can be talked about."""
+"""The word with which an agent leaves, in capital letters, so that agents can say "leave" in a
+sentence.
+"""
 _LEAVES = re.compile(rf"(?:^|(?<=[\W_])){LEAVE}[\W_]*$")
 
 Pair = tuple[int, int]
@@ -35,7 +37,7 @@ R = TypeVar("R", "Chat", "Invitation")
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """One agent's wish to talk with another.
+    """An agent's invitation of another to talk.
 
     Attributes:
         round: the round, from 0.
@@ -62,8 +64,8 @@ class Chat:
     Attributes:
         round: the round, from 0.
         agents: the agent that opened it, and its partner.
-        messages: all that was said, in order.
-        words: number of words in all messages; counted once, since talks are often measured.
+        messages: all messages, in order.
+        words: number of words in all messages, counted once.
     """
 
     round: int
@@ -77,10 +79,10 @@ class Chat:
         )
 
     def partner_of(self, agent: int) -> int:
-        """The partner of one of the two agents.
+        """The partner of one agent of the talk.
 
         Args:
-            agent: the id of the one.
+            agent: the id of the agent.
         """
         first, second = self.agents
         return second if agent == first else first
@@ -93,10 +95,10 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Utterance(Text):
-    """The words of one turn of a talk; a long answer is cut, and keeps the word for leaving."""
+    """The text of one turn of a talk. A long answer is shortened but keeps the word for leaving."""
 
     def with_end(self, text: str, whole: str) -> str:
-        """Put the word for leaving back.
+        """Restore the word for leaving in a shortened answer.
 
         Args:
             text: the shortened answer.
@@ -108,15 +110,15 @@ class Utterance(Text):
 
 @dataclass(slots=True)
 class Dialogue:
-    """A talk that is under way.
+    """A talk in progress.
 
     Attributes:
         round: the round, from 0.
         agents: the agent that opens it, and its partner.
-        max_turns: turns of both together after which it ends.
-        messages: all that was said so far.
+        max_turns: maximum number of turns, of both agents together.
+        messages: all messages so far.
         turns: number of turns taken.
-        left: whether one of the two has left.
+        left: whether an agent has left.
     """
 
     round: int
@@ -133,50 +135,50 @@ class Dialogue:
         return None if over else self.agents[self.turns % 2]
 
     def take(self, answer: str | None) -> None:
-        """Take the answer of the speaker.
+        """Add the answer of the speaker.
 
         Args:
-            answer: its words; None when they could not be read: then the speaker leaves.
+            answer: its text; None: it could not be read, and the speaker leaves.
         """
-        said, leaves = read_line(answer)
+        words, leaves = read_line(answer)
         speaker, hearer = self.agents[self.turns % 2], self.agents[1 - self.turns % 2]
-        if said:
-            self.messages.append(Message(self.round, speaker, said, to=(hearer,)))
+        if words:
+            self.messages.append(Message(self.round, speaker, words, to=(hearer,)))
         self.turns += 1
         self.left = leaves
 
     def chat(self) -> Chat:
-        """The talk as it is remembered."""
+        """The talk as the agents remember it."""
         return Chat(self.round, self.agents, tuple(self.messages))
 
 
 def read_line(answer: str | None) -> tuple[str, bool]:
-    """The words said in an answer, and whether the speaker leaves.
+    """The message in an answer, and whether the speaker leaves.
 
     Args:
         answer: the answer; None when it could not be read.
     """
     if answer is None:
         return "", True
-    found = _LEAVES.search(answer)
-    if found is None:
+    match = _LEAVES.search(answer)
+    if match is None:
         return answer, False
-    said = answer[: found.start()].rstrip().rstrip("*_`\"'([{<").rstrip()
-    return (said if any(sign.isalnum() for sign in said) else ""), True
+    words = answer[: match.start()].rstrip().rstrip("*_`\"'([{<").rstrip()
+    return (words if any(sign.isalnum() for sign in words) else ""), True
 
 
 def pairs_of(invitations: Iterable[Invitation]) -> list[Pair]:
-    """The pairs that talk after the invitations of a round, in the order of the senders.
+    """The pairs that talk after the invitations of a round, in the order of their senders.
 
-    Two agents that invited each other have one talk; the first sender in the order opens it.
+    Two agents that invited each other have one talk, which the first sender opens.
 
     Args:
         invitations: all invitations of one round.
     """
     pairs: dict[frozenset[int], Pair] = {}
-    for each in sorted(invitations, key=lambda each: each.agents):
-        if each.accepted:
-            pairs.setdefault(frozenset(each.agents), each.agents)
+    for invitation in sorted(invitations, key=lambda invitation: invitation.agents):
+        if invitation.accepted:
+            pairs.setdefault(frozenset(invitation.agents), invitation.agents)
     return list(pairs.values())
 
 
@@ -184,14 +186,14 @@ def of_agent(records: Iterable[R], agent: int) -> tuple[R, ...]:
     """The talks or invitations of one agent.
 
     Args:
-        records: talks or invitations of all.
+        records: talks or invitations of all agents.
         agent: the id of the agent.
     """
     return tuple(record for record in records if agent in record.agents)
 
 
 def since(first: int, records: Sequence[R]) -> Sequence[R]:
-    """The talks or invitations from a round on.
+    """The talks or invitations of a round and later rounds.
 
     Args:
         first: the round.
@@ -202,24 +204,23 @@ def since(first: int, records: Sequence[R]) -> Sequence[R]:
 
 @dataclass(frozen=True, slots=True)
 class PairView(Observation):
-    """An agent's knowledge: the other agents, and its own invitations and talks that it remembers.
+    """An agent's observation: the other agents, and its remembered invitations and talks.
 
     Attributes:
         agent: its own number, from 1.
         n_agents: number of agents.
         round: the round, from 0.
         n_rounds: number of rounds.
-        invitations: its answered invitations, sent and received, of the rounds it remembers.
-        chats: the talks it remembers, oldest first.
+        invitations: its answered invitations, sent and received, of the remembered rounds.
+        chats: the remembered talks, oldest first.
         invited: the agent it invited in this round; None without one.
         inviters: the agents that invited it in this round.
         inviter: the agent whose invitation the question is about; None in other questions.
-        welcomed: the inviters of this round that it has accepted so far.
-        partner: its partner in the talk under way; None in other questions.
-        messages: those of the talk under way.
-        turns_left: turns left in that talk, this one included.
-        rounds_before: rounds played before round 0, added to every number of a round in its
-            prompts.
+        welcomed: the inviters of this round whose invitations it has accepted so far.
+        partner: its partner in the current talk; None in other questions.
+        messages: the messages of the current talk.
+        turns_left: turns left in the current talk, including this one.
+        rounds_before: number of rounds before round 0; prompts add it to each round number.
     """
 
     agent: int
@@ -276,7 +277,7 @@ class PairView(Observation):
         }
 
     def _memory(self, book: PromptBook) -> Iterable[str]:
-        """One paragraph a round: its invitations, then its talks."""
+        """One paragraph for each round: the invitations, then the talks."""
         rounds = {invitation.round for invitation in self.invitations} | {
             chat.round for chat in self.chats
         }
@@ -307,15 +308,15 @@ def _so_far(book: PromptBook, entry: str, names: str) -> str:
     return book.render(f"{entry}_{'some' if names else 'none'}", {entry: names})
 
 
-# Every question renders all remembered talks again.
+# A cache, since every question renders all remembered talks.
 @lru_cache(maxsize=4096)
 def _conversation(book: PromptBook, agent: int, messages: tuple[Message, ...]) -> str:
     return "\n".join(
         book.render(
-            "said_own" if each.sender == agent else "said_other",
-            {"number": each.sender, "text": book.quote(each.text)},
+            "said_own" if message.sender == agent else "said_other",
+            {"number": message.sender, "text": book.quote(message.text)},
         )
-        for each in book.quoted_in_order(messages)
+        for message in book.quoted_in_order(messages)
     )
 
 
@@ -330,18 +331,18 @@ def name_of(book: PromptBook, agent: int) -> str:
 
 
 UTTERANCE = Utterance(max_words=100)
-"""The answer to `say` (the number of words is our choice)."""
+"""The spec of an answer to `say` (the number of words is our choice)."""
 
 
 class TalkingModel(AskingModel, Protocol):
     """Interface of a model that an agent needs to talk in pairs; `sabm_mesa.models.pairs` has it.
 
     Attributes:
-        n_rounds: rounds of the run at most.
-        max_turns: turns of a talk at most.
-        window: words of talks that an agent remembers.
-        answered: the invitations of this round, once they are answered.
-        participants: the agents in the order of their numbers.
+        n_rounds: maximum number of rounds of the run.
+        max_turns: maximum number of turns of a talk.
+        window: number of words of talks that an agent remembers.
+        answered: the invitations of this round that have been answered.
+        participants: the agents by number.
     """
 
     n_rounds: int
@@ -352,7 +353,7 @@ class TalkingModel(AskingModel, Protocol):
 
     @property
     def pairs(self) -> dict[int, int]:
-        """Opener → partner of the talks of this round."""
+        """The talks of this round: agent that opens → partner."""
 
     def participant(self, number: int) -> PairAgent:
         """The agent with a number, from 1."""
@@ -368,7 +369,7 @@ class PairAgent(SmartAgent):
         invited: the agent it invited in this round; None without one.
         accepted: whether that invitation was accepted; None without one.
         inviters: the agents that invited it in this round.
-        chats: all its talks, oldest first.
+        chats: all talks of the agent, oldest first.
         invitations: the invitations of earlier rounds that it sent or received.
         partners: the ids of its partners in this round, separated by blanks.
     """
@@ -385,7 +386,7 @@ class PairAgent(SmartAgent):
         self.partners = ""
 
     async def invite(self) -> Decision:
-        """Name one other agent to talk with, or nobody; the value is its number, 0 for nobody."""
+        """Choose another agent to talk with; the value is its number, 0 for nobody."""
         view = self.observe()
         book = self.model.book
         names = {name_of(book, other): other for other in view.others}
@@ -413,14 +414,14 @@ class PairAgent(SmartAgent):
         """Hold the talk that the agent opens; the value is the whole talk."""
         partner = self.model.participant(self.model.pairs[self.unique_id])
         partner.begin("chat", self.turn)
-        before = self.turn * self.model.max_turns  # at most this many turns were taken before
+        before = self.turn * self.model.max_turns  # maximum number of turns in earlier talks
         speakers = {self.unique_id: self, partner.unique_id: partner}
         pair = self.unique_id, partner.unique_id
         dialogue = Dialogue(self.model.round, pair, self.model.max_turns)
         while (speaker := dialogue.speaker) is not None:
             speakers[speaker].turn = before + dialogue.turns
-            said = await speakers[speaker].say(dialogue)
-            dialogue.take(said.value)
+            line = await speakers[speaker].say(dialogue)
+            dialogue.take(line.value)
         self.attempts += partner.attempts
         return Decision(dialogue.chat())
 
@@ -442,14 +443,15 @@ class PairAgent(SmartAgent):
         """The agent's knowledge at this moment.
 
         Args:
-            more: the fields of the view that belong to the question.
+            more: the fields of the view that depend on the question.
         """
         return PairView(**self.known() | more)
 
     def known(self) -> dict[str, Any]:
-        """The fields of the view that do not depend on the question.
+        """The fields of the view that are the same for all questions.
 
-        The agent remembers the talks that fit its window, and the invitations of their rounds.
+        They hold the talks that fit the window of the agent's memory, and the invitations of these
+        rounds.
         """
         model = self.model
         chats = newest(self.chats, words=model.window)

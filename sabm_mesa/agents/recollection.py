@@ -1,4 +1,4 @@
-"""Recollections of a mind in its own words: `Summary`, a memory that it summarises, and `History`.
+"""Memories in the words of a mind: `Summary`, which the mind writes, and `History` of its answers.
 
 ::
 
@@ -6,12 +6,12 @@
         memory = Summary(every=5, words=80)
         history = last(6)
 
-`Summary` keeps what it is given. When `every` items are new and the agent is asked, its mind is
-asked first, by the prompt entry ``summarise``, for a text that takes their place and that of the
-summary before. Rules (`ClassicalMind`) are not asked: they have all items.
+`Summary` collects items. When it has `every` new items and the agent is asked a question, its mind
+is first asked, by the prompt entry ``summarise``, for a text that replaces these items and the
+previous summary. Rules (`ClassicalMind`) write no summary: they read all items.
 
-`History` sends the agent's latest questions, as they were asked, and its valid answers as turns of
-the chat, between the scenario and the question.
+`History` sends the agent's latest questions and valid answers as turns of the chat, between the
+scenario prompt and the current question.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from sabm_mesa.core.parameters import check_int
 __all__ = ["History", "Summary", "last"]
 
 CHARS = 20
-"""Characters of a word of a summary at most, on average."""
+"""Maximum number of characters of a summary for each word that it may have."""
 
 
 class Summary:
     """A memory that the agent's mind summarises; its prompt file has the entry ``summarise``.
 
     Args:
-        every: new items after which it is summarised, before the next question.
-        words: words of a summary at most; a longer one is cut.
+        every: number of new items after which the mind summarises, before its next question.
+        words: maximum number of words of a summary; a longer one is cut.
 
     Attributes:
-        text: the summary; ``""`` before the first one.
-        items: what is not summarised yet, oldest first: texts, or objects with a ``text``.
+        text: the current summary; ``""`` before the first.
+        items: the items that are not summarised yet, oldest first: texts, or objects with a
+            ``text``.
 
     Raises:
         ParameterError: for numbers below 1.
@@ -63,23 +64,23 @@ class Summary:
         self._new += 1
 
     def recall(self) -> tuple[Any, ...]:
-        """The summary, and the items since."""
+        """The summary, and the items after it."""
         return (self.text, *self.items) if self.text else tuple(self.items)
 
     @property
     def due(self) -> bool:
-        """Whether it is to be summarised before the next question."""
+        """Whether a summary is needed before the next question."""
         return self._new >= self.every
 
     @property
     def spec(self) -> Text:
-        """A legal summary."""
+        """The spec of a summary."""
         return Text(self.words, self.words * CHARS)
 
     def take(self, summary: Decision) -> None:
-        """Take a summary in place of the items; keep them where there is no usable one.
+        """Replace the items by a summary, or keep them if the summary is not usable.
 
-        The mind is then asked again after as many new items.
+        The mind is asked again after `every` new items.
 
         Args:
             summary: the decision of the mind.
@@ -93,7 +94,7 @@ class History:
     """The latest questions to an agent and its valid answers, as turns of a chat.
 
     Args:
-        turns: questions at most.
+        turns: maximum number of questions.
 
     Raises:
         ParameterError: for a number below 1.
@@ -104,7 +105,7 @@ class History:
         self._chat: Chat = ()
 
     def empty(self) -> History:
-        """A history of the same length with nothing in it."""
+        """Return an empty history of the same length."""
         return History(self.turns)
 
     def chat(self) -> Chat:
@@ -112,23 +113,23 @@ class History:
         return self._chat
 
     def add(self, ask: Ask, decision: Decision) -> None:
-        """Add a question and its answer, in the format that was asked for.
+        """Add a question and its answer, in the requested format.
 
         Args:
             ask: the question.
             decision: the valid decision.
         """
-        said = written(ask, decision)
+        answer = written(ask, decision)
         question = described(ask.question[1], ask.pictures)
-        chat = (*self._chat, ("user", question), ("assistant", said))
+        chat = (*self._chat, ("user", question), ("assistant", answer))
         self._chat = chat[-2 * self.turns :]
 
 
 def last(turns: int) -> History:
-    """The history of an agent class: its questions and answers are turns of the chat.
+    """Declare that an agent class sends its earlier questions and answers as turns of the chat.
 
     Args:
-        turns: questions at most, each with its answer; the newest are sent.
+        turns: maximum number of questions, each with its answer; the newest are sent.
 
     Raises:
         ParameterError: for a number below 1.
@@ -137,7 +138,7 @@ def last(turns: int) -> History:
 
 
 def written(ask: Ask, decision: Decision) -> str:
-    """A valid answer as a mind writes it in the format of the question.
+    """A valid answer as text, in the format of the question.
 
     Args:
         ask: the question.
