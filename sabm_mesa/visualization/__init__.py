@@ -1,1 +1,1 @@
-"""The viewer: watch, read and play, in the browser."""
+"""The viewer: watch runs, read recordings and play games in the browser."""

@@ -1,13 +1,13 @@
 """The key of the viewer, and the rights of visitors.
 
-A server has a key, which stands on its terminal. A browser shows it once and is a *host* from then
-on. Without it, a browser on the same computer watches scenarios and plays them with classical
-minds; a player of a class game comes by the link to a seat. Language models, files, recordings
-and games with people take a host.
+The server prints a key on its terminal. A browser that has sent the key once is a *host*. Without
+the key, a browser on the same computer can run scenarios with classical minds, and a player of a
+class game can use the link to a seat. Language models, files, recordings and games with people are
+for hosts only.
 
-On a server that others can reach, a host is still a browser: the server's OPENAI_API_KEY goes to
-no address that is typed in, no file that is named runs, and only recordings and models below the
-server's folder are opened.
+If other machines can reach the server, hosts are restricted too: the server's OPENAI_API_KEY is not
+sent to an address from a browser, no file named in a browser is run, and only recordings and models
+below the server's folder are opened.
 """
 
 from __future__ import annotations
@@ -31,30 +31,34 @@ if TYPE_CHECKING:
     from sabm_mesa.minds.specs import Minds
 
 VARIABLE = "SABM_HOST_KEY"
-"""Holds a key of one's own. Others are then taken to reach the server, as through a proxy."""
+"""Environment variable with a custom key. The server is then treated as reachable by others, as
+through a proxy.
+"""
 LISTENS = "SABM_LISTENS_AT"
-"""Holds the address at which ``sabm view`` listens; ``solara run`` has a variable of its own."""
+"""Environment variable with the address at which ``sabm view`` listens; ``solara run`` has another
+one.
+"""
 EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}
-"""Addresses that stand for all of a machine's → one of documentation, for which it has a route."""
+"""Wildcard address → an address from the documentation range, to find the network route."""
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 SHORTEST_KEY = 16
-"""Characters of a key of one's own at least."""
+"""Minimum number of characters of a custom key."""
 KEY_PATH = "/_sabm/key"
-"""The address at which a page shows the key that somebody has entered."""
+"""The path to which a page sends the key that a visitor has entered."""
 COOKIE = "sabm-host"
-"""The name of a host's cookie; the port follows, for cookies know no ports."""
+"""The name of a host's cookie, before the port: cookies are shared between ports."""
 PLAYED_BY_ALL = {"classical", "fixed"}
-"""Kinds of minds that take no host."""
+"""Kinds of minds that do not require a host."""
 _drawn = secrets.token_urlsafe(16)
 _hosts: set[str] = set()
 _tickets: dict[str, str] = {}
 
 
 def host_key() -> str:
-    """The key, which makes any browser that shows it a host.
+    """The key; a browser that sends it becomes a host.
 
     Raises:
-        ParameterError: when the one in the environment is so short that it can be guessed.
+        ParameterError: when the key in the environment is too short.
     """
     given = os.environ.get(VARIABLE, "")
     if given and len(given) < SHORTEST_KEY:
@@ -66,7 +70,7 @@ def host_key() -> str:
 
 
 def new_ticket() -> str:
-    """Make a key that works once, for an address that the process table shows to all."""
+    """Make a key that works once, for an address that is visible in the process table."""
     ticket = secrets.token_urlsafe(16)
     _tickets[ticket] = ""
     return ticket
@@ -76,12 +80,12 @@ def admit(given: str) -> str | None:
     """Make a browser a host.
 
     Args:
-        given: the key or a ticket, as the browser has shown it.
+        given: the key or a ticket, as the browser has sent it.
 
     Returns:
-        The secret that the browser is to bring from now on; None when it was not the key. A ticket
-        that is shown a second time is worth nothing any more, and nor is the secret of the browser
-        that came first: one of the two has taken it from the other.
+        The secret that the browser sends from now on; None when the key was wrong. When a ticket is
+        used twice, it becomes invalid, and so does the secret of the first browser: one of the two
+        has stolen it.
     """
     secret = secrets.token_urlsafe(16)
     if secrets.compare_digest(given.encode(), host_key().encode()):
@@ -107,12 +111,12 @@ def may_host(cookies: Mapping[str, str]) -> bool:
 
 
 def is_own_page(headers: Mapping[str, str], *, socket: bool = False) -> bool:
-    """Whether a request can come from a page of the viewer, and not from one of another site.
+    """Whether a request can come from a page of the viewer rather than from another site.
 
     Args:
-        headers: those of the request, with names in lower case.
-        socket: whether it asks for a connection. Other requests of the viewer's own pages may
-            have the origin ``null``, since their policy is to send no referrer.
+        headers: the headers of the request, with names in lower case.
+        socket: whether it opens a socket. Other requests from the viewer's pages may have the
+            origin ``null``, since these pages send no referrer.
     """
     host, origin = headers.get("host", ""), headers.get("origin", "")
     try:
@@ -122,12 +126,12 @@ def is_own_page(headers: Mapping[str, str], *, socket: bool = False) -> bool:
         return False
     if origin and foreign:
         return False
-    # On loopback a name that was made to lead to this machine is none of its own.
+    # On loopback, a foreign host name that resolves to this machine is refused.
     return open_to_others() or name in LOOPBACK
 
 
 def open_to_others() -> bool:
-    """Whether others than this machine can reach the server."""
+    """Whether other machines can reach the server."""
     return bool(os.environ.get(VARIABLE)) or listens_at() not in LOOPBACK
 
 
@@ -138,13 +142,14 @@ def listens_at() -> str:
 
 @about("base_url")
 def check_address(url: str | None) -> None:
-    """Check that the server's key may be sent to an address that was given in a browser.
+    """Check that the server's key may be sent to an address from a browser.
 
     Args:
-        url: the address; None for that of the server.
+        url: the address; None: the server's configured address.
 
     Raises:
-        ParameterError: when others can reach the server, and it was not started with the address.
+        ParameterError: when other machines can reach the server and it was not started with the
+            address.
     """
     if not url or not open_to_others() or endpoint_url(url) == endpoint_url(None):
         return
@@ -156,13 +161,13 @@ def check_address(url: str | None) -> None:
 
 @about("minds")
 def check_kinds(minds: Minds) -> None:
-    """Check that minds may decide on a page of a browser that is no host.
+    """Check that minds may be used by a browser that is not a host.
 
     Args:
-        minds: as the model takes them; objects are those of the app's author.
+        minds: as the model takes them; mind objects come from the app's author and are allowed.
 
     Raises:
-        ParameterError: for a mind that may use the server's key, or that runs a file.
+        ParameterError: for a mind that can use the server's key or runs a file.
     """
     from sabm_mesa.minds.specs import named_in, objects_by_spec
 
@@ -176,14 +181,14 @@ def check_kinds(minds: Minds) -> None:
 
 @about("minds")
 def check_minds(minds: str | Mapping[str, Any]) -> None:
-    """Check the addresses and files in the specs of minds that were given in a browser.
+    """Check the addresses and files in mind specs from a browser.
 
     Args:
         minds: the minds of a run by their specs.
 
     Raises:
-        ParameterError: as `check_address`; for a file when others can reach the server: it is a
-            program.
+        ParameterError: as `check_address`; for a file when other machines can reach the server,
+            since a file is a program.
     """
     from sabm_mesa.minds.specs import is_file, named_in
 
@@ -210,7 +215,8 @@ def check_path(path: Path) -> None:
         path: the recording.
 
     Raises:
-        RecordingError: when others can reach the server, and it is not below its folder.
+        RecordingError: when other machines can reach the server and the recording is not below its
+            folder.
     """
     if open_to_others() and not _is_below(path):
         raise RecordingError(
@@ -219,12 +225,12 @@ def check_path(path: Path) -> None:
 
 
 def _is_below(path: Path) -> bool:
-    """Whether a path leads into the server's folder."""
+    """Whether a path is inside the server's folder."""
     return path.resolve().is_relative_to(Path.cwd().resolve())
 
 
 def name_in_network(host: str) -> str:
-    """Return the host that stands for a listening address in the addresses of pages.
+    """Return the host name that page addresses use for a listening address.
 
     Args:
         host: the address.
@@ -236,16 +242,16 @@ def name_in_network(host: str) -> str:
 
 @cache
 def _in_the_network(elsewhere: str) -> str:
-    """The machine's own address on the way to another one; its name when there is no way."""
+    """The machine's address on the route to another one; its host name when there is no route."""
 
     async def look() -> str:
-        # A datagram socket that is told where it leads to sends nothing until something is said.
+        # Connecting a datagram socket sends nothing.
         transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
             asyncio.DatagramProtocol, remote_addr=(elsewhere, 9)
         )
-        own: str = transport.get_extra_info("sockname")[0]
+        address: str = transport.get_extra_info("sockname")[0]
         transport.close()
-        return own
+        return address
 
     try:
         return asyncio.run(look())

@@ -1,11 +1,11 @@
 """The viewer: one app for all scenarios.
 
-Start it with ``sabm view``, or with ``solara run sabm_mesa.visualization.app``. It runs nothing
-that is typed in the browser: Mesa's command console is no part of it.
+Start it with ``sabm view``, or with ``solara run sabm_mesa.visualization.app``. It does not execute
+input from the browser: Mesa's command console is left out.
 """
 
-# Annotations are no texts here: Solara calls them with the parts of the path. Pages are imported
-# when they are drawn (`sabm_mesa.visualization.loading`).
+# No string annotations here: Solara calls the annotations with the parts of the path. Pages are
+# imported when they are drawn (`sabm_mesa.visualization.loading`).
 import atexit
 import gc
 
@@ -20,16 +20,16 @@ from sabm_mesa.visualization.closing import close_all, end_with_the_server
 from sabm_mesa.visualization.frame import Head, Layout
 from sabm_mesa.visualization.html import inside, problem
 
-settings.theme.show_banner = False  # also when the app is run by Solara itself
+settings.theme.show_banner = False  # also when Solara runs the app
 settings.theme.loader = "plain"
 solara.lab.on_kernel_start(end_with_the_server)
 
 
 def _load() -> None:
     """Import Mesa, the pages and all scenarios."""
-    gc.disable()  # what is loaded is no garbage: looking through it delays pages
+    gc.disable()  # loaded modules are not garbage: scanning them would delay pages
     try:
-        # Mesa first: its logger looks at all modules for each frame of the stack.
+        # Mesa first: its logger scans all loaded modules for each frame of the stack.
         import mesa  # noqa: F401
 
         from sabm_mesa.visualization.pages import (  # noqa: F401
@@ -52,7 +52,7 @@ loading.begin(_load)
 
 @solara.component
 def Home() -> None:
-    """The scenarios to choose from."""
+    """The list of scenarios."""
     from sabm_mesa.visualization.pages import home
 
     home.Page()
@@ -60,7 +60,7 @@ def Home() -> None:
 
 @solara.component
 def ScenarioByName(name: str = "") -> None:
-    """The page of a scenario of the registry.
+    """The page of a registered scenario.
 
     Args:
         name: its name.
@@ -79,7 +79,7 @@ def ScenarioByName(name: str = "") -> None:
 
 @solara.component
 def Recordings() -> None:
-    """The recordings, and one of them."""
+    """The list of recordings, or one recording."""
     from sabm_mesa.visualization.pages import recording
 
     recording.Page()
@@ -111,7 +111,7 @@ def ReadOnlyScreen(token: str = "") -> None:
 
 @solara.component
 def Host() -> None:
-    """The games of the browser that looks."""
+    """The games of the current browser."""
     from sabm_mesa.visualization.pages import host
 
     host.Page()

@@ -1,4 +1,4 @@
-"""The scripts, styles and fonts of all pages, as they are installed; nothing is fetched."""
+"""The scripts, styles and fonts of all pages, from the installed package; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from sabm_mesa.errors import RunError
 PACKAGE = "solara-assets"
 """The package that holds them."""
 SERVED = {".js", ".mjs", ".css", ".map", ".json", ".woff", ".woff2", ".ttf", ".eot", ".png"}
-"""Endings of its files that are served. Pages and drawings, which can hold scripts, are not."""
+"""Suffixes of the files that are served; pages and drawings, which can contain scripts, are left
+out.
+"""
 
 
 @cache
 def assets() -> dict[str, Path]:
-    """The path in an address → the file. A file that was put beside them is not among them."""
-    found = {}
+    """The path in an address → the file. Only files of the installed package are included."""
+    paths = {}
     for file in files(PACKAGE) or ():
         _, _, name = file.as_posix().partition("share/solara/cdn/")
         if name and file.suffix in SERVED:
-            found[name] = Path(str(file.locate()))
-    return found
+            paths[name] = Path(str(file.locate()))
+    return paths
 
 
 def address_of_asset(library: str, file: str) -> str:
-    """The path of a file of a library, with the version that is installed.
+    """The path of a file of a library, with the installed version.
 
     Args:
         library: the library, such as ``"echarts"``.

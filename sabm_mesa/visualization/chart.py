@@ -1,8 +1,8 @@
-"""A chart that the browser paints: it is sent its points once, and then only the new ones.
+"""A chart that the browser paints: all points are sent once, then only new ones.
 
-ECharts paints it. It is kept by the Apache Software Foundation, and its scripts are in the package
-`solara-assets` that all pages use, so nothing is fetched from elsewhere. Pictures for files are
-drawn by matplotlib when somebody asks for one.
+ECharts, a library of the Apache Software Foundation, paints it. Its scripts are in the installed
+package `solara-assets`, so nothing is downloaded. Matplotlib draws the files for download on
+request.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def charts(
     language: str = ENGLISH,
     in_words: Callable[[Chart], Chart] | None = None,
 ) -> None:
-    """Charts, each in a card of its own.
+    """Charts, each in a separate card.
 
     Args:
         shown: the charts.
-        subtitle: which minds and condition were run, for the downloads.
-        at: the round that is marked; None: none.
+        subtitle: the minds and the condition of the run, for the downloads.
+        at: the marked round; None: none.
         played: the last round in the charts.
         event_go: called with a round that was chosen in a chart.
         event_choose: called with an agent whose line or dot was chosen.
@@ -139,18 +139,18 @@ class ChartWidget(VuetifyTemplate):
         return not kept_back and bool(super()._should_send_property(key, value))
 
     def vue_shown_again(self, _data: Any) -> None:
-        """Send a view that is made anew what was added since the whole was sent."""
+        """Send a new view the points that were added since the whole chart was sent."""
         if self._behind:
             self._behind = False
             self.send_state("spec")
 
     def vue_chosen(self, round_: int) -> None:
-        """Go to a round that was chosen in the chart."""
+        """Go to the round that the user chose in the chart."""
         if self.go is not None:
             self.go(round_)
 
     def vue_agent(self, agent: int) -> None:
-        """Choose an agent whose line or dot was chosen in the chart."""
+        """Choose the agent whose line or dot the user chose in the chart."""
         if self.choose is not None:
             self.choose(agent)
 
@@ -172,16 +172,16 @@ class ChartWidget(VuetifyTemplate):
 
 
 def new_points(before: dict[str, Any], now: dict[str, Any]) -> list[list[Any]] | None:
-    """The points that came to each series since the last time.
+    """The points that were added to each series.
 
     Args:
-        before: the chart as it was sent (see `Chart.for_browser`).
-        now: the chart as it is.
+        before: the chart that was sent.
+        now: the current chart (see `Chart.for_browser`).
 
     Returns:
         A list of points for each series; None when anything else has changed.
     """
-    without = [{**each, "series": [_bare(s) for s in each["series"]]} for each in (before, now)]
+    without = [{**chart, "series": [_bare(s) for s in chart["series"]]} for chart in (before, now)]
     if without[0] != without[1]:
         return None
     pairs = list(zip(before["series"], now["series"], strict=True))

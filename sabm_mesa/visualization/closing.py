@@ -1,4 +1,4 @@
-"""The end of the server: answers under way are recorded, and runs and games are stopped."""
+"""Shutdown of the server: pending answers are recorded, and runs and games are stopped."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from solara.server.kernel_context import get_current_context
 
 
 def close_all() -> None:
-    """Close all models on show and all games at once, and wait for what they still record.
+    """Close all displayed models and all games, and wait until they are recorded.
 
-    It starts no thread: it also runs at the exit of the interpreter, which starts none any more.
+    It starts no thread, since it also runs at the exit of the interpreter, when threads cannot
+    start.
     """
     from sabm_mesa.visualization import run_controller
     from sabm_mesa.visualization.pages import home
@@ -23,7 +24,7 @@ def close_all() -> None:
 
 
 def end_with_the_server() -> Callable[[], None]:
-    """Return the action at the end of each browser page: when the server ends it, all is closed."""
+    """Return the cleanup of a browser page; it closes everything when the server ends the page."""
     context = get_current_context()
 
     def end() -> None:

@@ -1,8 +1,8 @@
-"""The connections of browsers: drawing while they last, and pages that wait after they are lost.
+"""Browser connections: pages are redrawn while connected, and kept for a while afterwards.
 
-A browser can be gone without a word: a phone that sleeps, a laptop that is closed, a network that
-is weak. Its page is then drawn no more, but is kept for a while, for it may come back. What that
-holds must grow neither with the number of past visitors nor with that of new ones.
+A browser can disappear without closing its page: a sleeping phone, a closed laptop, a weak network.
+Its page is then no longer drawn, but it is kept for a while in case the browser returns. The memory
+for such pages is bounded.
 """
 
 from __future__ import annotations
@@ -25,32 +25,34 @@ from solara.server.kernel_context import (
 )
 
 POLL_S = 0.2
-"""Seconds between two looks at what pages show, unless one is asked for."""
+"""Seconds between two checks of what pages show, unless a check is requested."""
 REST_S = 0.01
-"""Seconds between two looks at least."""
+"""Minimum number of seconds between two checks."""
 SOON_S = 0.05
-"""Seconds until a look that is asked for soon: a quick round has ended then, and is drawn once."""
+"""Seconds until a check requested by `look_soon`: a fast round has ended by then, and is drawn
+once.
+"""
 KEEP_S = 3600
-"""Seconds that the page of a host is kept whose browser is gone: a run may go on in it."""
+"""Seconds for which the page of a disconnected host is kept: a run may continue in it."""
 KEEP_SEAT_S = 600
-"""The same for all others: a seat is taken again by its link."""
+"""The same for other browsers: a player takes the seat again through its link."""
 MOST_GONE = 200
-"""Pages of others that are kept at most: the one that has been gone for longest makes room."""
+"""Maximum number of kept pages of other browsers; the oldest is dropped first."""
 MOST_SOCKETS, MOST_OF_ADDRESS = 400, 120
-"""Connections of pages that are open at most, in all and from one address; a host gets in."""
+"""Maximum number of open page connections, in total and per address; hosts are not counted."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
 class Watched:
-    """A component that is drawn again when what it shows has changed.
+    """A component that is redrawn when its data change.
 
     Attributes:
         context: the page that it belongs to.
-        look: returns what is looked at.
-        seen: its result when the component was last drawn, for whatever reason.
-        draw: draws it again.
-        drawing: whether that is going on.
+        look: returns the value to compare.
+        seen: its result when the component was last drawn.
+        draw: redraws it.
+        drawing: whether it is being redrawn.
     """
 
     context: VirtualKernelContext
@@ -61,17 +63,17 @@ class Watched:
 
 
 watched: set[Watched] = set()
-"""The components of all pages that are looked at."""
+"""The watched components of all pages."""
 _changed = threading.Condition()
 _news = threading.Event()
 _looking: list[threading.Thread] = []
 
 
 def use_poll(look: Callable[[], object]) -> None:
-    """Draw the component again when something changes that other threads change.
+    """Redraw the component when a value that other threads change has changed.
 
     Args:
-        look: returns what is looked at; it is cheap, and runs on a thread of no page.
+        look: returns the value to compare; it is cheap and runs outside the threads of pages.
     """
     now = look()
     _, set_times = solara.use_state(0)
@@ -103,54 +105,54 @@ def _watch(mine: Watched) -> None:
 
 
 def look_now() -> None:
-    """Look at all pages at once, for something on them has changed. Any thread may call it."""
+    """Check all pages now, since something on them has changed. Any thread may call it."""
     _news.set()
 
 
 def look_soon() -> None:
-    """Look at all pages in a moment, when what was begun may be done."""
+    """Check all pages after a short delay, when work that has just begun may be done."""
     threading.Timer(SOON_S, look_now).start()
 
 
 def _look() -> None:
-    """Look at all pages in turn; one thread does it for all of them."""
+    """Check all pages in turn, in a single thread."""
     while True:
         if _news.wait(POLL_S):
-            time.sleep(REST_S)  # what changes together is drawn together
+            time.sleep(REST_S)  # changes at the same time are drawn together
             _news.clear()
-        for each in list(watched):
-            if each.context.closed_event.is_set():
-                watched.discard(each)
-            elif not each.drawing and is_connected(each.context):
-                _look_at(each)
+        for page in list(watched):
+            if page.context.closed_event.is_set():
+                watched.discard(page)
+            elif not page.drawing and is_connected(page.context):
+                _look_at(page)
 
 
-def _look_at(each: Watched) -> None:
+def _look_at(page: Watched) -> None:
     try:
-        now = each.look()
-        if now == each.seen:
+        now = page.look()
+        if now == page.seen:
             return
     except Exception:  # noqa: BLE001 - what is wrong with one page stops no other
         _log.exception("A page could not be looked at.")
-        watched.discard(each)
+        watched.discard(page)
         return
-    each.seen, each.drawing = now, True
-    # Of its own, for the connection of this page may be slow.
-    threading.Thread(target=_draw, args=(each,), name="sabm-draw", daemon=True).start()
+    page.seen, page.drawing = now, True
+    # In a separate thread, since the connection of this page may be slow.
+    threading.Thread(target=_draw, args=(page,), name="sabm-draw", daemon=True).start()
 
 
-def _draw(each: Watched) -> None:
+def _draw(page: Watched) -> None:
     try:
-        with each.context:
-            each.draw()
+        with page.context:
+            page.draw()
     except Exception:  # noqa: BLE001 - the browser may be gone, or the page
         _log.debug("A page could not be drawn.", exc_info=True)
     finally:
-        each.drawing = False
+        page.drawing = False
 
 
 class Connections:
-    """The connections of all pages, counted, and the pages whose browser is gone."""
+    """Counts the connections of all pages, and keeps the pages of disconnected browsers."""
 
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
@@ -158,10 +160,10 @@ class Connections:
         self._closing: set[asyncio.Task[Any]] = set()
 
     def is_full(self, address: str) -> bool:
-        """Whether no more are let in from an address.
+        """Whether no more connections are accepted from an address.
 
         Args:
-            address: where a browser is.
+            address: the address of the browser.
         """
         return self._open.total() >= MOST_SOCKETS or self._open[address] >= MOST_OF_ADDRESS
 
@@ -174,7 +176,7 @@ class Connections:
             connection: the connection.
             kernel: the id of its page.
             address: where the browser is.
-            host: whether it is that of a host, which is neither counted nor kept short.
+            host: whether the browser is a host: it is not counted, and its page is kept longer.
         """
         if timer := self._gone.pop(kernel, None):
             timer.cancel()
@@ -204,7 +206,7 @@ class Connections:
         if timer := self._gone.pop(kernel, None):
             timer.cancel()
         if context is not None and not is_connected(context):
-            # On a thread: it waits for what the page is doing.
+            # In a thread, since it waits for the page.
             task = asyncio.ensure_future(asyncio.to_thread(context.close, "cull"))
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
@@ -213,7 +215,7 @@ class Connections:
 async def _to_its_end(connection: Awaitable[None], kernel: str) -> None:
     """Wait for the end of a connection.
 
-    When its page is closed in the same moment, Solara looks for what is gone by then: no fault.
+    If the page is closed at the same moment, Solara raises an error that can be ignored.
     """
     try:
         await connection
@@ -225,14 +227,14 @@ async def _to_its_end(connection: Awaitable[None], kernel: str) -> None:
 
 
 def fire_event(widget: Any, event: str, data: Any = None) -> None:
-    """Call the handlers of an event; one that comes for a handler that is gone is ignored.
+    """Call the handlers of an event; an event for a removed handler is ignored.
 
-    A browser may click a button in the moment in which the page takes it away.
+    A user may click a button at the moment in which the page removes it.
 
     Args:
         widget: the widget of the event.
         event: its name.
-        data: what comes with it.
+        data: its data.
     """
     known = widget._event_handlers_map.get(event)  # noqa: SLF001
     for callback in () if known is None else tuple(known.callbacks):

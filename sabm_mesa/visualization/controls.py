@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 Kind = Literal["slider", "checkbox", "select", "suggest", "text"]
 LEFT_OUT = SERVICES | {"prompts", "party", "memory_relevance"}
-"""Parameters that cannot be set in a browser: services, addresses, paths of files on the server."""
+"""Parameters that cannot be set in a browser: services, addresses and paths of server files."""
 FILES = (".toml", ".sqlite")
-"""Ends of the names of files that a parameter may take elsewhere."""
+"""Suffixes of files that a parameter may name outside the browser."""
 FIRST = ("game", "minds", "condition", "personas")
 FURTHER = {"variant", *SAMPLING}
-"""Settings of prompts and language models, also where a scenario has defaults of its own."""
+"""Settings of prompts and language models, even if a scenario sets other defaults."""
 SLIDER_MAX = 100
 _HELP = {
     "minds": "Minds decide for the agents. classical follows a rule, local is a language model on "
@@ -69,15 +69,15 @@ class Control:
 
     Attributes:
         name: the parameter.
-        label: its name for people.
-        kind: how it is set; ``"suggest"`` is a text with suggestions.
-        default: its default: a bool for a checkbox, an int for a slider, else a text.
+        label: its name on the page.
+        kind: the kind of input; ``"suggest"`` is a text field with suggestions.
+        default: its default: a bool for a checkbox, an int for a slider, a text otherwise.
         options: the possible or suggested values.
         help: its meaning, from the docstring of the model.
-        legal: the legal numbers in words.
-        main: whether it is shown at once, not only among the further ones.
+        legal: the legal numbers, in words.
+        main: whether it is always shown; otherwise it is among the further controls.
         low: the smallest value of a slider.
-        high: the largest value of a slider; None where it depends on what is set.
+        high: the largest value of a slider; None if it depends on other settings.
     """
 
     name: str
@@ -97,11 +97,11 @@ LANGUAGE_MODELS = (
     Control("max_asks", "Most requests", "text", "", help="the run stops before more are sent"),
     Control("budget_usd", "Most dollars", "text", "", help="the run stops before more are spent"),
 )
-"""How language models are reached: no parameters of the run."""
+"""Access to language models; these are not parameters of the run."""
 
 
 def controls_of(scenario: type[SmartModel]) -> list[Control]:
-    """The controls of a scenario, the ones that matter most first.
+    """The controls of a scenario, the most important first.
 
     Args:
         scenario: the model class.
@@ -110,31 +110,31 @@ def controls_of(scenario: type[SmartModel]) -> list[Control]:
     offered = load_class_game(scenario.class_game).choices
     known = _options(scenario) | {name: tuple(options()) for name, options in offered.items()}
     made_by = next(cls for cls in scenario.__mro__ if "__init__" in vars(cls))
-    own = inspect.signature(inspect.unwrap(vars(made_by)["__init__"])).parameters
-    found = []
+    of_constructor = inspect.signature(inspect.unwrap(vars(made_by)["__init__"])).parameters
+    controls = []
     for name, parameter in parameters_of(scenario).items():
         if name in LEFT_OUT:
             continue
         options = known.get(name) or tuple(map(str, parameter.limits.choices))
-        of_scenario = name in own and name not in FURTHER
+        of_scenario = name in of_constructor and name not in FURTHER
         main = name in {*FIRST, "rng"} or (
             of_scenario and (bool(options) or isinstance(parameter.default, bool | int))
         )
-        found.append(_control(parameter, options, texts.get(name, ""), main, offered))
-    return sorted(found, key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
+        controls.append(_control(parameter, options, texts.get(name, ""), main, offered))
+    return sorted(controls, key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
 
 
 def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that differ from their defaults, from the values that were set.
+    """The parameters whose set values differ from their defaults.
 
     Args:
         controls: the controls.
-        values: parameter → what its control holds, as far as it was set.
+        values: parameter → the value of its control, if it was set.
 
     Raises:
-        UsageError: for a text that cannot be read.
+        UsageError: for a text that cannot be parsed.
     """
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for control in controls:
         value = values.get(control.name, control.default)
         if value == control.default:
@@ -146,8 +146,8 @@ def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[
                 value = read(text) if text else None
                 if isinstance(value, str) and value.lower().endswith(FILES):
                     raise ParameterError(f"no file of the server can be named here: {value!r}.")
-        found[control.name] = value
-    return found
+        parameters[control.name] = value
+    return parameters
 
 
 def _control(
@@ -177,11 +177,11 @@ def _control(
 
 
 def _sentence(text: str, *, count: bool) -> str:
-    """A sentence from the phrase that a docstring has on a parameter.
+    """A sentence from the phrase about a parameter in a docstring.
 
     Args:
         text: the phrase, such as ``"number of firms."``.
-        count: whether a parameter that begins with several things is their number.
+        count: whether the phrase names several things and the parameter is their number.
     """
     first, second = (*text.split(maxsplit=2), "", "")[:2]
     if text.startswith("number of "):
@@ -196,7 +196,7 @@ def _sentence(text: str, *, count: bool) -> str:
 
 
 def _whole_limits(limits: Limits) -> tuple[int, int | None]:
-    """The smallest and the largest whole number; from 1 where no smallest is declared."""
+    """The smallest and the largest whole number; the smallest is 1 if none is declared."""
     low, high = limits.low, limits.high
     if low is not None:
         low = math.floor(low) + 1 if limits.above else math.ceil(low)
@@ -234,7 +234,7 @@ def _classical(scenario: type[SmartModel]) -> Iterable[str]:
         return scenario.classical_minds
     model = scenario(minds="fixed:0", recording=False)
     of_classes = map(model.classical_of, model.agent_classes())
-    return dict.fromkeys(name for each in of_classes for name in each)
+    return dict.fromkeys(name for minds in of_classes for name in minds)
 
 
 @solara.component
@@ -246,15 +246,15 @@ def Form(
     chips: Chips | None = None,
     start: Mapping[str, Any] | None = None,
 ) -> None:
-    """The controls, and how language models are reached.
+    """The controls, and the settings for access to language models.
 
     Args:
         controls: the controls.
-        fixed: parameters that the page itself sets, without a control.
-        on_set: called with a name and its new value.
-        wrong: the name of what could not be used, or ``""``.
+        fixed: parameters that the page sets, without a control.
+        on_set: called with the name of a parameter and its new value.
+        wrong: the name of the parameter with an unusable value, or ``""``.
         chips: draws the kinds of minds above their field.
-        start: what controls hold at first; all others their defaults.
+        start: the first values of controls; the others start with their defaults.
     """
     begun = start or {}
     use_poll(wrong)
@@ -292,9 +292,9 @@ def Input(
     Args:
         control: the control of the parameter.
         on_set: called with the parameter and its new value.
-        wrong: whether what it holds could not be used.
-        chips: draws something above it, from what it holds and how that is changed.
-        start: what it holds at first; None: its default.
+        wrong: whether its value cannot be used.
+        chips: draws content above it, from its value and the function that changes it.
+        start: its first value; None: its default.
     """
     value, set_value = solara.use_state(control.default if start is None else start)
 
@@ -302,7 +302,7 @@ def Input(
         set_value("" if new is None else new)
         on_set(control.name, "" if new is None else new)
 
-    with inside("div", "sabm-input" + (" sabm-wrong" if wrong else ""), title=_told(control)):
+    with inside("div", "sabm-input" + (" sabm-wrong" if wrong else ""), title=_tooltip(control)):
         if chips is not None:
             chips(str(value), changed)
         if control.kind == "checkbox":
@@ -311,7 +311,7 @@ def Input(
             most = max(SLIDER_MAX, 2 * control.default, value)
             most = most if control.high is None else min(most, control.high)
             with inside("div", "sabm-slider"):
-                with solara.v.Html(tag="div").key(str(most)):  # a slider cuts what is beyond it off
+                with solara.v.Html(tag="div").key(str(most)):  # a slider clips values
                     solara.SliderInt(
                         f"{control.label}:", value, control.low, most, on_value=changed
                     )
@@ -340,13 +340,13 @@ def _NumberInput(
 ) -> None: ...
 
 
-def _told(control: Control) -> str:
-    """The meaning and the legal numbers."""
+def _tooltip(control: Control) -> str:
+    """The meaning of a parameter, and its legal numbers."""
     return f"{control.help} Legal: {control.legal}." if control.legal else control.help
 
 
 def _hint(control: Control) -> str:
-    """A short help with the legal numbers and the default, which the field shows until changed."""
+    """A short help text with the legal numbers and the default."""
     short = control.help.partition("; None")[0].partition(". ")[0].removesuffix(".")
     default = f"default {control.default}" if control.default else ""
     more = "; ".join(filter(None, [control.legal, default]))

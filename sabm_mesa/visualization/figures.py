@@ -1,4 +1,4 @@
-"""The figures of ``sabm run``, drawn by matplotlib when somebody asks for them."""
+"""The figures of ``sabm run``, drawn by matplotlib on request."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def Figures(draw: Callable[[], Mapping[str, Figure]], moment: object) -> None:
     """A button that draws the figures of a run, and the figures with their downloads.
 
     Args:
-        draw: makes the figures; it is called on its own thread.
-        moment: what they show; figures of another moment are shown no more.
+        draw: makes the figures; it is called in a separate thread.
+        moment: identifies the state that they show; figures of an earlier state are removed.
     """
     wanted, want = solara.use_state(False)
 
@@ -35,7 +35,7 @@ def Figures(draw: Callable[[], Mapping[str, Figure]], moment: object) -> None:
             return moment, (), ""
         try:
             with painting():
-                found = draw()
+                figures = draw()
                 drawn = tuple(
                     (
                         DrawnChart(
@@ -44,7 +44,7 @@ def Figures(draw: Callable[[], Mapping[str, Figure]], moment: object) -> None:
                         ),
                         figure,
                     )
-                    for name, figure in found.items()
+                    for name, figure in figures.items()
                 )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             return moment, (), error_line(error)
@@ -66,8 +66,8 @@ def Figures(draw: Callable[[], Mapping[str, Figure]], moment: object) -> None:
         if done[2]:
             problem(done[2])
     with inside("div", "sabm-charts"):
-        for each, figure in done[1]:
-            _Paper(each, figure).key(each.name)
+        for drawing, figure in done[1]:
+            _Paper(drawing, figure).key(drawing.name)
 
 
 @solara.component

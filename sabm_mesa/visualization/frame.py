@@ -17,7 +17,7 @@ from sabm_mesa.visualization.pages.lesson_link import language_of_page
 
 NAME, HOST = "sabm", "/host"
 WATCHED = {"", "scenario"}
-"""First parts of the paths of pages that take no host on the computer of the viewer."""
+"""First parts of the paths of pages that need no host on the viewer's computer."""
 WALLS = {"screen", "wall"}
 """First parts of the paths of walls, which have no navigation."""
 READ_ONLY = "wall"
@@ -28,7 +28,7 @@ STYLE = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
 
 
 def protect_server() -> None:
-    """Protect the server of Solara that runs in this process; a notebook has none."""
+    """Protect the Solara server of this process, if there is one; a notebook has none."""
     if "solara.server.starlette" in sys.modules:
         from sabm_mesa.visualization.protection import protect
 
@@ -36,7 +36,7 @@ def protect_server() -> None:
 
 
 protect_server()
-solara.lab.on_kernel_start(protect_server)  # where the server is imported after the pages
+solara.lab.on_kernel_start(protect_server)  # if the server is imported after the pages
 
 
 @solara.component
@@ -53,7 +53,7 @@ def Head(title: str = "") -> None:
 
 @solara.component
 def Layout(children: list[Any] | None = None) -> None:
-    """The frame of all pages but those of people in a game, which are plain (`pages.play`).
+    """The frame of all pages except the plain pages of players (`pages.play`).
 
     Args:
         children: the page.
@@ -98,7 +98,7 @@ def may_see_page(*, of_host: bool = False, language: str = ENGLISH) -> bool:
         language: the code of the language in which it is asked for.
 
     Returns:
-        Whether the page is to be drawn.
+        Whether to draw the page.
     """
     if is_host():
         return True
@@ -114,12 +114,12 @@ def may_see_page(*, of_host: bool = False, language: str = ENGLISH) -> bool:
 
 
 def is_host() -> bool:
-    """Whether the browser that is drawn for may use the pages of the host."""
+    """Whether the current browser may use the pages of the host."""
     return may_host(cookies.value or {})
 
 
 def accepted_languages() -> str:
-    """The header ``Accept-Language`` of the browser that is drawn for."""
+    """The header ``Accept-Language`` of the current browser."""
     return ", ".join((headers.value or {}).get("accept-language", []))
 
 

@@ -1,4 +1,4 @@
-"""A host's view of a game as it goes: its numbers, its world, its charts and its conversation."""
+"""A host's live view of a game: its numbers, its world, its charts and its conversation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class GameView:
-    """Looks at a game between its rounds, on the thread that plays it.
+    """Reads the state of a game between rounds, in the thread that plays it.
 
     Args:
         game: the game, before it is started.
 
     Attributes:
-        shown: the visible part of the rounds that are done; replaced as a whole.
+        shown: the visible part of the finished rounds; replaced as a whole.
         version: grows with every change of `shown`.
     """
 
@@ -38,11 +38,11 @@ class GameView:
         game.watch = self._watch
 
     def said(self) -> dict[int, list[Said]]:
-        """Round → its messages, also those of the round under way."""
+        """Round → its messages, including those of the current round."""
         return self._heard.by_round()
 
     def scenes(self, round_: int) -> tuple[Scene, ...]:
-        """The world after a round; empty where the scenario has none.
+        """The world after a round; empty if the scenario has none.
 
         Args:
             round_: the round; −1 for the start.
@@ -65,4 +65,4 @@ class GameView:
 
 
 VIEWS: WeakKeyDictionary[Game, GameView] = WeakKeyDictionary()
-"""How each game of this server is watched."""
+"""The views of all games of this server."""

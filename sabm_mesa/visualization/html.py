@@ -1,4 +1,4 @@
-"""Elements of a page that hold text. A text is never taken for markup."""
+"""Elements of a page that contain text. Text is never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ T = TypeVar("T")
 
 
 def html(tag: str, text: str = "", classes: str = "", **attributes: str) -> None:
-    """An element that holds a text.
+    """An element that contains a text.
 
     Args:
         tag: its tag.
         text: the text.
         classes: its CSS classes.
-        attributes: its attributes; an underscore in a name stands for a hyphen.
+        attributes: its attributes; an underscore in a name becomes a hyphen.
     """
     solara.v.Html(tag=tag, children=[text], class_=classes, attributes=_named(attributes))
 
 
 @contextmanager
 def inside(tag: str, classes: str = "", **attributes: str) -> Iterator[None]:
-    """An element that holds the elements made inside the ``with`` block.
+    """An element that contains the elements made inside the ``with`` block.
 
     Args:
         tag: its tag.
         classes: its CSS classes.
-        attributes: its attributes; an underscore in a name stands for a hyphen.
+        attributes: its attributes; an underscore in a name becomes a hyphen.
     """
     with solara.v.Html(tag=tag, class_=classes, attributes=_named(attributes)):
         yield
@@ -55,10 +55,10 @@ def card(title: str) -> Iterator[None]:
 
 @contextmanager
 def unfolds(words: str) -> Iterator[None]:
-    """A part of a page behind a line that unfolds it.
+    """A part of a page that unfolds when its heading is clicked.
 
     Args:
-        words: the line.
+        words: the heading.
     """
     with solara.v.Html(tag="details", class_="sabm-details"):
         solara.v.Html(tag="summary", children=[words])
@@ -72,7 +72,7 @@ def choice(
     on_value: Callable[[T], object],
     words: Callable[[T], str] = str,
 ) -> None:
-    """One of several things: a control of the browser itself, for keyboards and phones.
+    """A choice among several options with the browser's native control, for keyboards and phones.
 
     Args:
         label: its label.
@@ -85,7 +85,7 @@ def choice(
     _Choice(
         label=label, options=[words(option) for option in known],
         chosen=known.index(value) if value in known else -1,
-        event_choose=lambda place: on_value(known[place]),
+        event_choose=lambda i: on_value(known[i]),
     )  # fmt: skip
 
 
@@ -107,16 +107,16 @@ def field(
 ) -> None:
     """A field for a text or a number.
 
-    The browser keeps what somebody is typing, and sends it whole when the field is left or Enter
-    is pressed. An input of Solara sends each key and then says that Enter was pressed, which can
-    overtake the keys.
+    The browser keeps the text while it is typed, and sends it when the field loses focus or Enter
+    is pressed. A Solara input would send each key separately, and its Enter event can arrive before
+    the last keys.
 
     Args:
         label: its label.
-        value: the text or number in it.
-        on_value: called with the new text or number; never with a text where a number belongs.
+        value: the current text or number.
+        on_value: called with the new text or number; a number field never sends a text.
         kind: a text, a number, or a whole number.
-        live: whether it is sent with each key.
+        live: whether each key sends the text.
         hint: a line below it.
         wrong: whether what it holds could not be used.
     """
@@ -149,12 +149,12 @@ def picture(shown: DrawnChart) -> None:
 
 
 def root_path() -> str:
-    """The path below which the server is reached, as its owner has set it; no slash at its end."""
+    """The configured path prefix of the server, without a slash at its end."""
     return (settings.main.root_path or "").rstrip("/")
 
 
 def problem(text: str) -> None:
-    """A line that says what went wrong.
+    """A line with an error message.
 
     Args:
         text: the line.

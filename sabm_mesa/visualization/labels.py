@@ -35,7 +35,7 @@ FREE, PAID = "free", "paid"
 _FREE_OF_CHARGE = ("classical", "fixed:", "fitted:", "py:")
 _SHARE_OF = "Share of "
 DIGITS_TYPED = 9
-"""Digits of a number that somebody types, at most."""
+"""Maximum number of digits of a typed number."""
 
 
 def titles_of(model: SmartModel) -> Titles:
@@ -52,9 +52,9 @@ class Titles:
     """Titles of the columns of a scenario.
 
     Attributes:
-        own: column → title, where the title does not follow from the name; a column such as
-            ``price_{}`` stands for all that end in the name or number of something.
-        names: the names of the agents, for columns that end with the number of one.
+        own: column → title, if the title does not follow from the name; ``price_{}`` covers all
+            columns that end with the name or number of an agent.
+        names: the names of the agents, for columns that end with the number of an agent.
     """
 
     own: Mapping[str, str] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Titles:
         return known(f"columns.{slug(pattern)}", self[column], name=name)
 
     def _pattern(self, column: str) -> tuple[str, str]:
-        """The title, and the name that stands for the braces in it."""
+        """The title, and the name that replaces the braces in it."""
         if column == "round":
             return "Round (from 0)", ""
         if column in self.own:
@@ -100,8 +100,8 @@ def title_of(model: SmartModel | type[SmartModel]) -> str:
 def counting(model: SmartModel) -> tuple[str, int]:
     """Return the word for a round, and the number that people read for round 0 of the data.
 
-    Where first rounds are given (`SmartModel.given_rounds`), the first number is that of the first
-    round that is decided.
+    If the first rounds are given (`SmartModel.given_rounds`), counting starts at the first round
+    with decisions.
 
     Args:
         model: the model.
@@ -111,7 +111,7 @@ def counting(model: SmartModel) -> tuple[str, int]:
 
 
 def round_of(model: SmartModel, number_: int) -> str:
-    """A round as people call it, such as ``"round 3"`` or ``"month 4"``.
+    """The name of a round for readers, such as ``"round 3"`` or ``"month 4"``.
 
     Args:
         model: the model.
@@ -124,7 +124,7 @@ def round_of(model: SmartModel, number_: int) -> str:
 
 
 def round_noun(model: SmartModel) -> str:
-    """The word for a round, with a capital.
+    """The word for a round, capitalised.
 
     Args:
         model: the model.
@@ -197,7 +197,7 @@ def chart_in(model: SmartModel, chart: Chart, language: str) -> Chart:
 
 
 def in_words(model: SmartModel, frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Data by round as people read them: titles of the columns, and rows with rounds as called.
+    """Data by round for readers: titles of the columns, and rows with names of rounds.
 
     Args:
         model: the model.
@@ -216,7 +216,7 @@ def in_words(model: SmartModel, frame: pd.DataFrame) -> tuple[list[str], list[li
 
 
 def number(value: Any) -> str:
-    """A value as it is shown: a dash for none, and four significant digits at most."""
+    """A value for display: a dash for a missing one, and at most four significant digits."""
     if type(value).__name__ in {"bool", "bool_"}:
         return "yes" if value else "no"
     if not isinstance(value, float):
@@ -234,7 +234,7 @@ def localized(value: Any) -> str:
 
 
 def error_line(error: Exception) -> str:
-    """Describe an error in a line; one that is not the package's own is logged with its place too.
+    """Describe an error in a line; errors of other packages are also logged with a traceback.
 
     Args:
         error: the error.
@@ -246,7 +246,7 @@ def error_line(error: Exception) -> str:
 
 
 def whole_in(text: str) -> int | None:
-    """The whole number that somebody has typed, if it is one of a size that there are.
+    """The whole number in a typed text; None if there is none or it is too long.
 
     Args:
         text: the text.
@@ -289,8 +289,8 @@ def mind_in_words(spec: str) -> str:
 
 
 def name_of(model: SmartModel, agent: int | str) -> str:
-    """Return the name of an agent: the scenario's where it gives one, else one with its number."""
-    if isinstance(agent, str):  # in some scenarios people speak by their names
+    """Return the name of an agent: the name from the scenario, or else one with its number."""
+    if isinstance(agent, str):  # in some scenarios agents have names
         return agent
     names = names_in(model)
     if 0 < agent <= len(names):
@@ -303,7 +303,7 @@ def name_of(model: SmartModel, agent: int | str) -> str:
 
 
 def names_in(model: SmartModel) -> Sequence[str]:
-    """The names of the agents in the order of their ids, where the scenario gives any."""
+    """The names of the agents in the order of their ids, if the scenario gives names."""
     names = getattr(model, "names", ())
     return [str(name) for name in names] if isinstance(names, list | tuple) else ()
 
@@ -328,7 +328,7 @@ def who_decides(model: SmartModel) -> tuple[str, str]:
 
 
 def who_would_decide(minds: str | Mapping[str, Any], noun: str) -> tuple[str, str]:
-    """The minds that would decide in a model that is still to be made.
+    """The minds that would decide in a model that has not been made yet.
 
     Args:
         minds: the minds of a run by their specs.
@@ -342,7 +342,7 @@ def who_would_decide(minds: str | Mapping[str, Any], noun: str) -> tuple[str, st
         paid = any(spec.startswith("llm:") for spec in named_in(minds))
         return (f"{sentence}: answers may cost money.", PAID) if paid else (f"{sentence}.", FREE)
     counts = {minds: 0} if isinstance(minds, str) else dict(minds)
-    counts = {spec: n if type(n) is int else 0 for spec, n in counts.items()}  # JSON may say else
+    counts = {spec: n if type(n) is int else 0 for spec, n in counts.items()}  # JSON may differ
     return _sentence(counts, noun, any(spec.startswith("llm:") for spec in counts))
 
 

@@ -1,8 +1,8 @@
-"""The start of the viewer: it answers before it has loaded all.
+"""The start of the viewer: it answers requests before everything is loaded.
 
-Mesa, the pages and the scenarios take longer to import than all that the server needs to answer.
-They are imported while a browser reads the scripts of the first page. No page is drawn before:
-Reacton looks for pandas among the modules, and would find half of it.
+Mesa, the pages and the scenarios take longer to import than the server itself. They are imported
+while a browser loads the scripts of the first page. Pages are drawn afterwards: Reacton checks
+whether pandas is imported, and would use a half-imported module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _threads: list[threading.Thread] = []
 
 
 def begin(load: Callable[[], object]) -> None:
-    """Load on a thread.
+    """Load in a thread.
 
     Args:
         load: imports all that the pages need.
@@ -25,12 +25,12 @@ def begin(load: Callable[[], object]) -> None:
 
 
 def wait() -> None:
-    """Wait until all is loaded; an app of a single scenario has imported what it needs."""
+    """Wait until everything is loaded. The app of a single scenario does not wait."""
     for thread in _threads:
         thread.join()
 
 
 async def loaded() -> None:
-    """Wait until all is loaded, while the server answers others."""
+    """Wait until everything is loaded, while the server answers other requests."""
     if any(thread.is_alive() for thread in _threads):
         await asyncio.to_thread(wait)

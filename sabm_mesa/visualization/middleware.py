@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_LOGGED, LOGGED_S = 5, 3600.0
-"""Maximum number of lines that one statement logs in a period, and the period in seconds."""
+"""Maximum number of log lines of one statement in a period, and the period in seconds."""
 TRIED_S = 60.0
 """Seconds for which a wrong secret counts."""
 FREE_TRIES, FREE_TRIES_OF_SECRET = 20, 200
-"""Wrong secrets without a delay: from one address, which a class may share, and of one secret."""
+"""Number of wrong secrets without a delay: per address, which a class may share, and per secret."""
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.5, 10.0
-"""Seconds that the next try waits; the time doubles with each further one."""
+"""Delay of the next try in seconds; it doubles with each further try."""
 T = TypeVar("T")
 _HOST = re.compile(r"[A-Za-z0-9.\-_]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
 class RequestMiddleware:
-    """Middleware of all requests: it refuses those of other sites and adds headers.
+    """Middleware of all requests: it refuses requests from other sites and adds headers.
 
-    A server that only this machine reaches compresses nothing.
+    A server that only this machine can reach sends uncompressed responses.
 
     Args:
         app: the server behind it.
@@ -54,8 +54,8 @@ class RequestMiddleware:
         nonce = secrets.token_urlsafe(16)
         scope.setdefault("state", {})["nonce"] = nonce
         headers = _headers_of(scope)
-        if not open_to_others():  # within a machine compressing takes longer than sending
-            kept = [each for each in scope["headers"] if each[0] != b"accept-encoding"]
+        if not open_to_others():  # on one machine, compression takes longer than sending
+            kept = [header for header in scope["headers"] if header[0] != b"accept-encoding"]
             scope = {**scope, "headers": kept}
         added = [
             (b"content-security-policy", policy(headers.get("host", ""), nonce).encode()),
@@ -82,13 +82,12 @@ class RequestMiddleware:
 def policy(host: str, nonce: str) -> str:
     """The content security policy of a page.
 
-    Solara's page compiles its templates in the browser, which takes ``'unsafe-eval'``, and its
-    parts bring styles of their own.
+    Solara's page compiles its templates in the browser, which requires ``'unsafe-eval'``, and its
+    components have inline styles.
 
     Args:
-        host: the host that the browser has asked for; older browsers do not count the socket of a
-            page as its own origin.
-        nonce: the mark of the scripts of the page.
+        host: the requested host; older browsers do not count the socket of a page as its origin.
+        nonce: the nonce of the scripts of the page.
     """
     sockets = f" ws://{host} wss://{host}" if _HOST.fullmatch(host) else ""
     return "; ".join(
@@ -107,14 +106,14 @@ def policy(host: str, nonce: str) -> str:
 
 
 class SecretLimiter:
-    """Limits guesses: whoever tries many wrong secrets waits ever longer before the next is tested.
+    """Limits guessing: each wrong secret lengthens the delay before the next one is tested.
 
-    Each try is tested in the end, so that the right secret always works, also for those who share
-    an address or a game with somebody who guesses. How many tries wait at once is limited by the
-    connections of the server. Secrets of 128 bits, as those of seats, need no such limit.
+    Every try is tested eventually, so the right secret always works, even from an address or for a
+    game that an attacker uses. The connection limit of the server bounds the number of waiting
+    tries. Secrets of 128 bits, such as those of seats, need no such limit.
 
     Args:
-        clock: tells the time in seconds.
+        clock: returns the time in seconds.
         sleep: waits for a number of seconds.
     """
 
@@ -131,12 +130,12 @@ class SecretLimiter:
         """Test a secret, at once or after a delay.
 
         Args:
-            secret: the secret that is tried, in words; tries of it count from all addresses.
-            address: where the browser is; tries count for all secrets.
+            secret: a label of the secret that is tried; its tries are counted over all addresses.
+            address: the address of the browser; its tries are counted over all secrets.
             check: tests it; returns None when it is wrong.
 
         Returns:
-            What `check` has returned.
+            The result of `check`.
         """
         limits = {f"at {_network(address)}": FREE_TRIES, f"of {secret}": FREE_TRIES_OF_SECRET}
         if delay := max(self._delay(name, free) for name, free in limits.items()):
@@ -145,16 +144,16 @@ class SecretLimiter:
                 await self._sleep(delay)
             finally:
                 self._waiting -= Counter(limits.keys())
-        found = check()
-        if found is None:
+        result = check()
+        if result is None:
             for name in limits:
                 self._wrong.setdefault(name, []).append(self._clock())
-        return found
+        return result
 
     def _delay(self, name: str, free: int) -> float:
-        """Seconds that the next try has to wait."""
+        """The delay of the next try in seconds."""
         since = self._clock() - TRIED_S
-        self._wrong = {each: new for each, times in self._wrong.items()
+        self._wrong = {tried: new for tried, times in self._wrong.items()
                        if (new := [at for at in times if at > since])}  # fmt: skip
         too_many = len(self._wrong.get(name, ())) + self._waiting[name] - free
         grown = FIRST_DELAY_S * 2.0 ** min(too_many, 30)
@@ -162,24 +161,24 @@ class SecretLimiter:
 
 
 def _network(address: str) -> str:
-    """The part of an address that its owner cannot choose."""
+    """The network part of an address, which its owner cannot choose."""
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return address
-    if isinstance(found, IPv6Address):
-        return str(found.ipv4_mapped or ip_network((int(found) >> 64 << 64, 64)))
-    return str(found)
+    if isinstance(parsed, IPv6Address):
+        return str(parsed.ipv4_mapped or ip_network((int(parsed) >> 64 << 64, 64)))
+    return str(parsed)
 
 
 TRIES = SecretLimiter()
-"""That of the server: one for all secrets that are short enough to be guessed."""
+"""The limiter of the server, shared by all secrets that are short enough to guess."""
 
 
 class LogLimit(logging.Filter):
-    """Filter of a log: a place of the code that reports again and again is silent for a while.
+    """Log filter: a statement that logs very often is silenced for a while.
 
-    Whatever a stranger sends may be reported, with a traceback, and the log is not to fill a disk.
+    Any request from a stranger may be logged with a traceback; the log must not fill the disk.
     """
 
     def __init__(self) -> None:
@@ -188,34 +187,36 @@ class LogLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is logged."""
-        place: tuple[str | int, ...] = (record.pathname, record.lineno)
+        key: tuple[str | int, ...] = (record.pathname, record.lineno)
         if record.exc_info and (trace := record.exc_info[2]) is not None:
             while trace.tb_next is not None:
                 trace = trace.tb_next
-            place += (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
-        since, n = self._seen.get(place, (-LOGGED_S, 0))
+            key += (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        since, n = self._seen.get(key, (-LOGGED_S, 0))
         if record.created - since >= LOGGED_S:
             since, n = record.created, 0
-        self._seen[place] = since, n + 1
+        self._seen[key] = since, n + 1
         if n + 1 == MOST_LOGGED:
-            said = record.getMessage()
-            record.msg = f"{said} (more of this kind is not logged for {LOGGED_S / 60:.0f} minutes)"
+            message = record.getMessage()
+            record.msg = (
+                f"{message} (more of this kind is not logged for {LOGGED_S / 60:.0f} minutes)"
+            )
             record.args = None
         return n < MOST_LOGGED
 
 
 def limit_logs() -> None:
-    """Limit all logs of this process by `LogLimit`, wherever they go."""
+    """Limit all logs of this process with `LogLimit`."""
     loggers = [logging.getLogger(name) for name in (None, *logging.root.manager.loggerDict)]
     handlers = {handler for logger in loggers for handler in logger.handlers}
     for handler in {*handlers, logging.lastResort}:
-        if handler and not any(isinstance(each, LogLimit) for each in handler.filters):
+        if handler and not any(isinstance(log_filter, LogLimit) for log_filter in handler.filters):
             handler.addFilter(LogLimit())
 
 
 def _headers_of(scope: Scope) -> dict[str, str]:
-    """Name → value of the headers of a request; of one that is sent twice the first counts."""
-    found: dict[str, str] = {}
+    """Name → value of the headers of a request; the first value of a repeated header counts."""
+    headers: dict[str, str] = {}
     for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1"), value.decode("latin-1"))
-    return found
+        headers.setdefault(name.decode("latin-1"), value.decode("latin-1"))
+    return headers

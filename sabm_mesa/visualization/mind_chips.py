@@ -1,4 +1,4 @@
-"""The kinds of minds as chips, and the check of a language model before it decides."""
+"""Chips for kinds of minds, and the check of a language model before a run."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.page_state import PageState
 
 Line = tuple[str, str, str]
-"""State (``ok``, ``warning`` or ``problem``), subject and words of a finding."""
+"""State (``ok``, ``warning`` or ``problem``), subject and text of a finding."""
 
 
 @solara.component
 def MindChips(page_state: PageState, value: str, change: Callable[[str], None]) -> None:
-    """The chips above the field of the minds, which they fill.
+    """The chips above the field of the minds; they fill in the field.
 
     Args:
         page_state: the page's model.
-        value: what the field holds.
-        change: called with what it is to hold.
+        value: the value of the field.
+        change: called with the new value.
     """
     asked, ask = solara.use_state("")
 
@@ -37,11 +37,11 @@ def MindChips(page_state: PageState, value: str, change: Callable[[str], None]) 
             return asked, [("problem", "model", error_line(error))]
 
     task = solara.lab.use_task(work, dependencies=[asked])
-    spec, found = task.value if task.value is not None else ("", [])
-    told = found if spec == asked and spec and spec in value else []
+    spec, checked = task.value if task.value is not None else ("", [])
+    lines = checked if spec == asked and spec and spec in value else []
     _Chips(
         value=value, rules=str(parameters_of(page_state.scenario)["minds"].default),
-        people=len(page_state.controller.model.population), found=told, asks=MOST_ASKS,
+        people=len(page_state.controller.model.population), lines=lines, asks=MOST_ASKS,
         checking=bool(asked) and spec != asked, event_change=change, event_check=ask,
     )  # fmt: skip
 
@@ -51,10 +51,10 @@ def _Chips(
     value: str,
     rules: str,
     people: int,
-    found: Sequence[Line],
+    lines: Sequence[Line],
     asks: int,
     checking: bool,
     event_change: Callable[[str], None] | None = None,
     event_check: Callable[[str], Any] | None = None,
 ) -> None:
-    """Rules, a language model, or both; and what the check of the model has found."""
+    """Rules, a language model, or both; and the findings of the check of the model."""

@@ -1,4 +1,4 @@
-"""State of a scenario's page: the model on show, and the settings for the next one."""
+"""State of a scenario's page: the displayed model, and the settings for the next one."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ if TYPE_CHECKING:
 N = TypeVar("N", int, float)
 
 TRIED = 2
-"""Questions of each kind that a model is asked in each form of answers when it is checked."""
+"""Number of questions of each kind, in each answer format, when a model is checked."""
 
 SERVICES = {"base_url": "", "max_asks": "", "budget_usd": ""}
-"""Settings of the page in addition to parameters, with their defaults."""
+"""Settings of the page besides the parameters, with their defaults."""
 
 
 class PageState:
-    """The one model of a page, with the settings of the next one.
+    """The model of a page, and the settings of the next one.
 
     Args:
         scenario: the model class.
         fixed: parameters that the page starts with.
-        host: whether the browser is a host: only then minds decide that use the server's key or
+        host: whether the browser is a host; only hosts may use minds that need the server's key or
             run a file.
 
     Attributes:
-        controller: the model on show.
-        values: parameter or service → what its control holds, where it was set.
-        problem: why the controls could not be used, or ``""``.
-        wrong: the parameter or service that this is about, as far as it names one, or ``""``.
+        controller: the controller of the displayed model.
+        values: parameter or service → the value of its control, if it was set.
+        problem: why the settings cannot be used, or ``""``.
+        wrong: the parameter or service that the problem names, or ``""``.
         busy: whether the next model is being made.
-        at: the round that is looked at, from 0; None: the latest one.
-        agent: the agent whose story is told; None: none.
+        at: the selected round, from 0; None: the latest one.
+        agent: the agent whose story is shown; None: none.
         beside: a run of another condition with the same seed, shown beside the model; None: none.
-        compared: the condition that is wanted beside the model; ``""``: none.
-        changes: how often something was changed on the page.
+        compared: the condition to show beside the model; ``""``: none.
+        changes: number of changes on the page.
     """
 
     def __init__(
@@ -89,34 +89,34 @@ class PageState:
 
     @property
     def dirty(self) -> bool:
-        """Whether the controls say something else than the model on show was made with."""
+        """Whether the settings differ from those of the displayed model."""
         return self.values != self._used
 
     @property
     def shown_runs(self) -> list[RunController]:
-        """The model on show, and the run beside it if there is one."""
+        """The displayed model, and the run beside it if there is one."""
         return [self.controller, *([self.beside] if self.beside is not None else [])]
 
     def named_runs(self) -> list[tuple[RunController, str]]:
-        """The runs on show, each with its condition in words where there are two."""
+        """The displayed runs; if there are two, each with its condition in words."""
         runs = self.shown_runs
         return [(run, f": {run.model.condition}" if len(runs) > 1 else "") for run in runs]
 
     @property
     def played(self) -> int:
-        """The last round that any of them has played; −1 for none."""
+        """The last round that any displayed run has played; −1 for none."""
         return max(run.shown.played for run in self.shown_runs)
 
     @property
     def status(self) -> Status:
-        """The status of the model on show; when it is over, that of the run beside it."""
+        """The status of the displayed model; when that is over, the status of the run beside it."""
         if self.controller.status == "over" and self.beside is not None:
             return self.beside.status
         return self.controller.status
 
     @property
     def looked_at(self) -> int:
-        """The round that is looked at; while the latest one is followed, also one under way."""
+        """The selected round; if the latest one is selected, this may be the current round."""
         if self.at is not None:
             return self.at
         controller = self.controller
@@ -124,13 +124,13 @@ class PageState:
 
     @property
     def costs(self) -> bool:
-        """Whether answers for the model on show may cost money."""
+        """Whether answers for the displayed model may cost money."""
         runs = self.shown_runs
         return any(agent.mind.paid for run in runs for agent in run.model.population)
 
     @property
     def kept_path(self) -> Path | None:
-        """The recording of the model on show, where it stays when the page is left."""
+        """The recording of the displayed model, if it is kept when the page is closed."""
         path = self.controller.model.recording_path
         return path if self.costs else None
 
@@ -146,31 +146,31 @@ class PageState:
         return any(is_local(mind.spec) for mind in minds)
 
     def upcoming(self) -> tuple[str, str]:
-        """Say in a sentence which minds decide in the next model, and whether it may cost money."""
+        """Describe which minds decide in the next model, and whether it may cost money."""
         if "minds" in self.fixed:
             return who_decides(self.controller.model)
         default = str(parameters_of(self.scenario)["minds"].default)
         try:
             minds = parse_minds(str(self.values.get("minds", "")).strip() or default)
             check_forms(minds, ())
-        except SabmError:  # which the line below the controls tells
+        except SabmError:  # the line below the controls shows it
             return "No mind of this name can decide.", FREE
         return who_would_decide(minds, noun_of(self.controller.model))
 
     def set(self, name: str, value: Any) -> None:
-        """Keep what a control holds, for the next model, and check it on a thread."""
+        """Store the value of a control for the next model, and check it in a thread."""
         self.values = {**self.values, name: value}
         self.changes += 1
         threading.Thread(target=self._check, args=(self.values,), name="sabm-check").start()
 
     def reset(self) -> None:
-        """Make a new model with what the controls say; the one on show is stopped and closed."""
+        """Make a new model from the settings; the displayed one is stopped and closed."""
         self._set_up(self._make, 0)
 
     def play(self, rounds: float = float("inf")) -> None:
-        """Play on, at first with a model of what the controls say now.
+        """Continue the run, or start one with a new model if the settings have changed.
 
-        A run that has failed continues from its recording, where there is one.
+        A failed run continues from its recording, if there is one.
         """
         if self.controller.status == "ready" and (self.dirty or self.problem):
             self._set_up(self._make, rounds)
@@ -183,7 +183,7 @@ class PageState:
 
     @property
     def condition(self) -> str:
-        """The condition of the model on show."""
+        """The condition of the displayed model."""
         return str(self.controller.model.condition)
 
     @property
@@ -194,10 +194,10 @@ class PageState:
         )
 
     def compare(self, condition: str) -> None:
-        """Run another condition with the same seed beside the model, as far as that has come.
+        """Run another condition with the same seed beside the model, up to the same round.
 
         Args:
-            condition: the condition; any word that is none ends the comparison.
+            condition: the condition; any other word ends the comparison.
         """
         self.compared = condition if condition in self.conditions else ""
         if self.compared:
@@ -209,7 +209,7 @@ class PageState:
     def check_model(self, spec: str) -> list[tuple[str, str, str]]:
         """Ask a language model small questions and those of the scenario, as `sabm doctor` does.
 
-        What may be asked here, and which key goes where, is as for a run with the controls.
+        The same rules for minds, addresses and keys apply as for a run with these settings.
 
         Args:
             spec: the mind.
@@ -218,15 +218,15 @@ class PageState:
             State, subject and words of each finding.
 
         Raises:
-            SabmError: when the model may not be asked here, or the spec is none of a model.
+            SabmError: when the model must not be used here, or the spec does not name a model.
         """
         if not self._host:
             check_kinds(spec)
         check_minds(spec)
         connection = _connection({**SERVICES, **self.values})
-        (found,) = probe_minds([spec], connection)
-        lines = [(check.state.value, check.name, check.said) for check in found.checks]
-        if not found.fine:
+        (probed,) = probe_minds([spec], connection)
+        lines = [(check.state.value, check.name, check.said) for check in probed.checks]
+        if not probed.fine:
             return lines
         given = self.controller.model.parameters
         trial = try_model(self.scenario, given, spec, connection, times=TRIED)
@@ -244,7 +244,7 @@ class PageState:
         self.play(1)
 
     def go(self, round_: int) -> None:
-        """Look at a round; the latest one is followed.
+        """Select a round; selecting the latest one follows the run.
 
         Args:
             round_: the round, from 0.
@@ -253,7 +253,7 @@ class PageState:
         self.changes += 1
 
     def choose(self, agent: int | str | None) -> None:
-        """Tell the story of an agent; the one of the same agent is closed.
+        """Show the story of an agent, or close it if it is shown already.
 
         Args:
             agent: its id; None: no story.
@@ -267,20 +267,20 @@ class PageState:
         self.choose(None)
 
     def pause(self) -> None:
-        """Pause as soon as the round under way is done."""
+        """Pause at the end of the current round."""
         for run in self.shown_runs:
             run.pause()
         look_soon()
 
     def turn(self, _key: object = None) -> None:
-        """Play on, or pause."""
+        """Continue, or pause."""
         if self.status == "playing":
             self.pause()
         else:
             self.play()
 
     def pace(self, seconds: float) -> None:
-        """Let a round take this many seconds at least."""
+        """Set the minimum number of seconds of a round."""
         self.interval_s = seconds
         for run in self.shown_runs:
             run.interval_s = seconds
@@ -292,33 +292,33 @@ class PageState:
         self.controller.close(then=self._folder.cleanup)
 
     def state(self) -> object:
-        """Return the state from which the page is drawn: it is drawn again when this changes."""
+        """Return the state that the page shows; the page is redrawn when it changes."""
         return self.changes, self._runs, *map(_state, self.shown_runs)
 
     def _set_up(self, make: Callable[[], RunController | None], rounds: float) -> None:
-        """Make the next model on a thread: rooms can be large, and libraries load slowly."""
+        """Make the next model in a thread: large rooms and first imports of libraries take time."""
         if not self.busy:
             self.busy, self.problem, self.wrong = True, "", ""
             self.changes += 1
             threading.Thread(target=self._replace, args=(make, rounds), name="sabm-setup").start()
 
     def _check(self, values: dict[str, Any]) -> None:
-        """Report a problem of the controls, unless they have been changed or used since."""
-        with self._checking:  # one after another: of many changes only the last one counts
+        """Report a problem with the settings, unless they have been changed or used since."""
+        with self._checking:  # one at a time: only the last of several changes counts
             if values is not self.values or self.busy or self._closed:
                 return
-            found = "", ""
+            wrong = "", ""
             try:
                 self._trial(values)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
                 if not (isinstance(error, ServerInUse) and self._uses_local_model):
-                    found = self._about(error)
+                    wrong = self._about(error)
             if values is self.values and not self.busy:
-                self.wrong, self.problem = found
+                self.wrong, self.problem = wrong
                 self.changes += 1
 
     def _replace(self, make: Callable[[], RunController | None], rounds: float) -> None:
-        """Make the next model, if there is to be another one, and the run beside it."""
+        """Make the next model if a new one is needed, and the run beside it."""
         try:
             controller = make()
             if controller is not None:
@@ -339,7 +339,7 @@ class PageState:
                 self.close()
 
     def _catch_up(self, beside: RunController) -> None:
-        """Play the run beside the model as the model is played, from as far as that has come."""
+        """Play the run beside the model up to the round of the model, and then along with it."""
         if self.controller.status == "playing":
             beside.play()
         elif rounds := rounds_done(self.controller.model):
@@ -351,7 +351,7 @@ class PageState:
             beside.close()
 
     def _about(self, error: Exception) -> tuple[str, str]:
-        """The control that an error is about, or ``""``, and what it says, with the label."""
+        """The control that an error concerns, or ``""``, and the message with its label."""
         if isinstance(error, UsageError):
             for control in (*self.controls, *LANGUAGE_MODELS):
                 if control.name == error.parameter:
@@ -359,7 +359,7 @@ class PageState:
         return "", error_line(error)
 
     def _trial(self, values: dict[str, Any]) -> tuple[dict[str, Any], Connection, SmartModel]:
-        """Return the controls' values, and a model made with them that is recorded nowhere."""
+        """Return the values of the controls, and an unrecorded model made with them."""
         parameters = {**self.fixed, **parameters_from(self.controls, values)}
         minds = parameters.get("minds", "classical")
         if not self._host:
@@ -387,7 +387,7 @@ class PageState:
         recording: Path | None = None  # what is paid for is kept in the folder of the package
         if not any(agent.mind.paid for agent in trial.population):
             recording = Path(self._folder.name) / f"{self._runs}.sqlite"
-        if self._runs:  # no more is asked, and paid for, while the next model is made
+        if self._runs:  # no more questions are asked, and paid for, while the next model is made
             self.controller.close()
         model = self.scenario(**parameters, connection=connection, recording=recording)
         self._runs += 1
@@ -395,7 +395,7 @@ class PageState:
         return self._shown(RunController(model, self.scenario_view))
 
     def _make_beside(self) -> RunController:
-        """The same model in the other condition: its seed, its connection, and so its caps too."""
+        """The same model in the other condition, with the same seed, connection and caps."""
         first = self.controller.model
         parameters, _, _ = self._trial(dict(self._used))
         parameters |= {"condition": self.compared, "rng": list(first.entropy)}
@@ -413,11 +413,11 @@ class PageState:
         connection = connection.for_recorded(endpoints_in(self.controller.model.parameters))
         opened = Recording(path)
         try:
-            found = to_resume(path)
+            source = to_resume(path)
             if connection.budget is not None:
-                spent = spent_before(found, connection.prices)
+                spent = spent_before(source, connection.prices)
                 connection = replace(connection, budget=connection.budget.after(spent))
-            (model,) = resume_models(opened, found, connection, scenario=self.scenario)
+            (model,) = resume_models(opened, source, connection, scenario=self.scenario)
         except BaseException:
             opened.close()
             raise
@@ -432,7 +432,7 @@ class PageState:
 def _state(controller: RunController) -> tuple[object, ...]:
     model = controller.model
     run = (controller.status, controller.problem, controller.version)
-    spent = repr(model.spent())  # an unknown price is no number, which equals nothing
+    spent = repr(model.spent())  # an unknown price is NaN, which does not equal itself
     return *run, model.round, spent, model.in_flight, len(model.spoken)
 
 

@@ -1,7 +1,7 @@
-"""The panels of a scenario's page. What a model says is handed on as text, never as markup.
+"""The panels of a scenario's page. The text of a model is never interpreted as markup.
 
-Panels of a model are functions, not components: Solara draws a component again only when it is
-given other arguments, and a model stays the same object while it changes.
+Panels of a model are functions, not components: Solara redraws a component only when its arguments
+change, and a model remains the same object while its state changes.
 """
 
 from __future__ import annotations
@@ -62,24 +62,24 @@ LEAVING = (
 )
 Act = Callable[..., Callable[..., None]]
 MOST_ROUNDS = 10**6
-"""A run that is planned for this many rounds has no end in sight."""
+"""A run with this many planned rounds counts as open-ended."""
 NOTHING = "nothing"
-"""The word for no condition to compare with."""
+"""The option for no comparison."""
 MOST_AGENTS = 100
-"""Rows of the table of agents at most."""
+"""Maximum number of rows of the table of agents."""
 MOST_SAID = 200
-"""Messages on the page at once: the latest of the chosen ones."""
+"""Maximum number of displayed messages, the latest of the selected ones."""
 
 
 def run_card(page_state: PageState, at_once: Act) -> None:
-    """The buttons, and how far the run has come.
+    """The buttons, and the progress of the run.
 
-    A line that comes and goes has a place of its own that stays: else Solara would make one line
-    out of another, and for a moment the page would say both.
+    A line that appears and disappears has a permanent container. Otherwise Solara would reuse the
+    element of another line, and the page would briefly show both.
 
     Args:
         page_state: the page's model.
-        at_once: makes an action draw the page again.
+        at_once: makes an action redraw the page.
     """
     controller = page_state.controller
     status, busy = page_state.status, page_state.busy
@@ -116,11 +116,11 @@ def Transport(
 
     Args:
         status: the status of the run.
-        stuck: whether it cannot be played on.
+        stuck: whether the run cannot continue.
         busy: whether the next model is being made.
         interval_s: the pace.
         page_state: the page's model.
-        at_once: makes an action draw the page again.
+        at_once: makes an action redraw the page.
     """
     with inside("div", "sabm-transport"):
         if status == "playing":
@@ -149,11 +149,11 @@ def Transport(
 
 
 def compare(page_state: PageState, at_once: Act) -> None:
-    """The condition that runs beside the model, where the scenario has others.
+    """The choice of a condition to run beside the model, if the scenario has others.
 
     Args:
         page_state: the page's model.
-        at_once: makes an action draw the page again.
+        at_once: makes an action redraw the page.
     """
     others = [condition for condition in page_state.conditions if condition != page_state.condition]
     if others:
@@ -163,13 +163,13 @@ def compare(page_state: PageState, at_once: Act) -> None:
 
 
 def upcoming(page_state: PageState) -> tuple[str, str]:
-    """Name the minds of the next model when the controls say something else than this one.
+    """Name the minds of the next model if the settings differ from those of the displayed one.
 
     Args:
         page_state: the page's model.
 
     Returns:
-        The words, or ``""``; and whether it may cost money.
+        The sentence, or ``""``; and whether the next model may cost money.
     """
     if not page_state.dirty or page_state.busy:
         return "", FREE
@@ -179,7 +179,7 @@ def upcoming(page_state: PageState) -> tuple[str, str]:
 
 
 def progress(page_state: PageState) -> None:
-    """How far the run and the round under way have come, and where it is recorded.
+    """The progress of the run and the current round, and the path of the recording.
 
     Args:
         page_state: the page's model.
@@ -199,9 +199,9 @@ def progress(page_state: PageState) -> None:
         words = f"Beside it, {page_state.compared}: {_words(there, rounds_done(there.model))}"
         html("p", f"{words} {there.problem}".strip(), "sabm-hint", role="status")
     path = page_state.kept_path
-    told = subtitle_of(model) + (f" · recorded in {path}" if path else "")
+    line = subtitle_of(model) + (f" · recorded in {path}" if path else "")
     next_ = page_state.busy or (page_state.dirty and controller.status == "ready")
-    html("p", "" if next_ else told, "sabm-hint rec-path", data_name="run")
+    html("p", "" if next_ else line, "sabm-hint rec-path", data_name="run")
 
 
 def recording_link(path: Path, words: str = "Read the recording") -> None:
@@ -216,10 +216,10 @@ def recording_link(path: Path, words: str = "Read the recording") -> None:
 
 
 def expected_answers(model: SmartModel) -> int | None:
-    """How many answers the round under way needs; None where only the round itself can tell.
+    """The number of answers that the current round needs; None if it is not known in advance.
 
     Args:
-        model: the model, in a round.
+        model: the model, during a round.
     """
     n = 0
     for phase in model.phases:
@@ -270,11 +270,11 @@ def _way_on(page_state: PageState) -> str:
 
 @solara.component_vue("guard.vue")
 def Guard(active: bool, words: str) -> None:
-    """Asks before this page is left, while it is active."""
+    """While active, asks for confirmation before the page is left."""
 
 
 def banner(page_state: PageState) -> None:
-    """The minds that decide: in the model on show, or before it is played in that of the controls.
+    """The minds of the displayed model; before it is played, those of the current settings.
 
     Args:
         page_state: the page's model.
@@ -309,21 +309,21 @@ def usage(model: SmartModel) -> None:
 
 
 def stage(page_state: PageState, at_once: Act) -> None:
-    """The world of the round that is looked at, and the timeline.
+    """The world of the selected round, and the timeline.
 
     Args:
         page_state: the page's model.
-        at_once: makes an action draw the page again.
+        at_once: makes an action redraw the page.
     """
     controller = page_state.controller
     round_ = page_state.played if page_state.at is None else page_state.at
     pace = page_state.interval_s
     with inside("div", "sabm-worlds"):
-        for each, words in page_state.named_runs():
-            own = each is controller
+        for run, words in page_state.named_runs():
+            is_main = run is controller
             world(
-                each, min(round_, each.shown.played), pace, page_state.agent if own else None,
-                at_once(page_state.choose) if own else None, words,
+                run, min(round_, run.shown.played), pace, page_state.agent if is_main else None,
+                at_once(page_state.choose) if is_main else None, words,
             )  # fmt: skip
     clock(
         controller, round_, pace, at_once(page_state.go), planned=controller.planned,
@@ -341,10 +341,10 @@ def world(
     words: str = "",
     language: str = ENGLISH,
 ) -> None:
-    """The world after a round, in which speakers have bubbles.
+    """The world after a round, with speech bubbles.
 
     Args:
-        controller: the model on show, or the game.
+        controller: the controller of the displayed model, or the view of the game.
         round_: the round; −1 for the start.
         pace: seconds between two rounds.
         chosen: the agent that is looked at.
@@ -378,8 +378,8 @@ def clock(
     """The timeline.
 
     Args:
-        controller: the model on show, or the game.
-        round_: the round that is looked at.
+        controller: the controller of the displayed model, or the view of the game.
+        round_: the selected round.
         pace: seconds between two rounds.
         event_go: called with the round to show.
         planned: the rounds with plans.
@@ -394,7 +394,7 @@ def clock(
     invalid = shown.model_data["invalid"] if len(shown.model_data) else ()
     kinds = {
         TALK: sorted(controller.said()), PLANS: sorted(planned),
-        INVALID: [each for each, n in enumerate(invalid) if n > 0],
+        INVALID: [i for i, n in enumerate(invalid) if n > 0],
     }  # fmt: skip
     with inside("div", "sabm-card sabm-clock"):
         ticks = ticks_of(kinds, {each: each for each in played}, lambda n: round_of(model, n))
@@ -485,7 +485,7 @@ def facts(named: Mapping[str, str]) -> None:
 
 @solara.component_vue("facts.vue")
 def Facts(facts: list[list[str]]) -> None:
-    """Titles, values and names: one widget, since a page with many is slow to draw again."""
+    """Titles, values and names in one widget, since many widgets are slow to redraw."""
 
 
 def charts(page_state: PageState, at_once: Act) -> None:
@@ -493,30 +493,30 @@ def charts(page_state: PageState, at_once: Act) -> None:
 
     Args:
         page_state: the page's model.
-        at_once: makes an action draw the page again.
+        at_once: makes an action redraw the page.
     """
     shown, model, agent = page_state.controller.shown, page_state.controller.model, page_state.agent
     with inside("div"):
         if shown.problem:
             problem(f"The charts could not be made: {shown.problem}")
-    found = shown.charts
+    drawn = shown.charts
     if agent is not None:
-        found = tuple(each.with_own(agent, name_of(model, agent)) for each in found)
+        drawn = tuple(plotted.with_own(agent, name_of(model, agent)) for plotted in drawn)
     if page_state.beside is not None:
         names = model.condition, page_state.compared
-        found = tuple(side_by_side(found, page_state.beside.shown.charts, names))
+        drawn = tuple(side_by_side(drawn, page_state.beside.shown.charts, names))
     chart.charts(
-        found, subtitle=subtitle_of(model), at=page_state.at, played=shown.played,
+        drawn, subtitle=subtitle_of(model), at=page_state.at, played=shown.played,
         event_go=at_once(page_state.go), event_choose=at_once(page_state.choose),
     )  # fmt: skip
 
 
 def agents(page_state: PageState, at_once: Act) -> None:
-    """The agents after the round that is looked at; one is chosen for its story.
+    """The table of agents after the selected round; a click opens an agent's story.
 
     Args:
         page_state: the page's model.
-        at_once: makes an action draw the page again.
+        at_once: makes an action redraw the page.
     """
     shown, model = page_state.controller.shown, page_state.controller.model
     round_ = shown.played if page_state.at is None else min(page_state.at, shown.played)
@@ -527,11 +527,11 @@ def agents(page_state: PageState, at_once: Act) -> None:
         people = data[data["round"] == round_].drop(columns=["run", "round"], errors="ignore")
         before = round_ < model.given_rounds
         when = round_of(model, round_) if before else f"after {round_of(model, round_)}"
-    told = f"{count(len(people), 'agent')} {when}; choose one for its story."
+    caption = f"{count(len(people), 'agent')} {when}; choose one for its story."
     if len(people) > MOST_AGENTS:
-        told += f" The first {MOST_AGENTS} are shown."
+        caption += f" The first {MOST_AGENTS} are shown."
     data_table(
-        told, people[:MOST_AGENTS], list(people.columns).index("agent"),
+        caption, people[:MOST_AGENTS], list(people.columns).index("agent"),
         "" if page_state.agent is None else str(page_state.agent), at_once(page_state.choose),
     )  # fmt: skip
 
@@ -549,11 +549,11 @@ def _at_start(model: SmartModel) -> pd.DataFrame:
 
 
 def story(page_state: PageState, at_once: Act) -> None:
-    """The story of the agent that is chosen, if one is.
+    """The story of the selected agent, if there is one.
 
     Args:
         page_state: the page's model.
-        at_once: makes an action draw the page again.
+        at_once: makes an action redraw the page.
     """
     controller, agent = page_state.controller, page_state.agent
     path, recorder = controller.model.recording_path, controller.model.recorder
@@ -615,24 +615,24 @@ def _Messages(messages: list[list[Any]], label: str) -> None: ...
 
 
 def beside(controller: RunController) -> None:
-    """The scenario's own table, if it has one.
+    """The table of the scenario's page, if it has one.
 
     Args:
-        controller: the model on show.
+        controller: the controller of the displayed model.
     """
-    found = controller.shown.table
-    if found is not None:
+    content = controller.shown.table
+    if content is not None:
         with inside("div", "sabm-card sabm-wide"):
-            caption, frame = found
+            caption, frame = content
             rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
             table(caption, [Titles()[str(column)] for column in frame.columns], rows)
 
 
 def figures(controller: RunController) -> None:
-    """The figures of ``sabm run``, which take long to draw, for a run that waits.
+    """The figures of ``sabm run``, shown while the run is paused, since drawing takes long.
 
     Args:
-        controller: the model on show.
+        controller: the controller of the displayed model.
     """
     with inside("div"):
         if controller.begun and controller.status not in {"playing", "pausing"}:
@@ -644,7 +644,7 @@ def downloads(controller: RunController) -> None:
     """The data and the recording as files.
 
     Args:
-        controller: the model on show.
+        controller: the controller of the displayed model.
     """
     shown, model = controller.shown, controller.model
     if shown.model_data.empty:
@@ -658,12 +658,12 @@ def downloads(controller: RunController) -> None:
     if controller.status in {"over", "failed"}:
         Download(path.read_bytes, "recording.sqlite")
     else:
-        html("p", "The recording can be had when the run has ended.", "sabm-empty")
+        html("p", "The recording is available when the run has ended.", "sabm-empty")
 
 
 @solara.component
 def Download(data: Callable[[], str | bytes], name: str) -> None:
-    """A button that hands a file to the browser.
+    """A download button for a file.
 
     Args:
         data: returns its content.

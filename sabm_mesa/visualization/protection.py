@@ -1,13 +1,13 @@
-"""The protection of the viewer: which addresses are answered, for whom, and with which headers.
+"""Protection of the viewer: allowed addresses, access rights, and security headers.
 
-Solara's server is made for many kinds of apps. It fetches any package of a public network for
-scripts and serves its pages as its own, takes the root path of all pages from a header of the
-first request, and has addresses for its operators. The viewer needs little of that. `protect`
-replaces the routes of Solara's server by those of `_routes`; an address not listed there is not
-found. It is called when a page of the viewer is imported, so it holds for ``sabm view``, for
-``solara run sabm_mesa.visualization.app`` and for the apps of single scenarios alike.
+Solara's server is made for many kinds of apps. It proxies scripts from a public CDN under its own
+address, takes the root path of all pages from a header of the first request, and has routes for
+operators. The viewer needs little of that. `protect` replaces the routes of Solara's server by
+those of `_routes`; other addresses are not found. It is called when a page of the viewer is
+imported, so it applies to ``sabm view``, to ``solara run sabm_mesa.visualization.app`` and to the
+apps of single scenarios.
 
-This module imports Solara's server, which changes ipywidgets: import it in a server only.
+This module imports Solara's server, which patches ipywidgets: import it in a server only.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 KEY_STANDS_HERE = "Key of the viewer, for language models, files, recordings and games"
 LONGEST_KEY = 1000
-"""Bytes of it that are read."""
+"""Maximum number of bytes of the key that are read."""
 SESSION_S = 365 * 24 * 3600
 """Seconds that a browser keeps its identity, to which its seats and games belong."""
 NOT_FOUND = """<!doctype html><html lang="{language}"><meta charset="utf-8">
@@ -88,11 +88,11 @@ _connections = Connections()
 
 
 def protect() -> None:
-    """Close all routes of Solara's server that the viewer does not need. Once is enough."""
-    host_key()  # one that is too short is refused
-    settings.main.root_path = root_path()  # else the first request names it
+    """Close all routes of Solara's server that the viewer does not need (idempotent)."""
+    host_key()  # a key that is too short is refused
+    settings.main.root_path = root_path()  # otherwise the first request sets it
     settings.telemetry.mixpanel_enable = False
-    settings.theme.force_refresh = True  # a page that was not kept is loaded again
+    settings.theme.force_refresh = True  # a page that was not kept is reloaded
     if "SOLARA_KERNEL_CULL_TIMEOUT" not in os.environ:
         settings.kernel.cull_timeout = f"{KEEP_S}s"
     raise_file_limit()
@@ -104,17 +104,18 @@ def protect() -> None:
         app.exception_handlers[404] = _not_found
         VueWidget._fire_event = fire_event  # noqa: SLF001
         VueTemplateWidget.get_template = _template
-        # Figures are drawn on threads, and none has settings of its page.
+        # Figures are drawn in threads, without matplotlib settings per page.
         solara_server.patch.patch_heavy_imports = lambda: None
-        # Solara imports its app when the server has started: too late to add a middleware.
+        # Solara imports its app after the start of the server, which is too late to add a
+        # middleware.
         app.middleware_stack = RequestMiddleware(app.build_middleware_stack())
-        if LISTENS not in os.environ:  # else sabm view says it
-            _log.warning("%s: %s", KEY_STANDS_HERE, host_key())  # shown wherever logs are shown
+        if LISTENS not in os.environ:  # otherwise sabm view prints it
+            _log.warning("%s: %s", KEY_STANDS_HERE, host_key())  # visible in the log
 
 
 def _template(path: str) -> Any:
-    """The widget of a template; there is one for each page."""
-    module = import_module("ipyvue.Template")  # where the class of this name hides it
+    """The widget of a template, one per page."""
+    module = import_module("ipyvue.Template")  # the class of this name hides the module
     file, known = os.path.normpath(path), module.template_registry
     if file not in known:
         known[file] = module.Template(template=_source(file))
@@ -129,7 +130,7 @@ def _source(file: str) -> str:
 
 
 def _routes() -> list[BaseRoute]:
-    """All that the viewer answers."""
+    """All routes of the viewer."""
     static = solara_starlette.StaticFilesOptionalAuth(directory=solara_server.solara_static)
     return [
         Route(KEY_PATH, _key, methods=["POST"]),
@@ -145,7 +146,7 @@ def _routes() -> list[BaseRoute]:
 
 
 class _Seats:
-    """The pages of people and the seats of programs, when they are loaded."""
+    """The pages of players and the seats of programs, once they are loaded."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -163,7 +164,7 @@ class _Seats:
 
 
 class _Scripts(solara_starlette.StaticFilesOptionalAuth):
-    """The installed files (`assets`); nothing is fetched, written or removed."""
+    """The installed files (`assets`), read-only."""
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
         file = assets().get(Path(path).as_posix())
@@ -171,20 +172,20 @@ class _Scripts(solara_starlette.StaticFilesOptionalAuth):
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response: Response = await super().get_response(path, scope)
-        # The version is part of the address.
+        # The address contains the version, so the files can be cached.
         response.headers["Cache-Control"] = solara_starlette.immutable_cache_control()
         return response
 
 
 async def _page(request: Request) -> Response:
-    """A page of the app, with a session for a browser that has none.
+    """A page of the app, with a new session for a browser without one.
 
-    A browser that comes with the key is sent on to the address without it: a page on the wall of
-    a class is not to show it, and the history of the browser not to hold it.
+    A request with the key in its address is redirected to the address without it, so that neither a
+    projector nor the browser history shows the key.
     """
     if "key" in request.query_params:
         without = request.url.remove_query_params("key")
-        path = without.path.lstrip("/\\")  # two of them would begin the name of another site
+        path = without.path.lstrip("/\\")  # two slashes would start the name of another site
         there = RedirectResponse(f"{root_path()}/{path}?{without.query}".rstrip("?"), 303)
         await _admit(request, there, request.query_params["key"])
         return there
@@ -211,14 +212,15 @@ def _texts(language: str) -> dict[str, Any]:
 
 
 def _session(request: Request) -> str:
-    """The session of a browser, ``""`` for one without."""
+    """The session of a browser, or ``""``."""
     return solara_server.get_session_id_cookie(request.cookies) or ""
 
 
 def _new_session(request: Request, response: Response) -> None:
-    """Give a browser a session that has none."""
+    """Create a session for a browser without one."""
     if not _session(request):
-        # A link from elsewhere, such as that to a seat, brings it along: hence not strict.
+        # Not strict: requests from links on other sites, such as a link to a seat, must send the
+        # cookie.
         response.set_cookie(
             solara_server.COOKIE_KEY_SESSION_ID, str(uuid4()), max_age=SESSION_S, httponly=True,
             samesite="lax", secure=request.url.scheme == "https",
@@ -226,7 +228,7 @@ def _new_session(request: Request, response: Response) -> None:
 
 
 async def _key(request: Request) -> Response:
-    """Take the key that somebody has typed on a page: 204 when it was right."""
+    """Receive a key that was typed on a page; 204 if it is right."""
     given = b""
     try:
         async for part in request.stream():
@@ -241,7 +243,7 @@ async def _key(request: Request) -> Response:
 
 
 async def _admit(request: Request, response: Response, given: str) -> bool:
-    """Make the browser a host when it was the key; whether it was."""
+    """Make the browser a host if the key is right, and return whether it is."""
     address = request.client.host if request.client else ""
     secret = await TRIES.test("the key", address, lambda: admit(given.strip()))
     if secret is not None:
@@ -253,32 +255,32 @@ async def _admit(request: Request, response: Response, given: str) -> bool:
 
 
 def _close(request: Request) -> Response:
-    """Close a page that its browser has left: only the browser that opened it can."""
+    """Close a page that its browser has left; only the browser that opened it can do so."""
     context = kernel_context.contexts.get(request.path_params["kernel_id"])
     page = request.query_params.get("session_id", "")
     session = solara_server.get_session_id_cookie(request.cookies)
     if context is not None and session == context.session_id and page in context.page_status:
-        with suppress(KeyError):  # Solara closes it at this moment, from another thread
+        with suppress(KeyError):  # Solara may close it at the same moment from another thread
             context.page_close(page)
     return Response()
 
 
 async def _connect(socket: WebSocket) -> None:
-    """The connection of a page; a browser that has loaded no page has no session for it."""
+    """The socket of a page; a browser that has not loaded a page has no session."""
     if not (
         solara_server.get_session_id_cookie(socket.cookies)
         and socket.query_params.get("session_id")
     ):
         await socket.close(1008)
         return
-    await loading.loaded()  # before they are counted, and not between that and this
+    await loading.loaded()  # not between the count and the check
     host = may_host(socket.cookies)
     address = socket.client.host if socket.client else ""
     if not host and _connections.is_full(address):
         await socket.close(1013)
         return
     connection = solara_starlette.kernel_connection(socket)
-    # The end of the server cancels connections of pages that are busy: that is no fault to report.
+    # The end of the server cancels the connections of busy pages, which is not an error.
     with suppress(asyncio.CancelledError):
         await _connections.hold(connection, socket.path_params["kernel_id"], address, host=host)
 

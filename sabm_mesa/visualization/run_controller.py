@@ -1,12 +1,12 @@
-"""One model on show: played on its own thread, painted between rounds, closed at the end.
+"""The controller of a displayed model: plays it in a thread and draws it between rounds.
 
-Mesa's `SolaraViz` steps the model where the page is drawn: its Step button blocks the page for a
-whole round, its Reset leaves a round that is under way running, and an error of the constructor
-ends the page. With language models a round takes minutes, so the viewer has this controller in
-the place of Mesa's.
+Mesa's `SolaraViz` steps the model in the thread that draws the page: its Step button blocks the
+page for a whole round, its Reset does not stop the current round, and an error in the constructor
+breaks the page. With language models a round takes minutes, so the viewer uses this controller
+instead.
 
-Rounds and looks at the model take turns on the one thread of a controller. So a chart never sees
-half a round, and the page only ever hands on what is done: it answers at once whatever goes on.
+Rounds and snapshots of the model alternate in the single thread of a controller. So a chart never
+shows half a round. The page only displays finished snapshots, so it always responds at once.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 REPAINT_S = 0.15
-"""Seconds between two looks at the model while rounds follow one another, at least."""
+"""Minimum number of seconds between two snapshots of the model during a run."""
 LOOKING_SHARE = 0.4
-"""Looks may take this share of the time of a run at most, so that fast runs stay fast."""
+"""Maximum share of the run time for snapshots, so that fast runs stay fast."""
 PACE_S = 0.5
-"""Seconds that a round takes at least, unless the page says something else."""
+"""Default minimum duration of a round in seconds."""
 PLAN = "plan"
 """The name of the phase in which agents make plans."""
 Status = Literal["ready", "playing", "pausing", "paused", "over", "failed"]
@@ -47,15 +47,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Content of the page on the rounds that are done.
+    """The displayed content for the finished rounds.
 
     Attributes:
-        model_data: one row a round.
-        agent_data: one row an agent and round.
+        model_data: one row per round.
+        agent_data: one row per agent and round.
         charts: the charts.
-        played: the last round that they show; −1 for none.
-        table: the scenario's own table with its caption, if it has one.
-        problem: why the charts could not be made, or ``""``.
+        played: the last round in the charts; −1 for none.
+        table: the table of the scenario's page with its caption, if it has one.
+        problem: why the charts cannot be made, or ``""``.
     """
 
     model_data: pd.DataFrame
@@ -67,23 +67,23 @@ class Shown:
 
 
 _controllers: WeakSet[RunController] = WeakSet()
-"""The controllers on show in this process, so that its end can close them."""
+"""The open controllers of this process, which are closed at its end."""
 
 
 class RunController:
-    """A model on show.
+    """The controller of a displayed model.
 
     Args:
         model: the model, before its first round.
         scenario_view: how the scenario is shown.
-        release: called on the thread as soon as the run has ended.
+        release: called in the thread when the run has ended.
 
     Attributes:
-        shown: the visible part of the rounds that are done; replaced as a whole.
+        shown: the visible part of the finished rounds; replaced as a whole.
         version: grows with every change of `shown`.
-        problem: why the run ended before its time, or ``""``.
+        problem: why the run ended early, or ``""``.
         planned: the rounds in which agents planned.
-        interval_s: seconds that a round takes at least while rounds follow one another.
+        interval_s: the minimum duration of a round in seconds while the run plays.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class RunController:
 
     @property
     def status(self) -> Status:
-        """The status of the run; ``"pausing"`` while a last round is under way."""
+        """The status of the run; ``"pausing"`` during the last round before a pause."""
         if self.problem:
             return "failed"
         if self._ended or self._gone:
@@ -125,30 +125,30 @@ class RunController:
 
     @property
     def begun(self) -> bool:
-        """Whether a round was played or is under way."""
+        """Whether a round has started."""
         return self.model.round >= 0
 
     @property
     def ended(self) -> bool:
-        """Whether no round will be played any more."""
+        """Whether the run has ended."""
         return self.status in {"over", "failed"}
 
     def play(self, rounds: float = float("inf")) -> None:
-        """Play on.
+        """Start or continue the run.
 
         Args:
-            rounds: this many rounds at most.
+            rounds: maximum number of rounds.
         """
         with self._changed:
             self._wanted, self._pausing = rounds, rounds == 0
             self._changed.notify_all()
 
     def pause(self) -> None:
-        """Pause as soon as the round under way is done."""
+        """Pause at the end of the current round."""
         self.play(0)
 
     def close(self, then: Callable[[], object] | None = None) -> None:
-        """End the run, also in the middle of a round, and the thread. It does not wait for them.
+        """End the run, even in the middle of a round, and the thread, without waiting for them.
 
         Args:
             then: called when the run is closed, on the thread if that has not ended yet.
@@ -162,16 +162,16 @@ class RunController:
             then()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait until the thread has ended; whether it has.
+        """Wait until the thread has ended, and return whether it has.
 
         Args:
-            timeout_s: seconds to wait at most.
+            timeout_s: maximum number of seconds to wait.
         """
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def said(self) -> dict[int, list[Said]]:
-        """Round → its messages, also those of the round under way; silent rounds are not in.
+        """Round → its messages, including those of the current round; silent rounds are left out.
 
         Returns:
             The messages by round, in the order of the rounds.
@@ -187,7 +187,7 @@ class RunController:
         return csv_of(self.shown.agent_data)
 
     def scenes(self, round_: int) -> tuple[Scene, ...]:
-        """The world after a round; empty where the scenario has none.
+        """The world after a round; empty if the scenario has none.
 
         Args:
             round_: the round; −1 for the start.
@@ -218,12 +218,12 @@ class RunController:
                 then()
 
     def _next_round(self) -> bool:
-        """Wait for the next round; False when there will be none."""
+        """Wait for the next round; False when the run ends."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or (self._goes_on() and not self.problem))
             if self._closed:
                 return False
-            # It is taken as it begins: a press while it ends is wanted on top of it.
+            # Count the round when it begins: a click during the round asks for one more.
             self._wanted, self._playing = self._wanted - 1, True
         return True
 
@@ -255,7 +255,7 @@ class RunController:
             self._changed.wait_for(lambda: not self._goes_on(), moment - time.monotonic())
 
     def _look(self) -> float:
-        """Take what there is to see from the model; the seconds that it took."""
+        """Take a snapshot of the model, and return the seconds that it took."""
         if self._closed:
             return 0.0
         started, before = time.monotonic(), self.shown
@@ -267,7 +267,7 @@ class RunController:
             charts = self.scenario_view.charts(self.model, *frames)
             self._worlds.keep(played, frames[1])
         except Exception as error:  # noqa: BLE001 - no chart may end a run that is paid for
-            if not self._closed:  # then the folder of the run may be gone
+            if not self._closed:  # the folder of the run may have been removed
                 self._publish(replace(before, problem=error_line(error)))
         else:
             self._publish(Shown(*frames, charts, played, table))
@@ -281,18 +281,18 @@ class RunController:
 
 
 def _planned(model: SmartModel) -> bool:
-    """Whether agents were asked for plans in the round, as its phases say."""
+    """Whether agents were asked for plans in the current round."""
     plans = [phase for phase in model.phases if phase.name == PLAN]
     return any(phase.when is None or phase.when(model) for phase in plans)
 
 
 def rounds_done(model: SmartModel) -> int:
-    """How many rounds were played to their end; one that failed is none of them."""
+    """The number of completed rounds; a failed round does not count."""
     return len(model.datacollector.model_vars["asks"])
 
 
 def stop_all() -> list[RunController]:
-    """Close all models on show without waiting for them.
+    """Close all displayed models without waiting for them.
 
     Returns:
         The controllers that were open.
@@ -304,7 +304,7 @@ def stop_all() -> list[RunController]:
 
 
 def close_all() -> None:
-    """Close all models on show, and wait until answers under way are recorded."""
+    """Close all displayed models, and wait until pending answers are recorded."""
     shows = stop_all()
     deadline = time.monotonic() + WIND_UP_S
     for controller in shows:

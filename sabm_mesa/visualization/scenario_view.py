@@ -1,7 +1,7 @@
-"""How a scenario is shown: its charts and its conversation.
+"""The display of a scenario: its charts, its world and its messages.
 
-A scenario may declare a `ScenarioPage`; without one the page shows the plots of the scenario, or a
-line chart of each model column when it has none.
+A scenario may declare a `ScenarioPage`. Without one, the page shows a line chart of each model
+column.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 
 HOME_SEED = 4
-"""The seed of the runs on the home page: they are the same on every visit."""
+"""The seed of the runs on the home page, which are the same on every visit."""
 CARD_ROUNDS = 60
-"""Rounds of the run whose chart is on the home page, at most."""
+"""Maximum number of rounds of a run whose chart is on the home page."""
 KEPT_WORLDS = 400
-"""Rounds whose world is kept, where the data do not hold it."""
+"""Maximum number of rounds whose world is kept if the data do not contain it."""
 MOST_AHEAD = 100
-"""Up to this many rounds the axis of a chart has room for all of them from the start."""
+"""Maximum number of rounds for which the axis of a chart spans the whole run from the start."""
 
 
 class Said(NamedTuple):
-    """Something that was said.
+    """A message for display.
 
     Attributes:
         round: the round.
         speaker: the speaker.
         hearers: the hearers.
-        text: the words, as they were said.
+        text: the text, as sent.
         sender: the id of the speaker.
         to: the ids of the hearers; None: all.
     """
@@ -65,14 +65,14 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class DrawnChart:
-    """A chart that is drawn.
+    """A drawn chart.
 
     Attributes:
         name: its name in file names.
         title: a description of its content.
         png: the picture.
-        lines: whether it is lines and areas on white, whose lightness a dark page may turn
-            around; a map of colours is not.
+        lines: whether it consists of lines and areas on white, so that a dark page may invert its
+            lightness; False for a colour map.
     """
 
     name: str
@@ -83,11 +83,11 @@ class DrawnChart:
 
 @dataclass(frozen=True)
 class Motion:
-    """A whole run that the browser plays by itself.
+    """A whole run that the browser animates.
 
     Attributes:
-        scenes: its world at the start and after each round; empty where it has none.
-        chart: its chart otherwise.
+        scenes: its world at the start and after each round; empty if it has none.
+        chart: its chart, if it has no world.
     """
 
     scenes: tuple[Scene, ...] = ()
@@ -95,7 +95,7 @@ class Motion:
 
 
 class ScenarioView:
-    """How a scenario is shown.
+    """The display of a scenario.
 
     Args:
         scenario: the model class.
@@ -108,33 +108,33 @@ class ScenarioView:
     def charts(
         self, model: SmartModel, model_data: pd.DataFrame, agent_data: pd.DataFrame
     ) -> tuple[Chart, ...]:
-        """The charts of a run as data, which the browser paints.
+        """The charts of a run as data for the browser.
 
         Args:
-            model: the model; of a recorded run one at its beginning.
-            model_data: one row a round; none before the first one.
-            agent_data: one row a round and agent.
+            model: the model; for a recorded run, the model before its first round.
+            model_data: one row per round; empty before the first.
+            agent_data: one row per agent and round.
         """
         if self._page.charts is not None:
-            found = self._page.charts(model, model_data, agent_data)
+            charts = self._page.charts(model, model_data, agent_data)
         else:
             titles = titles_of(model)
-            found = column_charts(model_data, {name: titles[name] for name in model.columns()})
+            charts = column_charts(model_data, {name: titles[name] for name in model.columns()})
         noun, first = counting(model)
         last = model.n_rounds - 1 if model.n_rounds <= MOST_AHEAD else None
-        return tuple(counted(found, noun, first, last))
+        return tuple(counted(charts, noun, first, last))
 
     def scenes(self, model: SmartModel, people: pd.DataFrame | None) -> tuple[Scene, ...]:
-        """The world of a round, as data that the browser paints; empty without one.
+        """The world of a round as data for the browser; empty if there is none.
 
         Args:
-            model: the model; of a recorded run one at its beginning.
+            model: the model; for a recorded run, the model before its first round.
             people: the agent data of the round; None for the start.
         """
         return () if self._page.scene is None else (self._page.scene(model, people),)
 
     def scenes_now(self, model: SmartModel) -> tuple[Scene, ...]:
-        """The pictures of a model between two rounds as scenes; they show no round but the last.
+        """The current pictures of a model as scenes; they show the last round only.
 
         Args:
             model: the model.
@@ -142,21 +142,21 @@ class ScenarioView:
         return tuple(picture.scene(model) for picture in model.pictures)
 
     def figures(self, model: SmartModel) -> dict[str, Figure]:
-        """The figures of `sabm run` for a model between two rounds, drawn when they are asked for.
+        """The figures of `sabm run` for a model between two rounds, drawn on request.
 
         Args:
             model: the model.
         """
         subtitle = subtitle_of(model)
-        found = {picture.name: picture.draw(model, subtitle) for picture in model.pictures}
+        figures = {picture.name: picture.draw(model, subtitle) for picture in model.pictures}
         if model.round < 0 or model.model_frame().empty:
-            return found
+            return figures
         if model.plots:
-            return {**found, **Runs([model], list(model.entropy), 0.0).figures()}
-        return found
+            return {**figures, **Runs([model], list(model.entropy), 0.0).figures()}
+        return figures
 
     def said(self, model: SmartModel) -> list[Said]:
-        """Return the messages of the round that is under way or was played last.
+        """Return the messages of the current or last round.
 
         Args:
             model: the model.
@@ -165,13 +165,13 @@ class ScenarioView:
         return [
             Said(
                 model.round,
-                each.name or name_of(model, each.sender),
-                heard_by(model, each),
-                str(each.text),
-                each.sender,
-                each.to,
+                message.name or name_of(model, message.sender),
+                heard_by(model, message),
+                str(message.text),
+                message.sender,
+                message.to,
             )
-            for each in model.said
+            for message in model.said
         ]
 
     def table(self, model: SmartModel, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
@@ -179,13 +179,13 @@ class ScenarioView:
 
         Args:
             model: the model.
-            model_data: one row a round.
+            model_data: one row per round.
         """
         return None if self._page.table is None else self._page.table(model, model_data)
 
     @property
     def names_models(self) -> bool:
-        """Whether models have headings of their own, and the table is theirs."""
+        """Whether each model has a heading and a table."""
         return self._page.heading is not None
 
     def heading(self, model: SmartModel) -> str:
@@ -194,8 +194,8 @@ class ScenarioView:
         Args:
             model: the model.
         """
-        own = self._page.heading
-        return self.scenario.title if own is None else own(model)
+        heading = self._page.heading
+        return self.scenario.title if heading is None else heading(model)
 
     def public_columns(self, model: SmartModel) -> list[str]:
         """The model columns that a player may see while a game continues.
@@ -208,24 +208,24 @@ class ScenarioView:
 
     @property
     def start(self) -> dict[str, Any]:
-        """Values of the controls when the page is opened, where they are no defaults."""
+        """Initial values of the controls that differ from the defaults."""
         return dict(self._page.start)
 
     @property
     def is_on_home(self) -> bool:
-        """Whether a run of the scenario moves on the home page."""
+        """Whether the home page shows an animated run of the scenario."""
         return self._page.home_run is not None
 
     def home(self) -> Motion:
-        """The run of the scenario that moves on the home page, played now."""
+        """Play the animated run of the home page."""
         model = self.scenario(**dict(self._page.home_run or {}), rng=HOME_SEED, recording=False)
         start = self.scenes(model, None)
         model.run_model()
         data, people = model.model_frame(), model.agent_frame()
         if not start:
             return Motion(chart=self.charts(model, data, people)[0])
-        rounds = [people[people["round"] == each] for each in data["round"]]
-        return Motion((start[0], *(self.scenes(model, each)[0] for each in rounds)))
+        rounds = [people[people["round"] == round_] for round_ in data["round"]]
+        return Motion((start[0], *(self.scenes(model, round_)[0] for round_ in rounds)))
 
     def card(self) -> DrawnChart:
         """The picture of the scenario on the home page: a run with classical minds."""
@@ -242,10 +242,10 @@ class ScenarioView:
 
 @contextmanager
 def painting() -> Iterator[None]:
-    """A context in which figures are made and drawn: by one thread at a time, and by no page's.
+    """A context for making and drawing figures, in one thread at a time and outside of pages.
 
-    Solara gives matplotlib settings for each page where the viewer does not keep it from that, and
-    they go with the page: what is painted on another thread in that moment would find none.
+    Solara can give each page its own matplotlib settings, which disappear with the page. A figure
+    drawn in another thread at that moment would find no settings.
     """
     with style.drawing_lock, without_context():
         yield
@@ -255,7 +255,7 @@ class Heard:
     """Messages of a model, by round.
 
     Args:
-        scenario_view: how the scenario is shown.
+        scenario_view: the display of the scenario.
         model: the model.
     """
 
@@ -266,24 +266,24 @@ class Heard:
 
     def keep(self) -> None:
         """Keep the messages of the finished round."""
-        said = self.scenario_view.said(self.model)
+        messages = self.scenario_view.said(self.model)
         with self._lock:
-            if said:
-                self._done[self.model.round] = said
+            if messages:
+                self._done[self.model.round] = messages
 
     def by_round(self) -> dict[int, list[Said]]:
         """Round → its messages, also those of the round under way; silent rounds are not in."""
-        now, said = self.model.round, self.scenario_view.said(self.model)
+        now, messages = self.model.round, self.scenario_view.said(self.model)
         with self._lock:
             done = dict(self._done)
-        return done | {now: said} if said and now not in done else done
+        return done | {now: messages} if messages and now not in done else done
 
 
 class Worlds:
     """The worlds of a model after its rounds.
 
     Args:
-        scenario_view: how the scenario is shown.
+        scenario_view: the display of the scenario.
         model: the model.
     """
 
@@ -292,7 +292,7 @@ class Worlds:
         self._kept: dict[int, tuple[Scene, ...]] = {}
 
     def keep(self, played: int, agent_data: pd.DataFrame) -> None:
-        """Keep the world of now, between two rounds.
+        """Keep the current world, between two rounds.
 
         Args:
             played: the last round; −1 before the first.
@@ -305,7 +305,7 @@ class Worlds:
             del self._kept[next(iter(self._kept))]
 
     def after(self, round_: int, agent_data: pd.DataFrame) -> tuple[Scene, ...]:
-        """The world after a round; empty where the scenario has none.
+        """The world after a round; empty if the scenario has none.
 
         Args:
             round_: the round; −1 for the start.
@@ -314,21 +314,21 @@ class Worlds:
         known = self._kept
         if round_ not in known and round_ >= 0:
             people = agent_data[agent_data["round"] == round_]
-            if found := self.scenario_view.scenes(self.model, people):
-                return found
-        # Rounds that follow one another quickly have no picture of their own.
-        before = [each for each in list(known) if each <= round_]
+            if scenes := self.scenario_view.scenes(self.model, people):
+                return scenes
+        # Fast rounds have no separate picture.
+        before = [played for played in list(known) if played <= round_]
         return known[max(before)] if before else ()
 
 
 def subtitle_of(model: SmartModel) -> str:
-    """The condition, minds and seed on show, in a few words."""
+    """The condition, the minds and the seed of a model, as a subtitle."""
     minds = describe_minds(model.minds_in_use())
     return f"{model.condition} · {minds} · seed {'-'.join(map(str, model.entropy))}"
 
 
 def one_sentence(scenario: type[SmartModel]) -> str:
-    """The subject of a scenario: the first line of its spec sheet, without the name.
+    """The subject of a scenario: the first line of its docstring, without the name.
 
     Args:
         scenario: the model class.

@@ -1,8 +1,8 @@
-"""The seats of a game over plain HTTP, for any program: `GET` the question, `POST` the answer.
+"""The HTTP interface of seats for programs: `GET` the question, `POST` the answer.
 
-The address of a seat holds its token, which is all that a program needs: ``/api/seats/TOKEN``. The
-page of a person and this interface are two doors to one `sabm_mesa.minds.human.Seat`, and whoever
-comes first has it. Answers are read as strictly as those of people.
+The address of a seat contains its token, and a program needs nothing else: ``/api/seats/TOKEN``.
+The page of a person and this interface use the same `sabm_mesa.minds.human.Seat`; the first to
+connect takes it. Answers are checked as strictly as those of people.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ if TYPE_CHECKING:
 PATH = "/api/seats/"
 """The path of a seat, before its token."""
 MOST_WAIT_S = 60.0
-"""Seconds that a `GET` waits for a question at most, whatever its ``wait`` says."""
+"""Maximum number of seconds that a `GET` waits for a question, whatever its ``wait`` is."""
 RETRY_S = 1
-"""Seconds after which a program that has no question is to ask again."""
+"""Seconds after which a program without a question should ask again."""
 LONGEST_BODY = 4 * LONGEST + 1000
-"""Bytes of a body that are read: an answer in characters of four bytes, and the names around it."""
+"""Maximum number of bytes of a request body: an answer of four-byte characters, and the JSON around
+it.
+"""
 _LOOK_S = 0.05
-"""Seconds between two looks at a seat while a `GET` waits."""
+"""Seconds between two checks of a seat while a `GET` waits."""
 _HOLDER = secrets.token_urlsafe(16)
 """The secret with which this interface takes seats."""
 
@@ -46,19 +48,19 @@ Find = Callable[[str], "tuple[Game, Seat] | None"]
 
 
 class Refused(Exception):
-    """A request that is refused: its status, and one line that says why."""
+    """A refused request: its status, and a line with the reason."""
 
     def __init__(self, status: int, problem: str) -> None:
         super().__init__(problem)
         self.status, self.problem = status, problem
 
 
-def seat_route(find: Find, told: Callable[[Seat], object] = lambda _: None) -> Route:
+def seat_route(find: Find, on_end: Callable[[Seat], object] = lambda _: None) -> Route:
     """The route of the seats of all games.
 
     Args:
-        find: finds the game and the seat of a token.
-        told: called when the end of the game has been told to a seat.
+        find: returns the game and the seat of a token.
+        on_end: called when a seat has received the end of the game.
     """
 
     async def answer(request: Request) -> Response:
@@ -69,7 +71,7 @@ def seat_route(find: Find, told: Callable[[Seat], object] = lambda _: None) -> R
             await _wait(request, game, seat)
             state = _state(game, seat)
             if state["status"] == "over":
-                told(seat)
+                on_end(seat)
             waits = state["question"] is None and state["status"] != "over"
             return _json(200, state, {"Retry-After": str(RETRY_S)} if waits else {})
         except Refused as refused:
@@ -80,17 +82,17 @@ def seat_route(find: Find, told: Callable[[Seat], object] = lambda _: None) -> R
     return Route(f"{PATH}{{token}}", answer, methods=["GET", "POST"])
 
 
-def _seated(found: tuple[Game, Seat] | None) -> tuple[Game, Seat]:
-    """The game and the seat, which is taken if it is free."""
-    if found is None:
-        raise Refused(404, "This address leads to no game: ask the host of the game.")
-    if not found[1].take(_HOLDER):
-        raise Refused(403, "This seat is taken by a browser: ask for a seat of your own.")
-    return found
+def _seated(pair: tuple[Game, Seat] | None) -> tuple[Game, Seat]:
+    """Return the game and the seat, and take the seat if it is free."""
+    if pair is None:
+        raise Refused(404, "There is no game at this address: ask the host of the game.")
+    if not pair[1].take(_HOLDER):
+        raise Refused(403, "A browser has taken this seat: ask the host for another seat.")
+    return pair
 
 
 async def _wait(request: Request, game: Game, seat: Seat) -> None:
-    """Wait for a question or the end of the game, as long as the request says."""
+    """Wait for a question or the end of the game, up to the time in the request."""
     try:
         wait = float(request.query_params.get("wait", "0"))
     except ValueError:
@@ -98,13 +100,13 @@ async def _wait(request: Request, game: Game, seat: Seat) -> None:
     if not wait >= 0:
         raise Refused(400, "wait has to be a number of seconds of 0 or more.")
     end = time.monotonic() + min(wait, MOST_WAIT_S)
-    # The game is played on its own thread, and a seat tells threads.
+    # The game runs in another thread, and a seat notifies threads only.
     while seat.question is None and game.status != "over" and time.monotonic() < end:  # noqa: ASYNC110
         await asyncio.sleep(_LOOK_S)
 
 
 async def _take(request: Request, seat: Seat) -> Response:
-    """Take an answer: to the question that it names, and only while that one waits."""
+    """Take an answer to the question that it names, if that question is open."""
     given = await read_object(request)
     number, answer = given.get("question"), given.get("answer")
     reasoning = given.get("reasoning", "")
@@ -112,7 +114,7 @@ async def _take(request: Request, seat: Seat) -> Response:
         raise Refused(400, "Give an object with question (its number), answer and reasoning.")
     question = seat.question
     if question is None or question.number != number:
-        raise Refused(409, "This question is over, or it is answered: GET the next one.")
+        raise Refused(409, "This question is closed or already answered: GET the next one.")
     if problem := seat.answer(_HOLDER, number, _text(question, answer), reasoning):
         gone = seat.question is not question
         raise Refused(409 if gone else 422, " ".join(problem.split()))
@@ -120,7 +122,7 @@ async def _take(request: Request, seat: Seat) -> Response:
 
 
 def _text(question: Question, answer: Any) -> str:
-    """An answer as a person writes it; a JSON value has to be legal for that."""
+    """An answer as text, as a person would write it; JSON values must be legal for the question."""
     spec = question.ask.spec
     try:
         return answer if isinstance(answer, str) else spec.as_text(spec.check(answer))
@@ -136,7 +138,7 @@ async def read_object(request: Request) -> dict[str, Any]:
         request: the request.
 
     Raises:
-        Refused: for anything else, or too much of it.
+        Refused: for any other body, or one that is too long.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -145,7 +147,7 @@ async def read_object(request: Request) -> dict[str, Any]:
     async for part in request.stream():
         body += part
         if len(body) > LONGEST_BODY:
-            raise Refused(413, f"The answer is too long: {LONGEST} characters are taken at most.")
+            raise Refused(413, f"The answer is too long: the maximum is {LONGEST} characters.")
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):
@@ -156,7 +158,7 @@ async def read_object(request: Request) -> dict[str, Any]:
 
 
 def _state(game: Game, seat: Seat) -> dict[str, Any]:
-    """All that a seat may know now."""
+    """The current state that a seat may see."""
     model, question, status = game.model, seat.question, game.status
     state: dict[str, Any] = {
         "scenario": model.scenario_name,
@@ -167,7 +169,7 @@ def _state(game: Game, seat: Seat) -> dict[str, Any]:
         "answered": len(seat.turns),
         "question": None if question is None else _question(question),
     }
-    if status == "over":  # whose problem may tell of the host's machine
+    if status == "over":  # the problem may reveal details of the host's machine
         state["complete"] = not game.problem
         state["own"] = game.own_data(seat).to_dict("records")
         state["all"] = game.model_data().to_dict("records")
@@ -202,9 +204,9 @@ def facts(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: facts(getattr(value, field.name)) for field in fields(value)}
     if hasattr(value, "_asdict"):
-        return {name: facts(each) for name, each in value._asdict().items()}
+        return {name: facts(item) for name, item in value._asdict().items()}
     if isinstance(value, Mapping):
-        return {str(name): facts(each) for name, each in value.items()}
+        return {str(name): facts(item) for name, item in value.items()}
     if isinstance(value, Sequence | Set) and not isinstance(value, str | bytes):
         return [facts(item) for item in value]
     return json_roundtrip(value)

@@ -24,21 +24,25 @@ if TYPE_CHECKING:
     from sabm_mesa.runs.game import Game
 
 PROXIES = "FORWARDED_ALLOW_IPS"
-"""Holds the addresses of proxies, with commas between them, as uvicorn has it."""
+"""Environment variable with the addresses of trusted proxies, separated by commas, as in uvicorn.
+"""
 APP = "sabm_mesa.visualization.app"
 TELLING_S = 10.0
-"""Seconds that programs at the seats of a game have to hear that it is over."""
+"""Seconds for which programs at the seats can still read that the game is over."""
 WIND_UP_S = 3
-"""Seconds that open pages have to let go when the server is ended."""
+"""Seconds that open pages have to close when the server ends."""
 DRAW_AFTER_S = 6.0
-"""Seconds after which the home page is drawn that nobody has opened: the first page comes first."""
+"""Seconds after which the home page is prepared if nobody has opened it: the first page has
+priority.
+"""
 REQUEST_S = 20
-"""Seconds from the beginning of a request, or of a connection, until the whole of it is there."""
+"""Maximum number of seconds until a request is complete."""
 MOST_OPEN, MOST_OPEN_OF_ADDRESS = 1200, 400
-"""Connections that are open at most: in all, and from one address. A browser
-opens up to seven while it loads a page, and a class can share one address."""
+"""Maximum number of open connections, in total and per address. A browser opens up to seven while
+it loads a page, and a class can share one address.
+"""
 LONGEST_MESSAGE = 2**20
-"""Bytes of a message of a page at most; what is typed and pressed takes a few hundred."""
+"""Maximum number of bytes of a message from a page; typing and clicks need a few hundred."""
 
 
 def serve(
@@ -56,19 +60,19 @@ def serve(
         port: the port.
         path: the page that is opened.
         open_browser: whether a browser is opened.
-        ready: called with the address of the page, with the key, when the server listens.
+        ready: called with the address of the page, including the key, when the server listens.
 
     Raises:
         RunError: when it cannot listen there.
     """
-    host_key()  # one that is too short is refused
+    host_key()  # a key that is too short is refused
     # Solara reads its settings from the environment when it is first imported.
     os.environ["SOLARA_APP"] = APP
     os.environ[LISTENS] = host
     os.environ.setdefault("SOLARA_MODE", "production")
-    os.environ.setdefault("SOLARA_CHECK_HOOKS", "off")  # the tests check them, and it takes long
-    os.environ.setdefault("SOLARA_GC_FREEZE", "false")  # the app does it when it has loaded all
-    os.environ.setdefault("REACTON_FAST", "1")  # no visit to parts of a page that stay as they are
+    os.environ.setdefault("SOLARA_CHECK_HOOKS", "off")  # the tests check them; it is slow
+    os.environ.setdefault("SOLARA_GC_FREEZE", "false")  # the app does it when everything is loaded
+    os.environ.setdefault("REACTON_FAST", "1")  # skip unchanged parts of a page
 
     from solara.server.starlette import app
 
@@ -100,14 +104,14 @@ def serve(
 def serve_seats(
     game: Game, host: str, port: int, *, ready: Callable[[Mapping[int, str]], object]
 ) -> None:
-    """Serve the seats of one game to programs, play it, and end when it is over.
+    """Serve the seats of one game to programs, play the game, and stop when it is over.
 
     Args:
-        game: the game, which was not started.
+        game: the game, not started yet.
         host: the address to listen at.
         port: the port.
-        ready: called with agent → address of its seat when the server listens, before the game
-            starts.
+        ready: called with a mapping agent → address of its seat when the server listens, before the
+            game starts.
 
     Raises:
         RunError: when it cannot listen there, or the game fails or is interrupted.
@@ -121,7 +125,7 @@ def serve_seats(
     from sabm_mesa.visualization.seat_interface import PATH, seat_route
 
     games = Games()
-    told: set[Seat] = set()
+    informed: set[Seat] = set()
     games.add("", game)
 
     def listens() -> None:
@@ -134,23 +138,23 @@ def serve_seats(
         game.join()
         last = time.monotonic() + TELLING_S
         taken = [seat for seat in game.seats.values() if seat.taken]
-        while not told.issuperset(taken) and time.monotonic() < last:
+        while not informed.issuperset(taken) and time.monotonic() < last:
             time.sleep(0.05)
         server.should_exit = True
 
-    app = RequestMiddleware(Starlette(routes=[seat_route(games.find, told.add)]))
+    app = RequestMiddleware(Starlette(routes=[seat_route(games.find, informed.add)]))
     limit_logs()
     server = _Server(_config(app, host, port, "none"), listens, games.close_all)
     _run(server)
     if game.problem or game.status != "over":
-        raise RunError(game.problem or "The game was ended before its time.")
+        raise RunError(game.problem or "The game was stopped before its end.")
 
 
 def named_proxies() -> list[str]:
-    """The addresses of the proxies whose ``X-Forwarded-For`` is believed; none by default.
+    """The addresses of the proxies whose ``X-Forwarded-For`` is trusted; none by default.
 
     Raises:
-        ParameterError: when one is no address of a machine or a network.
+        ParameterError: when one is not an address of a machine or a network.
     """
     named = [part.strip() for part in os.environ.get(PROXIES, "").split(",") if part.strip()]
     for proxy in named:
@@ -194,16 +198,16 @@ def _close_all() -> None:
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP with limits: a connection that only costs memory and descriptors is ended.
+    """HTTP with limits: idle and slow connections are closed.
 
-    All open connections count, also those that have become the connection of a page. This machine
-    gets in when others have taken up all that there are.
+    All open connections count, including the sockets of pages. Connections from this machine are
+    accepted even when others use all connections.
     """
 
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, or end it at once when there are too many."""
+        """Accept a connection, or close it when there are too many."""
         super().connection_made(transport)
         address = self.client[0] if self.client else ""
         clients = [getattr(connection, "client", None) for connection in self.connections]
@@ -215,7 +219,7 @@ class BoundedProtocol(H11Protocol):
             self._wait_for_request()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; the time of a request is not prolonged by parts of it."""
+        """Read more data; partial data do not extend the time limit of a request."""
         super().data_received(data)
         self._wait_for_request()
 
@@ -238,7 +242,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it listens: before, the port may still turn out to be taken."""
+    """A server that reports when it listens; until then, the port may turn out to be in use."""
 
     def __init__(
         self,
@@ -255,16 +259,16 @@ class _Server(uvicorn.Server):
             self._listens()
 
     async def shutdown(self, sockets: list[Any] | None = None) -> None:
-        # Here, since the signal that ends the server ends the process as soon as it has run.
+        # Here, since the signal that ends the server ends the process right afterwards.
         await asyncio.to_thread(self.close)
         await super().shutdown(sockets)
 
 
 def address_of(host: str, port: int) -> str:
-    """The address by which browsers reach a server.
+    """The address at which browsers reach a server.
 
     Args:
-        host: the address at which it listens; for all of the machine's, that in its network.
+        host: the address at which it listens; a wildcard becomes the machine's network address.
         port: the port.
     """
     return f"http://{name_in_network(host)}:{port}"

@@ -1,4 +1,4 @@
-"""The stage of a run: its world in motion, and the one clock that all of a page follows."""
+"""The animated world of a run, and the timeline that controls the whole page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sabm_mesa.core.languages import ENGLISH, Phrase, Text, table_of, translated
 TALK, PLANS, INVALID = "talk", "plans", "invalid"
 """Kinds of ticks of the timeline."""
 MOST_TICKS = 300
-"""Ticks of a timeline at most."""
+"""Maximum number of ticks of a timeline."""
 Tick = tuple[int, str, str]
 """Place on the timeline, kind, and words."""
 IN_ENGLISH = table_of(ENGLISH, "panel")
@@ -50,7 +50,7 @@ def worlds(
 
 
 def film(scenes: Sequence[Scene], pace: float) -> None:
-    """A world that moves by itself, over and over; it is sent once.
+    """A world that is animated in a loop; it is sent once.
 
     Args:
         scenes: the world at the start and after each round.
@@ -79,7 +79,7 @@ def _World(
     film: Sequence[dict[str, Any]] = (),
     event_choose: Callable[[int], None] | None = None,
 ) -> None:
-    """A scene on a canvas; marks glide from where they were, and speakers have bubbles."""
+    """A scene on a canvas; marks move from their previous position, and speakers have bubbles."""
 
 
 @solara.component_vue("timeline.vue")
@@ -97,11 +97,11 @@ def Timeline(
     event_go: Callable[[int], None] | None = None,
     event_run: Callable[[Any], None] | None = None,
 ) -> None:
-    """The clock: buttons, a slider with ticks, the arrow keys, and the space bar.
+    """The timeline: buttons, a slider with ticks, the arrow keys, and the space bar.
 
     Args:
-        rounds: the rounds that can be shown, as people read them.
-        at: the place of the one that is shown.
+        rounds: the displayed numbers of the rounds that can be shown.
+        at: the position of the shown round.
         noun: the word for a round.
         before: the words for a round that is given.
         until: the last round that is planned; None: the last one that can be shown.
@@ -122,7 +122,7 @@ def ticks_of(
 
     Args:
         kinds: kind → the rounds of its ticks.
-        places: round → its place on the timeline.
+        places: round → its position on the timeline.
         call: names a round.
     """
     ticks: list[Tick] = [

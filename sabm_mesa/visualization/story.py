@@ -1,7 +1,7 @@
-"""The story of one agent: what it heard, thought, said and did, read from the recording of its run.
+"""The story of an agent: its messages, thoughts and decisions, from the recording of its run.
 
-A run that is played and a recording are read in the same way: everything that was asked is in the
-file before anybody sees it.
+A live run and a recording are read in the same way, since every answer is in the file before it is
+shown.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 ROUNDS = 20
-"""Rounds of a story on the page at once: the latest up to the clock."""
+"""Maximum number of displayed rounds of a story: the latest up to the selected round."""
 MOST_HEARD = 40
-"""Messages that an agent heard in a round, at most: the last ones."""
+"""Maximum number of displayed messages that an agent heard in a round: the last ones."""
 HEARD, SAID, THOUGHT, DID, FAILED = "heard", "said", "thought", "did", "failed"
 """Kinds of events of a story."""
 Place = tuple[int, str, int]
@@ -38,14 +38,14 @@ Place = tuple[int, str, int]
 
 @dataclass(frozen=True)
 class Source:
-    """The place where the stories of a run are read.
+    """The source of the stories of a run.
 
     Attributes:
         path: its recording.
-        run: its number there.
-        model: the model, played or at its beginning; it knows names and personas.
-        flush: has all that was reported written.
-        personas: whether agents still have the personas that the model gave them.
+        run: the number of the run in it.
+        model: the model, during or before the run; it provides names and personas.
+        flush: writes all reported data to the recording.
+        personas: whether agents still have the personas of the model.
     """
 
     path: Path
@@ -61,7 +61,7 @@ def story_of(source: Source, agent: int, round_: int) -> dict[str, Any]:
     Args:
         source: where it is read.
         agent: the agent.
-        round_: the last round that is told, from 0; −1: the start.
+        round_: the last round of the story, from 0; −1: the start.
 
     Returns:
         ``facts`` (title and value: mind, persona), ``persona`` (its text), ``rounds``: each with
@@ -73,15 +73,15 @@ def story_of(source: Source, agent: int, round_: int) -> dict[str, Any]:
         RecordingError: when the recording cannot be read.
     """
     model = source.model
-    told = range(max(0, round_ + 1 - ROUNDS), round_ + 1)
-    found: Mapping[str, pd.DataFrame] = {}
-    if told:
+    shown_rounds = range(max(0, round_ + 1 - ROUNDS), round_ + 1)
+    frames: Mapping[str, pd.DataFrame] = {}
+    if shown_rounds:
         source.flush()
-        found = Recorded(source.path, check=False).of_agent(source.run, agent, told)
-    chapters = [_chapter(model, agent, each, found) for each in told]
+        frames = Recorded(source.path, check=False).of_agent(source.run, agent, shown_rounds)
+    chapters = [_chapter(model, agent, n, frames) for n in shown_rounds]
     shown = [chapter for chapter in chapters if chapter["events"] or chapter["outcome"]]
-    earlier = count(told.start, "earlier round") if told.start else ""
-    facts, persona = _facts(source, agent, found)
+    earlier = count(shown_rounds.start, "earlier round") if shown_rounds.start else ""
+    facts, persona = _facts(source, agent, frames)
     return {"facts": facts, "persona": persona, "rounds": shown, "earlier": earlier}
 
 
@@ -91,7 +91,7 @@ def exchange_of(source: Source, agent: int, place: Place) -> list[dict[str, Any]
     Args:
         source: where it is read.
         agent: the agent.
-        place: which ask.
+        place: the ask.
 
     Returns:
         As `rounds.attempts_at`.
@@ -110,18 +110,18 @@ def exchange_of(source: Source, agent: int, place: Place) -> list[dict[str, Any]
 
 
 def _facts(
-    source: Source, agent: int, found: Mapping[str, pd.DataFrame]
+    source: Source, agent: int, frames: Mapping[str, pd.DataFrame]
 ) -> tuple[list[tuple[str, str]], str]:
     """Mind and persona by their titles, and the text of the persona."""
     model = source.model
     minds = [
-        str(mind) for name in ("asks", "agent_data") if name in found
-        for mind in found[name]["mind"].tail(1)
+        str(mind) for name in ("asks", "agent_data") if name in frames
+        for mind in frames[name]["mind"].tail(1)
     ]  # fmt: skip
     try:
         known = model.agent_of_id(agent)
-    except KeyError:  # born in the run, and not in a model at its beginning
-        return [("Mind", each) for each in minds[:1]], ""
+    except KeyError:  # born during the run, so the model before the run does not have it
+        return [("Mind", mind) for mind in minds[:1]], ""
     facts = [("Mind", minds[0] if minds else known.mind.spec)]
     if known.persona == "none" or not source.personas:
         return facts, ""
@@ -129,24 +129,24 @@ def _facts(
 
 
 def _chapter(
-    model: SmartModel, agent: int, round_: int, found: Mapping[str, pd.DataFrame]
+    model: SmartModel, agent: int, round_: int, frames: Mapping[str, pd.DataFrame]
 ) -> dict[str, Any]:
-    part = {name: frame[frame["round"] == round_] for name, frame in found.items()}
-    order = {phase.name: place for place, phase in enumerate(model.phases)}
+    part = {name: frame[frame["round"] == round_] for name, frame in frames.items()}
+    order = {phase.name: i for i, phase in enumerate(model.phases)}
     together = {phase.name for phase in model.phases if phase.order == SIMULTANEOUS}
     events: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-    said: dict[str, list[tuple[str, str]]] = {}
+    spoken: dict[str, list[tuple[str, str]]] = {}
     for row in rounds.records(part["messages"]):
         phase, who = str(row["phase"]), int(row["speaker"])
         text, to = str(row["text"]), rounds.text(row["to"])
         if who == agent:
             hearers = to if to == HEARD_BY_ALL else _names(model, to)
-            said.setdefault(phase, []).append((text, hearers))
+            spoken.setdefault(phase, []).append((text, hearers))
         elif to == HEARD_BY_ALL or str(agent) in to.split():
-            late = phase in together  # all of them are heard when all have spoken
+            late = phase in together  # all messages are heard after all have spoken
             name = rounds.text(row["name"]) or name_of(model, who)
-            place = (order.get(phase, 0), late, row["position"], 0)
-            events.append((place, _event(HEARD, name, text)))
+            moment = (order.get(phase, 0), late, row["position"], 0)
+            events.append((moment, _event(HEARD, name, text)))
     heard = len(events) - MOST_HEARD
     if heard > 0:
         left_out = _event(HEARD, "", f"{count(heard, 'earlier message')} …")
@@ -154,12 +154,12 @@ def _chapter(
     for row in rounds.records(part["asks"]):
         phase = str(row["phase"])
         at = (order.get(phase, 0), False, row["position"], 1 + row["call"], row["attempt"])
-        events += [(at, each) for each in _asked(row, said.get(phase, []))]
-    for phase, words in said.items():  # what no single answer says, such as a rule of the model
+        events += [(at, event) for event in _asked(row, spoken.get(phase, []))]
+    for phase, words in spoken.items():  # such as messages of a rule of the model
         after = (order.get(phase, 0), True, -1, 0)
         events += [(after, _event(SAID, to, text)) for text, to in words]
-    shown = [event for _, event in sorted(events, key=lambda each: each[0])]
-    _add_honesty(model, agent, round_, found, shown)
+    shown = [event for _, event in sorted(events, key=lambda event: event[0])]
+    _add_honesty(model, agent, round_, frames, shown)
     return {
         "title": round_of(model, round_).capitalize(),
         "events": shown,
@@ -167,8 +167,8 @@ def _chapter(
     }
 
 
-def _asked(row: Mapping[str, Any], said: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    """The events of one attempt; what it said is taken from `said`."""
+def _asked(row: Mapping[str, Any], spoken: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """The events of one attempt; its message is removed from `spoken`."""
     sent = bool(rounds.text(row["request"]))
     place = [int(row["round"]), str(row["phase"]), int(row["call"])] if sent else None
     for private in (rounds.text(row["thoughts"]), rounds.text(row["reasoning"])):
@@ -178,10 +178,10 @@ def _asked(row: Mapping[str, Any], said: list[tuple[str, str]]) -> Iterator[dict
         yield _event(FAILED, str(row["name"]), rounds.text(row["reason"]), place)
         return
     value = rounds.value_of(row["value"])
-    for each in said:
-        if each[0] == value or value.startswith(each[0]):
-            said.remove(each)
-            yield _event(SAID, each[1], each[0], place)
+    for message in spoken:
+        if message[0] == value or value.startswith(message[0]):
+            spoken.remove(message)
+            yield _event(SAID, message[1], message[0], place)
             return
     yield _event(DID, str(row["name"]), value, place)
 
@@ -190,18 +190,18 @@ def _add_honesty(
     model: SmartModel,
     agent: int,
     round_: int,
-    found: Mapping[str, pd.DataFrame],
+    frames: Mapping[str, pd.DataFrame],
     events: Sequence[dict[str, Any]],
 ) -> None:
-    """Note beside the last words of the round what they announce, and whether it was kept."""
+    """Add to the last message of the round its announcement, and whether it was kept."""
     words = [event for event in events if event["kind"] == SAID]
     if model.announcement is None or not words:
         return
     parameters = json.dumps(dict(model.parameters), default=str)
-    runs = pd.DataFrame({"run": found["messages"]["run"].unique()})
+    runs = pd.DataFrame({"run": frames["messages"]["run"].unique()})
     runs = runs.assign(scenario=model.scenario_name, parameters=parameters)
-    talk = found["messages"][found["messages"]["round"] == round_]
-    judged = honesty_in({"runs": runs, "messages": talk, "agent_data": found["agent_data"]})
+    talk = frames["messages"][frames["messages"]["round"] == round_]
+    judged = honesty_in({"runs": runs, "messages": talk, "agent_data": frames["agent_data"]})
     for row in judged[judged["agent"] == agent].to_dict("records"):
         if row["read"]:
             honest = {1.0: " · honest", 0.0: " · not honest"}.get(row["honest"], "")
@@ -211,8 +211,11 @@ def _add_honesty(
 
 def _outcome(model: SmartModel, rows: pd.DataFrame) -> list[tuple[str, str]]:
     titles = titles_of(model)
-    own = [model.agent_columns, *(agent_class.columns for agent_class in model.agent_classes())]
-    shown = {name for columns in own for name in columns} - {"name", "persona"}
+    declared = [
+        model.agent_columns,
+        *(agent_class.columns for agent_class in model.agent_classes()),
+    ]
+    shown = {name for columns in declared for name in columns} - {"name", "persona"}
     return [
         (titles[name], rounds.cell(value))
         for row in rounds.records(rows)
@@ -239,12 +242,12 @@ def Story(
         source: where it is read.
         agent: the agent.
         round_: the last round that is told.
-        moment: what has been recorded so far: the story is read again when it changes.
-        close: called when the panel is to be closed.
+        moment: the state of the recording; the story is read again when it changes.
+        close: called when the user closes the panel.
     """
     nowhere: Place | None = None
     place, show = solara.use_state(nowhere)
-    found, wrong, _ = use_read(
+    latest, wrong, _ = use_read(
         lambda: story_of(source, agent, round_), [source, agent, round_, moment]
     )
     sent, wrong_sent, _ = use_read(
@@ -252,8 +255,8 @@ def Story(
     )
     unread: dict[str, Any] = {"facts": [], "persona": "", "rounds": [], "earlier": ""}
     kept = solara.use_ref(unread)
-    if found is not None:  # until it is read again, the last one stays
-        kept.current = found
+    if latest is not None:  # keep the last story until the next one is read
+        kept.current = latest
     story = kept.current
     name = name_of(source.model, agent)
     with inside("aside", "sabm-agent", aria_label=f"The story of {name}"):
@@ -283,7 +286,7 @@ def _Head(
     event_close: Callable[..., None] | None = None,
     event_back: Callable[..., None] | None = None,
 ) -> None:
-    """Name, mind and persona of the agent, and the way back to the story from a prompt."""
+    """Name, mind and persona of the agent, and the button back to the story."""
 
 
 @solara.component_vue("story.vue")

@@ -166,7 +166,7 @@ def test_what_is_wrong_leaves_nothing_behind(recorded: Path, tmp_path: Path) -> 
     taken = tmp_path / "taken"
     taken.mkdir()
 
-    with pytest.raises(OutputError, match="taken is there already"):
+    with pytest.raises(OutputError, match="taken already exists"):
         write_bundle(recorded, taken)
     with pytest.raises(RecordingError):
         write_bundle(recorded, tmp_path / "new", [7])

@@ -5,7 +5,7 @@ from sabm_mesa.minds.scripted import ScriptedMind
 from sabm_mesa.recording.store import open_for_reading
 from sabm_mesa.visualization.records.charts import called
 from sabm_mesa.visualization.records.reading_view import RoundByRound
-from sabm_mesa.visualization.records.rounds import differences, said_in, with_honesty
+from sabm_mesa.visualization.records.rounds import differences, messages_in, with_honesty
 from sabm_mesa.visualization.records.store import listed, run_data, stamp
 from tests.visualization.test_hostile import drawn
 
@@ -40,7 +40,7 @@ def test_what_was_announced_stands_beside_what_was_said_and_done(tmp_path):
     KeynesianBeautyContest(n_players=2, n_rounds=2, minds=mind, rng=1, recording=path).run_model()
     run = run_data(path, 0)
 
-    _, said = said_in(run, 9)
+    _, said = messages_in(run, 9)
     assert {words: honest for *_, words, honest in said} == {
         "I will choose 20.": "announced 20 · did 21 · honest: no",
         "I might choose 4.": "announced (unclear) · did 21 · honest: –",

@@ -1,7 +1,7 @@
-"""The groups of a class on one screen: a tile with a small chart each, and one large chart.
+"""The groups of a class on one screen: a tile with a small chart for each, and one large chart.
 
-The page of the host and the wall show the same board. The host chooses the group in colour and the
-slide; the wall follows.
+The page of the host and the wall show the same board. The host selects the highlighted group and
+the slide; the wall follows.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Point = tuple[int, float | None]
 
 @dataclass
 class Wall:
-    """The wall of a class, on every projector that shows it.
+    """The shared state of the wall of a class; every projector shows the same.
 
     Attributes:
         token: the secret of its read-only link.
-        group: the index of the group in colour.
-        slide: the number of the slide on show, from 1; 0: none.
-        language: the language of the class, unless the address of a wall says another.
+        group: the index of the highlighted group.
+        slide: the number of the current slide, from 1; 0: none.
+        language: the language of the class; the address of a wall may set another.
     """
 
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
@@ -44,7 +44,7 @@ class Wall:
     language: str = ENGLISH
 
     def choose(self, group: int) -> None:
-        """Show a group in colour.
+        """Highlight a group.
 
         Args:
             group: its index.
@@ -53,7 +53,7 @@ class Wall:
         look_now()
 
     def speak(self, language: str) -> None:
-        """Show the wall in a language.
+        """Set the language of the wall.
 
         Args:
             language: its code.
@@ -85,7 +85,7 @@ def wall_of(session: ClassSession) -> Wall:
 
 
 def session_of_link(token: str) -> ClassSession | None:
-    """The class that a read-only link shows; None when there is none, or it was closed.
+    """The class of a read-only link; None if there is none or it was closed.
 
     Args:
         token: the secret of the link.
@@ -105,7 +105,7 @@ def board(
     Args:
         session: the class.
         language: its language.
-        choose: called with the index of a group that was chosen; None: the board is only read.
+        choose: called with the index of a chosen group; None: the board is read-only.
     """
     model = session.games[0].model
     groups = [group_of(game, number) for number, game in enumerate(session.games, 1)]
@@ -118,14 +118,14 @@ def board(
 
 
 def group_of(game: Game, number: int) -> dict[str, Any]:
-    """A group as its tile shows it.
+    """The data of a group's tile.
 
     Args:
         game: the game.
         number: the number of the group, from 1.
 
     Returns:
-        Its ``name``, its ``state``, that in ``words``, and its ``points``.
+        The ``name`` of the group, its ``state``, the state in ``words``, and its ``points``.
     """
     seats = list(game.seats.values())
     taken = [seat for seat in seats if seat.taken]
@@ -146,15 +146,15 @@ def group_of(game: Game, number: int) -> dict[str, Any]:
 
 
 def points_of(game: Game) -> list[Point]:
-    """The course of a group: the mean decision of its agents by round, as far as it is played.
+    """The course of a group: the mean decision of its agents by round so far.
 
-    Without a decision to compare it is the first model column.
+    If the scenario declares no decision for this, the first model column is used.
 
     Args:
         game: the game.
 
     Returns:
-        Rounds as people read them, and values; None: no value.
+        Displayed round numbers, and values; None: no value.
     """
     shown = VIEWS[game].shown
     known = _POINTS.get(game)
@@ -210,9 +210,9 @@ def _Board(
         label: what the points are.
         noun: the word for a round.
         last: the number of the last round.
-        language: the language of its numbers.
-        texts: its other texts, with placeholders.
-        chosen: the index of the group in colour.
-        picks: whether a tile can be chosen.
+        language: the language of the numbers.
+        texts: the other texts, with placeholders.
+        chosen: the index of the highlighted group.
+        picks: whether tiles can be chosen.
         event_choose: called with the index of a chosen group.
     """

@@ -1,4 +1,4 @@
-"""The home page: runs that move, three doors, and a card for every scenario of the registry."""
+"""The home page: animated runs, three links, and a card for every registered scenario."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ DOORS = (
         "words": "Every prompt, thought and answer of a run, round by round.",
     },
 )  # fmt: skip
-"""The ways into the viewer; that to the list of this page has its id as ``here``."""
+"""The main links of the viewer; ``here`` is the id of the list on this page."""
 PACE_S = 0.45
 """Seconds between two rounds of a world on the home page."""
 
 _painter = ThreadPoolExecutor(1, thread_name_prefix="sabm-cards")
-"""Draws one picture after another, in the order of the cards."""
+"""Draws the pictures one at a time, in the order of the cards."""
 
 
 @solara.component
 def Page() -> None:
-    """The scenarios to choose from, and the problems of unusable ones."""
+    """The list of scenarios, and the problems of unusable ones."""
     Head()
-    found = find_all()
+    scenarios = find_all()
     router = solara.use_router()
-    moving = [name for name in found.models if ScenarioView(scenario(name)).is_on_home]
+    moving = [name for name in scenarios.models if ScenarioView(scenario(name)).is_on_home]
     with inside("main", "sabm-home"):
         html("h1", "Smart agent-based models")
         html(
@@ -61,18 +61,18 @@ def Page() -> None:
                 Film(name).key(f"film {name}")
         html("h2", "Scenarios", "sabm-list", id=LIST, tabindex="-1")
         with inside("div", "sabm-cards"):
-            for name in found.models:
+            for name in scenarios.models:
                 Card(name).key(name)
-        for line in found.problems:
+        for line in scenarios.problems:
             problem(line)
 
 
 @solara.component
 def Film(name: str) -> None:
-    """A run of a scenario that moves; it is played once in the life of the server.
+    """An animated run of a scenario; the server plays it once.
 
     Args:
-        name: the name of the scenario in the registry.
+        name: the registered name of the scenario.
     """
     played = solara.lab.use_task(
         lambda: _result(_film(name)), dependencies=[name], raise_error=False
@@ -90,22 +90,22 @@ def Film(name: str) -> None:
 
 @solara.component_vue("moving_chart.vue")
 def MovingChart(chart: dict[str, Any]) -> None:
-    """Lines that are drawn over and over by the style sheet alone."""
+    """A line chart that the style sheet animates in a loop."""
 
 
 @solara.component_vue("doors.vue")
 def Doors(
     doors: Sequence[Mapping[str, str]], event_go: Callable[[str], None] | None = None
 ) -> None:
-    """The ways into the viewer."""
+    """The main links of the viewer."""
 
 
 @solara.component
 def Card(name: str) -> None:
-    """A scenario, with a picture that is drawn when it is first wanted.
+    """A scenario, with a picture that is drawn on first use.
 
     Args:
-        name: the name of the scenario in the registry.
+        name: the registered name of the scenario.
     """
     model = scenario(name)
     drawn = solara.lab.use_task(
@@ -113,7 +113,7 @@ def Card(name: str) -> None:
     )
     with solara.Link(f"/scenario/{name}"), inside("article", "sabm-card sabm-teaser"):
         with inside("div", "sabm-teaser-picture"):
-            with inside("div", "sabm-teaser-drawn"):  # both stay: a widget keeps its tag
+            with inside("div", "sabm-teaser-drawn"):  # a widget cannot change its tag
                 if drawn.value is not None:
                     picture(drawn.value)
             with inside("div", "sabm-teaser-wait", role="status"):
@@ -126,13 +126,13 @@ def Card(name: str) -> None:
 
 
 def load_all() -> None:
-    """Import all scenarios and their pages, as the first page does."""
+    """Import all scenarios and their pages, as the home page does."""
     for model in find_all().models.values():
         ScenarioView(model)
 
 
 def draw_all() -> None:
-    """Have the pictures of all cards drawn, once in the life of the server."""
+    """Start drawing the pictures of all cards, once per server."""
     for name in find_all().models:
         if ScenarioView(scenario(name)).is_on_home:
             _film(name)
@@ -141,12 +141,12 @@ def draw_all() -> None:
 
 
 def stop_drawing() -> None:
-    """Draw no further pictures: the server ends."""
+    """Stop drawing pictures, since the server ends."""
     _painter.shutdown(wait=False, cancel_futures=True)
 
 
 def _result(coming: Future[T]) -> T | None:
-    """The result, waited for off the page's thread; None when the server ends."""
+    """Wait for the result outside the page's thread; None when the server ends."""
     try:
         return coming.result()
     except CancelledError:  # `stop_drawing`
@@ -164,10 +164,10 @@ def _picture(name: str) -> Future[DrawnChart]:
 
 
 def _drawn(draw: Callable[[], T]) -> Future[T]:
-    """A drawing, after those that were wanted before; cancelled after `stop_drawing`."""
+    """A queued drawing; cancelled after `stop_drawing`."""
     try:
         return _painter.submit(draw)
-    except RuntimeError:  # it was shut down
+    except RuntimeError:  # the executor was shut down
         cancelled: Future[T] = Future()
         cancelled.cancel()
         return cancelled

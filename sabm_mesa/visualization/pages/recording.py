@@ -1,6 +1,6 @@
-"""The page of recordings: find one, read it round by round, compare its runs, take its data.
+"""The page of recordings: find one, read it by round, compare its runs, download its data.
 
-Solara calls the annotations of `Page` with the parts of the path, so they are no texts here.
+Solara calls the annotations of `Page` with the parts of the path, so they are not strings here.
 """
 
 import json
@@ -47,17 +47,17 @@ from sabm_mesa.visualization.records.store import (
 )
 
 ALL = "all"
-"""The choice of no value of a varied parameter."""
+"""The choice that does not filter by a varied parameter."""
 LONGEST_NAME, LONGEST_WORDS = 100, 400
-"""Characters of a name on the page."""
+"""Maximum number of characters of a displayed name."""
 PLACE = ("round", "phase", "agent", "question", "message")
-"""The parts of an address that name a place in a run."""
+"""The query parameters that address a round, an ask or a message of a run."""
 FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
 
 
 @solara.component
 def Page() -> None:
-    """Recordings to choose from, or the one that ``?file=…&run=…`` names."""
+    """The list of recordings, or the recording that ``?file=…&run=…`` names."""
     router = solara.use_router()
     given = parse_qs(router.search or "")
     path, run = given.get("file", [""])[0], given.get("run", ["0"])[0]
@@ -89,8 +89,8 @@ def Chooser(recordings: Sequence[Listed], searching: bool, open_: Callable[[str]
 
     Args:
         recordings: the recordings.
-        searching: whether they are still being looked for.
-        open_: called with the path of the one to open.
+        searching: whether the search is still running.
+        open_: called with the path of the recording to open.
     """
     typed, set_typed = solara.use_state("")
     html("h1", "Recordings")
@@ -136,23 +136,21 @@ def Opened(
 
     Args:
         path: the recording.
-        number: the run that is shown.
-        at: the place in it that the address names, by `PLACE`.
-        recordings: the recordings that are known.
+        number: the number of the shown run.
+        at: the round, ask or message in the address, by the parameters in `PLACE`.
+        recordings: the listed recordings.
         open_: called with the path and the run to open.
-        go: called with the address of a place.
+        go: called with the address to go to.
     """
     looked, read_again = solara.use_state(0)
-    place = place_of(path)
-    mark = stamp(place)
-    runs, wrong, busy = use_read(lambda: runs_of(place), [path, mark, looked])
-    run, wrong_run, reading = use_read(
-        lambda: run_data(place, number), [path, mark, number, looked]
-    )
-    counted, _, _ = use_read(lambda: counts_of(place, number), [path, mark, number, looked])
+    file = place_of(path)
+    mark = stamp(file)
+    runs, wrong, busy = use_read(lambda: runs_of(file), [path, mark, looked])
+    run, wrong_run, reading = use_read(lambda: run_data(file, number), [path, mark, number, looked])
+    counted, _, _ = use_read(lambda: counts_of(file, number), [path, mark, number, looked])
     tab, set_tab = solara.use_state(0)
     solara.use_effect(lambda: set_tab(0) if at else None, [number, at])
-    html("h1", place.name[:LONGEST_NAME])
+    html("h1", file.name[:LONGEST_NAME])
     with inside("div", "rec-bar"):
         html("span", path, "sabm-hint rec-path")
         solara.Button(
@@ -175,7 +173,7 @@ def Opened(
         return
     ChooseRun(runs, number, path, counted, lambda chosen: open_(path, chosen)).key("choose")
     if _is_game_cut_off(runs, number):
-        GoOn(place, number).key(f"go on {number}")
+        GoOn(file, number).key(f"go on {number}")
     if reading or run is None:
         waiting("Reading the run …")
         return
@@ -192,14 +190,14 @@ def tabs_of(
     recordings: Sequence[Listed],
     go: Callable[[str], None],
 ) -> dict[str, Callable[[], object]]:
-    """The tabs of a run: name → what draws it.
+    """The tabs of a run: name → drawing function.
 
     Args:
         run: the run.
         runs: the runs of its recording.
-        at: the place in it that the address names.
-        recordings: the recordings that are known.
-        go: called with the address of a place.
+        at: the round, ask or message in the address.
+        recordings: the listed recordings.
+        go: called with the address to go to.
     """
     return {
         "Rounds": lambda: RoundByRound(run, at).key(f"{run.recorded.run} {sorted(at.items())}"),
@@ -211,11 +209,11 @@ def tabs_of(
 
 
 @solara.component
-def GoOn(place: Path, number: int) -> None:
-    """A button that takes a game with people up again.
+def GoOn(file: Path, number: int) -> None:
+    """A button that resumes a game with people.
 
     Args:
-        place: the recording.
+        file: the recording.
         number: the number of the run.
     """
     host = solara.get_session_id()
@@ -223,9 +221,9 @@ def GoOn(place: Path, number: int) -> None:
     language = language_for(None, accepted_languages())
 
     def go_on() -> str:
-        """Take it up, off the page's thread; what is wrong with it."""
+        """Resume the game outside the page's thread; return the error message, or ``""``."""
         try:
-            take_up(host, place, number, language)
+            take_up(host, file, number, language)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             return error_line(error)
         return ""
@@ -248,7 +246,7 @@ def GoOn(place: Path, number: int) -> None:
 
 @solara.component
 def Downloads(run: RunData, runs: pd.DataFrame) -> None:
-    """The recording, and its frames as CSV.
+    """Downloads of the recording, and of its tables as CSV.
 
     Args:
         run: a run of it.
@@ -257,7 +255,7 @@ def Downloads(run: RunData, runs: pd.DataFrame) -> None:
     recorded = Recorded(run.recorded.path)
     with card("All runs of the recording"):
         if "running" in set(runs["status"]):
-            html("p", "The recording itself can be had when its runs have ended.", "sabm-empty")
+            html("p", "The recording itself is available when its runs have ended.", "sabm-empty")
         else:
             _download(run.recorded.path.read_bytes, run.recorded.path.name)
         for name in FRAMES:
@@ -277,22 +275,22 @@ def ChooseRun(
     counted: Mapping[Any, Any] | None,
     choose: Callable[[int], None],
 ) -> None:
-    """A run to choose, also by what was varied, and the facts of the chosen one.
+    """The choice of a run, with filters for varied parameters, and facts about the chosen run.
 
     Args:
         runs: all runs.
         number: the chosen run.
         path: the recording.
-        counted: its asks, tokens and dollars, once they are known.
+        counted: its asks, tokens and dollars, once they are counted.
         choose: called with the run to open.
     """
     nothing: dict[str, str] = {}
     wanted, want = solara.use_state(nothing)
     values = values_by_name(runs)
     with inside("div", "rec-bar"):
-        for name, (title, found) in values.items():
+        for name, (title, options) in values.items():
             choice(
-                f"Only {title}", [ALL, *found], wanted.get(name, ALL),
+                f"Only {title}", [ALL, *options], wanted.get(name, ALL),
                 partial(_want, want, wanted, name),
             )  # fmt: skip
     kept = [
@@ -312,14 +310,14 @@ def ChooseRun(
         )
         if now is not None:
             row = labels[now]
-            told = _deciders(row)
+            summary = _deciders(row)
             if counted is not None:
                 tokens = counted["prompt_tokens"] + counted["completion_tokens"]
-                told = (
-                    f"{counted['asks']:,} asks · {counted['invalid']:,} invalid · {told} · "
+                summary = (
+                    f"{counted['asks']:,} asks · {counted['invalid']:,} invalid · {summary} · "
                     f"{tokens:,} tokens · cost {dollars(counted['cost_usd'])}"
                 )
-            html("span", told, "sabm-hint rec-path")
+            html("span", summary, "sabm-hint rec-path")
             if why := text(row["problem"]):
                 _ended(why, path)
 
@@ -331,7 +329,7 @@ def _want(
 
 
 def _is_game_cut_off(runs: pd.DataFrame, number: int) -> bool:
-    """Whether a run is a game with people that did not come to its end, and is not played now."""
+    """Whether a run is an unfinished game with people that is not being played now."""
     return any(
         row["run"] == number
         and HUMAN in json.loads(row["minds"])
@@ -345,7 +343,7 @@ def _deciders(row: Mapping[Any, Any]) -> str:
 
 
 def _ended(why: str, path: str) -> None:
-    """Show why a run ended before its time, and how to resume it."""
+    """Show why a run ended early, and how to resume it."""
     way = f"No answer is lost. Continue with: sabm resume {shlex.quote(path)}"
     if why in STOPPED:
         html("p", f"The run was stopped before its end. {way}", "rec-path", role="status")
@@ -367,6 +365,6 @@ def _csv(recorded: Recorded, name: str) -> Callable[[], str]:
 
 
 def _when(recording: Listed) -> str:
-    # In the time of the server, as its clock shows it.
+    # In the server's local time.
     changed = datetime.fromtimestamp(stamp(recording.path)[0][0] / 1e9).astimezone()
     return f"written {changed:%Y-%m-%d %H:%M}"

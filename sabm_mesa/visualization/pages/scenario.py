@@ -1,4 +1,4 @@
-"""The page of a scenario: its controls, the model on show, and what it says and costs."""
+"""The page of a scenario: its controls, the displayed model, its messages and its cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @solara.component
 def ScenarioPage(scenario: type[SmartModel], **fixed: Any) -> None:
-    """A model to watch, with its controls.
+    """A model with its controls.
 
     Args:
         scenario: the model class.
@@ -57,7 +57,7 @@ def ScenarioPage(scenario: type[SmartModel], **fixed: Any) -> None:
 
 
 def _page_state(scenario: type[SmartModel], fixed: dict[str, Any], host: bool) -> PageState | str:
-    """Return the state of the page; or why its first model cannot be made."""
+    """Return the state of the page, or a message why its first model cannot be made."""
     try:
         return PageState(scenario, fixed, host=host)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
@@ -66,7 +66,7 @@ def _page_state(scenario: type[SmartModel], fixed: dict[str, Any], host: bool) -
 
 @solara.component
 def _Live(page_state: PageState) -> None:
-    """All that changes while a model plays; the form stands beside it and is left in peace."""
+    """Everything that changes while a model plays; the form is drawn separately."""
     use_poll(page_state.state)
     _, redraw = solara.use_state(0)
 
@@ -88,27 +88,27 @@ def _Live(page_state: PageState) -> None:
                 panels.agents(page_state, at_once)
             panels.figures(controller)
         with inside("aside", "sabm-side"):
-            for each, words in page_state.named_runs():
+            for run, words in page_state.named_runs():
                 with card(f"Conversation{words}"):
-                    panels.Talk(each, each.said(), page_state.looked_at)
-            if of_model:  # the table of the model, not of its run
+                    panels.Talk(run, run.said(), page_state.looked_at)
+            if of_model:  # the table describes the model, not its run
                 panels.beside(controller)
-            for each, words in page_state.named_runs():
-                with card(f"This {counting(each.model)[0]}{words}"):
-                    panels.latest(each.model, each.shown, page_state.at)
+            for run, words in page_state.named_runs():
+                with card(f"This {counting(run.model)[0]}{words}"):
+                    panels.latest(run.model, run.shown, page_state.at)
             panels.compare(page_state, at_once)
-            for each, words in page_state.named_runs():
+            for run, words in page_state.named_runs():
                 with card(f"Usage{words}"):
-                    panels.usage(each.model)
+                    panels.usage(run.model)
                 with card(f"Downloads{words}"):
-                    panels.downloads(each)
+                    panels.downloads(run)
         panels.story(page_state, at_once)
 
 
 def _at_once(redraw: Callable[..., None]) -> Callable[..., Callable[..., None]]:
-    """Make actions draw the page again without waiting for the next look.
+    """Make actions that redraw the page without waiting for the next check.
 
-    The same action is the same function each time: what has not changed is not drawn again.
+    The same action always gives the same function, so unchanged parts are not redrawn.
     """
 
     @lru_cache(maxsize=32)
@@ -124,11 +124,11 @@ def _at_once(redraw: Callable[..., None]) -> Callable[..., Callable[..., None]]:
 
 @solara.component
 def View(scenario: type[SmartModel], **fixed: Any) -> None:
-    """A page for one model, as an app of its own.
+    """A page for one model, as a separate app.
 
     Args:
         scenario: the model class.
-        fixed: parameters that the page sets itself, without a control.
+        fixed: parameters that the page sets, without a control.
     """
     with inside("div", "sabm-app"):
         if may_see_page():

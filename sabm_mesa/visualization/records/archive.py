@@ -1,9 +1,9 @@
-"""Descriptions of a bundle for archives: RO-Crate of the files, data package of the tables.
+"""Descriptions of a bundle for archives: an RO-Crate of the files and a data package of the tables.
 
-The data package (``datapackage.json``, Frictionless Data Package 1) has the type, the meaning and
-the unit of each column. Meanings come from the docstrings and texts of the scenario, and limits
-from its declarations. The RO-Crate (``ro-crate-metadata.json``, version 1.1) is written by the
-library `rocrate`, an optional part of the package.
+The data package (``datapackage.json``, Frictionless Data Package 1) states the type, the meaning
+and the unit of each column. Meanings come from the docstrings and texts of the scenario, limits
+from its declarations. The optional dependency `rocrate` writes the RO-Crate
+(``ro-crate-metadata.json``, version 1.1).
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ Types = Mapping[str, Mapping[str, type]]
 
 
 class Rights(NamedTuple):
-    """Whose a bundle is, which no recording says.
+    """Licence and authors of a bundle; a recording does not contain them.
 
     Attributes:
-        license: the licence: its address, or words; ``""``: not stated.
+        license: the address or the name of the licence; ``""``: not stated.
         authors: the names of the authors.
     """
 
@@ -66,7 +66,7 @@ UNSTATED = Rights()
 
 
 def write_package(
-    place: Path,
+    folder: Path,
     tables: Sequence[Path],
     types: Types,
     runs: Sequence[RecordedRun],
@@ -75,11 +75,11 @@ def write_package(
     """Write the description of the tables: a data package.
 
     Args:
-        place: the folder of the bundle.
-        tables: the files of the tables in it, named after their tables.
+        folder: the folder of the bundle.
+        tables: the files of the tables, named after the tables.
         types: the columns of the tables with their types.
         runs: the runs, for the declarations of their scenarios.
-        rights: whose the data are.
+        rights: the licence and the authors.
 
     Raises:
         OutputError: when it cannot be written.
@@ -91,7 +91,7 @@ def write_package(
         resources.append(
             {
                 "name": table,
-                "path": path.relative_to(place).as_posix(),
+                "path": path.relative_to(folder).as_posix(),
                 "description": _codebook()["tables"][table],
                 "profile": "tabular-data-resource",
                 "format": "csv",
@@ -122,7 +122,7 @@ def write_package(
         package["licenses"] = [{key: rights.license}]
     if rights.authors:
         package["contributors"] = [{"title": name, "role": "author"} for name in rights.authors]
-    return write_text_file(place / PACKAGE, readable_json(package) + "\n")
+    return write_text_file(folder / PACKAGE, readable_json(package) + "\n")
 
 
 def _field(
@@ -132,45 +132,49 @@ def _field(
     meanings: Mapping[str, Mapping[str, str]],
     bounds: Mapping[str, tuple[float, float]],
 ) -> dict[str, Any]:
-    """The entry of a column."""
+    """The entry of a column in the data package."""
     known: Mapping[str, Any] = _codebook()["columns"]
-    own = meanings.get(table, {})
-    text = own.get(column) or _codebook()["own"].get(table, {}).get(column) or known.get(column, "")
+    of_table = meanings.get(table, {})
+    text = (
+        of_table.get(column)
+        or _codebook()["own"].get(table, {}).get(column)
+        or known.get(column, "")
+    )
     if column.startswith(SET):
         name = column.removeprefix(SET)
         text = f"Parameter {name}, which differs between the runs: {meanings['set'].get(name, '')}"
     elif column.startswith(TAG):
         text = f"Label {column.removeprefix(TAG)} that the command gave the run."
-    found: dict[str, Any] = {"name": column, "type": _TYPES.get(kind, "any")}
+    entry: dict[str, Any] = {"name": column, "type": _TYPES.get(kind, "any")}
     if kind is bool:
-        found |= {"trueValues": ["True"], "falseValues": ["False"]}
+        entry |= {"trueValues": ["True"], "falseValues": ["False"]}
     if text:
-        found["description"] = text[0].upper() + text[1:].strip().removesuffix(":")
+        entry["description"] = text[0].upper() + text[1:].strip().removesuffix(":")
     if unit := _codebook()["units"].get(column):
-        found["unit"] = unit
+        entry["unit"] = unit
     if table in ("model_data", "agent_data") and column in bounds and kind in (int, float):
         low, high = bounds[column]
         limits = {"minimum": low, "maximum": high}
-        found["constraints"] = {k: kind(v) for k, v in limits.items() if math.isfinite(v)}
-    return found
+        entry["constraints"] = {k: kind(v) for k, v in limits.items() if math.isfinite(v)}
+    return entry
 
 
 def _declared(
     runs: Sequence[RecordedRun],
 ) -> tuple[dict[str, dict[str, str]], dict[str, tuple[float, float]]]:
-    """Meanings and limits of columns, as the scenarios of the runs declare them.
+    """Meanings and limits of columns, as declared by the scenarios of the runs.
 
     Returns:
         Table → column → meaning, with the meanings of parameters under ``set``; column → limits.
     """
-    found: dict[str, dict[str, str]] = {"model_data": {}, "agent_data": {}, "set": {}}
+    meanings_by_table: dict[str, dict[str, str]] = {"model_data": {}, "agent_data": {}, "set": {}}
     bounds: dict[str, tuple[float, float]] = {}
     for run in {run.scenario: run for run in reversed(runs)}.values():
         try:
-            # With its own defaults: the parameters in a recording may be anybody's.
+            # With default parameters, since those of a recording are not trusted.
             model = of_scenario(class_of(run), {}).model
         except (UsageError, RecordingError):
-            continue  # a scenario that is not installed here describes nothing
+            continue  # no description without the installed scenario
         of_model, of_agents = column_meanings(model)
         declared = (
             ("model_data", of_model),
@@ -179,28 +183,28 @@ def _declared(
         )
         for table, meanings in declared:
             for column, meaning in meanings.items():
-                said = found[table].get(column) or meaning
-                several = said if meaning in said else f"{said} In {run.scenario}: {meaning}"
-                found[table][column] = several
+                known = meanings_by_table[table].get(column) or meaning
+                several = known if meaning in known else f"{known} In {run.scenario}: {meaning}"
+                meanings_by_table[table][column] = several
         for column, (low, high) in model.column_bounds.items():
             before = bounds.get(column, (low, high))
             bounds[column] = min(low, before[0]), max(high, before[1])
-    return found, bounds
+    return meanings_by_table, bounds
 
 
 def write_crate(
-    place: Path, runs: Sequence[RecordedRun], rights: Rights = UNSTATED, notes: Sequence[str] = ()
+    folder: Path, runs: Sequence[RecordedRun], rights: Rights = UNSTATED, notes: Sequence[str] = ()
 ) -> Path | None:
     """Write the description of the files of a bundle: an RO-Crate.
 
     Args:
-        place: the folder of the bundle, with all its other files.
+        folder: the folder of the bundle, with all its other files.
         runs: the runs.
-        rights: whose the bundle is.
-        notes: more that a reader of the archive needs to know, a sentence each.
+        rights: the licence and the authors.
+        notes: further sentences for the readers of the archive.
 
     Returns:
-        The file, or None where the library `rocrate` is not installed.
+        The file, or None if `rocrate` is not installed.
     """
     try:
         from rocrate.model.contextentity import ContextEntity
@@ -216,7 +220,7 @@ def write_crate(
             *notes,
         ]
     )
-    # RO-Crate 1.1 has no word for a digest of its own.
+    # RO-Crate 1.1 defines no property for a digest.
     crate.metadata.extra_terms = {"sha256": "https://schema.org/sha256"}
     crate.root_dataset["datePublished"] = _last(runs)
     program = crate.add(
@@ -242,8 +246,8 @@ def write_crate(
         crate.root_dataset["author"] = people
     described: dict[str, str] = _codebook()["tables"]
     entities = {}
-    for path in sorted(place.rglob("*")):
-        name = path.relative_to(place).as_posix()
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
         if (
             path.is_file()
             and path.suffix in _MEDIA
@@ -261,11 +265,15 @@ def write_crate(
             entities[path.name] = crate.add_file(path, name, properties=properties)
     for run in runs:
         home = f"run-{run.run}"
-        if (place / home).is_dir():
+        if (folder / home).is_dir():
             minds = ", ".join(run.minds)
-            said = f"Pages and pictures of run {run.run}: {run.scenario}, decided by {minds}."
+            description = (
+                f"Pages and pictures of run {run.run}: {run.scenario}, decided by {minds}."
+            )
             crate.add_directory(
-                place / home, f"{home}/", properties={"name": f"Run {run.run}", "description": said}
+                folder / home,
+                f"{home}/",
+                properties={"name": f"Run {run.run}", "description": description},
             )
     crate.add(
         ContextEntity(
@@ -282,8 +290,8 @@ def write_crate(
         )
     )
     crate.mainEntity = entities["recording.sqlite"]
-    crate.metadata.write(place)
-    return place / CRATE
+    crate.metadata.write(folder)
+    return folder / CRATE
 
 
 _ABOUT = {
@@ -305,7 +313,7 @@ def _scenarios(runs: Sequence[RecordedRun]) -> str:
 
 
 def _last(runs: Sequence[RecordedRun]) -> str:
-    """When the last run was started, in UTC: the same for the same recording."""
+    """The start of the last run in UTC, so that the same recording gives the same file."""
     return max(run.started for run in runs)
 
 

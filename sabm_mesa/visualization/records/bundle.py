@@ -1,4 +1,4 @@
-"""A recording as a folder of static pages that open without a server, for a paper's supplement."""
+"""A recording as static pages that open without a server, as a supplement of a paper."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sabm_mesa.visualization.scenario_view import painting
 
 RECORDING = "recording.sqlite"
 MOST_PICTURES = 60
-"""Rounds of a run of which each has its picture; longer runs have the charts alone."""
+"""Maximum number of rounds with a picture each; longer runs have charts only."""
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _PLACE = files(__package__).joinpath("static")
 
@@ -46,55 +46,55 @@ def write_bundle(
     path: Path,
     folder: Path,
     runs: Sequence[int] | None = None,
-    said: Callable[[str], None] = lambda _line: None,
+    report: Callable[[str], None] = lambda _line: None,
     rights: archive.Rights = archive.UNSTATED,
 ) -> Path:
     """Write a recording as pages: runs, charts, rounds, messages, prompts and answers.
 
-    The pages stand beside the recording itself, its registration, its tables as CSV and their
-    descriptions (see `sabm_mesa.visualization.records.archive`), need no server and load nothing
-    from elsewhere. Each round and message has an address of its own.
+    The folder also contains the recording, its registration, its tables as CSV and their
+    descriptions (see `sabm_mesa.visualization.records.archive`). The pages need no server and load
+    no external files. Each round and message has an address.
 
     Args:
         path: the recording.
-        folder: the folder, which does not exist yet.
-        runs: their numbers; all when None.
-        said: called with a line on each run before it is written.
-        rights: the licence and the authors, for the descriptions that archives read.
+        folder: the folder; it must not exist.
+        runs: the numbers of the runs; None: all.
+        report: called with a line about each run before it is written.
+        rights: the licence and the authors, for the descriptions for archives.
 
     Returns:
         The folder.
 
     Raises:
-        OutputError: when the folder cannot be written, or is there already.
+        OutputError: when the folder cannot be written or already exists.
         RecordingError: when the recording cannot be read, or has no such run.
     """
     if folder.exists():
-        raise OutputError(f"{folder} is there already: choose another name or place.")
+        raise OutputError(f"{folder} already exists: choose another name or place.")
     recorded = load_runs(path, None if runs is None else list(runs))
     frame = Recorded(path).runs()
     rows = {int(row["run"]): row for row in frame.to_dict("records")}
     pages = _pages()
-    with new_folder(folder) as place:
-        for each in recorded:
-            said(f"run {each.run}")
-            _write_run(pages, place, read_run(path, each.run), rows[each.run])
-        copy_recording(path, place / RECORDING)
-        copy_pictures(path, place / RECORDING)
-        with (place / RECORDING).open("rb") as file:
+    with new_folder(folder) as new:
+        for run in recorded:
+            report(f"run {run.run}")
+            _write_run(pages, new, read_run(path, run.run), rows[run.run])
+        copy_recording(path, new / RECORDING)
+        copy_pictures(path, new / RECORDING)
+        with (new / RECORDING).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         with Recorded(path).tables() as rows_of_all:
-            tables = [*write_tables(place / "tables", rows_of_all, "csv")]
-            archive.write_package(place, tables, rows_of_all.types, recorded, rights)
-        registration = _copy_registration(path.parent, place)
+            tables = [*write_tables(new / "tables", rows_of_all, "csv")]
+            archive.write_package(new, tables, rows_of_all.types, recorded, rights)
+        registration = _copy_registration(path.parent, new)
         attempts = other_attempts(path.parent) if registration else []
-        told = {
-            "runs": [_told(run, rows[run.run]) for run in recorded],
+        content = {
+            "runs": [_about_run(run, rows[run.run]) for run in recorded],
             "varied": [title for title, _ in values_by_name(frame).values()],
             "left_out": len(rows) - len(recorded),
             "recording": RECORDING,
             "digest": digest,
-            "tables": [table.relative_to(place).as_posix() for table in tables],
+            "tables": [table.relative_to(new).as_posix() for table in tables],
             "registration": registration,
             "attempts": attempts,
             "settings": [
@@ -110,33 +110,33 @@ def write_bundle(
                 for run in _differing(recorded)
             ],
         }
-        _write(place / "index.html", pages("index.html"), told)
+        _write(new / "index.html", pages("index.html"), content)
         notes = [f"Other runs of this experiment: {'; '.join(attempts)}."] if attempts else []
-        archive.write_crate(place, recorded, rights, notes)
+        archive.write_crate(new, recorded, rights, notes)
     return folder
 
 
-def _copy_registration(folder: Path, place: Path) -> list[str]:
+def _copy_registration(folder: Path, target: Path) -> list[str]:
     """Copy the registration beside a recording, if there is one, and return its files."""
     names = [name for name in (FILE, TEXT) if (folder / name).is_file()]
     for name in names:
-        write_text_file(place / name, (folder / name).read_text("utf-8"))
+        write_text_file(target / name, (folder / name).read_text("utf-8"))
     return names
 
 
-def _write_run(pages: Any, place: Path, run: RunData, row: dict[Any, Any]) -> None:
+def _write_run(pages: Any, folder: Path, run: RunData, row: dict[Any, Any]) -> None:
     home = f"run-{run.recorded.run}"
-    (place / home).mkdir()
+    (folder / home).mkdir()
     pictures = []
     for chart in charts.charts_of(run):
         with painting():
             png = style.to_png(draw(chart, charts.subtitle_of(run)))
-        write_picture(place / home / f"{chart.name}.png", png)
+        write_picture(folder / home / f"{chart.name}.png", png)
         pictures.append((f"{home}/{chart.name}.png", chart.title))
     many = len(run.rounds) > MOST_PICTURES
-    said = _messages(run)
+    messages = _messages(run)
     noun, first = charts.counting_of(run)
-    told = _told(run.recorded, row) | {
+    about = _about_run(run.recorded, row) | {
         "noun": noun,
         "first": first,
         "called": lambda round_: charts.called(run, round_).capitalize(),
@@ -146,11 +146,11 @@ def _write_run(pages: Any, place: Path, run: RunData, row: dict[Any, Any]) -> No
         for scene in scenes[:1]:
             with painting():
                 png = style.to_png(draw_scene(scene, charts.called(run, round_)))
-            write_picture(place / home / f"round-{round_ + first}.png", png)
+            write_picture(folder / home / f"round-{round_ + first}.png", png)
         people = rounds.with_honesty(run, round_, run.agents_of(round_))
         numbers = run.model_of(round_).drop(columns=["run", "round"])
         content = {
-            "run": told,
+            "run": about,
             "round": round_,
             "before": run.rounds[at - 1] if at else None,
             "after": run.rounds[at + 1] if at + 1 < len(run.rounds) else None,
@@ -158,27 +158,27 @@ def _write_run(pages: Any, place: Path, run: RunData, row: dict[Any, Any]) -> No
             if len(numbers)
             else [],
             "picture": (f"round-{round_ + first}.png", scenes[0].title) if scenes else None,
-            "messages": said.get(round_, []),
+            "messages": messages.get(round_, []),
             "asks": rounds.exchanges_in(run, round_),
             "columns": [str(name) for name in people.columns],
             "people": rounds.rows(people),
         }
-        _write(place / home / f"round-{round_ + first}.html", pages("round.html"), content)
+        _write(folder / home / f"round-{round_ + first}.html", pages("round.html"), content)
     data = run.model_data.drop(columns=["run"])
     data = data.assign(round=data["round"] + first).rename(columns={"round": noun})
     content = {
-        "run": told,
+        "run": about,
         "home": home,
         "pictures": pictures,
         "rounds": run.rounds,
         "columns": [str(name) for name in data.columns],
         "rows": rounds.rows(data),
-        "messages": sorted(said.items()),
+        "messages": sorted(messages.items()),
     }
-    _write(place / f"{home}.html", pages("run.html"), content)
+    _write(folder / f"{home}.html", pages("run.html"), content)
 
 
-def _told(run: Any, row: dict[Any, Any]) -> dict[str, Any]:
+def _about_run(run: Any, row: dict[Any, Any]) -> dict[str, Any]:
     """The facts of a run."""
     return {
         "number": run.run,
@@ -203,25 +203,25 @@ def _told(run: Any, row: dict[Any, Any]) -> dict[str, Any]:
 
 def _messages(run: RunData) -> dict[int, list[tuple[str, ...]]]:
     """Round → speaker, hearers, words and honesty of its messages."""
-    found: dict[int, list[tuple[str, ...]]] = {}
-    _, said = rounds.said_in(run, run.n_messages)
-    for round_, _, *message in said:
-        found.setdefault(round_, []).append(tuple(message))
-    return found
+    messages: dict[int, list[tuple[str, ...]]] = {}
+    _, rows = rounds.messages_in(run, run.n_messages)
+    for round_, _, *message in rows:
+        messages.setdefault(round_, []).append(tuple(message))
+    return messages
 
 
 def _differing(recorded: Sequence[Any]) -> list[Any]:
-    """The first run of each setting: runs that differ in their seed alone have one."""
-    found: dict[str, Any] = {}
+    """The first run of each setting; runs that differ only in their seed share a setting."""
+    first_runs: dict[str, Any] = {}
     for run in recorded:
         given = {name: value for name, value in run.parameters.items() if name != "rng"}
         key = readable_json([run.scenario, given, run.versions, run.connection, run.prompts])
-        found.setdefault(key, run)
-    return list(found.values())
+        first_runs.setdefault(key, run)
+    return list(first_runs.values())
 
 
 def _pages() -> Callable[[str], Any]:
-    """The templates by name; every value that is put into them is text, never markup."""
+    """The templates by name; values are inserted as text, never as markup."""
     style, script = (_read(name) for name in ("bundle.css", "bundle.js"))
     environment = Environment(
         autoescape=True, loader=FunctionLoader(_read), undefined=StrictUndefined,

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 MOST = 6
-"""Charts of two runs at most."""
+"""Maximum number of charts of two runs."""
 
 
 def charts_of(run: RunData) -> tuple[Chart, ...]:
-    """The charts of a run's scenario, or a line for each column when it has none.
+    """The charts of a run's scenario, or a line chart of each column.
 
     Args:
         run: the run.
@@ -37,14 +37,14 @@ def charts_of(run: RunData) -> tuple[Chart, ...]:
     if model is not None:
         try:
             return ScenarioView(type(model)).charts(model, run.model_data, run.some_agent_data)
-        except (ValueError, LookupError, AttributeError):  # data that another version wrote
+        except (ValueError, LookupError, AttributeError):  # data from another version
             pass
     names = {name: name.replace("_", " ") for name in comparing.columns(run, run)}
     return tuple(counted(column_charts(run.model_data, names), *counting_of(run), None))
 
 
 def scenes_of(run: RunData, round_: int) -> tuple[Scene, ...]:
-    """The world after a round, for scenarios whose data hold it: a room, say.
+    """The world after a round, such as a room, for scenarios whose data contain it.
 
     Args:
         run: the run.
@@ -57,7 +57,7 @@ def scenes_of(run: RunData, round_: int) -> tuple[Scene, ...]:
 
 
 def figures_of(run: RunData) -> Mapping[str, Figure]:
-    """The figures of ``sabm run`` for a run; none where the scenario has none.
+    """The figures of ``sabm run`` for a run; empty if the scenario has none.
 
     Args:
         run: the run.
@@ -66,12 +66,12 @@ def figures_of(run: RunData) -> Mapping[str, Figure]:
     if model is None or not model.plots or run.model_data.empty:
         return {}
     try:
-        found: Mapping[str, Figure] = load_plots(model.plots, type(model).__module__).figures(
+        figures: Mapping[str, Figure] = load_plots(model.plots, type(model).__module__).figures(
             run.model_data, run.agent_data, subtitle_of(run), **model.plot_options()
         )
-    except (ValueError, LookupError):  # no such module, or data that another version wrote
+    except (ValueError, LookupError):  # no such module, or data from another version
         return {}
-    return found
+    return figures
 
 
 def both(one: RunData, other: RunData, names: tuple[str, str]) -> tuple[Chart, ...]:
@@ -80,12 +80,12 @@ def both(one: RunData, other: RunData, names: tuple[str, str]) -> tuple[Chart, .
     Args:
         one: a run.
         other: another.
-        names: how the two are called.
+        names: the names of the two runs.
 
     Returns:
         A chart for each of the first columns with numbers that they have in common.
     """
-    found = []
+    charts = []
     for column in comparing.columns(one, other)[:MOST]:
         series: list[Series] = []
         for run, name, colour in zip(
@@ -93,8 +93,8 @@ def both(one: RunData, other: RunData, names: tuple[str, str]) -> tuple[Chart, .
         ):
             series += lines(run.model_data, {column: name}, (colour,))
         words = column.replace("_", " ")
-        found.append(Chart(f"two-runs-{column}", f"{words.capitalize()} by round", series, words))
-    return tuple(counted(found, *counting_of(one), None))
+        charts.append(Chart(f"two-runs-{column}", f"{words.capitalize()} by round", series, words))
+    return tuple(counted(charts, *counting_of(one), None))
 
 
 def counting_of(run: RunData) -> tuple[str, int]:
@@ -112,7 +112,7 @@ def counting_of(run: RunData) -> tuple[str, int]:
 
 
 def given_of(run: RunData) -> int:
-    """How many first rounds of a run are given: nobody decides in them.
+    """Number of given rounds at the start of a run, in which nobody decides.
 
     Args:
         run: the run.
@@ -124,12 +124,12 @@ def given_of(run: RunData) -> int:
 
 
 def called(run: RunData, round_: int, word: str = "") -> str:
-    """A round as people call it, such as ``"round 3"``; a given one is before the first round.
+    """The name of a round, such as ``"round 3"``; given rounds are before the first round.
 
     Args:
         run: the run.
         round_: the round in the data, from 0.
-        word: stands before it, such as ``"in"``; not before a given one.
+        word: a word before the name, such as ``"in"``; omitted for given rounds.
     """
     noun, first = counting_of(run)
     if round_ < given_of(run):
@@ -148,7 +148,7 @@ def titles_in(run: RunData) -> Titles:
 
 
 def own_columns(run: RunData) -> frozenset[str]:
-    """The columns that the scenario of a run declares; all others are technical ones.
+    """The columns that the scenario of a run declares; the others are technical columns.
 
     Args:
         run: the run.
@@ -161,7 +161,7 @@ def own_columns(run: RunData) -> frozenset[str]:
 
 
 def subtitle_of(run: RunData) -> str:
-    """The condition, minds and seed of a run, in a few words.
+    """The condition, the minds and the seed of a run, as a subtitle.
 
     Args:
         run: the run.
@@ -186,9 +186,9 @@ def name_in(run: RunData, agent: int) -> str:
 
 @lru_cache(maxsize=8)
 def model_of(run: RunData) -> SmartModel | None:
-    """The model at its beginning, which knows how it is shown; None when it cannot be made.
+    """The model before its first round, used for display; None if it cannot be made.
 
-    Only scenarios of the registry are imported, never a module that a file names.
+    Only registered scenarios are imported, never a module that a file names.
 
     Args:
         run: the run.

@@ -36,17 +36,17 @@ ALL, USUAL = "all that was varied", "median, or share of 0 and 1"
 
 @solara.component
 def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
-    """A run beside another: its parent at first, when it is a fork and that is available.
+    """A run beside another; for a fork, the parent is selected first if it is available.
 
     Args:
         run: the run.
-        recordings: the recordings that are known.
+        recordings: the listed recordings.
     """
     parent = run.recorded.parent
-    found = solara.use_memo(lambda: _first(run, recordings), [run, recordings])
+    first = solara.use_memo(lambda: _first(run, recordings), [run, recordings])
     nothing: tuple[str, int] | None = None
     picked, set_chosen = solara.use_state(nothing)
-    chosen = picked or found  # what was picked stays when the list comes later
+    chosen = picked or first  # keep the selection when the list arrives later
     path, number = chosen
     names = {str(run.recorded.path): "this recording"}
     names |= {
@@ -55,22 +55,22 @@ def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
         if recording.path != run.recorded.path
     }
     runs, wrong, busy = use_read(lambda: runs_of(Path(path)), [path, stamp(Path(path))])
-    numbers = [] if runs is None else [int(each) for each in runs["run"]]
+    numbers = [] if runs is None else [int(n) for n in runs["run"]]
     with card("Compare with"):
         if parent:
             at_hand = find_run(recordings, parent) is not None
             html("p", "This run is a fork. " + (
-                "Its parent is chosen." if at_hand and found == chosen else
+                "Its parent is chosen." if at_hand and first == chosen else
                 "Its parent is available." if at_hand else
                 "Its parent is in none of the listed recordings."))  # fmt: skip
         with inside("div", "rec-bar"):
             label = names.get(path, path)
-            by_name = {name: place for place, name in names.items()} | {label: path}
+            by_name = {name: known for known, name in names.items()} | {label: path}
             choice("Recording", list(by_name), label, lambda name: set_chosen((by_name[name], 0)))
             field("Or the path of a recording", path, lambda typed: set_chosen((typed.strip(), 0)))
             if runs is not None and numbers:
                 labels = {int(row["run"]): name_of(row) for row in runs.to_dict("records")}
-                by_label = {label: place for place, label in labels.items()}
+                by_label = {label: n for n, label in labels.items()}
                 choice(
                     "Run", list(by_label), labels[number if number in numbers else numbers[0]],
                     lambda chosen: set_chosen((path, by_label[chosen])),
@@ -87,7 +87,7 @@ def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
 
 @solara.component
 def Settings(path: Path) -> None:
-    """The settings of a recording, compared in a measure as by ``sabm compare``.
+    """A comparison of the settings of a recording in a measure, as by ``sabm compare``.
 
     Args:
         path: the recording.
@@ -100,7 +100,7 @@ def Settings(path: Path) -> None:
     measure = picked if picked in measures else next(iter(measures), "")
     by = {ALL: (), **{" and ".join(names): names for names in _choices(factors)}}
     chosen = chosen if chosen in by else ALL
-    found, wrong, busy = use_read(
+    compared, wrong, busy = use_read(
         lambda: _compared(path, measure, by[chosen], statistic) if factors and measure else None,
         [path, measure, chosen, statistic, stamp(path)],
     )
@@ -113,32 +113,32 @@ def Settings(path: Path) -> None:
             choice("Statistic", [USUAL, *get_args(Of)], statistic, set_statistic)
         if wrong:
             html("p", wrong, "sabm-empty")
-        elif busy or found is None:
+        elif busy or compared is None:
             waiting("Comparing …")
         else:
             html(
                 "p",
-                f"The {found.of} of {measure} over runs, with its 95 % interval. Verdicts follow "
-                "p_holm, the p-value corrected for all comparisons.",
+                f"The {compared.of} of {measure} over runs, with its 95 % interval. Verdicts "
+                "follow p_holm, the p-value corrected for all comparisons.",
                 "sabm-hint",
             )
-            table("Settings", found.cells.round(4))
+            table("Settings", compared.cells.round(4))
             names = [
                 "comparison", "of", "than", "n", "n_than", "estimate", "low", "high", "p",
                 "p_holm", "effect", "verdict",
             ]  # fmt: skip
-            shown = found.table[names].round(4)
+            shown = compared.table[names].round(4)
             for name in ("p", "p_holm"):
-                shown[name] = [_p_value(value) for value in found.table[name]]
+                shown[name] = [_p_value(value) for value in compared.table[name]]
             table("Comparisons", shown)
-            effects = "; ".join(dict.fromkeys(found.table["effect_name"]))
+            effects = "; ".join(dict.fromkeys(compared.table["effect_name"]))
             html("p", f"Effect: {effects}.", "sabm-hint")
-            for note in found.notes:
+            for note in compared.notes:
                 html("p", note, "sabm-hint")
 
 
 def _measures_of(path: Path) -> tuple[list[str], list[str]]:
-    """The measures of a recording that vary, and what was varied; none where runs have no end."""
+    """The varying measures and varied factors of a recording; empty without finished runs."""
     try:
         frame, factors, _ = settings.read([path])
     except SabmError:
@@ -161,7 +161,7 @@ def _compared(
 
 
 def _choices(factors: Sequence[str]) -> list[tuple[str, ...]]:
-    """The factors that settings may be made of: one or two; all of them are another choice."""
+    """The combinations of one or two factors that may define settings."""
     some = [choice for n in (1, 2) for choice in combinations(factors, n)]
     return [choice for choice in some if len(choice) < len(factors)]
 
@@ -172,8 +172,8 @@ def Sides(run: RunData, path: str, number: int) -> None:
 
     Args:
         run: a run.
-        path: the recording of the other.
-        number: its number.
+        path: the recording of the other run.
+        number: the number of the other run.
     """
     other, wrong, busy = use_read(
         lambda: run_data(Path(path), number), [path, number, stamp(Path(path))]
@@ -190,7 +190,7 @@ def Sides(run: RunData, path: str, number: int) -> None:
 
 @solara.component
 def Differences(run: RunData, other: RunData) -> None:
-    """Parameters, forks and numbers of two runs.
+    """The differences of two runs in parameters, forks and data.
 
     Args:
         run: a run.
@@ -204,28 +204,28 @@ def Differences(run: RunData, other: RunData) -> None:
             if searching:
                 waiting("Comparing …")
             else:
-                told = "All data of both runs are the same."
+                words = "All data of both runs are the same."
                 if where:
-                    told = where.words(lambda n: charts.called(run, n))
-                html("p", told, data_name="difference")
+                    words = where.words(lambda n: charts.called(run, n))
+                html("p", words, data_name="difference")
             for name, one in zip(names, (run, other), strict=True):
                 changed = comparing.changes(one, lambda n: charts.called(run, n))
                 html("h3", name)
                 html("p", _about(one), "sabm-hint")
                 with inside("ul", "rec-changes"):
-                    for each in changed or ["Nothing was changed during the run."]:
-                        html("li", each)
+                    for change in changed or ["Nothing was changed during the run."]:
+                        html("li", change)
         with card("Parameters that differ"):
             differing = comparing.parameters(run, other)
             if differing:
                 frame = pd.DataFrame(differing, columns=["parameter", THIS, OTHER])
-                table("Those with which the runs began", frame)
+                table("At the start of the runs", frame)
             else:
                 html("p", "Both began with the same parameters and seed.", "sabm-empty")
         if drawing:
             waiting("Drawing both runs …")
         elif not drawn:
-            html("p", wrong or "They have no column of numbers in common.", "sabm-empty sabm-card")
+            html("p", wrong or "They have no numeric column in common.", "sabm-empty sabm-card")
         else:
             chart.charts(drawn, subtitle=" · ".join(names))
         Beside(run, other, names)
@@ -233,49 +233,49 @@ def Differences(run: RunData, other: RunData) -> None:
 
 @solara.component
 def Beside(run: RunData, other: RunData, names: tuple[str, str]) -> None:
-    """A round of two runs side by side: messages, asks, and one exchange.
+    """A round of two runs side by side: messages, asks, and the selected ask.
 
     Args:
         run: a run.
         other: another.
         names: how the two are called.
     """
-    place, set_place = solara.use_state(0)
+    index, set_place = solara.use_state(0)
     agent, set_agent = solara.use_state("")
     ask, set_ask = solara.use_state(("", -1, 0))
     played = sorted({*run.rounds, *other.rounds})
     if not played:
         return
-    place = min(place, len(played) - 1)
+    index = min(index, len(played) - 1)
     html("h2", "Side by side")
     noun, first = charts.counting_of(run)
     with inside("div", "sabm-card sabm-clock"):
         Timeline(
-            rounds=[each + first for each in played], at=place, noun=noun, event_go=set_place,
+            rounds=[n + first for n in played], at=index, noun=noun, event_go=set_place,
             before=f"Before the first {noun}",
-            given=sum(each < charts.given_of(run) for each in played),
+            given=sum(n < charts.given_of(run) for n in played),
         ).key("timeline")  # fmt: skip
     with inside("div", "rec-beside"):
         for name, one in zip(names, (run, other), strict=True):
             with inside("div", "rec-one"):
                 html("h3", name)
-                with card(charts.called(run, played[place]).capitalize()):
-                    if played[place] not in one.rounds:
-                        html("p", "This run did not come to this round.", "sabm-empty")
+                with card(charts.called(run, played[index]).capitalize()):
+                    if played[index] not in one.rounds:
+                        html("p", "This run did not reach this round.", "sabm-empty")
                         continue
-                    _, said = rounds.said_in(one, MOST, played[place])
-                    if said:
-                        Said(messages=called_rounds(one, said))
-                    AskList(one, played[place], agent, ask, set_agent, set_ask)
+                    _, messages = rounds.messages_in(one, MOST, played[index])
+                    if messages:
+                        Said(messages=called_rounds(one, messages))
+                    AskList(one, played[index], agent, ask, set_agent, set_ask)
                 with inside("section", "sabm-card", aria_live="polite"):
-                    Reader(one, (played[place], *ask)).key(f"{name}/{played[place]}/{ask}")
+                    Reader(one, (played[index], *ask)).key(f"{name}/{played[index]}/{ask}")
     if ask[1] >= 0:
-        Apart(run, other, (played[place], *ask)).key(f"apart/{played[place]}/{ask}")
+        Apart(run, other, (played[index], *ask)).key(f"apart/{played[index]}/{ask}")
 
 
 @solara.component
 def Apart(run: RunData, other: RunData, place: rounds.Place) -> None:
-    """The words in which the requests of two runs differ at the same place.
+    """The words in which the requests of two runs differ for the same ask.
 
     Args:
         run: a run.
@@ -284,31 +284,31 @@ def Apart(run: RunData, other: RunData, place: rounds.Place) -> None:
     """
 
     def read() -> list[Any]:
-        sent = [rounds.prompts_at(each, place) for each in (run, other)]
+        sent = [rounds.prompts_at(one, place) for one in (run, other)]
         return rounds.differences(*sent) if all(sent) else []
 
-    found, wrong, busy = use_read(read, [run, other, place])
+    words, wrong, busy = use_read(read, [run, other, place])
     with card("Words that differ in what was sent"):
         if wrong:
             problem(wrong)
         elif busy:
             waiting("Comparing …")
-        elif found:
-            Diff(messages=found)
+        elif words:
+            Diff(messages=words)
         else:
             html("p", "Nothing was sent in one of the runs.", "sabm-empty")
 
 
 def _first(run: RunData, recordings: Sequence[Listed]) -> tuple[str, int]:
-    """Return the run to compare at first: the parent, or another run of the same recording."""
-    found = find_run(recordings, run.recorded.parent) if run.recorded.parent else None
-    if found is not None:
-        return str(found[0]), found[1]
+    """Return the first run to compare with: the parent, or another run of the same recording."""
+    parent = find_run(recordings, run.recorded.parent) if run.recorded.parent else None
+    if parent is not None:
+        return str(parent[0]), parent[1]
     return str(run.recorded.path), 0 if run.recorded.run else 1
 
 
 def _names(run: RunData, other: RunData) -> tuple[str, str]:
-    """How two runs are called: so that they can be distinguished, also in a picture alone."""
+    """Names that distinguish two runs, also in a separate picture."""
     this, that = THIS.capitalize(), OTHER.capitalize()
     if run.recorded.parent == other.recorded.uid:
         this, that = "The fork", "Its parent"

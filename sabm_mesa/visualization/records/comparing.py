@@ -1,4 +1,4 @@
-"""Common part of two runs, and the place where they part."""
+"""Comparison of two runs: their common part and their first difference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Difference:
         round: the round.
         model: the model columns that differ in it.
         agents: the agents that differ in it.
-        missing: whether one of the runs does not have the round.
+        missing: whether one of the runs lacks the round.
     """
 
     round: int
@@ -34,7 +34,7 @@ class Difference:
         """The difference in a sentence.
 
         Args:
-            call: names a round.
+            call: returns the name of a round.
         """
         if self.missing:
             return f"Both are the same up to {call(self.round)}, which only one of them has."
@@ -54,23 +54,23 @@ def parameters(one: RunData, other: RunData) -> list[tuple[str, str, str]]:
         one: a run.
         other: another.
     """
-    told = [
+    settings = [
         {"scenario": run.scenario, **run.parameters, "seed": run.seed}
         for run in (one.recorded, other.recorded)
     ]
-    for each in told:
-        each.pop("rng", None)
-    names = dict.fromkeys([*told[0], *told[1]])
-    found = [(name, _json(told[0], name), _json(told[1], name)) for name in names]
-    return [each for each in found if each[1] != each[2]]
+    for setting in settings:
+        setting.pop("rng", None)
+    names = dict.fromkeys([*settings[0], *settings[1]])
+    pairs = [(name, _json(settings[0], name), _json(settings[1], name)) for name in names]
+    return [pair for pair in pairs if pair[1] != pair[2]]
 
 
 def changes(run: RunData, call: Callable[[int], str]) -> list[str]:
-    """Describe the changes during a run, one sentence a fork.
+    """Describe the changes during a run, one sentence per fork.
 
     Args:
         run: the run.
-        call: names a round.
+        call: returns the name of a round.
     """
     return [
         f"From {call(fork['at'])} on: "
@@ -82,7 +82,7 @@ def changes(run: RunData, call: Callable[[int], str]) -> list[str]:
 def first_difference(one: RunData, other: RunData) -> Difference | None:
     """The first round in which the data of two runs differ, or None.
 
-    Columns that only one of them has are not compared.
+    Columns that only one run has are not compared.
 
     Args:
         one: a run.
@@ -92,7 +92,7 @@ def first_difference(one: RunData, other: RunData) -> Difference | None:
     agents = _differing(one.agent_data, other.agent_data, ["round", "agent"])
     played = [int(run.model_data["round"].max()) if len(run.model_data) else -1
               for run in (one, other)]  # fmt: skip
-    # Rounds that only one has are differences of length.
+    # Rounds of only one run are differences of length.
     common = min(played)
     rounds = [round_ for round_ in {*model, *agents} if round_ <= common]
     if rounds:
@@ -102,7 +102,7 @@ def first_difference(one: RunData, other: RunData) -> Difference | None:
 
 
 def columns(one: RunData, other: RunData) -> list[str]:
-    """The common model columns with numbers: differing ones first, counts of asks last.
+    """The common numeric model columns: differing ones first, counts of asks last.
 
     Args:
         one: a run.
@@ -127,7 +127,7 @@ def _number(*columns: pd.Series[Any]) -> bool:
 
 
 def _differing(one: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> dict[int, list[Any]]:
-    """Round → the agents that differ in it, or the columns where there are no agents."""
+    """Round → the agents that differ in it, or the columns if there are no agents."""
     names = [n for n in one.columns if n in other.columns and n not in {"run", *keys}]
     merged = one.merge(other, on=keys, how="outer", suffixes=("", "·other"), indicator=True)
     unequal = pd.DataFrame(
@@ -137,13 +137,13 @@ def _differing(one: pd.DataFrame, other: pd.DataFrame, keys: list[str]) -> dict[
         },
         index=merged.index,
     )
-    found: dict[int, list[Any]] = {}
+    by_round: dict[int, list[Any]] = {}
     parts = unequal.any(axis=1)
     places = merged.loc[parts, keys].astype(int).to_numpy().tolist()
     for (round_, *agent), row in zip(places, unequal[parts].to_numpy().tolist(), strict=True):
         what = [n for n, is_other in zip(names, row, strict=True) if is_other]
-        found.setdefault(round_, []).extend(agent or what)
-    return found
+        by_round.setdefault(round_, []).extend(agent or what)
+    return by_round
 
 
 def _equal(one: pd.Series[Any], other: pd.Series[Any]) -> pd.Series[bool]:

@@ -1,4 +1,4 @@
-"""Parts of the pages of recordings. Text of models is always text, never markup."""
+"""Components of the pages of recordings. Text of models is never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ T = TypeVar("T")
 
 
 def use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, str, bool]:
-    """Read something off the page's thread, again whenever a dependency changes.
+    """Read data outside the page's thread, again whenever a dependency changes.
 
     Args:
         read: the function that reads it.
         dependencies: the values it depends on.
 
     Returns:
-        The content, the problem, and whether it is still being read.
+        The data, the error message, and whether the read is in progress.
     """
 
     def careful() -> tuple[list[Any], T | None, str]:
@@ -53,7 +53,7 @@ def use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, 
 
 @solara.component
 def Guarded(draw: Callable[[], object]) -> None:
-    """The drawing of a function, or the line of the error that came of it, such as a damaged value.
+    """The drawing of a function, or the message of the error that it raises.
 
     Args:
         draw: the function.
@@ -68,7 +68,7 @@ def Guarded(draw: Callable[[], object]) -> None:
 
 
 def waiting(text: str) -> None:
-    """A line on work in progress.
+    """A line about work in progress.
 
     Args:
         text: the line.
@@ -92,10 +92,10 @@ def table(
     Args:
         caption: a description of its content.
         frame: the data.
-        pick: the column whose cells are buttons.
-        chosen: the cell of it that is chosen.
-        choose: called with a cell of it.
-        titles: the titles of its columns; None: their names.
+        pick: the index of the column whose cells are buttons.
+        chosen: the chosen cell of that column.
+        choose: called with a clicked cell of that column.
+        titles: the titles of the columns; None: the column names.
     """
     names = [str(name) for name in frame.columns]
     Table(
@@ -114,7 +114,7 @@ def Table(
     chosen: str = "",
     event_choose: Callable[[str], None] | None = None,
 ) -> None:
-    """A table whose cells are texts; those of one column may be buttons."""
+    """A table of texts; the cells of one column may be buttons."""
 
 
 @solara.component_vue("asks.vue")
@@ -123,7 +123,7 @@ def Asks(
     chosen: int = -1,
     event_choose: Callable[[list[Any]], None] | None = None,
 ) -> None:
-    """The asks of a round; one is chosen by its place, since the list may change under a click."""
+    """The asks of a round. A click sends the ask's key, since the list may change meanwhile."""
 
 
 @solara.component_vue("exchange.vue")
@@ -133,11 +133,11 @@ def Exchange(attempts: Sequence[dict[str, Any]]) -> None:
 
 @solara.component_vue("said.vue")
 def Said(messages: Sequence[Sequence[Any]], chosen: str = "") -> None:
-    """Show the messages with their rounds, speakers and hearers; one may be marked by its address.
+    """Show messages with their rounds, speakers and hearers; one may be marked.
 
     Args:
         messages: round, speaker, hearers, words, honesty and address of each.
-        chosen: the address of the one that is marked.
+        chosen: the address of the marked message.
     """
 
 
@@ -147,7 +147,7 @@ def Address(url: str, what: str) -> None:
 
     Args:
         url: the address on this server.
-        what: what is found there, such as "this round".
+        what: a description of the target, such as "this round".
     """
 
 
@@ -158,13 +158,13 @@ def Diff(messages: Sequence[Any]) -> None:
 
 @solara.component_vue("hits.vue")
 def Hits(hits: Sequence[dict[str, Any]], event_choose: Callable[[str], None] | None = None) -> None:
-    """The findings of a search; each leads to its place in the run."""
+    """The hits of a search, each a link into the run."""
 
 
 def address(
     run: RunData, place: Sequence[Any], message: int | None = None, number: int | None = None
 ) -> str:
-    """The address of a round, an ask or a message of a run, on this server; the same after a start.
+    """The address of a round, an ask or a message on this server; it survives a restart.
 
     Args:
         run: the run.
@@ -173,7 +173,7 @@ def address(
         number: another run of the same recording.
     """
     path = run.recorded.path
-    with suppress(ValueError):  # one that is not below the folder has its whole path
+    with suppress(ValueError):  # absolute if it is not below the folder
         path = path.relative_to(Path.cwd())
     _, first = charts.counting_of(run)
     number = run.recorded.run if number is None else number
@@ -189,4 +189,4 @@ def address(
 def Recordings(
     recordings: Sequence[dict[str, Any]], event_choose: Callable[[str], None] | None = None
 ) -> None:
-    """Recordings to choose from."""
+    """The list of recordings."""

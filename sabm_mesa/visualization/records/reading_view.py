@@ -33,56 +33,56 @@ from sabm_mesa.visualization.story import Source, Story
 
 WHO, HONESTY = frozenset({"agent", "mind"}), frozenset({"announced", "honest"})
 MOST = 300
-"""Rows of a table, and messages, on the page at once."""
+"""Maximum number of displayed rows of a table and messages."""
 
 
 @solara.component
 def RoundByRound(run: RunData, at: Mapping[str, str] | None = None) -> None:
-    """Everything about one round at a time.
+    """The page of one round at a time.
 
     Args:
         run: the run.
-        at: the place that an address names: ``round``, and ``message`` or ``phase``, ``agent`` and
-            ``question``, all as people count them.
+        at: the parameters of an address: ``round``, and ``message`` or ``phase``, ``agent`` and
+            ``question``, counted from the first displayed number.
     """
     invalid, _, _ = use_read(lambda: run.invalid, [run])
     named = _named(run, at or {})
-    place, set_place = solara.use_state(_first_decided(run) if named is None else named[0])
+    index, set_place = solara.use_state(_first_decided(run) if named is None else named[0])
     agent, set_agent = solara.use_state("")
     ask, set_ask = solara.use_state(("", -1, 0) if named is None else named[1])
     nobody: int | None = None
-    told, tell = solara.use_state(nobody)
+    storied, tell = solara.use_state(nobody)
     if not run.rounds:
         html("p", "No round of this run is recorded yet.", "sabm-empty sabm-card")
         return
     if named is None:
-        problem("This run has no such place: the start is shown.")
-    place = min(place, len(run.rounds) - 1)
-    round_ = run.rounds[place]
+        problem("This run has no such round, ask or message: the start is shown.")
+    index = min(index, len(run.rounds) - 1)
+    round_ = run.rounds[index]
     noun, first = charts.counting_of(run)
-    places = {each: place for place, each in enumerate(run.rounds)}
+    places = {n: i for i, n in enumerate(run.rounds)}
 
     def go(chosen: int) -> None:
-        """Show the round that was chosen in a chart."""
+        """Show the round that the user chose in a chart."""
         if chosen in places:
             set_place(places[chosen])
 
     def choose(chosen: int | str) -> None:
-        """Tell the story of an agent, or end that of the same one."""
-        tell(None if told == int(chosen) else int(chosen))
+        """Show the story of an agent, or close it if it is shown already."""
+        tell(None if storied == int(chosen) else int(chosen))
 
     def pick(chosen: str) -> None:
-        """Show the asks of the agent of a row too."""
+        """Also show the asks of the agent of a row."""
         set_agent("" if chosen == agent else chosen)
         tell(None if chosen == agent else int(chosen))
 
     with inside("div", "rec-round"):
-        World(run, round_, told, choose)
+        World(run, round_, storied, choose)
         with inside("div", "sabm-card sabm-clock"):
             Timeline(
-                rounds=[each + first for each in run.rounds], at=place, noun=noun,
+                rounds=[n + first for n in run.rounds], at=index, noun=noun,
                 before=f"Before the first {noun}",
-                given=sum(each < charts.given_of(run) for each in run.rounds),
+                given=sum(n < charts.given_of(run) for n in run.rounds),
                 ticks=ticks_of(_kinds(run, invalid), places, lambda n: charts.called(run, n)),
                 event_go=set_place,
             ).key("timeline")  # fmt: skip
@@ -94,21 +94,21 @@ def RoundByRound(run: RunData, at: Mapping[str, str] | None = None) -> None:
                     AskList(run, round_, agent, ask, set_agent, set_ask)
             with inside("section", "sabm-card rec-reader", aria_live="polite", tabindex="0"):
                 Reader(run, (round_, *ask)).key(f"{round_}/{ask}")
-        Charts(run, round_, go, told, choose)
+        Charts(run, round_, go, storied, choose)
         with card("What was said"):
-            _, said = rounds.said_in(run, MOST, round_)
-            if said:
-                Said(messages=called_rounds(run, said), chosen=_message(run, round_, at or {}))
+            _, messages = rounds.messages_in(run, MOST, round_)
+            if messages:
+                Said(messages=called_rounds(run, messages), chosen=_message(run, round_, at or {}))
             else:
                 html("p", "Nothing was said.", "sabm-empty")
         _agents(run, round_, agent, pick)
-        if told is not None and (source := source_of(run)) is not None:
-            Story(source, told, round_, None, lambda: tell(None)).key("story")
+        if storied is not None and (source := source_of(run)) is not None:
+            Story(source, storied, round_, None, lambda: tell(None)).key("story")
 
 
 @lru_cache(maxsize=8)
 def source_of(run: RunData) -> Source | None:
-    """The place where stories of a run's agents are read; None when its model cannot be made.
+    """The source of the stories of a run's agents; None if its model cannot be made.
 
     Args:
         run: the run.
@@ -129,42 +129,42 @@ def AskList(
     set_agent: Callable[[str], None],
     set_ask: Callable[[tuple[str, int, int]], None],
 ) -> None:
-    """The asks of a round, of all agents or of one.
+    """The asks of a round, for all agents or for one.
 
     Args:
         run: the run.
         round_: the round.
-        agent: only of this one; of all when empty.
-        chosen: phase, agent and call of the ask that is read.
+        agent: the agent to show; empty: all.
+        chosen: phase, agent and call of the selected ask.
         set_agent: called with the agent to show.
         set_ask: called with the ask to read.
     """
     failed, set_failed = solara.use_state(False)
-    found = solara.use_memo(lambda: rounds.asks_of(run, round_), [run, round_])
+    asks = solara.use_memo(lambda: rounds.asks_of(run, round_), [run, round_])
     shown = [
-        each
-        for each in found
-        if (not agent or str(each["agent"]) == agent) and not (failed and each["valid"])
+        row
+        for row in asks
+        if (not agent or str(row["agent"]) == agent) and not (failed and row["valid"])
     ]
     with inside("div", "rec-bar"):
         field("Only agent (all when empty)", agent, set_agent, live=True)
         solara.Checkbox(label="Only invalid ones", value=failed, on_value=set_failed)
-    invalid = sum(not each["valid"] for each in found)
+    invalid = sum(not row["valid"] for row in asks)
     then = charts.called(run, round_, "in")
-    told = f"{len(found):,} asks {then}, {invalid:,} invalid."
-    if agent and not any(str(each["agent"]) == agent for each in found):
+    summary = f"{len(asks):,} asks {then}, {invalid:,} invalid."
+    if agent and not any(str(row["agent"]) == agent for row in asks):
         typed = whole_in(agent)
         known = typed is not None and run.knows(typed, round_)
         why = "was not asked in this round" if known else "is not in this run"
-        html("p", f"{told} Agent {agent} {why}.", "sabm-empty")
+        html("p", f"{summary} Agent {agent} {why}.", "sabm-empty")
         return
     if not shown:
-        html("p", f"{told} None to show.", "sabm-empty")
+        html("p", f"{summary} None to show.", "sabm-empty")
         return
     cut = f" The first {MOST} of {len(shown):,} are shown." if len(shown) > MOST else ""
-    html("p", f"{told}{cut} Choose one to read it.", "sabm-empty")
+    html("p", f"{summary}{cut} Choose one to read it.", "sabm-empty")
     shown = shown[:MOST]
-    places = [_place(each) for each in shown]
+    places = [_place(row) for row in shown]
     Asks(
         asks=shown, chosen=places.index(chosen) if chosen in places else -1,
         event_choose=lambda place: set_ask((place[0], place[1], place[2])),
@@ -195,7 +195,7 @@ def Reader(run: RunData, place: rounds.Place) -> None:
     elif attempts:
         with inside("div", "rec-bar"):
             Address(url=address(run, place), what="this answer")
-            solara.Checkbox(label="Words changed since before", value=apart, on_value=set_apart)
+            solara.Checkbox(label="Changed since the last request", value=apart, on_value=set_apart)
         if apart:
             Changes(run, place)
         Exchange(attempts=attempts)
@@ -207,7 +207,7 @@ def Reader(run: RunData, place: rounds.Place) -> None:
 
 @solara.component
 def Changes(run: RunData, place: rounds.Place) -> None:
-    """The words in which a request differs from the agent's one before, in the same phase.
+    """The words in which a request differs from the agent's previous one in the same phase.
 
     Args:
         run: the run.
@@ -221,37 +221,39 @@ def Changes(run: RunData, place: rounds.Place) -> None:
         apart = rounds.differences(rounds.prompts_at(run, before), rounds.prompts_at(run, place))
         return charts.called(run, before[0], "in"), apart
 
-    found, wrong, busy = use_read(read, [run, place])
+    change, wrong, busy = use_read(read, [run, place])
     if wrong:
         problem(wrong)
     elif busy:
         waiting("Comparing …")
-    elif found is None or not found[1]:
-        html("p", "Nothing was sent before that could be compared.", "sabm-empty")
+    elif change is None or not change[1]:
+        html("p", "There is no earlier request to compare with.", "sabm-empty")
     else:
-        html("h3", f"What was sent {found[0]}, and now")
-        Diff(messages=found[1])
+        html("h3", f"What was sent {change[0]}, and now")
+        Diff(messages=change[1])
 
 
 @solara.component
 def World(run: RunData, round_: int, chosen: int | None, choose: Callable[[int], None]) -> None:
-    """The world after a round, for scenarios whose data hold it.
+    """The world after a round, for scenarios whose data contain it.
 
     Args:
         run: the run.
         round_: the round.
-        chosen: the agent that is marked; None: none.
-        choose: called with an agent whose mark was clicked.
+        chosen: the marked agent; None: none.
+        choose: called with the agent whose mark was clicked.
     """
-    found, _, _ = use_read(lambda: charts.scenes_of(run, round_), [run, round_])
-    kept = solara.use_ref((round_, found))
-    if found is not None:  # until the next one is read, the last one stays
-        kept.current = round_, found
+    new, _, _ = use_read(lambda: charts.scenes_of(run, round_), [run, round_])
+    kept = solara.use_ref((round_, new))
+    if new is not None:  # keep the last one until the next one is read
+        kept.current = round_, new
     now, scenes = kept.current
-    said = run.messages_of(now) if scenes else run.messages_of(now)[:0]
+    messages = run.messages_of(now) if scenes else run.messages_of(now)[:0]
     spoken = [
         [int(speaker), str(words), None if to == HEARD_BY_ALL else _ids(to)]
-        for speaker, words, to in zip(said["speaker"], said["text"], said["to"], strict=True)
+        for speaker, words, to in zip(
+            messages["speaker"], messages["text"], messages["to"], strict=True
+        )
     ]
     with inside("div", "sabm-worlds"):
         worlds(scenes or (), now, PACE_S, spoken, chosen, choose)
@@ -270,25 +272,25 @@ def Charts(
     Args:
         run: the run.
         round_: the round.
-        go: called with a round that was chosen in a chart.
-        chosen: the agent whose line stands out; None: none.
-        choose: called with an agent whose line or dot was chosen.
+        go: called with the round that the user chose in a chart.
+        chosen: the highlighted agent; None: none.
+        choose: called with the agent whose line or dot the user chose.
     """
-    found, wrong, busy = use_read(lambda: charts.charts_of(run), [run])
-    if found and chosen is not None:
-        found = tuple(each.with_own(chosen, charts.name_in(run, chosen)) for each in found)
+    drawn, wrong, busy = use_read(lambda: charts.charts_of(run), [run])
+    if drawn and chosen is not None:
+        drawn = tuple(plotted.with_own(chosen, charts.name_in(run, chosen)) for plotted in drawn)
     if wrong:
         problem(wrong)
     if busy:
         waiting("Reading the charts of the run …")
-    if found:
+    if drawn:
         html("h2", f"The whole run; {charts.called(run, round_)} is marked")
         played = int(run.model_data["round"].max()) if len(run.model_data) else -1
         if run.step > 1:
             every = f"{charts.counting_of(run)[0]} of {run.step}"
             html("p", f"Of agents one {every} is drawn.", "sabm-hint")
         chart.charts(
-            found, subtitle=charts.subtitle_of(run), at=round_, played=played, event_go=go,
+            drawn, subtitle=charts.subtitle_of(run), at=round_, played=played, event_go=go,
             event_choose=choose,
         )  # fmt: skip
         Figures(lambda: charts.figures_of(run), run.recorded.uid)
@@ -305,36 +307,36 @@ def Conversation(run: RunData) -> None:
     _, first = charts.counting_of(run)
     typed = whole_in(chosen)
     only = None if typed is None else typed - first
-    n, said = solara.use_memo(lambda: rounds.said_in(run, MOST, only), [run, only])
+    n, messages = solara.use_memo(lambda: rounds.messages_in(run, MOST, only), [run, only])
     with card("Conversation"):
         field("Only round (all when empty)", chosen, choose, live=True)
-        if not said:
+        if not messages:
             html("p", "Nothing was said.", "sabm-empty")
             return
-        if n > len(said):
+        if n > len(messages):
             html("p", f"The first {MOST} of {n:,} messages: choose a round.", "sabm-empty")
-        Said(messages=called_rounds(run, said))
+        Said(messages=called_rounds(run, messages))
 
 
-def called_rounds(run: RunData, said: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Messages for the page: rounds are called as people call them, and each has its address.
+def called_rounds(run: RunData, messages: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Messages for the page, with names of rounds and the address of each message.
 
     Args:
         run: the run.
-        said: rows as by `rounds.said_in`.
+        messages: rows as by `rounds.messages_in`.
     """
     return [
         [charts.called(run, round_).capitalize(), *words, address(run, [round_], number)]
-        for round_, number, *words in said
+        for round_, number, *words in messages
     ]
 
 
 def _named(run: RunData, at: Mapping[str, str]) -> tuple[int, tuple[str, int, int]] | None:
-    """The place of a round among those of the run, and the ask that is read; None for no such one.
+    """The index of a round of the run, and the selected ask; None if the address is invalid.
 
     Args:
         run: the run.
-        at: what the address says.
+        at: the parameters of the address.
     """
     ask = ("", -1, 0)
     if "round" not in at:
@@ -350,13 +352,13 @@ def _named(run: RunData, at: Mapping[str, str]) -> tuple[int, tuple[str, int, in
 
 
 def _first_decided(run: RunData) -> int:
-    """The place of the first round in which somebody decided."""
+    """The index of the first round with decisions."""
     given = charts.given_of(run)
-    return next((place for place, each in enumerate(run.rounds) if each >= given), 0)
+    return next((i for i, round_ in enumerate(run.rounds) if round_ >= given), 0)
 
 
 def _message(run: RunData, round_: int, at: Mapping[str, str]) -> str:
-    """The address of the message that the address of the page names, in a round."""
+    """The address of the message in a round that the page's address selects."""
     number = whole_in(at.get("message", ""))
     return address(run, [round_], number - 1) if number else ""
 
@@ -366,7 +368,7 @@ def _ids(to: object) -> list[int]:
 
 
 def _kinds(run: RunData, invalid: Sequence[int] | None) -> dict[str, Sequence[int]]:
-    """Kind of tick → the rounds that have one; those of invalid answers when they are read."""
+    """Kind of tick → its rounds; invalid answers appear when they are read."""
     return {TALK: run.spoken, PLANS: run.planned, INVALID: invalid or ()}
 
 
@@ -374,15 +376,15 @@ def _numbers(run: RunData, round_: int) -> None:
     with card(charts.called(run, round_).capitalize()):
         data = run.model_of(round_).drop(columns=["run", "round"])
         if data.empty:
-            html("p", "This round was not played to its end: it has no data.", "sabm-empty")
+            html("p", "This round was not finished: it has no data.", "sabm-empty")
             return
-        titles, own = charts.titles_in(run), charts.own_columns(run)
+        titles, declared = charts.titles_in(run), charts.own_columns(run)
         facts = [
             [titles[name], rounds.cell(value), name]
             for name, value in rounds.records(data)[0].items()
         ]
-        Facts(facts=[fact for fact in facts if fact[2] in own])
-        if technical := [fact for fact in facts if fact[2] not in own]:
+        Facts(facts=[fact for fact in facts if fact[2] in declared])
+        if technical := [fact for fact in facts if fact[2] not in declared]:
             with unfolds("Technical columns"):
                 Facts(facts=technical)
 
@@ -395,14 +397,14 @@ def _agents(run: RunData, round_: int, agent: str, pick: Callable[[str], None]) 
         else:
             mine = people[people["agent"].astype(str) == agent] if agent else people
             then = charts.called(run, round_, "after")
-            told = f"{len(people)} agents {then}; choose one for its story and its asks."
+            caption = f"{len(people)} agents {then}; choose one for its story and its asks."
             if len(mine) > MOST:
-                told += f" The first {MOST} are shown."
-            titles, own = charts.titles_in(run), charts.own_columns(run) | WHO | HONESTY
+                caption += f" The first {MOST} are shown."
+            titles, declared = charts.titles_in(run), charts.own_columns(run) | WHO | HONESTY
             names = [str(name) for name in people.columns]
-            mine, shown = mine[:MOST], [name for name in names if name in own]
-            table(told, mine[shown], shown.index("agent"), agent, pick, titles)
-            if technical := [name for name in names if name not in own]:
+            mine, shown = mine[:MOST], [name for name in names if name in declared]
+            table(caption, mine[shown], shown.index("agent"), agent, pick, titles)
+            if technical := [name for name in names if name not in declared]:
                 with unfolds("Technical columns"):
                     table("Of the same agents", mine[["agent", *technical]], titles=titles)
 

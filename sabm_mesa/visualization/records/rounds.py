@@ -23,7 +23,7 @@ from sabm_mesa.visualization.records.store import RunData
 Place = tuple[int, str, int, int]
 """Round, phase, agent and call of an ask."""
 FAR_BACK = 20
-"""Rounds at most in which an earlier question is looked for."""
+"""Maximum number of earlier rounds that are searched for a previous question."""
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
@@ -41,13 +41,13 @@ def asks_of(run: RunData, round_: int) -> list[dict[str, Any]]:
     tried: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
     for row in records(run.asks_of(round_)):
         tried.setdefault((row["phase"], row["agent"], row["call"]), []).append(row)
-    found = [_ask(place, rows) for place, rows in tried.items()]
-    phases = list(dict.fromkeys([*phases_of(run), *(ask["phase"] for ask in found)]))
-    return sorted(found, key=lambda ask: phases.index(ask["phase"]))
+    asks = [_ask(place, rows) for place, rows in tried.items()]
+    phases = list(dict.fromkeys([*phases_of(run), *(ask["phase"] for ask in asks)]))
+    return sorted(asks, key=lambda ask: phases.index(ask["phase"]))
 
 
 def phases_of(run: RunData) -> list[str]:
-    """The phases of a run in the order in which they are played, as far as it is known.
+    """The phases of a run in the order in which they are played, if it is known.
 
     Args:
         run: the run.
@@ -63,11 +63,11 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
 
     Args:
         run: the run.
-        place: which ask.
+        place: the ask.
 
     Returns:
-        Rows with ``messages`` (role and content as they were sent), ``raw`` (the answer as it
-        came), ``thoughts``, ``reasoning``, ``valid``, ``reason`` and ``facts`` (name and value).
+        Rows with ``messages`` (role and content as sent), ``raw`` (the answer as received),
+        ``thoughts``, ``reasoning``, ``valid``, ``reason`` and ``facts`` (name and value).
 
     Raises:
         RecordingError: when the recording cannot be read.
@@ -80,14 +80,14 @@ def attempts_at(run: RunData, place: Place) -> list[dict[str, Any]]:
 
 
 def attempt(row: dict[str, Any], chat: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """A row of what `attempts_at` returns.
+    """A row of the result of `attempts_at`.
 
     Args:
-        row: its row of the asks.
+        row: the attempt's row in the asks.
         chat: role and content of each message that was sent.
     """
     return {
-        "messages": [list(each) for each in chat],
+        "messages": [list(message) for message in chat],
         "raw": text(row["raw"]),
         "came": row["raw"] is not None and not _none(row["raw"]),
         "thoughts": text(row["thoughts"]),
@@ -99,7 +99,7 @@ def attempt(row: dict[str, Any], chat: Sequence[tuple[str, str]]) -> dict[str, A
 
 
 def exchanges_in(run: RunData, round_: int) -> list[dict[str, Any]]:
-    """The asks of a round as by `asks_of`, each with its ``exchange``: all attempts at it.
+    """The asks of a round as by `asks_of`, each with all its attempts as ``exchange``.
 
     Args:
         run: the run.
@@ -109,41 +109,41 @@ def exchanges_in(run: RunData, round_: int) -> list[dict[str, Any]]:
         RecordingError: when the recording cannot be read.
     """
     chats = Recorded(run.recorded.path).chats(run.recorded.run, round_)
-    found: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+    attempts: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
     for row in records(run.asks_of(round_).sort_values("attempt")):
-        place = (row["phase"], row["agent"], row["call"])
-        found.setdefault(place, []).append(attempt(row, chats[*place, row["attempt"]]))
+        key = (row["phase"], row["agent"], row["call"])
+        attempts.setdefault(key, []).append(attempt(row, chats[*key, row["attempt"]]))
     return [
-        {**ask, "exchange": found[ask["phase"], ask["agent"], ask["call"]]}
+        {**ask, "exchange": attempts[ask["phase"], ask["agent"], ask["call"]]}
         for ask in asks_of(run, round_)
     ]
 
 
-def said_in(
+def messages_in(
     run: RunData, most: int, only: int | None = None
 ) -> tuple[int, list[tuple[int, int, str, str, str, str]]]:
     """The number of messages, and the first of them.
 
-    Announcement, decision and honesty stand beside the last words of an agent in a round.
+    The last message of an agent in a round also has its announcement, decision and honesty.
 
     Args:
         run: the run.
-        most: this many messages at most.
-        only: only in this round; in all when None.
+        most: maximum number of messages.
+        only: the round; None: all rounds.
 
     Returns:
-        How many there are; and of each its round, its number in the round from 0, speaker, hearers,
-        words and honesty.
+        The number of messages; and for each its round, its number in the round from 0, speaker,
+        hearers, text and honesty.
     """
-    found: list[tuple[int, int, str, str, str, str]] = []
+    rows: list[tuple[int, int, str, str, str, str]] = []
     for round_ in run.spoken if only is None else [only]:
-        if len(found) >= most:
+        if len(rows) >= most:
             break
-        said = run.messages_of(round_)
+        messages = run.messages_of(round_)
         honest = honesty_in_words(run, round_)
-        last = ~said.duplicated("speaker", keep="last")
-        columns = (said[name] for name in ("speaker", "to", "text"))
-        found += [
+        last = ~messages.duplicated("speaker", keep="last")
+        columns = (messages[name] for name in ("speaker", "to", "text"))
+        rows += [
             (
                 round_, number, charts.name_in(run, int(speaker)), hearers(run, to), words,
                 _kept(honest.get(int(speaker))) if ends else "",
@@ -151,15 +151,15 @@ def said_in(
             for number, (speaker, to, words, ends) in enumerate(zip(*columns, last, strict=True))
         ]  # fmt: skip
     n = run.n_messages if only is None else len(run.messages_of(only))
-    return n, found[:most]
+    return n, rows[:most]
 
 
 def prompts_at(run: RunData, place: Place) -> list[tuple[str, str]]:
-    """The messages of the first attempt at an ask; none when there is none, or nothing was sent.
+    """The messages of the first attempt at an ask; empty if nothing was sent.
 
     Args:
         run: the run.
-        place: which ask.
+        place: the ask.
 
     Raises:
         RecordingError: when the recording cannot be read.
@@ -180,19 +180,19 @@ def _tried(run: RunData, place: Place) -> list[dict[str, Any]]:
 
 
 def place_before(run: RunData, place: Place) -> Place | None:
-    """The same question to the same agent in an earlier round; None without one near by.
+    """The same question to the same agent in a recent earlier round, or None.
 
     Args:
         run: the run.
-        place: which ask.
+        place: the ask.
     """
     round_, same = place[0], place[1:]
-    earlier = [each for each in run.rounds if each < round_][-FAR_BACK:]
-    for each in reversed(earlier):
-        asks = run.asks_of(each)
+    earlier = [n for n in run.rounds if n < round_][-FAR_BACK:]
+    for n in reversed(earlier):
+        asks = run.asks_of(n)
         keys = set(zip(asks["phase"], asks["agent"], asks["call"], strict=True))
         if same in keys:
-            return each, *same
+            return n, *same
     return None
 
 
@@ -201,35 +201,35 @@ def differences(
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """The words in which two requests differ, message by message.
 
-    Lines are compared first, and the words of lines that are not the same, so that long requests
-    take no longer than their differences.
+    Lines are compared first, then the words of differing lines, so that the time depends on the
+    differences rather than on the length.
 
     Args:
         one: role and content of the messages of a request.
-        other: those of another.
+        other: those of another request.
 
     Returns:
         Role → pieces of the content: ``same``, ``gone`` (only in the first) or ``new`` (only in the
         second), and the text.
     """
-    found = []
+    changes = []
     for (role, a), (other_role, b) in zip_longest(one, other, fillvalue=("", "")):
         pieces: list[tuple[str, str]] = []
         lines = a.splitlines(keepends=True), b.splitlines(keepends=True)
         for kind, *where in SequenceMatcher(None, *lines, autojunk=False).get_opcodes():
             gone, new = "".join(lines[0][slice(*where[:2])]), "".join(lines[1][slice(*where[2:])])
             pieces += [("same", gone)] if kind == "equal" else _words_apart(gone, new)
-        found.append((role or other_role, pieces))
-    return found
+        changes.append((role or other_role, pieces))
+    return changes
 
 
 def _words_apart(one: str, other: str) -> list[tuple[str, str]]:
     a, b = _WORDS.findall(one), _WORDS.findall(other)
-    found = []
+    pieces = []
     for kind, a_from, a_to, b_from, b_to in SequenceMatcher(None, a, b).get_opcodes():
         gone, new = "".join(a[a_from:a_to]), "".join(b[b_from:b_to])
-        found += [("same", gone)] if kind == "equal" else [("gone", gone), ("new", new)]
-    return [each for each in found if each[1]]
+        pieces += [("same", gone)] if kind == "equal" else [("gone", gone), ("new", new)]
+    return [piece for piece in pieces if piece[1]]
 
 
 def hearers(run: RunData, to: object) -> str:
@@ -245,14 +245,14 @@ def hearers(run: RunData, to: object) -> str:
 
 
 def honesty_in_words(run: RunData, round_: int) -> dict[int, tuple[str, str, str]]:
-    """Announcements and decisions of a round by agent, in words.
+    """Announcements and decisions of a round by agent, as text.
 
     Args:
         run: the run.
         round_: the round of the talk.
 
     Returns:
-        Agent → what it announced, what it did, and whether that is honest.
+        Agent → its announcement, its decision, and whether they agree.
     """
     return {
         row["agent"]: (
@@ -265,7 +265,7 @@ def honesty_in_words(run: RunData, round_: int) -> dict[int, tuple[str, str, str
 
 
 def with_honesty(run: RunData, round_: int, people: pd.DataFrame) -> pd.DataFrame:
-    """The agents of a round, with what they announced in it and whether what they did keeps it.
+    """The agents of a round, with their announcements and whether they kept them.
 
     Args:
         run: the run.
@@ -273,15 +273,15 @@ def with_honesty(run: RunData, round_: int, people: pd.DataFrame) -> pd.DataFram
         people: their rows of the agent data.
 
     Returns:
-        The rows without ``run`` and ``round``; with ``announced`` and ``honest`` when anybody
-        spoke of whom a scenario says what it may announce.
+        The rows without ``run`` and ``round``; with ``announced`` and ``honest`` if an agent with
+        announcements spoke.
     """
     people = people.drop(columns=["run", "round"])
-    found = honesty_in_words(run, round_)
-    if not found:
+    by_agent = honesty_in_words(run, round_)
+    if not by_agent:
         return people
-    told = [found.get(int(agent), ("–", "–", "–")) for agent in people["agent"]]
-    return people.assign(announced=[each[0] for each in told], honest=[each[2] for each in told])
+    rows = [by_agent.get(int(agent), ("–", "–", "–")) for agent in people["agent"]]
+    return people.assign(announced=[row[0] for row in rows], honest=[row[2] for row in rows])
 
 
 def value_of(stored: object) -> str:
@@ -296,9 +296,9 @@ def value_of(stored: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def text(found: object) -> str:
-    """A text of a frame; empty when it is missing."""
-    return "" if _none(found) else str(found)
+def text(value: object) -> str:
+    """A text of a frame; empty if it is missing."""
+    return "" if _none(value) else str(value)
 
 
 def seconds(value: float) -> str:
@@ -326,11 +326,11 @@ def rows(frame: pd.DataFrame) -> list[list[str]]:
     return [[cell(value) for value in row] for row in zip(*columns, strict=True)]
 
 
-def _kept(found: tuple[str, str, str] | None) -> str:
-    """Announcement, decision and whether it is honest, in a line; ``""`` for nothing."""
-    if found is None:
+def _kept(promise: tuple[str, str, str] | None) -> str:
+    """Announcement, decision and honesty in a line, or ``""``."""
+    if promise is None:
         return ""
-    announced, done, honest = found
+    announced, done, honest = promise
     return f"announced {announced} · did {done} · honest: {honest}"
 
 
@@ -358,7 +358,7 @@ def _none(value: object) -> bool:
 
 def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
     read = value_of(row["value"])
-    found = {
+    facts = {
         "Read as": read if row["valid"] else "invalid",
         "Question": str(row["name"]),
         "Mind": str(row["mind"]),
@@ -374,21 +374,21 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         **_origin(row["provenance"], text(row["response_id"])),
     }
     if row["copied"]:
-        found["Paid for"] = "in the run it was forked from"
-    return [(name, value) for name, value in found.items() if value]
+        facts["Paid for"] = "in the run it was forked from"
+    return [(name, value) for name, value in facts.items() if value]
 
 
 def _origin(provenance: object, response_id: str) -> dict[str, str]:
-    """The provenance of an answer as facts: what it was asked with, and who answered."""
+    """The provenance of an answer as facts: the sent parameters, and the model that answered."""
     if not isinstance(provenance, str):
         return {}
-    told = json.loads(provenance)
+    origin = json.loads(provenance)
     named = {
         "Model asked": "model", "Provider": "provider", "System fingerprint": "system_fingerprint",
     }  # fmt: skip
-    found = {title: str(told.get(name, "")) for title, name in named.items()}
-    found |= {"Response": response_id, "Sent with": in_words(told["sent"])}
-    return found | ({"Asked for with": in_words(told["asked"])} if "asked" in told else {})
+    facts = {title: str(origin.get(name, "")) for title, name in named.items()}
+    facts |= {"Response": response_id, "Sent with": in_words(origin["sent"])}
+    return facts | ({"Asked for with": in_words(origin["asked"])} if "asked" in origin else {})
 
 
 def _of_thoughts(tokens: int) -> str:

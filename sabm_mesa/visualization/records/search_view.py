@@ -1,4 +1,4 @@
-"""Search of a recording: texts, facts of asks, and the way to their places."""
+"""Search in a recording, by texts and by facts of asks, with links to the hits."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sabm_mesa.visualization.records.parts import Hits, address, use_read, waiti
 from sabm_mesa.visualization.records.store import RunData, search_of, stamp
 
 MOST = 50
-"""Hits on the page at once."""
+"""Maximum number of displayed hits."""
 PATIENCE = 0.3
-"""Seconds in which a look adds texts to the index of the recording before it searches them."""
+"""Seconds for which each search extends the index of the recording first."""
 ALL = "all"
 RUNGS = (ALL, "exact", "marked", "labelled", "only", "decided", "extracted", "unambiguous")
 TEXTS = {ALL: None, "answers": ANSWERED, "thoughts": THOUGHT, "messages": SAID, "prompts": SENT}
@@ -35,12 +35,12 @@ KINDS = {
 
 @solara.component
 def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
-    """Search the recording, and choose asks by their facts.
+    """Search the recording, and filter asks by their facts.
 
     Args:
-        run: the run that is shown.
+        run: the shown run.
         runs: the number of runs of the recording.
-        open_: called with the address of what was chosen.
+        open_: called with the address of the chosen hit.
     """
     words, set_words = solara.use_state("")
     text, set_text = solara.use_state(ALL)
@@ -60,7 +60,7 @@ def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
     def find() -> tuple[SearchResult, list[dict[str, Any]]] | None:
         if not asked:
             return None
-        found = search_of(path).find(
+        matches = search_of(path).find(
             words,
             kind=TEXTS[text],
             run=None if everywhere and honest == ALL else number,
@@ -73,15 +73,15 @@ def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
             most=MOST,
             patience=PATIENCE,
         )
-        return found, [_shown(run, hit) for hit in found.hits]
+        return matches, [_shown(run, hit) for hit in matches.hits]
 
     question = [path, number, start, *chosen]
     latest, wrong, busy = use_read(find, [*question, stamp(path), looks])
     kept = solara.use_ref((question, latest))
     if not busy or kept.current[0] != question:
         kept.current = question, latest
-    found = kept.current[1]  # stays in view while the next texts are searched
-    going_on = found is not None and not found[0].complete and not busy
+    in_view = kept.current[1]  # the last hits stay visible during a search
+    going_on = in_view is not None and not in_view[0].complete and not busy
     solara.use_effect(lambda: set_looks(looks + 1) if going_on else None, [going_on, looks])
     with card("Find"):
         field("Words, or a phrase in quotation marks; Enter searches", words, set_words)
@@ -100,60 +100,60 @@ def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
     with inside("section", "sabm-card", aria_live="polite"):
         if wrong:
             problem(wrong)
-        elif busy and asked and found is None:
+        elif busy and asked and in_view is None:
             waiting("Searching …")
-        elif found is None:
+        elif in_view is None:
             html("p", "Type words, or choose what to show.", "sabm-empty")
         else:
-            _results(*found, start, set_start, open_)
+            _results(*in_view, start, set_start, open_)
 
 
 def _results(
-    found: SearchResult,
+    result: SearchResult,
     shown: Sequence[dict[str, Any]],
     start: int,
     set_start: Callable[[int], None],
     open_: Callable[[str], None],
 ) -> None:
-    told = ("more than " if found.more else "") + count(found.total, "place")
-    if found.total > MOST:
-        told += f", of which {start + 1:,} to {start + len(shown):,} are shown"
-    told = f"{told}." if found.total else "Nothing is found."
-    if not found.complete:
-        told += f" So far {found.searched:,} texts are searched; the others follow …"
-    html("p", told, "sabm-hint", data_name="found")
+    summary = ("more than " if result.more else "") + count(result.total, "place")
+    if result.total > MOST:
+        summary += f", of which {start + 1:,} to {start + len(shown):,} are shown"
+    summary = f"{summary}." if result.total else "Nothing is found."
+    if not result.complete:
+        summary += f" So far {result.searched:,} texts are searched; the others follow …"
+    html("p", summary, "sabm-hint", data_name="found")
     Hits(hits=list(shown), event_choose=open_)
-    if found.total > MOST:
+    if result.total > MOST:
         with inside("div", "rec-bar"):
             solara.Button(
                 "Earlier", text=True, disabled=start == 0,
                 on_click=lambda: set_start(max(start - MOST, 0)),
             )  # fmt: skip
             solara.Button(
-                "Later", text=True, disabled=start + MOST >= found.total and not found.more,
+                "Later", text=True, disabled=start + MOST >= result.total and not result.more,
                 on_click=lambda: set_start(start + MOST),
             )  # fmt: skip
 
 
 def _shown(run: RunData, hit: Hit) -> dict[str, Any]:
-    said = hit.kind == SAID
+    is_message = hit.kind == SAID
     where = [charts.name_in(run, hit.agent), hit.phase, charts.called(run, hit.round)]
     if hit.run != run.recorded.run:
         where.append(f"run {hit.run}")
-    place = (hit.round,) if said else (hit.round, hit.phase, hit.agent, hit.call)
+    place = (hit.round,) if is_message else (hit.round, hit.phase, hit.agent, hit.call)
     return {
         "where": ", ".join(where),
         "kind": KINDS[hit.kind],
         "bad": hit.valid is False,
         "excerpt": list(hit.excerpt),
-        "url": address(run, place, hit.call if said else None, hit.run),
+        "url": address(run, place, hit.call if is_message else None, hit.run),
     }
 
 
 def _who_was(run: RunData, honest: float | None) -> list[tuple[int, int]]:
-    """The rounds and agents whose announcements were kept, or were not."""
-    found = run.honesty[run.honesty["honest"] == honest]
-    return [(int(n), int(agent)) for n, agent in zip(found["round"], found["agent"], strict=True)]
+    """The rounds and agents whose announcements were kept, or broken."""
+    judged = run.honesty[run.honesty["honest"] == honest]
+    return [(int(n), int(agent)) for n, agent in zip(judged["round"], judged["agent"], strict=True)]
 
 
 def _announces(run: RunData) -> bool:

@@ -29,23 +29,23 @@ from sabm_mesa.visualization.labels import count
 from sabm_mesa.visualization.run_controller import PLAN
 
 STOPPED = ("stopped", "closed", "closed in the viewer")
-"""The reasons recorded for runs that somebody ended."""
+"""The reasons recorded for runs that a person ended."""
 KEPT = 8
-"""Runs that are kept at most."""
+"""Maximum number of cached runs."""
 KEPT_INDICES = 2
-"""Indices of recordings that are kept at most; they are on disk when they are large."""
+"""Maximum number of cached search indices; large ones are on disk."""
 KEPT_ROUNDS = 24
-"""Asks, agents or messages of a round that are kept of a run at most."""
+"""Maximum number of cached rounds of a run, separately for asks, agents and messages."""
 MOST_DRAWN = 50_000
-"""Rows of agent data in the charts of a run at most."""
+"""Maximum number of rows of agent data in the charts of a run."""
 NO_HONESTY = pd.DataFrame(columns=list(COLUMNS))
 """The honesty of scenarios that declare no announcement."""
 _READING, _INDEXING = threading.Lock(), threading.Lock()
 Stamp = tuple[tuple[int, int], ...]
 MOST = 100
-"""Recordings that are listed at most: the newest."""
+"""Maximum number of listed recordings, the newest first."""
 FEW = 3
-"""Minds, conditions and seeds that are named of each recording."""
+"""Maximum number of minds, conditions and seeds that are listed for a recording."""
 MOST_FOLDERS, DEPTH = 5000, 6
 ENDINGS = (".sqlite", ".sqlite3", ".db")
 SKIPPED = {"node_modules", "__pycache__", "site-packages"}
@@ -55,9 +55,9 @@ _MARK = 68
 
 @dataclass(frozen=True, eq=False)
 class RunData:
-    """A recorded run, whose data are read when they are shown.
+    """A recorded run; its data are read on demand.
 
-    What is kept of a round does not grow with the run: a page shows one round at a time.
+    A page shows one round at a time, so the cached data do not grow with the run.
 
     Attributes:
         recorded: the run.
@@ -67,50 +67,50 @@ class RunData:
 
     @cached_property
     def rounds(self) -> list[int]:
-        """The rounds with data or asks, in order; also one that was not played to its end."""
+        """The rounds with data or asks, in order, including an unfinished one."""
         return self._frames.rounds(self.recorded.run)
 
     @cached_property
     def spoken(self) -> list[int]:
-        """The rounds in which something was said."""
+        """The rounds with messages."""
         return self._frames.rounds(self.recorded.run, spoken=True)
 
     @cached_property
     def planned(self) -> list[int]:
-        """The rounds in which agents planned."""
+        """The rounds with plans."""
         return self._frames.rounds(self.recorded.run, phase=PLAN)
 
     @cached_property
     def invalid(self) -> list[int]:
-        """The rounds with an invalid attempt; every attempt is looked at."""
+        """The rounds with an invalid attempt; this reads every attempt."""
         return self._frames.rounds(self.recorded.run, invalid=True)
 
     @cached_property
     def model_data(self) -> pd.DataFrame:
-        """One row a round."""
+        """One row per round."""
         return self._frames.model_data(self.recorded.run)
 
     @cached_property
     def agent_data(self) -> pd.DataFrame:
-        """One row an agent and round: all of them, for comparisons."""
+        """One row per agent and round: all of them, for comparisons."""
         return self._frames.agent_data(self.recorded.run)
 
     @cached_property
     def step(self) -> int:
-        """Of this many rounds one has its agents in the charts, so that a browser can draw them."""
+        """The charts show agents every this many rounds, so that a browser can draw them."""
         if not self.rounds:
             return 1
         return -(-len(self.agents_of(self.rounds[0])) * len(self.rounds) // MOST_DRAWN) or 1
 
     @cached_property
     def some_agent_data(self) -> pd.DataFrame:
-        """The agent data of the rounds that `step` names."""
+        """The agent data of every `step`-th round."""
         last = self.rounds[-1] if self.rounds else 0
         return self._frames.agent_data(self.recorded.run, range(0, last + 1, self.step))
 
     @cached_property
     def honesty(self) -> pd.DataFrame:
-        """The announcements and deeds of agents (see `sabm_mesa.studies.honesty`)."""
+        """The announcements and actions of agents (see `sabm_mesa.studies.honesty`)."""
         return honesty_of(self._frames, self.recorded.run)
 
     @cached_property
@@ -119,12 +119,12 @@ class RunData:
         return self._frames.n_messages(self.recorded.run)
 
     def honesty_of(self, round_: int) -> pd.DataFrame:
-        """Announcements of a round, and what was done, as in `honesty`."""
+        """Announcements of a round and the actions after them, as in `honesty`."""
         model = find_all().models.get(self.recorded.scenario)
         if model is None or model.announcement is None:
             return NO_HONESTY
         then = {round_, round_ + model.announcement.later}
-        data = pd.concat([self.agents_of(each) for each in sorted(then)])
+        data = pd.concat([self.agents_of(n) for n in sorted(then)])
         frames = {
             "runs": self._frames.runs(self.recorded.run, counts=False),
             "messages": self.messages_of(round_),
@@ -133,7 +133,7 @@ class RunData:
         return honesty_in(frames)
 
     def model_of(self, round_: int) -> pd.DataFrame:
-        """The model data of a round: one row, or none."""
+        """The model data of a round: at most one row."""
         return self.model_data[self.model_data["round"] == round_]
 
     def agents_of(self, round_: int) -> pd.DataFrame:
@@ -149,9 +149,9 @@ class RunData:
         return self._once("messages", round_, self._frames.messages)
 
     def knows(self, agent: int, round_: int) -> bool:
-        """Whether an agent is in the run in a round, at its beginning, or at its end."""
+        """Whether an agent is in the run in a round, in its first round, or in its last."""
         rounds = {round_, self.rounds[0], self.rounds[-1]}
-        frames = (read(each) for each in rounds for read in (self.agents_of, self.asks_of))
+        frames = (read(n) for n in rounds for read in (self.agents_of, self.asks_of))
         return any((frame["agent"] == agent).any() for frame in frames)
 
     @cached_property
@@ -163,38 +163,39 @@ class RunData:
         return OrderedDict()
 
     def _once(self, name: str, round_: int, read: Callable[..., pd.DataFrame]) -> pd.DataFrame:
-        """The contents of a round, kept for the last few."""
+        """Read data of a round, with a cache of the last few rounds."""
         key = name, round_
         with _READING:
-            found = self._kept.pop(key, None)
-        if found is None:
-            found = read(run=self.recorded.run, rounds=range(round_, round_ + 1))
+            frame = self._kept.pop(key, None)
+        if frame is None:
+            frame = read(run=self.recorded.run, rounds=range(round_, round_ + 1))
         with _READING:
-            self._kept[key] = found
+            self._kept[key] = frame
             while len(self._kept) > KEPT_ROUNDS:
                 self._kept.popitem(last=False)
-        return found
+        return frame
 
 
 def runs_of(path: Path) -> pd.DataFrame:
-    """The runs of a recording, without what takes a look at every ask.
+    """The runs of a recording, without counts that require reading every ask.
 
     Args:
         path: the recording.
 
     Raises:
-        RecordingError: when it cannot be read, or not in a browser (see `check_path`).
+        RecordingError: when it cannot be read, or must not be opened in a browser (see
+            `check_path`).
     """
     _check(path)
     recorded = Recorded(path, check=False)
-    frame: pd.DataFrame = _KEPT.get(("runs", path, stamp(path)), lambda: _told(recorded))
-    if "running" in set(frame["status"]):  # which ends without a change of the file
+    frame: pd.DataFrame = _KEPT.get(("runs", path, stamp(path)), lambda: _run_rows(recorded))
+    if "running" in set(frame["status"]):  # the end of a run may not change the file
         _KEPT.forget(("runs", path, stamp(path)))
     return frame
 
 
-def _told(recorded: Recorded) -> pd.DataFrame:
-    """The runs; one that somebody has ended before its time is stopped, and has not failed."""
+def _run_rows(recorded: Recorded) -> pd.DataFrame:
+    """The runs; a run that a person ended early counts as stopped, not as failed."""
     frame = recorded.runs(counts=False)
     frame["status"] = frame["status"].mask(frame["problem"].isin(STOPPED), "stopped")
     return frame
@@ -208,7 +209,8 @@ def counts_of(path: Path, number: int) -> dict[Any, Any]:
         number: the run.
 
     Raises:
-        RecordingError: when it cannot be read, or not in a browser (see `check_path`).
+        RecordingError: when it cannot be read, or must not be opened in a browser (see
+            `check_path`).
         UnknownName: when there is no such run.
     """
     _check(path)
@@ -223,32 +225,33 @@ def run_data(path: Path, number: int) -> RunData:
         number: the run.
 
     Raises:
-        RecordingError: when it cannot be read, or not in a browser (see `check_path`), or has no
-            such run.
+        RecordingError: when it cannot be read, must not be opened in a browser (see `check_path`),
+            or lacks the run.
     """
     _check(path)
 
-    found: RunData = _KEPT.get(("run", path, stamp(path), number), lambda: read_run(path, number))
-    return found
+    run: RunData = _KEPT.get(("run", path, stamp(path), number), lambda: read_run(path, number))
+    return run
 
 
 def search_of(path: Path) -> Search:
-    """The index of a recording; one that is not complete continues when the recording changes.
+    """The search index of a recording. A finished one is renewed when the recording changes.
 
     Args:
         path: the recording.
 
     Raises:
-        RecordingError: when it cannot be read, or not in a browser (see `check_path`).
+        RecordingError: when it cannot be read, or must not be opened in a browser (see
+            `check_path`).
     """
     _check(path)
     now = stamp(path)
     with _INDEXING:
-        when, found = _KEPT.get(("search", path), lambda: (now, Search(path)))
-        if found.complete and when != now:
+        when, search = _KEPT.get(("search", path), lambda: (now, Search(path)))
+        if search.complete and when != now:
             _KEPT.forget(("search", path))
-            _, found = _KEPT.get(("search", path), lambda: (now, Search(path)))
-    index: Search = found
+            _, search = _KEPT.get(("search", path), lambda: (now, Search(path)))
+    index: Search = search
     return index
 
 
@@ -265,16 +268,16 @@ def read_run(path: Path, number: int) -> RunData:
     """
     (recorded,) = load_runs(path, number, check=False)
     run = RunData(recorded)
-    if run.rounds:  # off the page's thread
+    if run.rounds:  # outside the page's thread
         run.model_of(run.rounds[0])
     return run
 
 
 def place_of(path: str) -> Path:
-    """Return the path of a recording whose path was given in a browser.
+    """Resolve the path of a recording from a browser.
 
     Args:
-        path: from the server's folder on; ``~`` is the home of the server's user.
+        path: relative to the server's folder; ``~`` is the home of the server's user.
     """
     return Path.cwd() / expand_home(path)
 
@@ -283,7 +286,7 @@ def _check(path: Path) -> None:
     try:
         path.stat()
     except FileNotFoundError:
-        pass  # opening it says so
+        pass  # opening it reports the error
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise RecordingError(f"There is no recording of this name: {why}.") from None
@@ -293,46 +296,46 @@ def _check(path: Path) -> None:
 def stamp(path: Path) -> Stamp:
     """Return a stamp that changes with the recording: time and size of the file and of its log.
 
-    A log that holds nothing counts as none: there is one while somebody reads.
+    An empty log counts as missing, since it exists whenever a process reads.
 
     Args:
         path: the recording.
     """
-    found = []
-    for each in (path, path.with_name(f"{path.name}-wal")):
+    stamps = []
+    for file in (path, path.with_name(f"{path.name}-wal")):
         try:
-            stat = each.stat()
-        except (OSError, ValueError):  # no name of a file
-            found.append((0, 0))
+            stat = file.stat()
+        except (OSError, ValueError):  # not a file name
+            stamps.append((0, 0))
         else:
-            found.append((stat.st_mtime_ns, stat.st_size) if stat.st_size else (0, 0))
-    return tuple(found)
+            stamps.append((stat.st_mtime_ns, stat.st_size) if stat.st_size else (0, 0))
+    return tuple(stamps)
 
 
 class _Kept:
     """Cache of the last reads, shared by all pages of the server."""
 
     def __init__(self) -> None:
-        self._found: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._values: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self._lock = threading.Lock()
         self._most = {"runs": 20 * KEPT, "run": KEPT, "search": KEPT_INDICES}
 
     def get(self, key: tuple[Any, ...], read: Callable[[], Any]) -> Any:
         with self._lock:
-            if key in self._found:
-                self._found.move_to_end(key)
-                return self._found[key]
-        found = read()
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+        value = read()
         with self._lock:
-            self._found[key] = found
-            alike = [each for each in self._found if each[0] == key[0]]
+            self._values[key] = value
+            alike = [kept for kept in self._values if kept[0] == key[0]]
             for old in alike[: -self._most[key[0]]]:
-                del self._found[old]
-        return found
+                del self._values[old]
+        return value
 
     def forget(self, key: tuple[Any, ...]) -> None:
         with self._lock:
-            self._found.pop(key, None)
+            self._values.pop(key, None)
 
 
 _KEPT = _Kept()
@@ -343,10 +346,10 @@ class Listed:
     """A recording in the list.
 
     Attributes:
-        path: where it is.
-        name: its path from the folder.
-        runs: its runs; none when it cannot be read.
-        problem: why not, or ``""``.
+        path: its path.
+        name: its path relative to the folder.
+        runs: its runs; empty if it cannot be read.
+        problem: why it cannot be read, or ``""``.
     """
 
     path: Path
@@ -361,24 +364,24 @@ class Listed:
             return self.problem
         scenarios = ", ".join(dict.fromkeys(self.runs["scenario"])) or "no scenario"
         states = self.runs["status"].value_counts(sort=False)
-        told = ", ".join(f"{count} {status}" for status, count in states.items())
+        counts = ", ".join(f"{count} {status}" for status, count in states.items())
         n = len(self.runs)
-        return f"{scenarios} · {n} run{'' if n == 1 else 's'}" + (f" ({told})" if told else "")
+        return f"{scenarios} · {n} run{'' if n == 1 else 's'}" + (f" ({counts})" if counts else "")
 
     @property
     def about(self) -> str:
-        """Minds, condition and seed; of several runs the first few of each."""
+        """Minds, conditions and seeds; the first few of each."""
         if self.problem or self.runs.empty:
             return ""
         rows = self.runs.to_dict("records")
         minds = [describe_deciders(json.loads(r["minds"]), json.loads(r["forks"])) for r in rows]
         conditions = [str(json.loads(row["parameters"]).get("condition", "")) for row in rows]
         seeds = [row["seed"].strip("[]") for row in rows]
-        found = f"{_few(minds)} · {_few(conditions)} · seed {_few(seeds)}"
+        about = f"{_few(minds)} · {_few(conditions)} · seed {_few(seeds)}"
         varied = [
             f"{title} ({len(values)})" for title, values in values_by_name(self.runs).values()
         ]
-        return found + (f" · varied: {', '.join(varied)}" if varied else "")
+        return about + (f" · varied: {', '.join(varied)}" if varied else "")
 
 
 def values_by_name(runs: pd.DataFrame) -> dict[str, tuple[str, list[str]]]:
@@ -388,7 +391,7 @@ def values_by_name(runs: pd.DataFrame) -> dict[str, tuple[str, list[str]]]:
         runs: as `Recorded.runs` returns them.
 
     Returns:
-        Column → its name for readers, and its values as they stand in labels, in their order.
+        Column → its title, and its values as shown in labels, in their order.
     """
     names = [str(name) for name in runs.columns if str(name).startswith((SET, TAG))]
     return {
@@ -401,7 +404,7 @@ def values_by_name(runs: pd.DataFrame) -> dict[str, tuple[str, list[str]]]:
 
 
 def name_of(row: Mapping[Any, Any]) -> str:
-    """A run in a list: number, what was varied, scenario, status, rounds and seed.
+    """The label of a run in a list: number, varied values, scenario, status, rounds and seed.
 
     Args:
         row: a row of `Recorded.runs`.
@@ -418,16 +421,16 @@ def listed(folder: Path) -> list[Listed]:
     Args:
         folder: the folder.
     """
-    found = sorted(_recordings(folder), key=_changed, reverse=True)
-    return [_listed(folder, path) for path in found[:MOST]]
+    paths = sorted(_recordings(folder), key=_changed, reverse=True)
+    return [_listed(folder, path) for path in paths[:MOST]]
 
 
 def find_run(recordings: Sequence[Listed], uid: str) -> tuple[Path, int] | None:
     """Find the recording of a run and the number of the run in it.
 
     Args:
-        recordings: where to look.
-        uid: the identifier of the run in any file.
+        recordings: the recordings to search.
+        uid: the unique identifier of the run.
     """
     for recording in recordings:
         if not recording.problem and uid in set(recording.runs["uid"]):
@@ -458,7 +461,7 @@ def _recordings(folder: Path) -> Iterator[Path]:
 
 
 def _is_recording(path: Path) -> bool:
-    if not path.is_file():  # a pipe would be waited for
+    if not path.is_file():  # opening a pipe would block
         return False
     if may_be_open(path):
         try:
@@ -475,8 +478,8 @@ def _is_recording(path: Path) -> bool:
 
 
 def _few(texts: Sequence[str]) -> str:
-    found = list(dict.fromkeys(texts))
-    return ", ".join(found[:FEW]) + (", …" if len(found) > FEW else "")
+    distinct = list(dict.fromkeys(texts))
+    return ", ".join(distinct[:FEW]) + (", …" if len(distinct) > FEW else "")
 
 
 def _changed(path: Path) -> float:

@@ -213,7 +213,7 @@ def test_what_is_found_has_an_address_that_leads_there(server: Server, browse: B
     page.locator(".rec-hits a", has_text="Player 2, act, round 2").first.click()
     go_to(page, 1)
     expect(page.locator(".rec-reader h2")).to_have_text("Player 2, act, round 2")
-    page.get_by_text("Words changed since before").click()
+    page.get_by_text("Changed since the last request").click()
     expect(page.locator(".rec-diff ins").first).to_be_visible()
     copied = page.locator(".rec-reader .rec-address").get_attribute("data-url")
 
@@ -223,7 +223,7 @@ def test_what_is_found_has_an_address_that_leads_there(server: Server, browse: B
     move_to(again, message or "")
     expect(again.locator("li.rec-chosen .sabm-who")).to_contain_text("Round 2")
     move_to(again, f"{address('parent.sqlite')}&round=99")
-    expect(again.get_by_role("alert")).to_contain_text("no such place")
+    expect(again.get_by_role("alert")).to_contain_text("no such round")
 
 
 def test_downloads(files: Path, browse: Browse) -> None:
