@@ -1,9 +1,10 @@
-r"""Announcements in messages: the value to which a speaker commits itself.
+r"""Announcements in messages: values to which speakers commit themselves.
 
-A message is read by rules that can be checked by hand, and rather not than wrongly. The values in
-it are found as in answers (`sabm_mesa.core.mentions`); one of them is announced where it is the
-object of what the speaker says that it will do: alone ("I will choose 20", "my price will be 7"),
-or together with others ("let's all pick 20", "I suggest that we set 7"). Each message is one of
+Messages are read by rules that can be checked by hand. The rules prefer no reading to a wrong one.
+Values are located as in answers (`sabm_mesa.core.mentions`). A value is announced if it is the
+object of a stated intention of the speaker, alone ("I will choose 20", "my price will be 7") or
+together with others ("let's all pick 20", "I suggest that we set 7"). Each message has one of these
+forms:
 
 ============== ==================================================================================
 ``intention``  the speaker says what it will do: a value
@@ -14,14 +15,14 @@ or together with others ("let's all pick 20", "I suggest that we set 7"). Each m
 ``nothing``    it announces nothing: it reports, asks, explains, or advises others
 ============== ==================================================================================
 
-A question announces nothing, and puts its value on the table (`offered`).
-`sabm_mesa.studies.honesty.of_speakers` goes through the messages of one round, where agreement is
-found.
+A question announces nothing, but it offers its value to others (`offered`).
+`sabm_mesa.studies.honesty.of_speakers` reads the messages of one round and determines agreement.
 
-With 96 invented messages that were labelled by hand before the rules were written
-(``tests/analysis/announced.toml``), half of them kept apart, no value is read wrongly
-and all 37 are read; of 54 more that were written against the rules 16 of 22 are. The
-writer of the rules is that of the messages: on talk of language models expect more to be unclear.
+Accuracy: 96 invented messages were labelled by hand before the rules were written
+(``tests/analysis/announced.toml``), and half of them were held out. All 37 values in them are read,
+none of them wrongly. In 54 further messages, written to challenge the rules, 16 of 22 values are
+read. The same person wrote the rules and the messages: expect more unclear messages from language
+models.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from sabm_mesa.core.mentions import Mention, find_numbers, find_options, normali
 Form = Literal["intention", "proposal", "agreement", "unclear", "nothing"]
 FORMS: tuple[Form, ...] = ("intention", "proposal", "agreement", "unclear", "nothing")
 Find = Callable[[str], Iterable[Mention]]
-"""Finds the values in a text, from left to right; None for one that cannot be read."""
+"""Returns the values in a text, from left to right; None for an unreadable one."""
 
 
 class Announced(NamedTuple):
     """The announcement of a message, or of a speaker in a round.
 
     Attributes:
-        form: how.
+        form: the form of the message.
         value: the value; None for ``unclear`` and ``nothing``.
     """
 
@@ -52,7 +53,7 @@ class Announced(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether there is a value."""
+        """Whether the value is known."""
         return self.form not in ("unclear", "nothing")
 
 
@@ -139,7 +140,7 @@ _ALL = re.compile(
     r"\b(?:we|us|our|let's|all|both|how about|what about|what if|shall)\b", re.IGNORECASE
 )
 _FIRST_PART = re.compile(r"\b(?:let's|let us)\s+not\s+[^⟦]*?\band\b", re.IGNORECASE)
-"""A part that only says what not to do before what to do."""
+"""A part that says what not to do, before a part that says what to do."""
 _REASON = re.compile(
     r"[,;]?\s*\b(?:because|since|as|given|considering|which is|so that|to|it is|it's|and (?:i )?hope"
     r"|from here|come)\b.*",
@@ -150,7 +151,8 @@ _FORETHOUGHT = re.compile(
     r"|given that\b[^;.]*,|since\b[^;.]*,|because\b[^;.]*,|as\s+(?:most|everyone|all)\b[^;.]*,)\s*",
     re.IGNORECASE,
 )
-"""A reason at the beginning, whose conditions and values are not those of the announcement."""
+"""A reason at the start of a sentence; its conditions and values do not belong to the announcement.
+"""
 _SENTENCE = re.compile(r"[^.!?\n;]*(?:\.(?=\d)[^.!?\n;]*)*[.!?\n;]?")
 
 
@@ -160,7 +162,7 @@ def _patterns(form: Form) -> tuple[re.Pattern[str], ...]:
 
 
 def numbers_in(low: float, high: float, *, ceiling: bool = False) -> Find:
-    """Find the numbers of a game in a text.
+    """Return a function that locates the numbers of a game in a text.
 
     Args:
         low: the lowest legal number.
@@ -169,7 +171,7 @@ def numbers_in(low: float, high: float, *, ceiling: bool = False) -> Find:
     """
 
     def find(text: str) -> list[Mention]:
-        # A limit in words is blanked, so that all places stay as they are.
+        # Blank a limit in words, so that all positions stay the same.
         plain = _CEILING.sub(lambda match: " " * len(match[0]), text) if ceiling else text
         return [
             number._replace(value=None) if _spoilt(number, plain, low, high) else number
@@ -186,12 +188,12 @@ def _spoilt(mention: Mention, text: str, low: float, high: float) -> bool:
 
 
 def options_in(options: Sequence[str], nouns: Sequence[str]) -> Find:
-    """Find options in a text that are named as such: "the left exit", "go left".
+    """Return a function that locates options named as such in a text: "the left exit", "go left".
 
     Args:
         options: the options.
-        nouns: what they are called, such as ``exit``; before or behind an option one of them shows
-            that it is meant, as does a verb of motion before it.
+        nouns: nouns for the options, such as ``exit``. An option counts if such a noun stands
+            before or after it, or a verb of motion before it.
     """
     noun = "|".join(map(re.escape, nouns))
     behind = re.compile(rf"\s+(?:{noun}|side)\b", re.IGNORECASE)
@@ -223,7 +225,7 @@ def read(text: str, find: Find) -> Announced:
 
     Args:
         text: the message.
-        find: finds the values in it.
+        find: the function that locates the values in it.
     """
     read_ = [_read_sentence(sentence, find, text) for sentence in _sentences(text)]
     values = {announcement.value for announcement in read_ if announcement.known}
@@ -238,7 +240,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _marked(sentence: str, find: Find) -> tuple[str, list[Any]]:
-    """A sentence with numbered marks for its values, ⟦x⟧ for unreadable ones; and the values."""
+    """A sentence with numbered marks for its values (⟦x⟧ for unreadable ones), and the values."""
     values: list[Any] = []
     parts, end = [], 0
     for mention in find(sentence):
@@ -286,7 +288,7 @@ _NO_VALUE = object()
 
 
 def _object(named: str, values: Sequence[Any], message: str, find: Find) -> Any:
-    """The value of an object; of a pronoun the one of the message, None of several."""
+    """The value of an object; for a pronoun, the single value of the message, or None."""
     if named.startswith("⟦"):
         return values[int(named[1:-1])]
     all_values = values_in(message, find)
@@ -300,17 +302,17 @@ def values_in(text: str, find: Find) -> list[Any]:
 
     Args:
         text: the text.
-        find: finds the values in it.
+        find: the function that locates the values in it.
     """
     return list(dict.fromkeys(mention.value for mention in find(normalise(text))))
 
 
 def offered(text: str, find: Find) -> Any:
-    """The one value of the questions of a message that speak of all; None without one.
+    """The single value in the message's questions about all agents, or None.
 
     Args:
         text: the message.
-        find: finds the values in it.
+        find: the function that locates the values in it.
     """
     asked = [
         sentence
@@ -329,5 +331,5 @@ _PLANS = re.compile(
 
 
 def _plans(line: str) -> bool:
-    """Whether a sentence with a value, and of the speaker, speaks of what it will do."""
+    """Whether a sentence with a value is about the speaker's future action."""
     return _PLANS.search(line) is not None

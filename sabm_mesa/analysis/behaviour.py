@@ -1,17 +1,18 @@
-"""Behavioural models: how likely each recorded decision is under a theory of behaviour.
+"""Behavioural models: the likelihood of each recorded decision under a theory of behaviour.
 
-A scenario says in a module ``behaviour.py`` (class attribute `SmartModel.behaviour`) which models
-apply to its decisions, and what a player knew before each of them: a `Behaviour`. The same facts
-come from a recording (`Behaviour.rows`) and from a question to a mind (`Behaviour.known`), so that
-a model that is fitted to a recording also decides in new runs (``--minds fitted:FILE``).
+A scenario has a module ``behaviour.py`` (class attribute `SmartModel.behaviour`) with a
+`Behaviour`: the models that apply to its decisions, and the facts that a player knew before each
+decision. The same facts come from a recording (`Behaviour.rows`) and from a question to a mind
+(`Behaviour.known`). So a model that is fitted to a recording can also decide in new runs (``--minds
+fitted:FILE``).
 
-All decisions of many players are one `Panel`: flat arrays, one row a decision, sorted by player and
-then by time. A model computes with whole arrays, so that an estimate needs no loop over players.
+All decisions of many players are one `Panel`: flat arrays, one row per decision, sorted by player
+and then by time. Models compute with whole arrays, so estimation needs no loop over players.
 
-To add a model: a subclass of `BehaviouralModel` (finite options: of `ChoiceModel`; several types of
-players: of `TypesModel`, or an instance of `Mixture`), and its name in the `Behaviour` of each
-scenario that it describes. Estimation, intervals, selection and the command ``sabm fit`` need no
-change.
+To add a model, write a subclass of `BehaviouralModel` (for finite options: of `ChoiceModel`; for
+several types of players: of `TypesModel`, or an instance of `Mixture`), and add its name to the
+`Behaviour` of each scenario that it describes. Estimation, intervals, selection and the command
+``sabm fit`` need no change.
 """
 
 from __future__ import annotations
@@ -38,9 +39,11 @@ Ints = npt.NDArray[np.int64]
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 LEAST = math.log(1e-12)
-"""The log-likelihood of a decision that a model excludes, so that one lapse rules no model out."""
+"""The log-likelihood of a decision that a model excludes, so that one lapse does not rule out a
+model.
+"""
 FINEST = 101
-"""Real numbers within limits count as this many different decisions where decisions are counted."""
+"""Number of different decisions for which real numbers within limits count."""
 
 
 # The data.
@@ -48,19 +51,19 @@ FINEST = 101
 
 @dataclass(frozen=True)
 class PlayedRun:
-    """A recorded run as its behaviour is studied.
+    """A recorded run, as input for the study of behaviour.
 
     Attributes:
-        run: its number in the recording.
+        run: the number of the run in the recording.
         scenario: the name of the scenario.
         seed: the seed, as JSON.
         condition: the condition.
-        parameters: the parameters with which it began.
-        decisions: one row a decision, as `Recorded.decisions` gives it.
-        agents: one row an agent and round, as ``agents.csv``.
-        rounds: one row a round, as ``model.csv``.
-        messages: one row a message, as `Recorded.messages` gives it.
-        finished: whether it was played to its end.
+        parameters: the parameters at the start.
+        decisions: one row per decision, as `Recorded.decisions` gives it.
+        agents: one row per agent and round, as ``agents.csv``.
+        rounds: one row per round, as ``model.csv``.
+        messages: one row per message, as `Recorded.messages` gives it.
+        finished: whether it was completed.
     """
 
     run: int
@@ -100,10 +103,10 @@ class Row:
         player: the player.
         time: the round.
         decision: a number, or the index of the option; None when the answer was invalid.
-        known: name → what the player knew, as an array or a number. Of the same shape in all rows,
-            but for sizes: shorter arrays are filled up with NaN. Everything that a model needs of
-            earlier rounds is here (rows of invalid answers are left out), such as the last
-            decisions of others.
+        known: fact → its value, an array or a number that the player knew. It has the same number
+            of axes in all rows; shorter arrays are padded with NaN. It contains everything that a
+            model needs from earlier rounds, such as the last decisions of others, since rows of
+            invalid answers are left out.
     """
 
     player: Decider
@@ -118,11 +121,11 @@ class Panel:
 
     Attributes:
         players: the players.
-        player: shape (n,): the index of the player of each row, never falling.
-        time: shape (n,): the round, rising for each player.
+        player: shape (n,): the index of the player of each row, in non-decreasing order.
+        time: shape (n,): the round, increasing for each player.
         decisions: shape (n,): a number, or the index of the option.
-        known: name → array of shape (n, …): what the player knew before the decision.
-        invalid: decisions that are left out, since the answer was invalid.
+        known: fact → array of shape (n, …): its value before the decision.
+        invalid: number of decisions that are left out because the answer was invalid.
     """
 
     players: tuple[Decider, ...]
@@ -134,13 +137,13 @@ class Panel:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Panel:
-        """Make a panel of rows in any order; it has the facts that all of them have.
+        """Make a panel from rows in any order, with the facts that all rows have.
 
         Args:
             rows: the decisions.
 
         Raises:
-            UsageError: when an array has another number of axes in some rows.
+            UsageError: when the number of axes of an array differs between rows.
         """
         given = list(rows)
         valid = [row for row in given if row.decision is not None]
@@ -164,7 +167,7 @@ class Panel:
 
     @cached_property
     def position(self) -> Ints:
-        """Shape (n,): the number of a row among those of its player, from 0."""
+        """Shape (n,): the index of each row among the rows of its player."""
         first = np.searchsorted(self.player, np.arange(len(self.players)))
         return np.arange(len(self)) - first[self.player]
 
@@ -181,7 +184,7 @@ class Panel:
         return np.add.reduceat(values, first, axis=-1)
 
     def before(self, values: Floats) -> Floats:
-        """For each row the sum over the earlier rows of its player.
+        """For each row, the sum over the earlier rows of its player.
 
         Args:
             values: shape (…, n).
@@ -195,15 +198,15 @@ class Panel:
         return sums
 
     def padded(self, values: npt.NDArray[Any], fill: float = math.nan) -> npt.NDArray[Any]:
-        """The values of each player in a row of its own, for models that go through time.
+        """The values as one row per player, for models that iterate over time.
 
         Args:
             values: shape (n, …).
             fill: the value after the last decision of a player.
 
         Returns:
-            Shape (players, longest, …); ``padded[panel.player, panel.position]`` gives the rows
-            back.
+            Shape (players, longest, …); ``padded[panel.player, panel.position]`` returns the
+            original rows.
         """
         longest = int(self.position.max()) + 1 if len(self) else 0
         padded = np.full((len(self.players), longest, *values.shape[1:]), fill, dtype=values.dtype)
@@ -211,13 +214,13 @@ class Panel:
         return padded
 
     def distinct(self, *names: str) -> tuple[list[dict[str, Floats]], Ints]:
-        """The different values of some known facts, for what is computed once for each of them.
+        """The distinct values of some known facts, for computing a function once per value.
 
         Args:
             names: the names of the facts.
 
         Returns:
-            The different ones, and for each row the index of its own.
+            The distinct values, and for each row the index of its value.
         """
         key = tuple(names)
         if key not in self._found:
@@ -236,7 +239,7 @@ class Panel:
         """The decisions of some of the players.
 
         Args:
-            wanted: whether a player is among them.
+            wanted: shape (players,): whether to include each player.
         """
         chosen = np.array([wanted(player) for player in self.players], dtype=bool)
         return self.of_rows(chosen[self.player] if len(self) else np.zeros(0, dtype=bool))
@@ -257,23 +260,23 @@ class Panel:
         )
 
     def with_decisions(self, decisions: Floats) -> Panel:
-        """The same players with other decisions.
+        """The same panel with other decisions.
 
         Args:
             decisions: shape (n,).
         """
         panel = replace(self, decisions=decisions)
-        panel.__dict__["_found"] = self._found  # it depends on the facts alone
+        panel.__dict__["_found"] = self._found  # it depends on the facts only
         return panel
 
 
 def once_a_panel(
     compute: Callable[Concatenate[Panel, _P], _T],
 ) -> Callable[Concatenate[Panel, _P], _T]:
-    """Compute a function of a panel and of hashable arguments once, as long as the panel is there.
+    """Cache a function of a panel and hashable arguments, for the lifetime of the panel.
 
     Args:
-        compute: the function; it depends on no parameter that is estimated.
+        compute: the function; it must not depend on an estimated parameter.
     """
     results: WeakKeyDictionary[Panel, dict[Any, _T]] = WeakKeyDictionary()
 
@@ -288,7 +291,7 @@ def once_a_panel(
 
 
 def _stacked(name: str, values: Sequence[Any]) -> Floats:
-    """One array of all rows; shorter ones are filled up with NaN."""
+    """One array with all rows; shorter ones are padded with NaN."""
     arrays = [np.asarray(value, dtype=np.float64) for value in values]
     if len({array.ndim for array in arrays}) > 1:
         raise UsageError(
@@ -316,12 +319,11 @@ class FreeParameter:
     Attributes:
         name: its name, such as ``"lambda"``.
         label: a description in a few words.
-        low: the smallest value that is tried.
-        high: the largest value that is tried.
+        low: the lower limit in estimation.
+        high: the upper limit in estimation.
         unit: its unit; ``""`` for a pure number.
-        log: whether starts are spread over its logarithm (`low` is then positive).
-        step: the distance of the values that are tried, where the likelihood jumps; 0: any value
-            between the limits.
+        log: whether starting values are spread over its logarithm (`low` is then positive).
+        step: the grid step for a discontinuous likelihood; 0: any value between the limits.
     """
 
     name: str
@@ -333,7 +335,7 @@ class FreeParameter:
     step: float = 0.0
 
     def share(self, value: float) -> float:
-        """The place of a value between the limits, from 0 to 1; by its logarithm where `log`.
+        """The position of a value between the limits, from 0 to 1; on a log scale if `log`.
 
         Args:
             value: the value.
@@ -345,10 +347,10 @@ class FreeParameter:
         return min(max(share, 0.0), 1.0)
 
     def at(self, share: float) -> float:
-        """The value at a place between the limits: the inverse of `share`.
+        """The value at a position between the limits: the inverse of `share`.
 
         Args:
-            share: the place, from 0 to 1.
+            share: the position, from 0 to 1.
         """
         if self.log:
             return float(self.low * (self.high / self.low) ** share)
@@ -365,8 +367,8 @@ class BehaviouralModel(ABC):
         title: its name in words.
         source: the publication.
         parameters: its parameters.
-        needs: the names of the facts (`Panel.known`) that it reads; a scenario whose rows lack one
-            cannot use it.
+        needs: the names of the facts (`Panel.known`) that it reads; it does not apply to scenarios
+            without them.
     """
 
     name: str
@@ -377,7 +379,7 @@ class BehaviouralModel(ABC):
 
     @abstractmethod
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
-        """The log-likelihood of each decision, given what was known and the player's earlier ones.
+        """The log-likelihood of each decision, given the facts and the player's earlier decisions.
 
         Args:
             parameters: the vector of parameters.
@@ -385,16 +387,16 @@ class BehaviouralModel(ABC):
 
         Returns:
             Shape (n,), at least `LEAST`. The sum over the rows of a player is the log-likelihood of
-            the player, so that held-out players and runs are scored alike.
+            the player, so held-out players and runs are scored in the same way.
         """
 
     @abstractmethod
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
-        """Draw a decision instead of each row, given the player's earlier ones.
+        """Draw a decision for each row, given the player's earlier decisions.
 
         Args:
             parameters: the vector of parameters.
-            panel: the decisions; the one of a row itself makes no difference to its draw.
+            panel: the decisions; the decision of a row does not affect its own draw.
             rng: the generator to draw from.
 
         Returns:
@@ -404,7 +406,7 @@ class BehaviouralModel(ABC):
     def draws(
         self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
     ) -> Floats:  # fmt: skip
-        """Draw several decisions instead of each row, as `draw` does.
+        """Draw several decisions for each row, as `draw` does.
 
         Args:
             parameters: the vector of parameters.
@@ -418,11 +420,11 @@ class BehaviouralModel(ABC):
         return np.array([self.draw(parameters, panel, rng) for _ in range(n)])
 
     def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
-        """Draw all decisions anew, each given the ones drawn before; others decide as recorded.
+        """Simulate all decisions, each given the simulated earlier ones; others decide as recorded.
 
         Args:
             parameters: the vector of parameters.
-            panel: the players, and what they knew.
+            panel: the players and the known facts.
             rng: the generator to draw from.
         """
         decisions = panel.decisions.copy()
@@ -433,13 +435,13 @@ class BehaviouralModel(ABC):
         return panel.with_decisions(decisions)
 
     def check(self, parameters: Mapping[str, float]) -> Floats:
-        """The vector of parameters from their names.
+        """Convert named parameters to a vector.
 
         Args:
             parameters: name → value.
 
         Raises:
-            UsageError: when one is missing, not known, no number, or outside its limits.
+            UsageError: when one is missing, unknown, not a number, or outside its limits.
         """
         names = [parameter.name for parameter in self.parameters]
         if set(parameters) != set(names):
@@ -477,7 +479,7 @@ class ChoiceModel(BehaviouralModel):
         """
 
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
-        """The logarithm of the probability of the chosen option."""
+        """Return the logarithm of the probability of the chosen option."""
         shares = self.probabilities(parameters, panel)
         chosen = shares[np.arange(len(panel)), panel.decisions.astype(np.int64)]
         return floored(chosen)
@@ -495,14 +497,14 @@ class ChoiceModel(BehaviouralModel):
 
 
 class Chance(BehaviouralModel):
-    """A player by chance: each legal decision is equally likely. The zero of all comparisons."""
+    """Random play: each legal decision is equally likely. The baseline of all comparisons."""
 
     name, title, source = "uniform", "each legal decision equally likely", "chance"
     parameters = ()
 
     @abstractmethod
     def count(self, panel: Panel) -> Floats:
-        """The number of legal decisions, or the length of their range where they are real numbers.
+        """The number of legal decisions, or the length of their range for real numbers.
 
         Args:
             panel: the decisions.
@@ -512,15 +514,15 @@ class Chance(BehaviouralModel):
         """
 
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
-        """The same for each legal decision."""
+        """The same value for each legal decision."""
         del parameters
         log_likelihood: Floats = -np.log(self.count(panel))
         return log_likelihood
 
     def uncertainty(self, panel: Panel) -> Floats:
-        """The log-likelihood that a model could gain: the logarithm of the number of decisions.
+        """The maximum gain in log-likelihood: the logarithm of the number of decisions.
 
-        Real numbers count as `FINEST` ones.
+        Real numbers count as `FINEST` decisions.
 
         Args:
             panel: the decisions.
@@ -533,7 +535,7 @@ class Chance(BehaviouralModel):
 
 
 class ChanceOfOptions(Chance, ChoiceModel):
-    """A choice by chance among the options of a row."""
+    """A random choice among the options of a row."""
 
     needs = ("own",)
 
@@ -543,7 +545,7 @@ class ChanceOfOptions(Chance, ChoiceModel):
         return n_options
 
     def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
-        """The same for each option that a row has."""
+        """The same probability for each option of a row."""
         del parameters
         legal = ~np.isnan(panel.known["own"])
         probabilities: Floats = legal / legal.sum(axis=1, keepdims=True)
@@ -551,7 +553,7 @@ class ChanceOfOptions(Chance, ChoiceModel):
 
 
 class TypesModel(BehaviouralModel):
-    """Players of several types: each player has one type, which stays, and is not observed."""
+    """Players of several types: each player has one fixed, unobserved type."""
 
     @abstractmethod
     def shares(self, parameters: Floats) -> Floats:
@@ -566,7 +568,7 @@ class TypesModel(BehaviouralModel):
 
     @abstractmethod
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
-        """The log-likelihood of each decision if its player is of each type.
+        """The log-likelihood of each decision, for each type of the player.
 
         Args:
             parameters: the vector of parameters.
@@ -580,7 +582,7 @@ class TypesModel(BehaviouralModel):
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
-        """Draw a decision instead of each row, for players of one type.
+        """Draw a decision for each row, for players of one type.
 
         Args:
             kind: the number of the type, from 0.
@@ -590,7 +592,7 @@ class TypesModel(BehaviouralModel):
         """
 
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
-        """The logarithm of the mean over types, given what earlier decisions say of the type."""
+        """The log of the mean over types, weighted by the posterior from earlier decisions."""
         by_type = self.by_type(parameters, panel)
         before = panel.before(by_type) + _logs(self.shares(parameters))[:, None]
         log_likelihood: Floats = _log_sum(before + by_type) - _log_sum(before)
@@ -608,14 +610,14 @@ class TypesModel(BehaviouralModel):
         return shares
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
-        """Draw a type, given the earlier decisions of the player, and then a decision of it."""
+        """Draw a type, given the player's earlier decisions, and then a decision of the type."""
         decisions: Floats = self.draws(parameters, panel, rng, 1)[0]
         return decisions
 
     def draws(
         self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
     ) -> Floats:  # fmt: skip
-        """Draw several decisions; what earlier ones say of the type is computed once."""
+        """Draw several decisions; the posterior of the types is computed once."""
         before = panel.before(self.by_type(parameters, panel))
         before = before + _logs(self.shares(parameters))[:, None]
         likely = np.exp(before - _log_sum(before)).T
@@ -627,7 +629,7 @@ class TypesModel(BehaviouralModel):
         return drawn
 
     def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
-        """Draw the type of each player, and then all its decisions, each given the earlier ones."""
+        """Draw the type of each player, and then all of its decisions in order."""
         shares = np.broadcast_to(
             self.shares(parameters), (len(panel.players), len(self.shares(parameters)))
         )
@@ -645,7 +647,7 @@ class TypesModel(BehaviouralModel):
 class Mixture(TypesModel):
     """Types with free shares. Parameters of types with the same name are one parameter.
 
-    Its parameters are ``share_TYPE`` for each type, and then those of the types.
+    Its parameters are ``share_TYPE`` for each type, followed by the parameters of the types.
 
     Args:
         name: see `BehaviouralModel`.
@@ -675,7 +677,7 @@ class Mixture(TypesModel):
         ]
 
     def shares(self, parameters: Floats) -> Floats:
-        """The first parameters, over their sum."""
+        """The first parameters, normalised by their sum."""
         given = parameters[: self.n_types]
         shares: Floats = given / given.sum()
         return shares
@@ -688,12 +690,12 @@ class Mixture(TypesModel):
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
-        """Draw a decision of the model of the type."""
+        """Draw a decision from the model of the type."""
         model = list(self.types.values())[kind]
         return model.draw(parameters[self._places[kind]], panel, rng)
 
     def check(self, parameters: Mapping[str, float]) -> Floats:
-        """The vector of parameters from their names; the shares have to add up to 1."""
+        """Convert named parameters to a vector; the shares must sum to 1."""
         checked = super().check(parameters)
         if abs(checked[: self.n_types].sum() - 1) > 1e-6:
             raise UsageError(f"The shares of {self.name} have to add up to 1.")
@@ -701,7 +703,7 @@ class Mixture(TypesModel):
 
 
 def floored(likelihood: Floats) -> Floats:
-    """The logarithm of likelihoods, at least `LEAST`.
+    """The logarithm of likelihoods, bounded below by `LEAST`.
 
     Args:
         likelihood: probabilities or densities.
@@ -743,13 +745,13 @@ def _log_sum(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class PublishedEstimate:
-    """An estimate of people that was published.
+    """A published estimate for people.
 
     Attributes:
         who: the people, in a few words.
         model: the name of the model.
         parameters: parameter → its value.
-        source: the publication, with the place in it.
+        source: the publication, with the section or table.
     """
 
     who: str
@@ -762,20 +764,20 @@ class PublishedEstimate:
 class Behaviour:
     """The decisions of a scenario that behavioural models describe.
 
-    The module that a scenario names as its `behaviour` holds one as ``BEHAVIOUR``.
+    The module that a scenario names as its `behaviour` contains one as ``BEHAVIOUR``.
 
     Attributes:
         what: the decision in a few words, such as "a pick".
-        models: the models that apply, the most common one first. One whose facts the rows of a run
-            lack (`BehaviouralModel.needs`) does not apply to it.
-        rows: the decisions of a run with what was known before each of them. It leaves invalid
-            answers in, as rows without a decision. Without any row the run is of no use.
-        known: the same facts from a question to a mind; None when the question is another one, such
-            as to say something.
-        answer: the answer to a question, from a decision that was drawn; or, when it is None, the
-            answer to another question.
+        models: the models, the most common one first. A model does not apply to a run whose rows
+            lack the facts in `BehaviouralModel.needs`.
+        rows: a function that returns the decisions of a run with the facts known before each.
+            Invalid answers are included as rows without a decision. A run without rows is skipped.
+        known: a function that returns the same facts from a question to a mind; None for other
+            questions, such as one for a message.
+        answer: a function that returns the answer to a question for a drawn decision, or for None
+            the answer to another question.
         people: published estimates of people.
-        informed: what minds that play a fitted model know beyond the prompt, see
+        informed: the information beyond the prompt that fitted models need, see
             `sabm_mesa.minds.base.Mind.informed`.
     """
 
@@ -789,13 +791,13 @@ class Behaviour:
     NAME: ClassVar[str] = "BEHAVIOUR"
 
     def model(self, name: str) -> BehaviouralModel:
-        """The model of a name.
+        """Return the model with a name.
 
         Args:
             name: its name.
 
         Raises:
-            UnknownName: when the scenario has none of this name.
+            UnknownName: when the scenario has no such model.
         """
         from sabm_mesa.errors import UnknownName
 
@@ -806,13 +808,13 @@ class Behaviour:
 
 
 def load_behaviour(module: str) -> Behaviour | None:
-    """The behaviour that a scenario declares; None without one.
+    """Load the behaviour that a scenario declares; None if it declares none.
 
     Args:
-        module: the module that it names as its `behaviour`, or ``""``.
+        module: the value of the scenario's `behaviour`, or ``""``.
 
     Raises:
-        UsageError: when the module cannot be imported, or holds none.
+        UsageError: when the module cannot be imported or contains no `Behaviour`.
     """
     if not module:
         return None

@@ -1,8 +1,8 @@
-"""Charts as data: declared once, painted by the browser and drawn by matplotlib for files.
+"""Charts as data: declared once, drawn in the browser, and drawn with matplotlib for files.
 
 A scenario's page declares its charts of one run as functions of its data frames. The viewer sends
-the points to the browser, where ECharts paints them, and `draw` makes a figure of the same chart
-when somebody downloads it.
+the points to the browser, where ECharts draws them. `draw` makes a figure of the same chart for
+download.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ SECOND = {
     "#000000": style.GREY, style.BLUE: style.GREEN, style.ORANGE: style.PURPLE,
     style.VERMILLION: style.PURPLE, style.GREEN: style.SKY_BLUE,
 }  # fmt: skip
-"""The colour of a series of the second of two runs → by that of the first one."""
+"""Colour of a series in the first of two runs → its colour in the second."""
 ASIDE = 0.3
-"""Rounds at most between a dot and its round, so that equal values do not hide one another."""
+"""Maximum horizontal offset of a dot from its round, so that equal values do not overlap."""
 FAINT = 0.35
-"""Strength of what steps back behind the line of one agent."""
+"""Opacity of the other series when one agent is highlighted."""
 DIGITS = 6
 """Significant digits of a value that is sent to a browser."""
 
 THUMBNAIL, MOST_NAMED = (4.09, 3.07), 4
-"""Inches of a thumbnail, and the entries that its legend has at most."""
+"""Size of a thumbnail in inches, and the maximum number of its legend entries."""
 
 Point = tuple[float, float]
 
@@ -49,12 +49,12 @@ class Series:
 
     Attributes:
         label: its name.
-        points: x and y of each point, in the order of x; a y that is NaN is a gap.
-        kind: lines, dots, or bars that are stacked on those of the other series.
+        points: x and y of each point, in the order of x; NaN as y leaves a gap.
+        kind: lines, dots, or bars stacked on the bars of the other series.
         colour: its colour.
         dashed: whether the line is dashed.
-        agents: the agent of each dot, or the one agent of a line; empty: no agent's.
-        look: whether it stands out, or steps back behind one that does.
+        agents: the agent of each dot, or the single agent of a line; empty: no agents.
+        look: whether it is highlighted, or faint because another one is.
     """
 
     label: str
@@ -66,10 +66,10 @@ class Series:
     look: Literal["plain", "strong", "faint"] = "plain"
 
     def for_browser(self, first: int) -> dict[str, Any]:
-        """The series in values of JSON; dots of agents are followed by the agent.
+        """The series as JSON values; each dot of an agent is followed by the agent.
 
         Args:
-            first: the number of round 0 on the axis.
+            first: the displayed number of round 0.
         """
         points = [[x + first, _sent(y)] for x, y in self.points]
         if self.kind == "dots" and self.agents:
@@ -81,7 +81,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Level:
-    """A value of y that theory or people give, as a horizontal line.
+    """A horizontal line at a value from theory or from people.
 
     Attributes:
         at: the value.
@@ -101,14 +101,14 @@ class Chart:
     Attributes:
         name: its name in file names.
         title: a description of its content.
-        series: what is drawn.
+        series: its series.
         y: the label of the axis of values, with its unit.
-        levels: values of theory.
-        low: the lower end of the axis of values; None: it follows the values.
-        high: its upper end; None: it follows the values.
+        levels: its horizontal lines.
+        low: the lower end of the axis of values; None: automatic.
+        high: its upper end; None: automatic.
         last: the last round of the axis; None: the last one with a point.
         noun: the word for a round.
-        first: the number of round 0 on the axis.
+        first: the displayed number of round 0.
     """
 
     name: str
@@ -123,42 +123,42 @@ class Chart:
     first: int = 1
 
     def for_browser(self) -> dict[str, Any]:
-        """The chart in values of JSON; x is the number of a round as people read it."""
+        """The chart as JSON values; x is the displayed number of a round."""
         return {
             **{key: getattr(self, key) for key in ("name", "title", "y", "low", "high", "first")},
             "x": self.noun.capitalize(),
             "last": None if self.last is None else self.last + self.first,
             "levels": [[level.at, level.label, level.colour] for level in self.levels],
-            "series": [each.for_browser(self.first) for each in self.series],
+            "series": [series.for_browser(self.first) for series in self.series],
         }
 
     def with_own(self, agent: int, name: str) -> Chart:
-        """The chart with the line of one agent before those of all others.
+        """The chart with the line of one agent in front of the others.
 
-        Its dots are joined to a line. A chart without lines or dots of agents stays as it is.
+        Its dots are joined to a line. A chart without lines or dots of the agent is unchanged.
 
         Args:
             agent: the agent.
             name: its name, for the legend.
         """
-        if not any(agent in each.agents for each in self.series):
+        if not any(agent in series.agents for series in self.series):
             return self
-        found, own = [], []
-        for each in self.series:
+        shown, path = [], []
+        for series in self.series:
             mine = [
                 (round(x), y)
-                for (x, y), of in zip(each.points, each.agents, strict=False)
-                if of == agent and each.kind == "dots"
+                for (x, y), of in zip(series.points, series.agents, strict=False)
+                if of == agent and series.kind == "dots"
             ]
-            own += mine
-            strong = each.kind == "line" and agent in each.agents
+            path += mine
+            strong = series.kind == "line" and agent in series.agents
             look: Literal["strong", "faint"] = "strong" if strong else "faint"
-            found.append(replace(each, look=look) if each.agents else each)
-        if own:
-            found.append(
-                Series(name, sorted(own), colour="#000000", agents=(agent,), look="strong")
+            shown.append(replace(series, look=look) if series.agents else series)
+        if path:
+            shown.append(
+                Series(name, sorted(path), colour="#000000", agents=(agent,), look="strong")
             )
-        return replace(self, series=found)
+        return replace(self, series=shown)
 
 
 def lines(
@@ -170,20 +170,20 @@ def lines(
     """A line for each column.
 
     Args:
-        data: one row a round, with ``round`` and the columns.
+        data: one row per round, with ``round`` and the columns.
         labels: column → the name of its line.
-        colours: their colours, in turn.
-        agents: the agent of each line; empty: they are of no agent.
+        colours: the colours, used in turn.
+        agents: the agent of each line; empty: no agents.
     """
     rounds = data["round"].tolist() if len(data) else []
     return [
         Series(
             label,
             list(zip(rounds, data[column].astype(float).tolist(), strict=True)) if rounds else [],
-            colour=colours[place % len(colours)],
-            agents=agents[place : place + 1],
+            colour=colours[i % len(colours)],
+            agents=agents[i : i + 1],
         )
-        for place, (column, label) in enumerate(labels.items())
+        for i, (column, label) in enumerate(labels.items())
     ]
 
 
@@ -193,27 +193,27 @@ def dots(
     """A dot for each agent and round, in a series for each group of agents.
 
     Args:
-        data: one row an agent and round, with ``round``, ``agent``, the column and `by`.
+        data: one row per agent and round, with ``round``, ``agent``, the column and `by`.
         column: the values.
         by: the column of the groups.
-        colours: their colours, in turn.
+        colours: the colours, used in turn.
     """
-    found = []
-    for place, (name, rows) in enumerate(data.groupby(by, sort=False) if len(data) else ()):
-        # Places that fill the width evenly instead of random ones: same data, same chart.
+    series = []
+    for i, (name, rows) in enumerate(data.groupby(by, sort=False) if len(data) else ()):
+        # Evenly spread offsets instead of random ones: the same data give the same chart.
         aside = (rows.groupby("round").cumcount() + 1) * GOLDEN % 1 - 0.5
         xs = (rows["round"] + 2 * ASIDE * aside).round(3)
         points = list(zip(xs.tolist(), rows[column].astype(float).tolist(), strict=True))
-        colour = colours[place % len(colours)]
-        found.append(Series(str(name), points, "dots", colour, agents=rows["agent"].tolist()))
-    return found
+        colour = colours[i % len(colours)]
+        series.append(Series(str(name), points, "dots", colour, agents=rows["agent"].tolist()))
+    return series
 
 
 def agent_lines(data: pd.DataFrame, column: str, by: str = "agent") -> list[Series]:
     """A line for each agent.
 
     Args:
-        data: one row an agent and round, with ``round``, ``agent``, the column and `by`.
+        data: one row per agent and round, with ``round``, ``agent``, the column and `by`.
         column: the values.
         by: the column with the numbers or names of the agents.
     """
@@ -222,19 +222,19 @@ def agent_lines(data: pd.DataFrame, column: str, by: str = "agent") -> list[Seri
         Series(
             name if isinstance(name, str) else f"agent {name!s}",
             list(zip(rows["round"].tolist(), rows[column].astype(float).tolist(), strict=True)),
-            colour=COLOURS[place % len(COLOURS)],
+            colour=COLOURS[i % len(COLOURS)],
             agents=rows["agent"].tolist()[:1],
         )
-        for place, (name, rows) in enumerate(groups)
+        for i, (name, rows) in enumerate(groups)
     ]
 
 
 def column_charts(model_data: pd.DataFrame, columns: Mapping[str, str]) -> list[Chart]:
-    """A chart of each column with numbers, for scenarios that declare none.
+    """A chart of each numeric column, for scenarios that declare no charts.
 
     Args:
-        model_data: one row a round.
-        columns: column → its title; those without numbers are left out.
+        model_data: one row per round.
+        columns: column → its title; columns without numbers are left out.
 
     Returns:
         The charts of the first `MOST_CHARTS` columns.
@@ -251,53 +251,53 @@ def column_charts(model_data: pd.DataFrame, columns: Mapping[str, str]) -> list[
 
 
 def counted(charts: Sequence[Chart], noun: str, first: int, last: int | None) -> list[Chart]:
-    """Charts whose rounds are called as the scenario calls them.
+    """Charts with the scenario's word and numbers for rounds.
 
     Args:
         charts: the charts.
         noun: the word for a round.
         first: the number of round 0.
-        last: the last round that is planned.
+        last: the last planned round.
     """
-    found = []
+    numbered = []
     for chart in charts:
         until = last if chart.last is None else chart.last
         title = chart.title.replace(" by round", f" by {noun}")
-        found.append(replace(chart, title=title, noun=noun, first=first, last=until))
-    return found
+        numbered.append(replace(chart, title=title, noun=noun, first=first, last=until))
+    return numbered
 
 
 def side_by_side(
     one: Sequence[Chart], other: Sequence[Chart], names: tuple[str, str]
 ) -> list[Chart]:
-    """The charts of two runs in the same axes, with the second run dashed; bars in two charts.
+    """Charts of two runs in the same axes, with the second run dashed; bars in separate charts.
 
     Args:
         one: the charts of a run.
-        other: those of another run of the scenario.
-        names: how the two are called.
+        other: the charts of another run of the scenario.
+        names: the names of the two runs.
     """
-    found: list[Chart] = []
-    seconds = {each.name: each for each in other}
+    joined: list[Chart] = []
+    seconds = {chart.name: chart for chart in other}
     for chart in one:
         second = seconds.get(chart.name)
         pair = [(chart, names[0]), *([(second, names[1])] if second is not None else [])]
         if any(series.kind == "bars" for series in chart.series):
-            for each, name in pair:
-                title, own = f"{each.title}: {name}", f"{each.name}-{name}"
-                found.append(replace(each, title=title, name=own))
+            for part, name in pair:
+                title, label = f"{part.title}: {name}", f"{part.name}-{name}"
+                joined.append(replace(part, title=title, name=label))
             continue
         series = [
             replace(
-                line, label=f"{name}: {line.label}", dashed=line.dashed or place > 0,
-                colour=SECOND.get(line.colour, line.colour) if place else line.colour,
+                line, label=f"{name}: {line.label}", dashed=line.dashed or i > 0,
+                colour=SECOND.get(line.colour, line.colour) if i else line.colour,
             )
-            for place, (each, name) in enumerate(pair)
-            for line in each.series
+            for i, (part, name) in enumerate(pair)
+            for line in part.series
         ]  # fmt: skip
-        levels = list(dict.fromkeys(level for each, _ in pair for level in each.levels))
-        found.append(replace(chart, series=series, levels=levels))
-    return found
+        levels = list(dict.fromkeys(level for part, _ in pair for level in part.levels))
+        joined.append(replace(chart, series=series, levels=levels))
+    return joined
 
 
 def draw(chart: Chart, subtitle: str = "") -> Figure:
@@ -305,7 +305,7 @@ def draw(chart: Chart, subtitle: str = "") -> Figure:
 
     Args:
         chart: the chart.
-        subtitle: which minds and condition were run.
+        subtitle: the minds and the condition of the run.
     """
     figure = style.new_figure(chart.title, subtitle, height=3.4)
     ax = figure.add_subplot()
@@ -323,7 +323,7 @@ def draw(chart: Chart, subtitle: str = "") -> Figure:
 
 
 def thumbnail(chart: Chart) -> Figure:
-    """Draw a chart so that it can be read at a third of the width of a page.
+    """Draw a chart that is readable at a third of the page width.
 
     Args:
         chart: the chart.
@@ -347,33 +347,33 @@ def thumbnail(chart: Chart) -> Figure:
 
 
 def _paint(ax: Axes, chart: Chart, thick: float = 1.0) -> list[int]:
-    """Paint the series and levels of a chart; return its rounds as people read them."""
+    """Draw the series and levels of a chart; return the displayed numbers of its rounds."""
     bottom: dict[float, float] = {}
-    few = max((len(each.points) for each in chart.series), default=0) <= style.FEW
-    for each in chart.series:
-        xs = [x + chart.first for x, _ in each.points]
-        ys = [y for _, y in each.points]
-        strength = FAINT if each.look == "faint" else 1.0
-        if each.kind == "bars":
+    few = max((len(series.points) for series in chart.series), default=0) <= style.FEW
+    for series in chart.series:
+        xs = [x + chart.first for x, _ in series.points]
+        ys = [y for _, y in series.points]
+        strength = FAINT if series.look == "faint" else 1.0
+        if series.kind == "bars":
             below = [bottom.get(x, 0.0) for x in xs]
-            ax.bar(xs, ys, 0.8, below, color=each.colour, label=each.label, linewidth=0)
+            ax.bar(xs, ys, 0.8, below, color=series.colour, label=series.label, linewidth=0)
             bottom |= {x: low + y for x, low, y in zip(xs, below, ys, strict=True)}
-        elif each.kind == "dots":
+        elif series.kind == "dots":
             ax.scatter(
-                xs, ys, s=14, color=each.colour, alpha=0.6 * strength, linewidths=0,
-                label=each.label,
+                xs, ys, s=14, color=series.colour, alpha=0.6 * strength, linewidths=0,
+                label=series.label,
             )  # fmt: skip
         else:
             ax.plot(
-                xs, ys, color=each.colour, linestyle="--" if each.dashed else "-", alpha=strength,
-                linewidth=thick * (3 if each.look == "strong" else 1.8), marker="o" if few else "",
-                markersize=5, label=each.label,
+                xs, ys, color=series.colour, linestyle="--" if series.dashed else "-",
+                linewidth=thick * (3 if series.look == "strong" else 1.8), alpha=strength,
+                marker="o" if few else "", markersize=5, label=series.label,
             )  # fmt: skip
     for level in chart.levels:
         ax.axhline(level.at, color=level.colour, linestyle=":", linewidth=1.4, label=level.label)
     if chart.low is not None or chart.high is not None:
         ax.set_ylim(chart.low, chart.high)
-    return sorted({round(x) + chart.first for each in chart.series for x, _ in each.points})
+    return sorted({round(x) + chart.first for series in chart.series for x, _ in series.points})
 
 
 def _sent(value: float) -> float | None:

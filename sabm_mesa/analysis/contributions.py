@@ -1,7 +1,7 @@
-"""Behaviour of people in a public goods game (Fischbacher & Gächter 2010), as data and as rules.
+"""Behaviour of people in a public goods game (Fischbacher & Gächter 2010): data and rules.
 
-The published tables and coefficients are in ``contributions.toml``, in units of its endowment
-of 20. The functions take numbers or arrays, in units.
+The published tables and coefficients are in ``contributions.toml``, for an endowment of 20 units.
+The functions take numbers or arrays, in these units.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Floats = npt.NDArray[np.float64]
 Amount = float | Floats
 Kind = int | npt.NDArray[np.int64]
 STEEPEST = 2.0
-"""Bound of the tilt of a distribution over 21 amounts; any mean between them lies within."""
+"""Bound of the exponential tilt of a distribution over 21 amounts; it covers every possible mean.
+"""
 
 
 @cache
@@ -32,7 +33,7 @@ def published() -> MappingProxyType[str, Any]:
 
 @cache
 def type_names() -> tuple[str, ...]:
-    """The types of players, in the order in which the arrays below have them."""
+    """The types of players, in the order of the arrays below."""
     return tuple(published()["types"])
 
 
@@ -54,9 +55,9 @@ def schedules() -> Floats:
 def first_distributions() -> Floats:
     """Probabilities of the contributions 0, 1, …, 20 in period 1 by type; shape (types, 21).
 
-    The published distribution of all subjects, its rest spread evenly over the other amounts, is
-    tilted exponentially (each probability times exp(t · amount)) to the published mean of the
-    type: our choice, since the distributions by type are not published.
+    Start with the published distribution of all subjects, with its remainder spread evenly over the
+    other amounts. Tilt it exponentially (each probability times exp(t · amount)) to the published
+    mean of the type. This is our choice, since the distributions by type are not published.
     """
     from scipy.optimize import brentq
 
@@ -78,10 +79,10 @@ def first_distributions() -> Floats:
 
 
 def drawn(shares: Floats, rng: np.random.Generator) -> int:
-    """A place, drawn by its share, as `choice` of NumPy draws it in several times the time.
+    """An index, drawn with given probabilities: a faster version of NumPy's `choice`.
 
     Args:
-        shares: the probability of each place.
+        shares: the probability of each index.
         rng: the generator to draw from.
     """
     ends = shares.cumsum()
@@ -89,9 +90,9 @@ def drawn(shares: Floats, rng: np.random.Generator) -> int:
 
 
 def whole_amount(value: Amount) -> Amount:
-    """An amount rounded to a whole unit, halves up, between nothing and the endowment."""
+    """An amount rounded to a whole unit (halves up), between 0 and the endowment."""
     most = published()["endowment"]
-    if isinstance(value, float) and math.isfinite(value):  # one number, without an array for it
+    if isinstance(value, float) and math.isfinite(value):  # a single number needs no array
         return float(min(max(math.floor(value + 0.5), 0), most))
     return np.clip(np.floor(np.asarray(value) + 0.5), 0, most)
 
@@ -102,7 +103,7 @@ def first_belief() -> float:
 
 
 def next_belief(belief: Amount, others_mean: Amount) -> Amount:
-    """The belief after a game: part the old one, part what the others gave; rounded.
+    """The belief after a game, a weighted mean of the old belief and the others' mean; rounded.
 
     Args:
         belief: the belief before it.
@@ -139,7 +140,7 @@ def regressed(belief: Amount, schedule: Amount) -> Amount:
 
     Args:
         belief: the belief.
-        schedule: the contribution in the own schedule at it.
+        schedule: the contribution in the player's schedule at this belief.
     """
     by = published()["contribution"]
     return whole_amount(by["constant"] + by["belief"] * belief + by["schedule"] * schedule)

@@ -1,7 +1,7 @@
 """Estimates of behavioural models: maximum likelihood, intervals, held-out scores, selection.
 
-Data are a `Panel`; models follow `sabm_mesa.analysis.behaviour`. Players carry weights, so that a
-bootstrap, and data that are held out, need no copies.
+Data are a `Panel`; models follow `sabm_mesa.analysis.behaviour`. Players have weights, so bootstrap
+samples and held-out data need no copies.
 
 Sources:
     Shares of a mixture: expectation maximisation (Dempster, Laird and Rubin 1977, Journal of the
@@ -40,40 +40,44 @@ from sabm_mesa.analysis.behaviour import (
 )
 
 GRID = 13
-"""Points at which a single parameter is tried before the best one is improved."""
+"""Number of grid points for a single parameter, before the best one is refined."""
 STARTS, BEST_STARTS = 40, 4
-"""Points for each of several parameters that are tried, spread evenly over their limits, and the
-best ones that are improved (as many as parameters where these are fewer)."""
+"""Number of starting points per parameter, spread evenly over the limits; and the maximum number of
+the best ones that are refined (at most one per parameter).
+"""
 CHI_SQUARE = 3.841458820694124
 """The 95 % quantile of the chi-square distribution with one degree of freedom."""
 MENTIONED = 2.0
-"""Differences of Schwarz' criterion below this are not worth more than a bare mention (Kass and
-Raftery 1995, section 3.2)."""
+"""Smaller differences of Schwarz' criterion are "not worth more than a bare mention" (Kass and
+Raftery 1995, section 3.2).
+"""
 FOLDS = 5
-"""Parts in which runs are held out."""
+"""Number of folds for held-out runs."""
 EM_STEPS = 5
 NEWTON_STEPS = 60
 NEAR = 0.05
-"""The distance from a start at which a parameter with steps is tried, as a share of its limits."""
+"""Search radius around a start for a parameter with a grid step, as a share of its range."""
 SOME = 10
-"""Number of values of a parameter with steps that are tried first, and then per further search."""
+"""Number of grid values that are tried first for a parameter with a grid step, and per further
+search.
+"""
 HALF = 0.5
 DATA_SETS = 99
-"""Data sets that are drawn from a model to test whether it describes the decisions at all."""
+"""Number of simulated data sets for the test of absolute fit."""
 DRAWS = 25
-"""Draws instead of each decision, among which its rank is its residual."""
+"""Number of draws per decision; the rank of the decision among them is its residual."""
 LEVEL = 0.025
-"""Chance of refusing a true model."""
+"""Probability of rejecting a true model."""
 ENOUGH = 20
-"""Decisions that were made knowing the same, from which on their values are counted apart."""
+"""Minimum number of decisions with the same facts for separate counts of their values."""
 MANY = 1e3
-"""Residuals are at least one over it, and at most one less that."""
+"""Residuals are between 1/n and 1 − 1/n for this n."""
 DIGITS = 9
-"""Decimals of decisions that count where they are compared."""
+"""Number of decimals when decisions are compared."""
 SMALLEST = 1e-9
-"""A smaller share of the log-likelihood of chance is none."""
+"""A smaller share of the log-likelihood of chance counts as 0."""
 CLOSE = 1e-9
-"""The log-likelihood per player that one more step of the shares may gain at most."""
+"""Convergence threshold: gain in log-likelihood per player in a step of the shares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,7 @@ class Fit:
     Attributes:
         model: the model.
         parameters: the estimates, in the order of the model's parameters.
-        log_likelihood: the log-likelihood of the decisions (weighted where weights were given).
+        log_likelihood: the log-likelihood of the decisions, weighted if there are weights.
         n_decisions: the number of decisions.
     """
 
@@ -103,7 +107,7 @@ class Fit:
         return n_free(self.model) * math.log(self.n_decisions) - 2 * self.log_likelihood
 
     def bic_of(self, n: int) -> float:
-        """Schwarz' criterion by another number of independent units, such as players.
+        """Schwarz' criterion for a given number of independent units, such as players.
 
         Args:
             n: the number of units.
@@ -111,10 +115,10 @@ class Fit:
         return n_free(self.model) * math.log(n) - 2 * self.log_likelihood
 
     def gained(self, chance: Chance, panel: Panel) -> float:
-        """The share of the log-likelihood of chance that the model gains: 0 chance, 1 certainty.
+        """The gain over chance as a share of the log-likelihood of chance: 0 chance, 1 certainty.
 
         Args:
-            chance: the player by chance.
+            chance: the model of random play.
             panel: the same decisions.
 
         Returns:
@@ -132,7 +136,7 @@ class Fit:
 
 
 def n_free(model: BehaviouralModel) -> int:
-    """The number of parameters that are free: of the shares of a mixture one is not.
+    """The number of free parameters; one share of a mixture is not free.
 
     Args:
         model: the model.
@@ -153,9 +157,9 @@ def fit(
     Args:
         model: the model.
         panel: the decisions.
-        weights: shape (players,): how often each player counts; once when None.
-        fixed: parameter → its value, for those that are not estimated.
-        start: the only start; several are tried when None.
+        weights: shape (players,): the weight of each player; None: 1.
+        fixed: parameter → its value, for fixed parameters.
+        start: the starting point; None: several are tried.
     """
     counted = np.ones(len(panel.players)) if weights is None else weights
     problem = _Problem(model, panel, counted, dict(fixed or {}))
@@ -164,10 +168,10 @@ def fit(
 
 
 def by_rank(fits: Sequence[Fit]) -> list[Fit]:
-    """The fits with the selected one first, and then by Schwarz' criterion.
+    """Sort fits by Schwarz' criterion, with the selected one first.
 
-    Selected is the smallest value; of models with as many free parameters that are less than
-    `MENTIONED` above it, the first given one.
+    The model with the smallest value is selected. Among models with the same number of free
+    parameters and values less than `MENTIONED` above it, the first in `fits` is selected.
 
     Args:
         fits: the fits of several models to the same decisions, the most common model first.
@@ -183,9 +187,9 @@ def by_rank(fits: Sequence[Fit]) -> list[Fit]:
 
 
 def profile_interval(best_fit: Fit, panel: Panel, name: str) -> tuple[float, float]:
-    """The 95 % interval of a parameter: where the profile likelihood is not too far below the top.
+    """The 95 % interval of a parameter by the profile likelihood.
 
-    At a limit of the parameter the interval ends there.
+    The interval does not extend beyond the limits of the parameter.
 
     Args:
         best_fit: the estimates.
@@ -223,7 +227,7 @@ def profile_interval(best_fit: Fit, panel: Panel, name: str) -> tuple[float, flo
 def bootstrap_intervals(
     best_fit: Fit, panel: Panel, units: Ints, n: int, rng: np.random.Generator
 ) -> dict[str, tuple[float, float]]:
-    """95 % percentile intervals of all parameters, with whole units drawn again.
+    """95 % percentile intervals of all parameters, from a bootstrap of whole units.
 
     Args:
         best_fit: the estimates.
@@ -244,7 +248,7 @@ def bootstrap_intervals(
 
 
 def units_of(panel: Panel) -> Ints:
-    """The unit of each player that is held out or drawn again: its run, or itself in a single run.
+    """The unit of each player for hold-out and bootstrap: its run, or the player in a single run.
 
     Args:
         panel: the decisions.
@@ -256,12 +260,12 @@ def units_of(panel: Panel) -> Ints:
 
 
 def held_out(best_fit: Fit, panel: Panel, units: Ints) -> float:
-    """The mean log-likelihood of a decision that was held out from the estimate.
+    """The mean log-likelihood of a held-out decision.
 
-    The units are split into `FOLDS` parts, in turn; with fewer units each is a part.
+    The units are assigned to `FOLDS` folds in turn; with fewer units, each unit is a fold.
 
     Args:
-        best_fit: the estimates of all data, from which those of the parts start.
+        best_fit: the estimates from all data, used as starting points.
         panel: the decisions.
         units: shape (players,): the unit of each player.
 
@@ -288,21 +292,21 @@ def confusion(
     rng: np.random.Generator,
     watch: Callable[[], None] = lambda: None,
 ) -> Floats:
-    """How often each model is selected (`by_rank`) when a model is true.
+    """How often each model is selected (`by_rank`) for data from each model.
 
-    Data are drawn from each estimated model for the same players and the same facts, and all models
-    are estimated from them, each starting from its estimates.
+    Data sets are simulated from each estimated model, for the same players and facts. All models
+    are fitted to each data set, starting from their estimates.
 
     Args:
         fits: the estimated models, the most common one first.
         panel: the decisions.
-        n: data sets of each model.
+        n: number of data sets per model.
         rng: the generator to draw from.
-        watch: is called after each data set.
+        watch: called after each data set.
 
     Returns:
-        Shape (models, models): the share of data sets of the model of a row for which the model of
-        a column is selected.
+        Shape (models, models): the share of the data sets of the row's model for which the column's
+        model is selected.
     """
     counts = np.zeros((len(fits), len(fits)))
     for row, true in enumerate(fits):
@@ -316,13 +320,13 @@ def confusion(
 
 @dataclass(frozen=True)
 class AbsoluteTest:
-    """The result of the test that decisions could come from a model at all.
+    """The result of the test of absolute fit.
 
     Attributes:
-        p: the share of data sets drawn from the model that differ from it as much as the decisions
-            do; small when the model does not describe them.
-        misses: the ways in which the decisions differ from the model (keys of `MISSES`), each more
-            than all but `LEVEL` of these data sets; the largest first.
+        p: the share of simulated data sets that differ from the model at least as much as the
+            decisions; small if the model does not describe the decisions.
+        misses: the ways in which the decisions differ from the model (keys of `MISSES`) more than
+            all but a share `LEVEL` of these data sets; the largest first.
         data_sets: the number of these data sets.
     """
 
@@ -332,7 +336,7 @@ class AbsoluteTest:
 
     @property
     def refused(self) -> bool:
-        """Whether the decisions are too unlike the model, at `LEVEL`."""
+        """Whether the model is rejected at `LEVEL`."""
         return self.p <= LEVEL
 
 
@@ -344,20 +348,20 @@ MISSES = {
     "players": "players differ more than it says",
     "trend": "errors change over the rounds",
 }
-"""Property of the decisions that can be unlike a model → in words."""
+"""Property in which decisions can differ from a model → its description."""
 
 
 def absolute_test(
     best_fit: Fit, panel: Panel, rng: np.random.Generator, data_sets: int = DATA_SETS
 ) -> AbsoluteTest:
-    """Test whether decisions could come from an estimated model.
+    """Test the absolute fit of an estimated model.
 
-    The residual of a decision is its rank among draws of the model in its place, given what was
-    known and the player's earlier decisions; of a true model residuals are uniform and independent.
-    Data sets are drawn from the model, and the model is estimated from each of them anew (a
-    parameter with steps stays). `MISSES` are measured in all; each is scaled by its spread over the
-    data sets, and the largest one counts. So the chance of refusing a true model is `LEVEL`
-    whatever the model, but for the error of an estimate whose facts answer the own decisions.
+    The residual of a decision is its rank among draws of the model for the same row. Under a true
+    model, residuals are uniform and independent. Data sets are simulated from the model, and the
+    model is fitted to each of them (a parameter with a grid step is fixed). `MISSES` are measured
+    in all data sets and scaled by their spread, and the largest one is the test statistic. So a
+    true model is rejected with probability `LEVEL`, except for the estimation error if facts depend
+    on the player's own decisions.
 
     Args:
         best_fit: the estimates.
@@ -390,7 +394,7 @@ def absolute_test(
 
 
 def _situations(model: BehaviouralModel, panel: Panel) -> Ints:
-    """The number of the situation of each row; those that are rare are one."""
+    """The index of the situation of each row; rare situations are merged."""
     if not model.needs:
         return np.zeros(len(panel), dtype=np.int64)
     _, index = panel.distinct(*model.needs)
@@ -406,10 +410,10 @@ def _misses(
     situations: Ints,
     rng: np.random.Generator,
 ) -> list[float]:
-    """How unlike the model the decisions are, in each of the ways of `MISSES`."""
+    """The size of each of the `MISSES`."""
     from scipy.special import ndtri
 
-    n, given = len(panel), np.round(panel.decisions, DIGITS)  # equal also after another formula
+    n, given = len(panel), np.round(panel.decisions, DIGITS)  # formulas differ in the last digits
     drawn = np.round(model.draws(parameters, panel, rng, DRAWS), DIGITS)
     below, ties = (drawn < given).sum(axis=0), (drawn == given).sum(axis=0)
     rank = below + np.floor(rng.random(n) * (ties + 1)) + rng.random(n)
@@ -433,9 +437,9 @@ def _misses(
 
 
 def _unlike_values(given: Floats, drawn: Floats, situations: Ints) -> float:
-    """The chi-square distance of the frequencies of values in each situation from the drawn ones.
+    """The chi-square distance between observed and drawn frequencies of values per situation.
 
-    Values between whole numbers are counted by hundredths of their range.
+    Real values are counted in bins of a hundredth of their range.
     """
     if (given == np.rint(given)).all():
         observed, others = given, drawn
@@ -460,7 +464,7 @@ def _unlike_values(given: Floats, drawn: Floats, situations: Ints) -> float:
 
 
 def shares_of_types(likelihoods: Floats, weights: Floats) -> tuple[Floats, float]:
-    """The shares of types with the highest likelihood, of types with known likelihoods.
+    """The maximum-likelihood shares of types with known likelihoods.
 
     Args:
         likelihoods: shape (players, types): the log-likelihood of each player by type.
@@ -507,7 +511,7 @@ def shares_of_types(likelihoods: Floats, weights: Floats) -> tuple[Floats, float
 
 
 class _Problem:
-    """The maximisation of one likelihood over the parameters that are not fixed."""
+    """The maximisation of a likelihood over the free parameters."""
 
     def __init__(
         self, model: BehaviouralModel, panel: Panel, weights: Floats, fixed: dict[str, float]
@@ -521,7 +525,7 @@ class _Problem:
         self.scales = [model.parameters[i] for i in self.free]
 
     def solve(self, start: Floats | None) -> tuple[Floats, float]:
-        """The vector of parameters with the highest likelihood, and its logarithm."""
+        """The maximum-likelihood vector of parameters, and the log-likelihood."""
         if not self.free:
             return self.value(np.zeros(0))
         stepped = [scale for scale in self.scales if scale.step]
@@ -532,10 +536,10 @@ class _Problem:
         return self._several(start)
 
     def _by_steps(self, scale: FreeParameter, start: Floats | None) -> tuple[Floats, float]:
-        """Try the values of one parameter; near the start alone where one is given.
+        """Search the grid of one parameter, only near the start if one is given.
 
-        Some of them are tried first, spread evenly; then all are compared with the other parameters
-        of the nearest of these, and the best ones tried, too.
+        First, some evenly spread values are fitted. Then all values are compared, with the other
+        parameters from the nearest fit, and the best ones are fitted too.
         """
         n = round((scale.high - scale.low) / scale.step)
         values = scale.low + scale.step * np.arange(n + 1)
@@ -565,7 +569,7 @@ class _Problem:
         return max(solutions.values(), key=lambda solution: solution[1])
 
     def value(self, unit: Floats) -> tuple[Floats, float]:
-        """All parameters and the log-likelihood, the free ones being given as shares of limits."""
+        """All parameters and the log-likelihood, from free parameters as shares of their ranges."""
         vector = self.vector.copy()
         for i, scale, at in zip(self.free, self.scales, unit, strict=True):
             vector[i] = scale.at(float(at))
@@ -588,7 +592,7 @@ class _Problem:
                 logs = np.log(np.append(vector[known], left))
             mixed = [
                 np.logaddexp.reduce(totals[:, [*known, k]] + logs, axis=1) for k in rest
-            ]  # the fixed types, and all the rest of one type
+            ]  # the fixed types; one type takes the rest
             within, _ = shares_of_types(np.array(mixed).T, self.weights)
             vector[rest] = left * within
         with np.errstate(divide="ignore"):

@@ -1,18 +1,17 @@
-"""Fractional designs of several factors, and the sources of variance of an effect measured in them.
+"""Fractional factorial designs, and the sources of variance of an effect measured in them.
 
-A design is an array of cells (rows) by factors (columns) that holds numbers of levels from 0. It is
-chosen for a model of main effects: the determinant of the information matrix is as large as an
-exchange of single coordinates makes it (D-optimality; Meyer and Nachtsheim 1995, "The
-Coordinate-Exchange Algorithm for Constructing Exact Optimal Experimental Designs", Technometrics
-37). A design of efficiency 1 is balanced and orthogonal: every level of a factor meets every level
-of any other one equally often.
+A design is an array of cells (rows) by factors (columns) with level numbers from 0. It is chosen
+for a model of main effects: coordinate exchange maximises the determinant of the information matrix
+(D-optimality; Meyer and Nachtsheim 1995, "The Coordinate-Exchange Algorithm for Constructing Exact
+Optimal Experimental Designs", Technometrics 37). A design of efficiency 1 is balanced and
+orthogonal: each level of a factor occurs equally often with each level of any other factor.
 
 Effects are an array of cells by seeds: the same seeds in all cells. The model is
 ``effect = mean + factors + other + seed + chance``: ``other`` are the differences between cells
 beyond the sum of the factors (interactions), ``seed`` the differences that all cells share, and
-``chance`` the rest. The factors have fixed levels: their variance is that of their contributions
-over the cells of the design, less the part that chance alone makes of it (the method of moments;
-Searle, Casella and McCulloch 1992, "Variance Components", chapter 2).
+``chance`` the rest. The factors have fixed levels: their variance is the variance of their
+contributions over the cells of the design, minus the expected contribution of chance (the method of
+moments; Searle, Casella and McCulloch 1992, "Variance Components", chapter 2).
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 OTHER, SEED, CHANCE = "other", "seed", "chance"
 _STARTS = 24
-"""Random designs from which an exchange begins."""
+"""Number of random starting designs of an exchange."""
 _SWEEPS = 30
-"""Passes of an exchange over all coordinates at most; it ends when one changes nothing."""
+"""Maximum number of passes over all coordinates; the exchange ends when a pass changes nothing."""
 _GOOD = 0.999
-"""The efficiency from which on no further design of a size is tried."""
+"""Efficiency at which the search within a size stops."""
 _BALANCED = 0.99
-"""The efficiency from which on no larger design is tried."""
+"""Efficiency at which no larger design is tried."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """A fraction of all combinations of some levels.
+    """A fraction of all combinations of levels.
 
     Attributes:
         cells: the numbers of the levels, from 0; shape (n_cells, n_factors). The first cell has
@@ -55,7 +54,7 @@ class Design:
 
 
 def fewest_cells(levels: Sequence[int]) -> int:
-    """The number of cells from which on all main effects can be distinguished.
+    """The minimum number of cells for estimating all main effects.
 
     Args:
         levels: the number of levels of each factor.
@@ -69,10 +68,10 @@ def fraction(levels: Sequence[int], n_cells: int, *, seed: int = 0) -> Design:
     Args:
         levels: the number of levels of each factor, 2 or more.
         n_cells: the number of cells.
-        seed: of the random designs that the search begins with.
+        seed: the seed of the random starting designs.
 
     Raises:
-        ValueError: for a factor of one level, and for more or fewer cells than there can be.
+        ValueError: for a factor with one level, or an impossible number of cells.
     """
     sizes = tuple(levels)
     least, most = fewest_cells(sizes), math.prod(sizes)
@@ -98,7 +97,7 @@ def fraction(levels: Sequence[int], n_cells: int, *, seed: int = 0) -> Design:
 
 
 def balanced_fraction(levels: Sequence[int], most: int, *, seed: int = 0) -> Design:
-    """The smallest design that is balanced, or else the best one, up to a number of cells.
+    """The smallest balanced design, or the best design up to a number of cells.
 
     Args:
         levels: the number of levels of each factor.
@@ -109,7 +108,7 @@ def balanced_fraction(levels: Sequence[int], most: int, *, seed: int = 0) -> Des
         ValueError: when `most` is below `fewest_cells`.
     """
     least, full = fewest_cells(levels), math.prod(levels)
-    first = min(least + 1, most, full)  # the fit shows with one more than there are effects
+    first = min(least + 1, most, full)  # one more cell than effects, so that the fit can be checked
     best = fraction(levels, first, seed=seed)
     for n in range(first + 1, min(most, full, 2 * least) + 1):
         if best.efficiency >= _BALANCED:
@@ -137,24 +136,24 @@ def _matrix(cells: Integers, codes: Sequence[Floats]) -> Floats:
 
 
 def _random_cells(levels: Sequence[int], n: int, rng: np.random.Generator) -> Integers:
-    """Different cells with about as many of each level; the first has the first levels."""
+    """Distinct cells with nearly balanced levels; the first cell has the first levels."""
     while True:
         columns = [rng.permutation(np.arange(n) % k) for k in levels]
         cells = np.column_stack(columns).astype(np.int64)
         cells[0] = 0
         if len(np.unique(cells, axis=0)) == n:
             return cells
-        if n * 2 > math.prod(levels):  # too full for chance: any different cells
+        if n * 2 > math.prod(levels):  # too many cells for random draws: take any distinct cells
             every = np.array(list(product(*map(range, levels))), dtype=np.int64)
             chosen = rng.choice(len(every) - 1, size=n - 1, replace=False) + 1
             return np.vstack([every[:1], every[chosen]])
 
 
 def _exchange(cells: Integers, codes: Sequence[Floats]) -> float:
-    """Change one coordinate at a time while that is better; return the log determinant.
+    """Improve one coordinate at a time until nothing improves; return the log determinant.
 
-    One row of the model matrix that changes from x to z multiplies the determinant by
-    ``(1 + z'Dz)(1 - x'Dx) + (z'Dx)²``, where D is the inverse of the information.
+    Changing a row of the model matrix from x to z multiplies the determinant by ``(1 + z'Dz)(1 -
+    x'Dx) + (z'Dx)²``, where D is the inverse of the information.
     """
     matrix = _matrix(cells, codes)
     if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
@@ -198,7 +197,7 @@ def level_weights(design: Design) -> list[Floats]:
         design: the design.
 
     Returns:
-        For each factor an array of shape (n_levels, n_cells), whose rows have the sum 1.
+        For each factor an array of shape (n_levels, n_cells); each row sums to 1.
     """
     codes = [_contrasts(k) for k in design.levels]
     fit = np.linalg.pinv(_matrix(design.cells, codes))
@@ -218,8 +217,8 @@ def variance_components(
     Args:
         effects: the effect in each cell and run, shape (…, n_cells, n_seeds); two seeds or more.
         design: the design.
-        resampled: whether the seeds are a bootstrap sample: its noise, which comes on top of that
-            of the sample it is drawn from, is taken off, too.
+        resampled: whether the seeds are a bootstrap sample, whose additional noise is subtracted
+            too.
 
     Returns:
         Shape (…, n_factors + 3): the factors, then ``other`` (NaN in a design without more cells
@@ -240,7 +239,7 @@ def variance_components(
 
 
 def _between(means: Floats, noise: Floats, design: Design) -> list[Floats]:
-    """The components of the factors and of ``other``, from means of cells and their noise."""
+    """The components of the factors and of ``other``, from the cell means and their noise."""
     codes = [_contrasts(k) for k in design.levels]
     matrix = _matrix(design.cells, codes)
     n_cells = len(matrix)
@@ -258,7 +257,7 @@ def _between(means: Floats, noise: Floats, design: Design) -> list[Floats]:
 
 
 def shares_of(components: Floats) -> Floats:
-    """The components as shares of their sum; negative ones are 0.
+    """The components as shares of their sum; negative components count as 0.
 
     Args:
         components: from `variance_components`.
@@ -277,20 +276,20 @@ def share_intervals(
 ) -> Floats:
     """95 % intervals of the shares.
 
-    Of the factors and of ``other`` they are from a bootstrap over seeds, all cells of a seed
-    together. The percentiles are those that make the interval of a mean as wide as Student's
+    For the factors and ``other``, they come from a bootstrap over seeds; all cells of a seed stay
+    together. The percentiles are adjusted so that the interval of a mean is as wide as Student's
     (Hesterberg 2015, "What Teachers Should Know About the Bootstrap", American Statistician 69,
-    section 4.6): a bootstrap of few seeds is too narrow otherwise.
+    section 4.6): otherwise a bootstrap of few seeds is too narrow.
 
-    Of ``seed`` and ``chance``, for which a bootstrap of few seeds is too narrow, they are
-    generalized confidence intervals (Weerahandi 1993, "Generalized Confidence Intervals", JASA 88):
-    both variances are drawn given their sums of squares, as if differences between seeds and chance
-    were normal. Heavy tails make them too narrow.
+    For ``seed`` and ``chance``, where a bootstrap of few seeds is too narrow, they are generalized
+    confidence intervals (Weerahandi 1993, "Generalized Confidence Intervals", JASA 88): both
+    variances are drawn given their sums of squares, assuming normal differences between seeds and
+    normal chance. With heavy tails they are too narrow.
 
     Args:
         effects: the effect in each cell and run, shape (n_cells, n_seeds).
         design: the design.
-        seed: of the bootstrap.
+        seed: the seed of the bootstrap.
         n_resamples: the number of bootstrap samples.
 
     Returns:
@@ -315,9 +314,9 @@ def share_intervals(
 
 
 def _generalized(y: Floats, design: Design, rng: np.random.Generator, n_draws: int) -> Floats:
-    """Components drawn given the data: chi-square draws of the sums of squares of seeds and chance.
+    """Draws of the components given the data, from chi-square draws of the sums of squares.
 
-    The factors get the noise of the means anew, which is taken off twice, as in a bootstrap.
+    The factors get new noise of the means, so the noise is subtracted twice, as in a bootstrap.
     """
     n_cells, n = y.shape
     means, by_seed = y.mean(axis=1), y.mean(axis=0)

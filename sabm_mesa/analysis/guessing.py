@@ -1,7 +1,7 @@
 """The guessing game ("beauty contest"): pick a number, closest to p times the mean wins.
 
-Theory that the scenarios with this game share: winners, rewards and equilibria, levels of
-reasoning, the Poisson cognitive hierarchy, and the noise of classical players.
+Shared theory of the scenarios with this game: winners, rewards and equilibria, levels of reasoning,
+the Poisson cognitive hierarchy, and the noise of classical players.
 
 Sources:
     Nagel (1995), "Unraveling in Guessing Games: An Experimental Study", American Economic
@@ -25,11 +25,11 @@ import numpy.typing as npt
 RewardRule = Literal["independent", "amplified", "exclusive", "shared"]
 REWARD_RULES: tuple[str, ...] = get_args(RewardRule)
 HIGHER = 4
-"""The top class of `nagel_level`: everything deeper than step 3, the pick 0 included."""
+"""The top class of `nagel_level`: all picks deeper than step 3, including 0."""
 TAU = 1.5
 """Mean steps of reasoning: 1.5 fits many games (Camerer, Ho & Chong 2004)."""
 DEEPEST = 7
-"""Deeper players count as this deep: at tau = 1.5 they are fewer than one in a thousand."""
+"""Maximum number of steps; at tau = 1.5 fewer than one player in a thousand is deeper."""
 NOISE = 1 / 4
 """Log standard deviation around a step, in distances between two steps (our choice, after the
 neighbourhoods in which Nagel 1995 assigns picks to a step)."""
@@ -39,11 +39,11 @@ class GuessingOutcome(NamedTuple):
     """The outcome of a round of picks.
 
     Attributes:
-        mean: mean of the valid picks; NaN without any, as the next three are.
+        mean: mean of the valid picks; this and the next three are NaN without valid picks.
         median: their median.
         variance: their population variance.
         target: p times the mean.
-        won: one flag a player, see `winners`.
+        won: one flag per player, see `winners`.
     """
 
     mean: float
@@ -54,16 +54,16 @@ class GuessingOutcome(NamedTuple):
 
 
 def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple[bool, ...]:
-    """Return the players closest to p times the mean of the valid picks; ties win together.
+    """Return the players closest to p times the mean of the valid picks; all tied players win.
 
-    Distances are compared as integers or fractions, so a tie is a tie whatever the rounding.
+    Distances are compared as integers or fractions, so rounding does not affect ties.
 
     Args:
-        picks: one entry a player; None or NaN is an abstention.
-        p: factor of the target; a float such as 2/3 stands for the simple fraction it is near.
+        picks: one entry per player; None or NaN is an abstention.
+        p: factor of the target; a float such as 2/3 is read as the nearest simple fraction.
 
     Returns:
-        One flag a player, in the same order; all False when everybody abstained.
+        One flag per player, in the same order; all False when everybody abstained.
 
     Raises:
         ValueError: if a pick is infinite or `p` is not positive.
@@ -73,7 +73,7 @@ def winners(picks: Sequence[float | None], p: float | Fraction = 2 / 3) -> tuple
     valid = [ratio for ratio in ratios if ratio is not None]
     if not valid:
         return (False,) * len(picks)
-    # All times the denominators and the number of picks, so that integers stay integers.
+    # Multiply by the denominators and the number of picks, so that all values are integers.
     common = math.lcm(*{below for _, below in valid})
     target = factor.numerator * sum([above * (common // below) for above, below in valid])
     scale = factor.denominator * len(valid) * common
@@ -86,7 +86,7 @@ def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> GuessingOutcome:
     """Return the outcome of a round of picks.
 
     Args:
-        picks: one entry a player; None is an abstention.
+        picks: one entry per player; None is an abstention.
         p: factor of the target.
 
     Raises:
@@ -96,7 +96,7 @@ def outcome(picks: Sequence[float | None], p: float = 2 / 3) -> GuessingOutcome:
     n = len(ordered)
     if not n:
         return GuessingOutcome(math.nan, math.nan, math.nan, math.nan, (False,) * len(picks))
-    # As `mean` and `var` of numpy compute them, which take far longer for a few picks.
+    # The same results as numpy's `mean` and `var`, which are much slower for a few picks.
     valid = np.array([pick for pick in picks if pick is not None], dtype=float)
     mean = float(np.add.reduce(valid)) / n
     gaps = valid - mean
@@ -152,7 +152,7 @@ def level_k_choice(k: int, reference: float = 50.0, p: float = 2 / 3) -> float:
 
 
 def level_k_marks(k_max: int = 3, reference: float = 50.0, p: float = 2 / 3) -> dict[int, float]:
-    """The picks of levels 0 to `k_max`, by level, as marks for a plot."""
+    """The picks of levels 0 to `k_max`, as marks for a plot."""
     return {k: level_k_choice(k, reference, p) for k in range(k_max + 1)}
 
 
@@ -162,12 +162,12 @@ def level_names(levels: Mapping[int, float]) -> dict[float, str]:
 
 
 def level_k_labels() -> dict[str, float]:
-    """Return the Nash pick and those of levels 0 to 3 for p = 2/3, by their labels on a plot."""
+    """Return label on a plot → pick, for Nash and levels 0 to 3 with p = 2/3."""
     marks = {f"k={k}\n{round(pick, 1):g}": pick for k, pick in level_k_marks(3).items()}
     return {"Nash\n0": 0.0, **marks}
 
 
-@lru_cache(maxsize=4096)  # exact arithmetic is slow, and crowds pick the same few numbers
+@lru_cache(maxsize=4096)  # exact arithmetic is slow, and players choose few different numbers
 def nagel_level(choice: float, reference: float = 50.0, p: float = 2 / 3) -> int:
     """Class of a pick by its depth of reasoning (Nagel 1995, Table 2).
 
@@ -239,8 +239,8 @@ def cognitive_hierarchy_choices(
 
     Step k answers best to the steps below it, in their true relative shares:
     ``x_k = p * sum(f(h) * x_h) / sum(f(h))`` over h < k, with x_0 the reference (step 0 picks
-    uniformly). A player's own weight in the mean is left out.
-    Source: Camerer, Ho and Chong (2004), section II.
+    uniformly). The weight of the player's pick in the mean is ignored. Source: Camerer, Ho and
+    Chong (2004), section II.
 
     Returns:
         Array of shape (k_max + 1,), in units of a pick.
@@ -293,7 +293,7 @@ def drawn_steps(rng: np.random.Generator) -> int:
 
 
 def noisy(pick: float, p: float, rng: np.random.Generator) -> float:
-    """Multiply a pick by lognormal noise, as wide as a part of the distance between two steps.
+    """Multiply a pick by lognormal noise, with a width relative to the distance between two steps.
 
     Args:
         pick: the pick of a step.
@@ -315,10 +315,10 @@ def symmetric_equilibria(
     reward_rule: RewardRule = "shared",
     strict: bool = False,
 ) -> list[float]:
-    """Common picks from which no single player gains by moving, found by trying every move.
+    """Common picks from which no player gains by deviating, determined by trying every deviation.
 
-    When all pick x, everybody ties and wins. One player moving to y then is alone the closest,
-    or ties with all the others, or loses. What a move is worth depends on the reward rule:
+    When all pick x, everybody ties and wins. A player who deviates to y is then the sole closest,
+    ties with all others, or loses. The value of a deviation depends on the reward rule:
 
     * ``shared`` and ``exclusive``: being alone the closest pays more than the tie (the whole
       prize instead of a part of it, or of nothing). So x is an equilibrium if no y is strictly
@@ -378,7 +378,7 @@ def _integer_outcomes(x: int, every: range, n: int, p: Fraction) -> set[int]:
 
 
 def _real_outcomes(x: Fraction, ends: tuple[Fraction, Fraction], n: int, p: Fraction) -> set[int]:
-    """The same for real moves from x.
+    """The possible outcomes of real moves from x.
 
     A move to y is closer than x if ``(y - x) * (y + x - 2 * target) < 0``. The second factor is
     linear in y, so its signs at both ends of an interval give those inside it.

@@ -1,6 +1,6 @@
 """Behavioural models of guessing games: steps of reasoning with errors.
 
-Facts that they read of `Panel.known`, all of shape (n,): ``reference`` (the pick of level 0: the
+They read these facts from `Panel.known`, all of shape (n,): ``reference`` (the pick of level 0: the
 middle of the range, or the last mean), ``p`` (factor of the target), ``low`` and ``high`` (the
 range), ``whole`` (1 where picks are whole numbers, else 0).
 
@@ -36,11 +36,13 @@ from sabm_mesa.analysis.guessing import poisson_frequencies
 NEEDS = ("reference", "p", "low", "high", "whole")
 Error = Literal["normal", "ratio"]
 HALF = 0.5
-"""Half of the distance between two whole numbers: a whole pick is an interval of this reach."""
+"""Half of the distance between two whole numbers: a whole pick stands for an interval of this
+radius.
+"""
 REPLIES, ACCURACY = 1_000, 1e-9
-"""Replies to one another on the way to an equilibrium at most, and the change that ends it."""
+"""Maximum number of iterations towards an equilibrium, and the change at which they end."""
 SMALLEST = 1e-3
-"""Errors in proportion to the pick treat a real pick below this share of the range as this one."""
+"""Lower bound of a real pick, as a share of the range, for errors in proportion to the pick."""
 SIGMA = {
     "normal": FreeParameter(
         "sigma", "standard deviation of the pick around its step", 0.05, 50.0, "pick", log=True
@@ -67,12 +69,12 @@ class Uniform(Chance):
         return _width(panel)
 
     def uncertainty(self, panel: Panel) -> Floats:
-        """The same, real picks counting as hundredths of the range."""
+        """The log of the number of picks; real picks count as hundredths of the range."""
         uncertainty: Floats = np.where(_range(panel)[2], np.log(_width(panel)), math.log(FINEST))
         return uncertainty
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
-        """Draw a pick of the range."""
+        """Draw a pick from the range."""
         del parameters
         low, high, whole = _range(panel)
         drawn = low + rng.random(len(panel)) * _width(panel)
@@ -81,16 +83,16 @@ class Uniform(Chance):
 
 
 class StepWithError(BehaviouralModel):
-    """A player of level k: picks the reference times p to the power of k, with an error.
+    """A player of level k, who picks the reference times p to the power of k, with an error.
 
-    The error is normal and cut off at the ends of the range. Whole picks have the probability of
-    the interval that is rounded to them, real ones a density.
+    The error is normal and censored at the ends of the range. A whole pick has the probability of
+    the interval that rounds to it, a real pick a density.
 
     Source: Nagel 1995 (steps).
 
     Args:
         k: the level.
-        error: the scale of the error: that of picks, or that of their logarithms.
+        error: the scale of the error: picks, or their logarithms.
     """
 
     title, source = "a level with error", "Nagel 1995"
@@ -123,16 +125,16 @@ class StepWithError(BehaviouralModel):
 class HierarchySteps(TypesModel):
     """The Poisson cognitive hierarchy: steps are Poisson distributed with mean tau.
 
-    A player of k steps replies best to the players of fewer steps, in their true relative shares,
-    with an error; one of no step picks uniformly. The steps of a player stay.
+    A player with k steps gives the best response to the players with fewer steps, in their true
+    relative shares, with an error. A player with 0 steps picks uniformly. The number of steps of a
+    player is fixed.
 
-    Source: Camerer, Ho & Chong 2004, section II. The theory is of one round: in later ones the
-    reference takes the place of the middle of the range (our choice).
+    Source: Camerer, Ho & Chong 2004, section II. The theory is for one round; in later rounds the
+    reference replaces the middle of the range (our choice).
 
     Args:
         error: the scale of the error, see `StepWithError`.
-        k_max: steps that are distinguished; the shares are those of a Poisson distribution that is
-            cut off there.
+        k_max: the maximum number of steps, at which the Poisson distribution is truncated.
     """
 
     source = "Camerer, Ho & Chong 2004, QJE 119(3), section II"
@@ -152,7 +154,7 @@ class HierarchySteps(TypesModel):
         return shares
 
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
-        """Uniform without steps, and around the best reply with them."""
+        """Uniform with 0 steps, around the best response otherwise."""
         replies = np.array(self._replies(parameters, panel)[1:])
         around = error_log_likelihood(replies, parameters[1], panel, self.error)
         return np.vstack([self._uniform.log_likelihood(parameters, panel)[None], around])
@@ -160,14 +162,14 @@ class HierarchySteps(TypesModel):
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
-        """Draw a pick of a player with this many steps."""
+        """Draw a pick of a player with a number of steps."""
         if kind == 0:
             return self._uniform.draw(parameters, panel, rng)
         reply = self._replies(parameters, panel)[kind]
         return with_error(reply, parameters[1], panel, self.error, rng)
 
     def _replies(self, parameters: Floats, panel: Panel) -> list[Floats]:
-        """The best reply of each number of steps: p times the mean of those below."""
+        """The best response of each number of steps: p times the mean of the lower ones."""
         shares = self.shares(parameters) + 1e-300
         picks, p = [panel.known["reference"]], panel.known["p"]
         below = shares[0] * picks[0]
@@ -181,9 +183,10 @@ class HierarchySteps(TypesModel):
 class NoisyBestReply(StepWithError):
     """A noisy best reply: p times the reference, and a normal error.
 
-    It expects the others to repeat their last mean, and to pick the middle at first.
+    The player expects the others to repeat their last mean, and to pick the middle in the first
+    round.
 
-    Source: the best reply of Nagel 1995 without the weight of the own pick (footnote 8).
+    Source: the best response of Nagel 1995, ignoring the weight of the player's pick (footnote 8).
     """
 
     title = "noisy best reply to the last mean, normal error"
@@ -195,13 +198,12 @@ class NoisyBestReply(StepWithError):
 
 
 class QuantalPicks(BehaviouralModel):
-    """A logit equilibrium: picks near the target are more likely, and all know this of all.
+    """A logit equilibrium: picks near the target are more likely, and this is common knowledge.
 
-    The likelihood of a pick grows with the exponential of minus lambda times its squared distance
-    from the target, in shares of the range; the target is p times the mean of such picks. Where
-    that has several solutions it is the one that repeated replies reach from the middle. A loss
-    by the distance is our choice: the prize itself goes to the nearest pick alone. It is the same
-    in all rounds.
+    The likelihood of a pick is proportional to exp(−lambda d²), with its distance d from the target
+    as a share of the range. The target is p times the mean of such picks. If there are several
+    solutions, iteration from the middle selects one. The loss by distance is our choice, since only
+    the nearest pick wins the prize. The equilibrium is the same in all rounds.
 
     Source: McKelvey and Palfrey 1995, section 3 (of finite games).
     """
@@ -225,7 +227,7 @@ class QuantalPicks(BehaviouralModel):
         return with_error(target, spread, panel, "normal", rng)
 
     def target(self, parameters: Floats, panel: Panel) -> tuple[Floats, Floats]:
-        """The target in equilibrium, and the standard deviation before picks are cut off.
+        """The target in equilibrium, and the standard deviation before truncation.
 
         Args:
             parameters: the vector of parameters.
@@ -256,7 +258,7 @@ class QuantalPicks(BehaviouralModel):
 
 
 def level_k(error: Error = "normal", k_max: int = 3) -> Mixture:
-    """The mixture of levels: uniform picks, levels 1 to `k_max`, with one size of errors.
+    """The mixture of levels: uniform picks, and levels 1 to `k_max` with the same error size.
 
     Source: Nagel 1995 (levels); the mixture of types as in Stahl and Wilson 1995, Games and
     Economic Behavior 10(1), 218-254.
@@ -301,7 +303,7 @@ PEOPLE = (
         "Camerer, Ho & Chong 2004, abstract",
     ),
 )
-"""Published estimates; those of Nagel are shares of classes of picks, not of a mixture."""
+"""Published estimates; those of Nagel are shares of classes of picks, not of mixture types."""
 
 
 def guessing_models() -> tuple[BehaviouralModel, ...]:
@@ -324,7 +326,7 @@ def error_log_likelihood(
 
     Args:
         centre: shape (…, n): the picks without error.
-        sigma: the standard deviation of the error, one or of shape (n,).
+        sigma: the standard deviation of the error, a number or of shape (n,).
         panel: the decisions.
         error: its scale.
 
@@ -359,7 +361,7 @@ def with_error(
 
     Args:
         centre: shape (n,): the picks without error.
-        sigma: the standard deviation of the error, one or of shape (n,).
+        sigma: the standard deviation of the error, a number or of shape (n,).
         panel: the decisions.
         error: its scale.
         rng: the generator; one number is drawn for each row.
@@ -408,7 +410,7 @@ def _scaled(values: Floats, panel: Panel, error: Error) -> Floats:
 
 
 def _interval(low: Floats, high: Floats) -> Floats:
-    """The probability of a standard normal number between two limits, exact in both tails."""
+    """The probability of a standard normal variable between two limits, exact in both tails."""
     from scipy.special import ndtr
 
     flip = low > 0

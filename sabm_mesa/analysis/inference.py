@@ -1,39 +1,39 @@
-"""Inference over runs: one front for every verdict, its interval, and the runs it needs.
+"""Inference over runs: one interface for verdicts, intervals and sample sizes.
 
 `infer` takes an estimand and the runs of one, two or four groups. It returns an estimate with its
-95 % interval, p-values, a verdict, the size of the effect and the runs that any test would need.
-The unit is the run: one number a run, since rounds and agents within a run depend on one another. A
-run without a value (NaN or None) is left out and counted, and so is its pair.
+95 % interval, p-values, a verdict, the effect size and the minimum number of runs for any test. The
+unit is the run: one number per run, since rounds and agents within a run are dependent. Runs
+without a value (NaN or None) are left out and counted, together with their pairs.
 
-Every method holds at every number of runs, whatever the distribution. The interval is the set of
-values that the two one-sided tests at `LEVEL` do not reject. So a claim above a limit agrees at
-`LEVEL` exactly when the interval lies above that limit.
+Every method is valid for any number of runs and any distribution. The interval is the set of values
+that the two one-sided tests at `LEVEL` do not reject. So a claim "above a limit" agrees at `LEVEL`
+exactly when the interval lies above that limit.
 
 share
-    The share of runs in which something holds (each run is 0 or 1). Binomial test, and the interval
-    of Clopper and Pearson.
+    The share of runs in which something holds (each run is 0 or 1). Binomial test, with the
+    interval of Clopper and Pearson.
 median
     Sign test; the interval lies between two order statistics. A run that equals the limit counts
     against the claim. No assumption about the shape. (The signed-rank test is more powerful, but
     assumes a symmetric distribution, which measures of runs seldom have.)
 mean
-    Of a measure with known bounds: bets on the runs, against the limit of the claim. Without bounds
-    no test of a mean is valid: one rare run outside what was seen can move the mean anywhere.
+    For a measure with known bounds: betting on the runs against the limit of the claim. Without
+    bounds no test of a mean is valid: a single rare run can move the mean anywhere.
 difference, ratio, equivalence
-    Of two conditions. Run i of both shares a seed (`paired`): the test is that of one group, on the
-    differences within pairs. Independent runs: the means are compared by bets on both groups at
-    every common value, and medians by differences of runs in the order in which they stand (of the
-    smaller number of runs), which is valid and less powerful. Of medians, the quantity is the
-    median of the differences, not the difference of the medians.
+    For two conditions. If run i of both shares a seed (`paired`), the test for one group is applied
+    to the differences within pairs. For independent runs, means are compared by bets on both groups
+    at every common value. Medians are compared by differences of runs in the given order, cut to
+    the smaller group, which is valid but less powerful. For medians, the quantity is the median of
+    the differences, not the difference of the medians.
 equal_effects
-    Of four groups a, b, c, d: the difference of differences (a − b) − (c − d). With a margin it is
-    an equivalence test; without one the verdict is `DIFFER` or `NO_DIFFERENCE`.
+    For four groups a, b, c, d: the difference of differences (a − b) − (c − d). With a margin, it
+    is an equivalence test; without a margin, the verdict is `DIFFER` or `NO_DIFFERENCE`.
 
-The bets: runs are scaled to lie between 0 and 1, and the hypothesis is that the mean is at most m.
-A bet of the fraction f multiplies the stake by 1 + f (x / m − 1), whose mean is then at most 1. The
-wealth of several such bettors is an e-value: it exceeds 1 / p with a chance of at most p (Markov).
-The stakes (`BETS`) favour the largest bet, which is the best one when runs differ little. The order
-of the runs makes no difference.
+Betting: runs are scaled to [0, 1], and the null hypothesis is that the mean is at most m. A bet of
+the fraction f multiplies the stake by 1 + f (x / m − 1), whose expectation is then at most 1. The
+total wealth of several such bettors is an e-value: it exceeds 1 / p with probability at most p
+(Markov). The stakes (`BETS`) favour the largest bet, which is best when runs differ little. The
+order of the runs does not matter.
 
 Sources:
     Clopper and Pearson (1934), Biometrika 26(4): the exact interval of a share.
@@ -80,13 +80,13 @@ TOO_FEW: Verdict = "too few runs"
 DIFFER: Verdict = "effects differ"
 NO_DIFFERENCE: Verdict = "no difference detected"
 LEVEL = 0.025
-"""The level of each one-sided test; a verdict with its opposite, and the interval, have 5 %."""
+"""The level of each one-sided test; two-sided verdicts and the interval have 5 %."""
 BETS: Sequence[tuple[float, float]] = (
     (0.1, 0.1), (0.25, 0.1), (0.5, 0.15), (0.75, 0.15), (1.0, 0.5),
 )  # fmt: skip
-"""(fraction of the largest bet, part of the stake)."""
+"""(Fraction of the largest bet, share of the stake)."""
 MOST_RUNS = 500
-"""The largest number of runs that is tried when runs are planned."""
+"""Maximum number of runs in planning."""
 FROM_MIDDLE = "distance from the middle, in half widths"
 DELTA, DELTA_WITHIN = "Cliff's delta", "Cliff's delta within pairs"
 NO_BOUNDS = (
@@ -94,10 +94,11 @@ NO_BOUNDS = (
     "share"
 )
 EXACT = 2**14
-"""Splits are all tried if they are at most this many."""
+"""Maximum number of splits for exhaustive enumeration."""
 _COMMON, _COMMON_OF_MANY = 160, 32
-"""Common values of two groups at which bets are compared, for one experiment and for each of many:
-a finer grid adds little power, and a coarser one makes no test invalid."""
+"""Number of common values at which the bets of two groups are compared, for one experiment and for
+each of many. A finer grid adds little power; a coarser one remains valid.
+"""
 _SAME = 1e-10
 _GROUPS: dict[str, tuple[int, ...]] = {
     "mean": (1,), "median": (1,), "share": (1,), "difference": (2,), "ratio": (2,),
@@ -107,21 +108,20 @@ _GROUPS: dict[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Estimand:
-    """The quantity of a claim, and the limits that the claim sets it.
+    """The quantity of a claim, and the limits that the claim sets.
 
     Attributes:
-        kind: see the module.
-        of: of two or four groups, what is compared: ``mean``, ``median`` or ``share``.
-        above: the claim: it is above this; None: no lower limit.
-        below: the claim: it is below this; None: no upper limit. Without either, the question is
-            whether groups differ at all (a difference of 0, a ratio of 1).
-        bounds: the least and the greatest value that the measure of a run can have; of shares
-            (0, 1).
-        paired: of two or four groups, whether run i of all of them shares a seed; ``"within"``: of
-            four groups, only within a, b and within c, d.
+        kind: see the module docstring.
+        of: the compared statistic of two or four groups: ``mean``, ``median`` or ``share``.
+        above: the claimed lower limit; None: none.
+        below: the claimed upper limit; None: none. Without both, the question is whether the groups
+            differ at all (a difference of 0, a ratio of 1).
+        bounds: the minimum and maximum possible value of the measure; (0, 1) for shares.
+        paired: whether run i of all groups shares a seed; ``"within"``: for four groups, only
+            within a, b and within c, d.
 
     Raises:
-        ValueError: for a kind or limits that make no sense.
+        ValueError: for an invalid kind or invalid limits.
     """
 
     kind: Kind
@@ -154,7 +154,7 @@ class Estimand:
 
     @property
     def quantity(self) -> Of:
-        """``mean``, ``median`` or ``share``: the kind of estimate of each group."""
+        """``mean``, ``median`` or ``share``: the statistic of each group."""
         return cast("Of", self.kind) if self.kind in get_args(Of) else self.of
 
     @property
@@ -164,27 +164,28 @@ class Estimand:
 
     @property
     def no_effect(self) -> float:
-        """The value without any effect: 1 of a ratio, else 0."""
+        """The value without an effect: 1 for a ratio, otherwise 0."""
         return 1.0 if self.kind == "ratio" else 0.0
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """The bounds of one run's measure, or None when they are not known."""
+        """The bounds of the measure of a run, or None if they are unknown."""
         return (0.0, 1.0) if self.quantity == "share" else self.bounds
 
     @property
     def testable(self) -> bool:
-        """Whether a valid test exists: not of a mean without bounds."""
+        """Whether a valid test exists; there is none for a mean without bounds."""
         return self.quantity == "median" or self.range is not None
 
     def p_values(self, *groups: Floats) -> tuple[Floats, Floats]:
-        """The one-sided p-values for the claim, and against it.
+        """The one-sided p-values for the claim and for its opposite.
 
-        Against a claim with two limits, the smaller p of both sides counts twice (Bonferroni).
-        Without limits the first is that of any difference, two-sided, and the second NaN.
+        For the opposite of a claim with two limits, the smaller p of both sides is doubled
+        (Bonferroni). Without limits, the first is the two-sided p-value of a difference, and the
+        second is NaN.
 
         Args:
-            groups: of each group, shape (..., n).
+            groups: the runs of each group, shape (..., n).
 
         Returns:
             Two arrays of shape (...).
@@ -206,19 +207,19 @@ class Estimand:
         """The p-value that the estimand is above (or below) a limit.
 
         Args:
-            groups: of each group, shape (..., n).
+            groups: the runs of each group, shape (..., n).
             limit: the limit.
-            side: which side of it.
+            side: the side of the limit.
 
         Returns:
-            Shape (...); NaN where no valid test exists, or without runs.
+            Shape (...); NaN if no valid test exists, or without runs.
         """
         return self._courses(groups, limit, side, last=True)[..., -1]
 
     def _courses(
         self, groups: Sequence[Floats], limit: float, side: Side, *, last: bool = False
     ) -> Floats:
-        """The p-values after each run, shape (..., n); of bets after the last one, if so wished."""
+        """The p-values after each run, shape (..., n), or of bets after the last run only."""
         if min(group.shape[-1] for group in groups) == 0 or not self.testable:
             return np.full((*groups[0].shape[:-1], 1), math.nan)
         if self.kind == "ratio":
@@ -252,7 +253,7 @@ class Estimand:
     def _reduced(
         self, groups: Sequence[Floats]
     ) -> tuple[Sequence[Floats], tuple[float, float] | None]:
-        """One or two groups of numbers whose location, or whose difference, is the estimand."""
+        """One or two groups whose location or difference is the estimand."""
         bounds = self.range
         if self.n_groups == 1:
             return groups, bounds
@@ -268,10 +269,10 @@ class Estimand:
         return differences, (-width, width)
 
     def estimate(self, *groups: Floats) -> float:
-        """The estimate: sample mean, median or share, or what compares them; NaN without runs.
+        """The estimate: sample mean, median or share, or a comparison of them; NaN without runs.
 
         Args:
-            groups: of each group, shape (n,).
+            groups: the runs of each group, shape (n,).
         """
         if min(group.size for group in groups) == 0:
             return math.nan
@@ -287,11 +288,11 @@ class Estimand:
         """The values that neither one-sided test at `level` rejects.
 
         Args:
-            groups: of each group, shape (n,).
-            level: of each side.
+            groups: the runs of each group, shape (n,).
+            level: the level of each side.
 
         Returns:
-            The two ends; NaN where the runs exclude nothing, or no valid interval exists.
+            The two ends; NaN if the runs exclude nothing or no valid interval exists.
         """
         if min(group.size for group in groups) == 0 or not self.testable:
             return math.nan, math.nan
@@ -302,7 +303,7 @@ class Estimand:
         least, most = self._possible()
 
         def end(side: Side) -> float:
-            """The last limit on that side that the test does not reject."""
+            """The last limit on this side that the test does not reject."""
             inside, outside = (most, least) if side == "above" else (least, most)
             if not float(self.p(groups, outside, side)) <= level:
                 return outside
@@ -318,7 +319,7 @@ class Estimand:
         return low, (math.inf if self.kind == "ratio" and high >= most else high)
 
     def _possible(self) -> tuple[float, float]:
-        """The least and the greatest value that the estimand can have."""
+        """The minimum and maximum possible value of the estimand."""
         if self.kind == "ratio":
             return 0.0, 1e6
         low, high = cast("tuple[float, float]", self.range)
@@ -326,19 +327,19 @@ class Estimand:
         return (-width, width) if width else (low, high)
 
     def described(self, *groups: Floats) -> tuple[float, float]:
-        """The interval of `mean_interval`, which no verdict rests on; NaN of independent groups.
+        """The interval of `mean_interval`, not used for verdicts; NaN for independent groups.
 
         Args:
-            groups: of each group, shape (n,).
+            groups: the runs of each group, shape (n,).
         """
         whole = self.n_groups == 1 or self.paired is True
         return mean_interval(self._reduced(groups)[0][0]) if whole else (math.nan, math.nan)
 
     def best_chance(self) -> float:
-        """The chance of the best possible run (or runs, one a group) if the claim is false.
+        """The maximum probability of the most favourable run (one per group) if the claim is false.
 
-        No valid test rejects with n runs at a level below this to the power n: the runs may be
-        alike although the claim is false. 1 when the claim cannot be shown at all.
+        No valid test rejects with n runs at a level below this to the power n, since all runs may
+        be equal although the claim is false. It is 1 if the claim cannot be shown at all.
         """
         if not self.testable:
             return 1.0
@@ -357,10 +358,10 @@ class Estimand:
             )
         if self.n_groups > 1:
             low, high = self._possible()
-        # The claim scaled: above s and below t, of a quantity between 0 and 1.
+        # The scaled claim: above s and below t, for a quantity between 0 and 1.
         s, t = ((0.0 if x is None else (x - low) / (high - low)) for x in (above, below))
         if above is not None and below is not None:
-            # All runs at the point c at which both sides are as hard to exclude.
+            # All runs are at the point c at which both sides are equally hard to exclude.
             c = s / (1 - t + s) if 1 - t + s > 0 else 0.5
             chance = s / c if c > 0 else 0.0
         else:
@@ -371,7 +372,7 @@ class Estimand:
         return min(1.0, max(0.0, chance))
 
     def fewest_runs(self, level: float = LEVEL) -> int:
-        """The fewest runs a group with which any valid test could show the claim.
+        """The minimum number of runs per group with which a valid test could show the claim.
 
         A share of at least 0.9 needs 36 runs at 2.5 %, and a mean below 0.5 of a measure from 0
         to 20 needs 146.
@@ -380,7 +381,7 @@ class Estimand:
             level: the level.
 
         Returns:
-            The number; 0 when no number is enough.
+            The number; 0 if no number is enough.
         """
         if self.kind == "share" and self.above is not None and self.below is not None:
             return next((n for n in range(1, 10 * MOST_RUNS) if self.least_p(n) <= level), 0)
@@ -390,7 +391,7 @@ class Estimand:
         return 1 if chance == 0 else max(1, math.ceil(math.log(level) / math.log(chance) - 1e-9))
 
     def least_p(self, n: int) -> float:
-        """The smallest one-sided p-value that n runs a group can have by any valid test.
+        """The smallest one-sided p-value of any valid test with n runs per group.
 
         Args:
             n: the number of runs.
@@ -404,27 +405,27 @@ class Estimand:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """The evidence of runs on an estimand.
+    """The result of `infer`: the evidence of runs about an estimand.
 
     Attributes:
         estimand: the estimand, and the claim about it.
         verdict: ``agrees``, ``disagrees``, ``inconclusive`` or ``too few runs`` (no valid test
             could show the claim with so few); without a claim ``effects differ`` or ``no difference
-            detected``, and ``inconclusive`` of a single group.
+            detected``, or ``inconclusive`` for a single group.
         estimate: in units of the measure (a share from 0 to 1, a ratio without unit).
         low: lower end of its 95 % interval; NaN without one.
         high: upper end.
         p_for: one-sided p-value for the claim; without a claim the two-sided one of a difference.
         p_against: one-sided p-value for the opposite of the claim; NaN without a claim.
-        e: e-value for the claim, of methods that bet; NaN of others.
+        e: e-value for the claim, for betting methods; NaN for others.
         method: the test and the interval, in words.
-        n: number of runs of each group that count.
+        n: number of runs with a value in each group.
         missing: number of runs, over all groups, without a value.
-        effect: size of the effect, without unit.
-        effect_name: name of that measure.
-        fewest: the fewest runs a group with which any valid test could show the claim at the
-            level; 0 when there is no such number.
-        why: why there is no verdict or no interval, or ``""``.
+        effect: effect size, without unit.
+        effect_name: name of the measure of effect size.
+        fewest: minimum number of runs per group with which a valid test could show the claim at the
+            level; 0 if there is no such number.
+        why: the reason for a missing verdict or interval, or ``""``.
     """
 
     estimand: Estimand
@@ -467,7 +468,7 @@ def infer(
     paired: bool | Literal["within"] = False,
     level: float = LEVEL,
 ) -> Inference:
-    """Estimate a quantity of runs and judge a claim about it; the one front of all verdicts.
+    """Estimate a quantity of runs and judge a claim about it; all verdicts use this function.
 
     Examples of claims::
 
@@ -479,22 +480,22 @@ def infer(
         infer("equal_effects", a, b, c, d, of="median", paired=True)  # no margin: do they differ?
 
     Args:
-        kind: see the module.
-        groups: one number a run of each group: one group, two, or four.
+        kind: see the module docstring.
+        groups: one, two or four groups, each with one number per run.
         of: see `Estimand`.
         above: see `Estimand`.
         below: see `Estimand`.
-        margin: short for above = −margin, below = margin; of a ratio 1/margin and margin.
+        margin: short for above = −margin, below = margin; for a ratio, 1/margin and margin.
         bounds: see `Estimand`.
         paired: see `Estimand`.
-        level: of each one-sided test behind the verdict. The interval has always 95 %.
+        level: the level of each one-sided test of the verdict. The interval always has 95 %.
 
     Returns:
         The inference. Its verdict is at `level`, not corrected for other claims; see `holm`.
 
     Raises:
-        ValueError: for a wrong number of groups, pairs that are not as many, a run outside the
-            bounds, a share that is neither 0 nor 1, an infinite number, or limits without sense.
+        ValueError: for a wrong number of groups, pairs of different length, a run outside the
+            bounds, a share that is neither 0 nor 1, an infinite number, or invalid limits.
     """
     if margin is not None:
         if not (1 if kind == "ratio" else 0) < margin < math.inf:
@@ -505,11 +506,11 @@ def infer(
 
 
 def infer_of(estimand: Estimand, *groups: Values, level: float = LEVEL) -> Inference:
-    """`infer` of an estimand that is made already.
+    """`infer` for an existing estimand.
 
     Args:
         estimand: the estimand.
-        groups: one number a run of each group.
+        groups: one number per run of each group.
         level: see `infer`.
 
     Raises:
@@ -551,13 +552,13 @@ def infer_of(estimand: Estimand, *groups: Values, level: float = LEVEL) -> Infer
 
 @dataclass(frozen=True, slots=True)
 class RunsNeeded:
-    """The runs a group that a claim needs, judged from a pilot: a range, since pilots are small.
+    """The number of runs per group that a claim needs, as a range estimated from a pilot.
 
     Attributes:
-        low: enough if the effect is as large as the pilot allows (10 % point); None: more than
+        low: the number for the largest effect that fits the pilot (10 % point); None: more than
             `MOST_RUNS`.
-        likely: the middle of what the pilot allows; None likewise.
-        high: enough if it is as small as the pilot allows (90 % point); None likewise.
+        likely: the median number; None: as `low`.
+        high: the number for the smallest effect that fits the pilot (90 % point); None: as `low`.
     """
 
     low: int | None
@@ -585,27 +586,28 @@ def runs_needed(
     experiments: int = 100,
     seed: int = 0,
 ) -> RunsNeeded:
-    """The runs a group with which the verdict on a claim would most likely be reached.
+    """The number of runs per group that most likely gives a verdict on a claim.
 
-    What the pilot leaves open is drawn: for each of `pilots` draws a mean and a spread that the
-    pilot could come from (those of a normal sample; of shares a share after Jeffreys), then
-    experiments from runs like those of the pilot with that mean and spread. The number of runs of
-    a draw is the least at which the claim is shown, or its opposite, in the share `power` of its
-    experiments. The result is the 10 %, 50 % and 90 % point over the draws. The range holds the
-    number that the truth needs in about four of five pilots.
+    The uncertainty of the pilot is simulated. Each of `pilots` draws takes a mean and a spread that
+    are compatible with the pilot (from a normal sample; for shares, from Jeffreys' posterior), and
+    simulates experiments with runs like those of the pilot, rescaled to this mean and spread. The
+    number of a draw is the smallest at which the share `power` of its experiments shows the claim
+    or its opposite. The result is the 10 %, 50 % and 90 % point over the draws. The range contains
+    the number needed under the truth for about four of five pilots.
 
     Args:
         estimand: the estimand, with a claim.
-        pilot: the runs of each group, one number a run; NaN is left out.
+        pilot: the runs of each group, one number per run; NaN is left out.
         level: of the one-sided tests.
         power: the share of experiments that has to be decided, between 0 and 1.
-        most: the largest number of runs that is tried, 2 or more.
+        most: the largest number of runs that is tried, at least 2.
         pilots: the number of draws of the truth.
-        experiments: simulated experiments a draw.
-        seed: of all draws.
+        experiments: number of simulated experiments per draw.
+        seed: the seed of all draws.
 
     Returns:
-        The range; None three times when no valid test exists or a group has fewer than two runs.
+        The range; all three numbers are None if no valid test exists or a group has fewer than two
+        runs.
 
     Raises:
         ValueError: if `level`, `power` or `most` is out of range, or the groups do not fit.
@@ -638,16 +640,16 @@ def runs_needed(
 def runs_for_share(
     share: float, level: float = LEVEL, power: float = 0.8, most: int = MOST_RUNS
 ) -> int | None:
-    """The runs with which a sign test finds that more than half lie on one side of a limit.
+    """The number of runs for a sign test to detect that more than half are on one side of a limit.
 
     Args:
         share: the true share of runs on that side.
         level: of the one-sided test.
-        power: the chance of finding it.
+        power: the probability of detection.
         most: the largest number of runs.
 
     Returns:
-        The number from which on the power is reached; None if that is more than `most`.
+        The smallest number with this power; None if it is more than `most`.
     """
     few = 0
     for n in range(1, most + 1):
@@ -661,7 +663,7 @@ def runs_for_share(
 def _needed(
     estimand: Estimand, experiments: Sequence[Floats], level: float, power: float
 ) -> int | None:
-    """The least number of runs from which on the claim, or its opposite, is shown often enough."""
+    """The smallest number of runs at which the claim or its opposite is shown often enough."""
     limits: list[tuple[float, Side]] = []
     if estimand.above is not None:
         limits.append((estimand.above, "above"))
@@ -685,7 +687,7 @@ def _needed(
 def _redrawn(
     estimand: Estimand, groups: Sequence[Floats], shape: tuple[int, int], rng: np.random.Generator
 ) -> list[Floats]:
-    """Experiments from one truth that the pilot allows: of each group shape (experiments, n)."""
+    """Experiments from one truth compatible with the pilot: per group, shape (experiments, n)."""
     if estimand.quantity == "share":
         if not estimand.paired:
             chances = [rng.beta(g.sum() + 0.5, g.size - g.sum() + 0.5) for g in groups]
@@ -709,7 +711,7 @@ def _redrawn(
             truth = sd * math.sqrt((size - 1) / spread)
             scale = truth / sd if sd else 1.0
             drawn = group.mean() + shift * truth / math.sqrt(size) + (drawn - group.mean()) * scale
-        elif number == 0:  # of pairs, what is uncertain is their difference: the first one moves
+        elif number == 0:  # for pairs, the difference is uncertain: the first group is moved
             rest = groups[0] - sum(
                 (sign * other for sign, other in zip((1, 1, -1), groups[1:], strict=False)),
                 np.zeros(n),
@@ -726,16 +728,16 @@ def _redrawn(
 
 
 def holm(p_values: Iterable[float]) -> Floats:
-    """P-values adjusted for the number of tests, so that they keep the family-wise error rate.
+    """P-values adjusted for the number of tests, which control the family-wise error rate.
 
     Source: Holm (1979), "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian
     Journal of Statistics 6(2).
 
     Args:
-        p_values: one a test; NaN for a test without a result, which does not count.
+        p_values: one per test; tests without a result (NaN) do not count.
 
     Returns:
-        Array of the same length and order; NaN where it was NaN.
+        Array of the same length and order, with NaN at the same positions.
 
     Raises:
         ValueError: for a p-value outside 0 to 1.
@@ -753,16 +755,16 @@ def holm(p_values: Iterable[float]) -> Floats:
 def splits(
     total: int, n: int, draws: int, rng: np.random.Generator | int = 0
 ) -> tuple[Floats, bool]:
-    """Choices of n of `total` places as ones among zeros: all up to `EXACT`, else some are drawn.
+    """Choices of n of `total` positions as 0/1 rows: all of them up to `EXACT`, otherwise a sample.
 
     Args:
-        total: the number of places.
-        n: how many of them are chosen.
-        draws: the number of choices that are drawn when there are more than `EXACT`.
-        rng: generator or seed of the draws.
+        total: the number of positions.
+        n: the number of chosen positions.
+        draws: the size of the sample if there are more than `EXACT` choices.
+        rng: generator or seed of the sample.
 
     Returns:
-        One choice a row, and whether they are all.
+        One choice per row, and whether the rows are all choices.
     """
     if math.comb(total, n) <= EXACT:
         return _all_splits(total, n), True
@@ -770,7 +772,7 @@ def splits(
 
 
 def _known(estimand: Estimand, groups: Sequence[Values]) -> tuple[list[Floats], int]:
-    """The runs that count, group by group, and how many have no value."""
+    """The runs with a value, by group, and the number of runs without a value."""
     if len(groups) != estimand.n_groups:
         raise ValueError(
             f"{estimand.kind} is of {estimand.n_groups} group"
@@ -787,7 +789,7 @@ def _known(estimand: Estimand, groups: Sequence[Values]) -> tuple[list[Floats], 
         for groups_ in filter(None, tied):
             if len({group.size for group in groups_}) > 1:
                 sizes = " and ".join(str(group.size) for group in groups_)
-                raise ValueError(f"runs in pairs have to be as many, not {sizes}")
+                raise ValueError(f"runs in pairs need groups of one size, not {sizes}")
             whole = ~np.isnan(groups_).any(axis=0)
             samples += [group[whole] for group in groups_]
     else:
@@ -842,7 +844,7 @@ def _method(estimand: Estimand) -> str:
 
 
 def _signs(x: Floats, limit: float, side: Side) -> Floats:
-    """Sign test that the median is above (or below) a limit, after each run."""
+    """Sign test of the median being above (or below) a limit, after each run."""
     slack = _SAME * np.maximum(np.abs(x), abs(limit))
     beyond = x > limit + slack if side == "above" else x < limit - slack
     n = np.arange(1, x.shape[-1] + 1)
@@ -850,7 +852,7 @@ def _signs(x: Floats, limit: float, side: Side) -> Floats:
 
 
 def _binomial(x: Floats, limit: float, side: Side) -> Floats:
-    """Binomial test that a share is above (or below) a limit, after each run."""
+    """Binomial test of a share being above (or below) a limit, after each run."""
     n = np.arange(1, x.shape[-1] + 1)
     count = x.cumsum(axis=-1)
     if side == "below":
@@ -859,7 +861,7 @@ def _binomial(x: Floats, limit: float, side: Side) -> Floats:
 
 
 def _binomial_tail(count: npt.ArrayLike, n: npt.ArrayLike, chance: float) -> Floats:
-    """The chance of at least `count` successes in n."""
+    """The probability of at least `count` successes in n."""
     from scipy.special import betainc
 
     count, n = np.broadcast_arrays(np.asarray(count, float), np.asarray(n, float))
@@ -893,12 +895,12 @@ def _two_groups(
         a: shape (..., n_a).
         b: shape (..., n_b).
         of_b: means of the second group, rising, from one bound to the other.
-        of_a: the mean of the first group that belongs to each, rising.
-        bounds: of both.
-        side: ``"above"``: the mean of the first is above `of_a` wherever that of the second is at
-            `of_b`.
-        last: whether only the wealth after the last run counts; so it has to be when the groups
-            have not as many runs.
+        of_a: the corresponding means of the first group, rising.
+        bounds: the bounds of both groups.
+        side: ``"above"``: the mean of the first group is above `of_a` if the mean of the second is
+            at `of_b`.
+        last: whether to return only the wealth after the last run; required for groups of different
+            size.
 
     Returns:
         Shape (..., n), or (..., 1) with `last`.
@@ -913,8 +915,8 @@ def _two_groups(
             1 - means_a[::-1],
             1 - means_b[::-1],
         )
-    # Wealth falls with the mean it is bet against, so that its value at the ends of a step of the
-    # grid is a lower limit of it within the step.
+    # Wealth decreases with the mean that it bets against, so its value at the ends of a grid step
+    # is a lower limit within the step.
     wealth_a = _log_wealth(first, np.minimum(means_a[1:], 1.0), last=last)
     wealth_b = _log_wealth(1 - second, 1 - means_b[:-1], last=last)
     with np.errstate(invalid="ignore"):
@@ -928,8 +930,8 @@ def _log_wealth(x: Floats, means: Floats, *, last: bool = False) -> Floats:
 
     Args:
         x: shape (..., n), from 0 to 1.
-        means: shape (k,). Below 0 no mean can be, so that the wealth is infinite there.
-        last: whether only the wealth after the last run counts.
+        means: shape (k,). Means below 0 are impossible, so the wealth is infinite there.
+        last: whether to return only the wealth after the last run.
 
     Returns:
         Shape (..., k, n), or (..., k, 1) with `last`.
@@ -954,7 +956,7 @@ def _p_of_wealth(log_wealth: Floats) -> Floats:
 
 
 def _best_ratio(limit: float, low: float, high: float, side: Side, *, paired: bool) -> float:
-    """The largest chance of the best run (pair) although a ratio is at the limit."""
+    """The maximum probability of the most favourable run (pair) if a ratio is at the limit."""
     means = np.linspace(low, high, 1001)
     others = limit * means
     possible = (others >= low) & (others <= high)
@@ -968,7 +970,7 @@ def _best_ratio(limit: float, low: float, high: float, side: Side, *, paired: bo
 
 
 def _halves(groups: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
-    """The first and the second group of each pair of groups, cut to as many runs."""
+    """The first and the second group of each pair of groups, cut to the same number of runs."""
     pairs = [_cut(a, b) for a, b in zip(groups[::2], groups[1::2], strict=True)]
     return [a for a, _ in pairs], [b for _, b in pairs]
 
@@ -980,7 +982,7 @@ def _cut(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def _between(one: float, other: float, *, ratio: bool) -> float:
-    """A value between two: their middle, of large ratios on a logarithmic scale."""
+    """The middle of two values; for large ratios, on a log scale."""
     if ratio and min(one, other) > 0:
         return math.sqrt(one * other)
     return min(1.0, (one + other) / 2) if ratio else (one + other) / 2
@@ -991,7 +993,7 @@ def _other(side: Side) -> Side:
 
 
 def _delta(a: Floats, b: Floats) -> float:
-    """Cliff's delta: the share of pairs with a above b, less the share with a below b.
+    """Cliff's delta: the share of pairs with a above b, minus the share with a below b.
 
     Source: Cliff (1993), "Dominance Statistics", Psychological Bulletin 114(3).
     """
@@ -1001,7 +1003,7 @@ def _delta(a: Floats, b: Floats) -> float:
 
 
 def _all_splits(total: int, n: int) -> Floats:
-    """Every choice of n of `total` places as ones among zeros, one a row."""
+    """All choices of n of `total` positions, as one 0/1 row per choice."""
     chosen = np.array(list(combinations(range(total), n)))
     splits = np.zeros((len(chosen), total))
     np.put_along_axis(splits, chosen, 1.0, axis=1)
@@ -1009,7 +1011,7 @@ def _all_splits(total: int, n: int) -> Floats:
 
 
 def _some_splits(total: int, n: int, draws: int, rng: np.random.Generator) -> Floats:
-    """Random choices of n of `total` places, shape (draws, total)."""
+    """Random choices of n of `total` positions, shape (draws, total)."""
     chosen = rng.random((draws, total)).argpartition(n - 1, axis=1)[:, :n]
     splits = np.zeros((draws, total))
     np.put_along_axis(splits, chosen, 1.0, axis=1)

@@ -1,11 +1,10 @@
-"""How alike two groups decide: distances of distributions, spread, entropy, parts of the variance.
+"""Similarity of the decisions of two groups: distances, spread, entropy, variance components.
 
-A group is a `DecisionSample`: decisions, each with the unit to which it belongs. The decisions of a
-unit may depend on one another (the players of a session, after its first round); units do not. So
-whole units are permuted and resampled. Two groups that differ in nothing but chance are
-distinguished by `energy_test` in the stated share of cases, whatever the dependence within units
-is; the test is exact when the units are of one size. scipy has both distances, but no permutation
-of units.
+A group is a `DecisionSample`: decisions, each with the unit to which it belongs. Decisions within a
+unit may be dependent (the players of a session, after its first round); units are independent. So
+whole units are permuted and resampled. `energy_test` keeps its error rate for any dependence within
+units, and is exact if all units have the same size. scipy has both distances, but no permutation of
+units.
 
 Sources:
     Székely and Rizzo (2013), "Energy Statistics: A Class of Statistics Based on Distances", Journal
@@ -14,14 +13,12 @@ Sources:
     Vallender (1974), "Calculation of the Wasserstein Distance Between Probability Distributions on
     the Line", Theory of Probability and Its Applications 18(4): the integral of the absolute
     difference.
-    Miller (1955), "Note on the Bias of Information Estimates": what an entropy from few decisions
-    falls short of on average.
-    Nili et al. (2014), "A Toolbox for Representational Similarity Analysis", PLoS Computational
-    Biology 10(4): how alike people are to people as the ceiling for a model, the noise ceiling.
-    Fieller (1954), "Some Problems in Interval Estimation", Journal of the Royal Statistical
-    Society B 16(2): the interval of a ratio of two means.
-    Searle, Casella and McCulloch (1992), "Variance Components", section 3.6: parts of the variance
-    by the method of moments.
+    Miller (1955), "Note on the Bias of Information Estimates": the average bias of an entropy from
+    few decisions. Nili et al. (2014), "A Toolbox for Representational Similarity Analysis", PLoS
+    Computational Biology 10(4): the similarity of people to people as the upper limit for a model,
+    the noise ceiling. Fieller (1954), "Some Problems in Interval Estimation", Journal of the Royal
+    Statistical Society B 16(2): the interval of a ratio of two means. Searle, Casella and McCulloch
+    (1992), "Variance Components", section 3.6: parts of the variance by the method of moments.
 """
 
 from __future__ import annotations
@@ -39,20 +36,22 @@ from sabm_mesa.analysis.statistics import Floats, bootstrap_interval
 
 Units = npt.NDArray[np.int64]
 PERMUTATIONS = 2_000
-"""Splits of the units into two groups that are drawn when not all are tried."""
+"""Number of random splits of the units if there are too many to try all."""
 HALVES = 1_000
-"""Random halves of the people for `rank_among_people`."""
+"""Number of random halves of the people for `rank_among_people`."""
 GRID = 1_000
-"""The most different values that distances use; more are rounded to this part of the range."""
+"""Maximum number of distinct values in distances; with more, values are rounded to a grid of this
+size.
+"""
 FEWEST = 4
-"""Units of people from which halves can be drawn."""
+"""Minimum number of units of people for drawing halves."""
 CHUNK = 200
 POWER = 0.8
 """The power at which `least_shift` is detected."""
 SHIFTED = 200
-"""Pairs of groups that are drawn for each shift."""
+"""Number of random pairs of groups for each shift."""
 SHIFT_STEPS = 8
-"""Halvings of the interval in which the least shift lies."""
+"""Number of bisection steps for the smallest shift."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +59,8 @@ class DecisionSample:
     """Decisions of a group.
 
     Attributes:
-        decisions: their numbers, shape (n,), finite.
-        units: for each the number of its unit, from 0 without gaps, shape (n,).
+        decisions: shape (n,), finite numbers.
+        units: shape (n,): the number of each decision's unit, from 0 without gaps.
     """
 
     decisions: Floats
@@ -73,10 +72,10 @@ class DecisionSample:
 
         Args:
             values: the decisions; NaN (no decision) is left out.
-            units: for each decision a name of its unit; None: each is a unit by itself.
+            units: the name of each decision's unit; None: each decision is a unit.
 
         Raises:
-            ValueError: for an infinite decision, or as many units as there are not decisions.
+            ValueError: for an infinite decision, or when the numbers of units and decisions differ.
         """
         given = np.asarray(values, dtype=np.float64)
         known = ~np.isnan(given)
@@ -97,15 +96,15 @@ class DecisionSample:
 
 
 class DistributionTest(NamedTuple):
-    """How far two distributions are from each other, and whether chance explains it.
+    """The distance between two distributions, with a test.
 
     Attributes:
-        wasserstein: distance in units of the decisions: how far a decision of one group has to be
-            moved, on average, to make the groups alike.
+        wasserstein: Wasserstein distance in units of the decisions: the average distance by which
+            decisions of one group must move to match the other.
         energy: energy distance, in units of the decisions.
-        p: share of the splits of the pooled units whose energy distance is at least as large.
-        by_chance: the Wasserstein distance that 95 % of the splits stay below.
-        least_p: the smallest p that these numbers of units can give.
+        p: share of the splits of the pooled units with an energy distance at least as large.
+        by_chance: the 95 % quantile of the Wasserstein distance over the splits.
+        least_p: the smallest possible p with these numbers of units.
     """
 
     wasserstein: float
@@ -120,7 +119,7 @@ class Interval(NamedTuple):
 
     Attributes:
         value: the number; NaN when it is not defined.
-        low: lower limit; NaN likewise, and with fewer than two units.
+        low: lower limit; NaN without a value or with fewer than two units.
         high: upper limit.
     """
 
@@ -130,11 +129,11 @@ class Interval(NamedTuple):
 
 
 class Components(NamedTuple):
-    """Parts of the variance of decisions, in squared units of the decisions.
+    """Variance components of decisions, in squared units of the decisions.
 
     Attributes:
-        between: of people (or agents): how far they differ from one another all the time.
-        within: of one person from round to round.
+        between: the variance between people (or agents): their lasting differences.
+        within: the variance of a person from round to round.
     """
 
     between: float
@@ -142,7 +141,7 @@ class Components(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the variance that lies between persons; NaN without variance."""
+        """Share of the variance between persons; NaN without variance."""
         total = self.between + self.within
         return self.between / total if total > 0 else math.nan
 
@@ -150,12 +149,12 @@ class Components(NamedTuple):
 def energy_test(
     a: DecisionSample, b: DecisionSample, *, rng: np.random.Generator | int = 0
 ) -> DistributionTest:
-    """Test by permutation of units that two groups have one distribution.
+    """Permutation test of units for equal distributions of two groups.
 
     Args:
         a: a group.
         b: the other.
-        rng: generator or seed of the splits, when not all are tried.
+        rng: generator or seed of random splits.
 
     Raises:
         ValueError: when a group has no decision.
@@ -169,7 +168,7 @@ def energy_test(
     p = at_least / len(drawn) if exact else (at_least + 1) / (len(drawn) + 1)
     least = 1 / len(drawn) if exact else 1 / (len(drawn) + 1)
     if exact and 2 * n == len(sizes):
-        least *= 2  # the two groups may change places
+        least *= 2  # the two groups are interchangeable
     return DistributionTest(
         float(wasserstein[0]), float(energy[0]), p, float(np.quantile(moved, 0.95)), least
     )
@@ -182,20 +181,20 @@ def rank_among_people(
     rng: np.random.Generator | int = 0,
     halves: int = HALVES,
 ) -> float:
-    """Indistinguishability rank: how often people are as far from people as the runs are.
+    """Indistinguishability rank: how often people are farther from people than the runs are.
 
-    Half of the units of people are drawn as the reference. Of the others, and of the runs, equally
-    many units are drawn, and their energy distances to the reference compared. The rank is the
-    share of draws in which the people are farther from it than the runs (half of the ties
-    counts): 0.5 for runs that are as near to people as people are, the ceiling of split halves
-    (after Nili et al. 2014; the rank is ours), towards 0 for runs that are always farther. It
-    orders and describes; `energy_test` decides.
+    Half of the units of people are drawn as the reference. Equal numbers of the other units and of
+    the runs are drawn, and their energy distances to the reference are compared. The rank is the
+    share of draws in which the people are farther from the reference than the runs (ties count
+    half). It is 0.5 for runs that are as close to people as people are (the split-half ceiling,
+    after Nili et al. 2014; the rank is ours), and near 0 for runs that are always farther. It is
+    descriptive; use `energy_test` for a test.
 
     Args:
         people: the decisions of people.
         runs: the decisions of the runs.
         rng: generator or seed.
-        halves: how many halves are drawn.
+        halves: number of random halves.
 
     Returns:
         From 0 to 1; NaN with fewer than `FEWEST` units of people, or without a unit of the runs.
@@ -221,7 +220,7 @@ def rank_among_people(
 
 
 def variance_ratio(runs: DecisionSample, people: DecisionSample, *, seed: int = 0) -> Interval:
-    """Variance of the runs' decisions by that of people's; the interval resamples units.
+    """Ratio of the variances of runs and people, with a bootstrap interval over units.
 
     Args:
         runs: the decisions of the runs.
@@ -249,15 +248,15 @@ def effect_ratio(
     runs: Floats, people: Floats, *, runs_other: Floats | None = None,
     people_other: Floats | None = None,
 ) -> Interval:  # fmt: skip
-    """Effect of the runs by that of people, with Fieller's interval over units.
+    """Ratio of the effects of runs and people, with Fieller's interval over units.
 
-    The interval holds the ratios that Student's t does not reject, with the degrees of freedom of
-    Welch and Satterthwaite at the ratio found. It is unbounded when people's own effect is not
-    distinguished from 0. A bootstrap of as few units as sessions are is too narrow: with 6 sessions
-    and 6 runs it holds the truth in 87 % of cases, this one in 95 %.
+    The interval contains the ratios that Student's t does not reject, with the degrees of freedom
+    of Welch and Satterthwaite at the estimated ratio. It is unbounded if the effect of people is
+    not significantly different from 0. A bootstrap of few units is too narrow: with 6 sessions and
+    6 runs it covers the truth in 87 % of cases, this interval in 95 %.
 
     Args:
-        runs: for each unit of the runs its effect; with `runs_other`, its mean in one condition.
+        runs: the effect of each unit of the runs; with `runs_other`, its mean in one condition.
         people: the same of people.
         runs_other: the means of other units in another condition, which is subtracted.
         people_other: the same of people.
@@ -296,11 +295,11 @@ def effect_ratio(
 def least_shift(
     people: DecisionSample, n_runs: int, alpha: float, *, rng: np.random.Generator | int = 0
 ) -> float:
-    """The smallest shift of all decisions that an energy test would detect with a power of `POWER`.
+    """The smallest shift of all decisions that an energy test detects with the power `POWER`.
 
-    Groups of as many units are drawn from the people, one of them with its decisions moved up or
-    down, and their energy distances compared with those of groups that were not moved. Groups drawn
-    from few units are a rough guide.
+    Groups with the same numbers of units are drawn from the people. The decisions of one group are
+    shifted up or down, and the energy distances are compared with those of unshifted groups. With
+    few units, the result is a rough guide.
 
     Args:
         people: the decisions of people.
@@ -309,8 +308,8 @@ def least_shift(
         rng: generator or seed.
 
     Returns:
-        The shift, in units of the decisions; the larger one of up and down. NaN when a shift by the
-        whole range of the decisions is not detected.
+        The shift in units of the decisions, the larger one of up and down. NaN if even a shift by
+        the whole range of the decisions is not detected.
     """
     generator = np.random.default_rng(rng)
     n = people.n_units
@@ -348,7 +347,7 @@ def entropy(values: npt.ArrayLike, edges: npt.ArrayLike) -> float:
     """Entropy of decisions over bins, in bits, with Miller's correction for few decisions.
 
     Args:
-        values: the decisions, each between the first and the last edge.
+        values: the decisions, between the first and the last edge.
         edges: the limits of the bins, shape (n_bins + 1,).
 
     Returns:
@@ -365,19 +364,19 @@ def entropy(values: npt.ArrayLike, edges: npt.ArrayLike) -> float:
 def components(
     values: npt.ArrayLike, cells: Sequence[object], persons: Sequence[object]
 ) -> Components:
-    """Parts of the variance between and within persons, by the method of moments.
+    """Variance components between and within persons, by the method of moments.
 
-    The mean of each cell (a round of a session) is taken out first, so that neither what all of a
-    session learn nor the level of a session counts.
+    The mean of each cell (a round of a session) is subtracted first, so that common learning and
+    the level of a session do not count.
 
     Args:
         values: the decisions; NaN is left out.
-        cells: for each its session and round.
-        persons: for each the person who made it.
+        cells: the session and round of each decision.
+        persons: the person who made each decision.
 
     Returns:
-        NaN when no person decided twice, or no session has two persons. A negative estimate of
-        the part between persons is 0.
+        NaN if no person decided twice or no session has two persons. A negative estimate of the
+        variance between persons is set to 0.
     """
     import pandas as pd
 
@@ -387,7 +386,7 @@ def components(
     by_cell = frame.groupby("cell")["value"]
     frame = frame[by_cell.transform("size") > 1]
     size = frame.groupby("cell")["value"].transform("size")
-    # What a mean of m decisions takes out of their variance is given back.
+    # Correct for the variance that subtracting a mean of m decisions removes.
     rest = (frame["value"] - frame.groupby("cell")["value"].transform("mean")) * np.sqrt(
         size / (size - 1)
     )
@@ -404,7 +403,7 @@ def components(
 
 
 def _counts(a: DecisionSample, b: DecisionSample) -> tuple[Floats, Floats, Floats]:
-    """Decisions up to each different value by unit (units, values), their number, and the gaps."""
+    """Cumulative counts of decisions by unit (units, values), their total, and the gaps."""
     if not (a.decisions.size and b.decisions.size):
         raise ValueError("a group has no decision")
     values = np.concatenate([a.decisions, b.decisions])
@@ -450,7 +449,7 @@ def _chosen(units: npt.NDArray[np.int64], total: int) -> Floats:
 
 
 def _moments(sample: DecisionSample) -> Floats:
-    """For each unit the number of decisions, their sum, and the sum of their squares."""
+    """The number of decisions of each unit, their sum, and the sum of their squares."""
     values = sample.decisions - (sample.decisions.mean() if sample.decisions.size else 0.0)
     columns = [
         np.bincount(sample.units, weights=powers, minlength=sample.n_units)

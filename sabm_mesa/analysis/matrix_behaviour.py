@@ -1,16 +1,16 @@
-"""Behavioural models of finite games in which all choose at the same time.
+"""Behavioural models of finite games with simultaneous choices.
 
-Facts that they read of `Panel.known`: ``payoffs``, shape (n, own options, options of each other
-player, players): the payoffs of all players, the player itself first on each axis (filled up with
-NaN); ``others_last``, shape (n, others): the last choices of the others as indices of their
-options, NaN where none is known. A decision is the index of the own option.
+They read these facts from `Panel.known`: ``payoffs``, shape (n, own options, options of each other
+player, players): the payoffs of all players, with the deciding player first on each axis (padded
+with NaN); ``others_last``, shape (n, others): the last choices of the others as indices of their
+options, NaN if unknown. A decision is the index of the player's option.
 
-Payoffs count as shares of the spread between the largest and the smallest payoff of the game, so
-that a precision does not depend on the unit of money.
+Payoffs are divided by the spread between the largest and the smallest payoff of the game, so that
+the precision does not depend on the unit of money.
 
 Sources:
     McKelvey and Palfrey 1995, Games and Economic Behavior 10(1), 6-38: logit equilibrium.
-    Turocy 2005, Games and Economic Behavior 51(2), 243-263: following its branch from chance.
+    Turocy 2005, Games and Economic Behavior 51(2), 243-263: tracing its branch from uniform play.
     Camerer, Ho and Chong 2004, Quarterly Journal of Economics 119(3), 861-898: cognitive hierarchy.
     Stahl and Wilson 1995, Games and Economic Behavior 10(1), 218-254: levels as types.
 """
@@ -39,7 +39,7 @@ from sabm_mesa.analysis.guessing import poisson_frequencies
 
 PAYOFFS, LAST = "payoffs", "others_last"
 EQUAL = 1e-9
-"""Options whose payoffs differ by at most this share of the spread are equally good."""
+"""Tolerance for equally good options, as a share of the spread."""
 LARGEST_PRECISION = 100.0
 PRECISION = FreeParameter(
     "lambda", "precision of choices", 0.01, LARGEST_PRECISION, "1 / spread of payoffs", log=True
@@ -50,15 +50,15 @@ LONGEST_STEP, SHORTEST_STEP = 0.5, 1e-6
 MOST_STEPS = 4_000
 ACCURACY = 1e-10
 FASTER = 0.1
-"""The share of a gap that is left after one correction, above which slopes are computed anew."""
+"""Derivatives are recomputed if a correction leaves more than this share of the residual."""
 
 
 class QuantalResponse(ChoiceModel):
-    """The logit quantal response equilibrium: better options are chosen more often, by all.
+    """The logit quantal response equilibrium: every player chooses better options more often.
 
     Each player chooses with probabilities proportional to exp(lambda · expected payoff), given that
-    the others do so, too. Of several equilibria it is the one on the branch that begins with chance
-    (lambda 0).
+    the others do the same. If there are several equilibria, it is the one on the branch that starts
+    at uniform play (lambda 0).
 
     Source: McKelvey & Palfrey 1995, section 3.
     """
@@ -74,9 +74,9 @@ class QuantalResponse(ChoiceModel):
 
 
 class NoisyReply(ChoiceModel):
-    """A noisy best reply: to the last choices of the others, or at first to chance.
+    """A noisy best response to the last choices of the others, first to uniform play.
 
-    With probability epsilon it chooses by chance. Options that are equally good are equally likely.
+    With probability epsilon the choice is random. Equally good options are equally likely.
     """
 
     name, title = "noisy_best_reply", "noisy best reply to the last choices"
@@ -97,7 +97,7 @@ class NoisyReply(ChoiceModel):
 
 
 class LevelOfPlay(ChoiceModel):
-    """A player of level k: best reply to players of level k − 1, level 0 being chance; with lapses.
+    """A player of level k: best response to level k − 1, with lapses; level 0 plays randomly.
 
     Source: Stahl & Wilson 1995.
 
@@ -123,14 +123,15 @@ class LevelOfPlay(ChoiceModel):
 class HierarchyOfPlay(TypesModel):
     """The Poisson cognitive hierarchy: steps are Poisson distributed with mean tau.
 
-    A player of k steps replies best to the players of fewer steps, in their true relative shares,
-    with lapses; one of no step chooses by chance. The steps of a player stay. The likelihood jumps
-    where another option becomes the best: tau is tried in steps of 0.02.
+    A player with k steps gives the best response to the players with fewer steps, in their true
+    relative shares, with lapses. A player with 0 steps chooses randomly. The number of steps of a
+    player is fixed. The likelihood jumps if another option becomes the best, so tau is tried in
+    steps of 0.02.
 
     Source: Camerer, Ho & Chong 2004, section II.
 
     Args:
-        k_max: steps that are distinguished.
+        k_max: the maximum number of steps.
     """
 
     name, title = "cognitive_hierarchy", "Poisson cognitive hierarchy with lapses"
@@ -148,14 +149,14 @@ class HierarchyOfPlay(TypesModel):
         return shares
 
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
-        """The log-likelihoods of the strategies of each number of steps."""
+        """The log-likelihood of each decision for each number of steps."""
         chosen, lapses = _chosen_by_steps(panel, float(parameters[0]), self.k_max), parameters[1]
-        return floored((1 - lapses) * chosen + lapses * chosen[0])  # without a step: by chance
+        return floored((1 - lapses) * chosen + lapses * chosen[0])  # 0 steps: random
 
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
-        """Draw a choice of a player with this many steps."""
+        """Draw a choice of a player with a number of steps."""
         by_steps = _strategies_by_steps(panel, float(parameters[0]), self.k_max)
         return drawn_options(
             (1 - parameters[1]) * by_steps[kind] + parameters[1] * by_steps[0], rng
@@ -164,7 +165,7 @@ class HierarchyOfPlay(TypesModel):
 
 @once_a_panel
 def _chosen_by_steps(panel: Panel, tau: float, k_max: int) -> Floats:
-    """How likely a player of each number of steps chooses as in each row; shape (steps, n)."""
+    """The probability of each row's choice for each number of steps, shape (steps, n)."""
     chosen = panel.decisions.astype(np.int64)
     return _strategies_by_steps(panel, tau, k_max)[:, np.arange(len(panel)), chosen]
 
@@ -183,14 +184,14 @@ def _strategies_by_steps(panel: Panel, tau: float, k_max: int) -> Floats:
 def _own_hierarchy(
     data: bytes, shape: tuple[int, ...], tau: float, k_max: int
 ) -> tuple[Floats, ...]:
-    """The strategies of the first player, of 0 to `k_max` steps."""
+    """The strategies of the first player for 0 to `k_max` steps."""
     shares = poisson_frequencies(tau, k_max) + 1e-300
     game = np.frombuffer(data).reshape(shape)
     return tuple(profile[0] for profile in hierarchy(game, shares, k_max))
 
 
 def level_k_of_play(k_max: int = 3) -> Mixture:
-    """The mixture of levels: chance, and levels 1 to `k_max` with one share of lapses.
+    """The mixture of levels: random play, and levels 1 to `k_max` with a common share of lapses.
 
     Args:
         k_max: the highest level.
@@ -200,12 +201,12 @@ def level_k_of_play(k_max: int = 3) -> Mixture:
 
 
 def matrix_models() -> tuple[BehaviouralModel, ...]:
-    """The behavioural models of finite games that need the payoffs and the last choices alone."""
+    """The behavioural models of finite games that need only the payoffs and the last choices."""
     return (QuantalResponse(), level_k_of_play(), HierarchyOfPlay(), NoisyReply())
 
 
 def without_padding(payoffs: Floats) -> Floats:
-    """The payoffs of one game without the NaN that fill them up.
+    """The payoffs of one game without padding.
 
     Args:
         payoffs: shape (own options, options of each other player, players).
@@ -219,7 +220,7 @@ def without_padding(payoffs: Floats) -> Floats:
 
 
 def chance(game: Floats) -> list[Floats]:
-    """The strategies that choose each option equally often.
+    """The uniform strategies of all players.
 
     Args:
         game: the payoffs of all players, without padding.
@@ -258,7 +259,7 @@ def best_reply(game: Floats, player: int, beliefs: Sequence[Floats]) -> Floats:
 
 
 def levels(game: Floats, k_max: int) -> list[list[Floats]]:
-    """The strategies of levels 0 to `k_max`, of all players.
+    """The strategies of all players for levels 0 to `k_max`.
 
     Args:
         game: the payoffs of all players.
@@ -273,7 +274,7 @@ def levels(game: Floats, k_max: int) -> list[list[Floats]]:
 
 
 def hierarchy(game: Floats, shares: Floats, k_max: int) -> list[list[Floats]]:
-    """The strategies of 0 to `k_max` steps in the cognitive hierarchy, of all players.
+    """The strategies of all players for 0 to `k_max` steps of the cognitive hierarchy.
 
     Args:
         game: the payoffs of all players.
@@ -292,7 +293,7 @@ def hierarchy(game: Floats, shares: Floats, k_max: int) -> list[list[Floats]]:
 
 
 def quantal_response(game: Floats, precision: float) -> list[Floats]:
-    """The logit equilibrium on the branch that begins with chance.
+    """The logit equilibrium on the branch that starts at uniform play.
 
     Args:
         game: the payoffs of all players.
@@ -318,12 +319,12 @@ def _quantal_response(data: bytes, shape: tuple[int, ...], precision: float) -> 
 
 @lru_cache(maxsize=256)
 def _branch(data: bytes, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
-    """Points of the branch of logit equilibria: rising precisions, and the log-odds there.
+    """Points on the branch of logit equilibria: rising precisions, and the log-odds at them.
 
-    Where the branch turns back, it is followed until the precision is larger than any before.
+    If the branch turns back, it is followed until the precision exceeds all earlier ones.
     """
     game = np.frombuffer(data).reshape(shape)
-    point = np.zeros(sum(shape[:-1]) - shape[-1] + 1)  # log-odds, and the precision
+    point = np.zeros(sum(shape[:-1]) - shape[-1] + 1)  # log-odds and precision
     tangent = _tangent(game, point, None)
     points, step = [point], 0.02
     for _ in range(MOST_STEPS):
@@ -342,7 +343,7 @@ def _branch(data: bytes, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
 
 
 def _system(game: Floats, point: Floats) -> Floats:
-    """How far log-odds are from the precision times the differences of expected payoffs."""
+    """The residual: log-odds minus precision times differences of expected payoffs."""
     strategies = _strategies(point[:-1], game.shape)
     gaps = []
     for player, size in enumerate(game.shape[:-1]):
@@ -354,7 +355,7 @@ def _system(game: Floats, point: Floats) -> Floats:
 
 
 def _slopes(game: Floats, point: Floats) -> Floats:
-    """The derivatives of `_system`, by small differences."""
+    """The derivatives of `_system`, by finite differences."""
     small, n = 1e-6, len(point)
     up = np.array([_system(game, point + small * unit) for unit in np.eye(n)])
     down = np.array([_system(game, point - small * unit) for unit in np.eye(n)])
@@ -363,7 +364,7 @@ def _slopes(game: Floats, point: Floats) -> Floats:
 
 
 def _tangent(game: Floats, point: Floats, last: Floats | None) -> Floats:
-    """The direction of the branch at a point, onwards."""
+    """The forward direction of the branch at a point."""
     _, _, right = np.linalg.svd(_slopes(game, point))
     tangent: Floats = right[-1]
     onwards = tangent[-1] if last is None else tangent @ last
@@ -371,7 +372,7 @@ def _tangent(game: Floats, point: Floats, last: Floats | None) -> Floats:
 
 
 def _back_to_branch(game: Floats, point: Floats, tangent: Floats) -> Floats | None:
-    """The point of the branch beside a point, or None when it is too far away."""
+    """The nearby point on the branch, or None if it is too far away."""
     for _ in range(8):
         gap = _system(game, point)
         if np.abs(gap).max() < ACCURACY:
@@ -382,7 +383,7 @@ def _back_to_branch(game: Floats, point: Floats, tangent: Floats) -> Floats | No
 
 
 def _corrected(game: Floats, logs: Floats, precision: float) -> Floats:
-    """Log-odds in equilibrium at a precision, from such that are close to it."""
+    """The log-odds in equilibrium at a precision, starting from nearby ones."""
     near, last = logs, math.inf
     turned = np.linalg.pinv(_slopes(game, np.append(near, precision))[:, :-1])
     for _ in range(20):
@@ -398,7 +399,7 @@ def _corrected(game: Floats, logs: Floats, precision: float) -> Floats:
 
 
 def _strategies(logs: Floats, shape: tuple[int, ...]) -> list[Floats]:
-    """The strategies of all players from their log-odds against their first options."""
+    """The strategies of all players from the log-odds relative to their first options."""
     strategies, first = [], 0
     for size in shape[:-1]:
         logits = np.append(0.0, logs[first : first + size - 1])
@@ -414,7 +415,7 @@ def _others(strategies: Sequence[Floats], player: int) -> list[Floats]:
 
 @lru_cache(maxsize=4096)
 def _reply_to(data: bytes, shape: tuple[int, ...], seen: tuple[int, ...] | None) -> Floats:
-    """The best reply to the last choices of the others, or to chance."""
+    """The best response to the last choices of the others, or to uniform play."""
     game = np.frombuffer(data).reshape(shape)
     beliefs = chance(game)[1:]
     if seen is not None:
@@ -441,7 +442,7 @@ def _for_each_game(panel: Panel, strategy: Callable[[Floats], Floats]) -> Floats
 
 
 def _padded(rows: Sequence[Floats], panel: Panel) -> Floats:
-    """Strategies as rows of one array, with 0 for the options that a game does not have."""
+    """Strategies as rows of an array, with 0 for missing options."""
     padded = np.zeros((len(rows), panel.known[PAYOFFS].shape[1]))
     for i, row in enumerate(rows):
         padded[i, : len(row)] = row

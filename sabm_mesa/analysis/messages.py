@@ -1,9 +1,8 @@
-"""A rule-based coder of messages: what a message does, and the numbers it names.
+"""A rule-based coder of messages: the functions of a message, and the numbers in it.
 
-It can be checked by hand: the word lists are in ``words.toml``, those on the subject of a scenario
-in the file that the scenario declares, and the rules in the docstrings below. It reads the surface
-of English sentences: it misses irony and hints, and counts a number that is named in order to
-reject it as named.
+It can be checked by hand: the word lists are in ``words.toml`` and, for the subject of a scenario,
+in the file that the scenario declares; the rules are in the docstrings below. It reads the surface
+of English sentences: it misses irony and hints, and a rejected number also counts as named.
 
 A message may carry any of these codes, or none:
 
@@ -38,11 +37,11 @@ code              development held out
 ``announcement``         0.73     0.63
 ================= =========== ========
 
-The word lists were tuned on the first half alone. Of the second only the kappas were looked at,
-when the lists were done; one rule was corrected afterwards for another reason (a direction where to
-go is no proposal: 0.75 before). But one person wrote lists and messages, so that even these figures
-flatter, and with 4 to 11 messages a code their intervals are wide. Disagreement is the weakest: it
-is seldom said in words of its own.
+The word lists were tuned on the first half only. The kappas of the second half were computed when
+the lists were finished; one rule was corrected later for another reason (a direction where to go is
+no proposal: 0.75 before). The same person wrote the lists and the messages, so these figures are
+optimistic, and with 4 to 11 messages per code their intervals are wide. Disagreement is the weakest
+code, since it is seldom expressed with specific words.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ CODES = (
 Words = Mapping[str, Mapping[str, Any]]
 """Table → list → its words, as in ``words.toml``."""
 _HIGHEST = 100.0
-"""The highest number that the code ``number`` is about; the lowest is 0."""
+"""The highest number for the code ``number``; the lowest is 0."""
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _NO_CURRENCY = str.maketrans("", "", "$€£")
 _NO_PICK = re.compile(r"\d+\s*/\s*\d+|\d{1,3}(?:,\d{3})+")  # fractions, thousands
@@ -88,7 +87,7 @@ _PRICE_TOKEN = re.compile(
     r"|[a-z]+"
 )
 _ALIKE = str.maketrans("\u2018\u2019\u2013\u2212\u2014\u2026\r", "''--,\n\n")
-"""Typographic apostrophes, dashes (the long one ends a clause) and dots, in plain ASCII."""
+"""Typographic apostrophes, dashes (a long dash ends a clause) and dots → plain ASCII."""
 
 
 class Clause(NamedTuple):
@@ -113,11 +112,11 @@ def word_lists() -> MappingProxyType[str, Any]:
 
 
 def read_words(path: str | Path) -> Words:
-    """The words on the subject of a scenario.
+    """Read the words on the subject of a scenario.
 
     Args:
-        path: a TOML file with lists of words in tables. Those of ``words.toml`` are for the coder;
-            other tables are the scenario's own.
+        path: a TOML file with lists of words in tables. Tables of ``words.toml`` are for the coder;
+            the scenario uses the other tables.
 
     Raises:
         ParameterError: when it cannot be read, or adds to a list that does not exist.
@@ -140,7 +139,7 @@ class MessageCoder:
     """Codes messages by rules.
 
     Args:
-        more: words on the subjects of scenarios (see `read_words`), which join the lists of
+        more: words on the subjects of scenarios (see `read_words`), added to the lists of
             ``words.toml``.
     """
 
@@ -172,10 +171,10 @@ class MessageCoder:
         """Messages with their codes.
 
         Args:
-            messages: one row a message, with ``text``.
+            messages: one row per message, with ``text``.
 
         Returns:
-            The same rows with one boolean column a code.
+            The same rows with one boolean column per code.
 
         Raises:
             ValueError: when there is no column ``text``.
@@ -188,11 +187,11 @@ class MessageCoder:
         )
 
     def _proposes(self, text: str) -> bool:
-        """Whether a message makes a proposal.
+        """Whether a message contains a proposal.
 
         By a phrase ("let's", "how about"), by a clause in the imperative ("choose 20", "please keep
-        your price") that is no mere direction where to go, or by a conditional offer ("if you stay
-        at 7, I will too").
+        your price") that is more than a direction where to go, or by a conditional offer ("if you
+        stay at 7, I will too").
         """
         lists = self._lists["proposal"]
         parts = clauses(text)
@@ -208,9 +207,9 @@ class MessageCoder:
     def _informs(self, text: str) -> bool:
         """Whether a message informs about the situation.
 
-        By a phrase ("last round"), by a topic with a word that reports it ("the average was"), or
-        by a place with a word on its state ("the left exit is packed"); not in a question, nor as
-        a wish, a plan or a proposal.
+        By a phrase ("last round"), by a topic with a reporting word ("the average was"), or by a
+        place with a word about its state ("the left exit is packed"). Questions, wishes, plans and
+        proposals do not count.
         """
         lists = self._lists["information"]
         return any(
@@ -231,7 +230,7 @@ class MessageCoder:
 
         By a place with a word of direction or a warning ("take the left exit", "avoid the door"),
         by a verb of motion before a side ("head to the right"), or by a phrase ("follow me"); not
-        in a question, and not in a clause that only tells what the speaker does.
+        in a question, and not in a clause about the speaker's action only.
         """
         return any(self._directs(part) for part in clauses(text))
 
@@ -268,7 +267,7 @@ class MessageCoder:
         )
 
     def _names_place(self, part: Clause) -> bool:
-        """Whether a clause names a place of the situation, such as an exit."""
+        """Whether a clause names a place of the scenario, such as an exit."""
         lists = self._lists["guidance"]
         sides, places = lists["sides"], lists["places"]
         return any(
@@ -277,7 +276,7 @@ class MessageCoder:
         ) or any(token in lists["rooms"] for token in part.tokens)
 
     def _moves_to_side(self, tokens: Sequence[str]) -> bool:
-        """Whether a verb of motion stands before a side, with nothing but links between them."""
+        """Whether a verb of motion precedes a side, with only linking words between them."""
         lists = self._lists["guidance"]
         for i, token in enumerate(tokens):
             if token in lists["motions"]:
@@ -288,10 +287,10 @@ class MessageCoder:
 
 
 def states_number(text: str) -> bool:
-    """Whether a number from 0 to 100 is stated that is none of something else.
+    """Whether a number from 0 to 100 is stated that does not count something else.
 
-    `stated_numbers` and `stated_prices` each leave out numbers that are not of the game: counts,
-    changes, costs, percentages. Only the first reads numbers in words.
+    `stated_numbers` and `stated_prices` leave out numbers outside the game: counts, changes, costs,
+    percentages. Only the first reads numbers in words.
 
     Args:
         text: one message.
@@ -306,12 +305,12 @@ def shares(messages: pd.DataFrame, by: str | Sequence[str] = "round") -> pd.Data
     """The share of messages that carry each code.
 
     Args:
-        messages: coded messages. A message that a judge did not code usably counts in no share.
+        messages: coded messages. Messages without a usable code from a judge do not count.
         by: the columns whose values make the groups, such as ``["run", "round"]``.
 
     Returns:
-        One row a group, in rising order: the columns of `by`, ``messages`` (how many were said),
-        and a share from 0 to 1 for each code, NaN when no message was coded.
+        One row per group, in rising order: the columns of `by`, ``messages`` (their number), and a
+        share from 0 to 1 for each code, NaN without a coded message.
 
     Raises:
         ValueError: when a column is missing.
@@ -347,8 +346,8 @@ def clauses(text: str) -> tuple[Clause, ...]:
 def signals_agreement(text: str) -> bool:
     """Return whether a message expresses agreement.
 
-    A phrase of the list counts unless it is part of a question, or a negation ("don't agree")
-    or a conditional ("if we all agree") stands a few words before it in the same clause.
+    A phrase of the list counts, unless it is part of a question or follows a negation ("don't
+    agree") or a conditional ("if we all agree") within a few words in the same clause.
 
     Args:
         text: one message.
@@ -357,9 +356,9 @@ def signals_agreement(text: str) -> bool:
 
 
 def assents(text: str) -> bool:
-    """Return whether a message expresses agreement, by a longer list than `signals_agreement`.
+    """Return whether a message expresses agreement, by a longer list of phrases.
 
-    That list decides about results of models; this one does not, so it may grow.
+    Results of models depend on the other list; this one does not affect them, so it may grow.
 
     Args:
         text: one message.
@@ -373,9 +372,9 @@ def assents(text: str) -> bool:
 def signals_disagreement(text: str) -> bool:
     """Return whether a message expresses disagreement or doubt.
 
-    A phrase of the list of disagreement counts, a phrase of agreement a few words after a negation
-    ("not a good idea"), and a bare "no" in a message that does not agree; none of them does in a
-    question, or after a conditional.
+    These count: a phrase of the list of disagreement, a phrase of agreement within a few words
+    after a negation ("not a good idea"), and a bare "no" in a message without agreement. Questions
+    and conditionals do not count.
 
     Args:
         text: one message.
@@ -394,7 +393,7 @@ def signals_disagreement(text: str) -> bool:
 
 
 def holds(tokens: Sequence[str], phrases: Iterable[str]) -> bool:
-    """Return whether a clause holds any of the phrases, as whole words.
+    """Return whether a clause contains any of the phrases, as whole words.
 
     Args:
         tokens: the words of the clause.
@@ -406,12 +405,12 @@ def holds(tokens: Sequence[str], phrases: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def stated_numbers(text: str) -> tuple[float, ...]:
-    """Return the numbers from 0 to 100 that a message names, in order, each once.
+    """Return the numbers from 0 to 100 that a message names, in order, without repetition.
 
-    Digits count as tokens of their own: not inside a word or compound ("3rd", "GPT-4",
-    "20-30"), and not as a fraction, a percentage, money, the number of a player or a count of
-    something ("24 players", "100 credits"). Zero, ten and up also count in words. The range
-    itself ("0 to 100") does not count.
+    Digits count as separate tokens: not inside a word or compound ("3rd", "GPT-4", "20-30"), and
+    not as a fraction, a percentage, money, the number of a player or a count of something ("24
+    players", "100 credits"). Zero and numbers from ten also count in words. The range itself ("0 to
+    100") does not count.
 
     Args:
         text: one message.
@@ -432,11 +431,11 @@ def stated_numbers(text: str) -> tuple[float, ...]:
 
 @lru_cache(maxsize=4096)
 def stated_prices(text: str, low: float, high: float) -> tuple[float, ...]:
-    """Return the prices that a message names, in order, each once.
+    """Return the prices that a message names, in order, without repetition.
 
     A price is a number in digits within the legal range, with or without a currency sign. The
     number of a round or player, a count ("20 rounds", "10 units"), a change ("by 2", "2 more"),
-    a percentage, a range ("6-8") and the cost ("a cost of 2") are no prices.
+    a percentage, a range ("6-8") and the cost ("a cost of 2") do not count.
 
     Args:
         text: one message.
@@ -459,7 +458,7 @@ def stated_prices(text: str, low: float, high: float) -> tuple[float, ...]:
 
 
 def _joined(words: Any, table: str, name: str, more: Iterable[Words]) -> Any:
-    """A list of the coder with the words of scenarios behind its own, each once."""
+    """A list of the coder, followed by the words of scenarios, without repetition."""
     if not isinstance(words, list):
         return words
     added = (word for addition in more for word in addition.get(table, {}).get(name, []))
@@ -467,7 +466,7 @@ def _joined(words: Any, table: str, name: str, more: Iterable[Words]) -> Any:
 
 
 def _first(line: str, phrases: Iterable[str]) -> str:
-    """The phrase with which a line begins, with the blank behind it; ``""`` without one."""
+    """The phrase at the start of a line, with the following blank, or ``""``."""
     return next((f"{phrase} " for phrase in phrases if line.startswith(f"{phrase} ")), "")
 
 
@@ -477,7 +476,7 @@ def _price_words(name: str) -> frozenset[str]:
 
 
 def _plain(text: str) -> str:
-    """Lower case, with one kind of apostrophe and dash, and dots that only end sentences."""
+    """Normalise a text: lower case, plain apostrophes and dashes, dots only after sentences."""
     return re.sub(r"\.{2,}", "\n", text.translate(_ALIKE).lower())
 
 
@@ -487,7 +486,7 @@ def _clauses(text: str) -> list[list[str]]:
 
 
 def _split_at(tokens: list[str], breaks: list[str]) -> list[list[str]]:
-    """A clause cut before each of the words that begin a new one."""
+    """Split a clause before each word that begins a new one."""
     parts: list[list[str]] = [[]]
     for token in tokens:
         if token in breaks:
@@ -509,7 +508,7 @@ def _agrees(clause: Clause) -> bool:
 def _stands_free(
     tokens: Sequence[str], phrases: Iterable[str], *, also_negated: bool = False
 ) -> bool:
-    """Whether a clause holds a phrase that no word shortly before it turns off."""
+    """Whether a clause contains a phrase without a negation shortly before it."""
     lists = word_lists()["agreement"]
     off = {*lists["conditionals"], *([] if also_negated else lists["negations"])}
     for phrase in phrases:
@@ -524,7 +523,7 @@ def _stands_free(
 
 
 def _numbers(tokens: list[str], lists: dict[str, Any]) -> list[tuple[float, int, int]]:
-    """Each number of a clause with the places of its first token and of the next one after."""
+    """Each number of a clause, with the indices of its first token and of the next one after."""
     tens, ones, words = lists["tens"], lists["ones"], lists["words"]
     numbers = []
     i = 0

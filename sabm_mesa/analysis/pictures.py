@@ -1,7 +1,7 @@
-"""Pictures of a model as it is now: its agents in space, or on a network.
+"""Pictures of the current state of a model: its agents in space, or on a network.
 
-A scenario lists them as `SmartModel.pictures`. The viewer paints their scenes in the browser after
-every round, and ``sabm run`` draws them as they are at the end of each run.
+A scenario lists them as `SmartModel.pictures`. The viewer shows their scenes in the browser after
+every round, and ``sabm run`` draws them at the end of each run.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 SIDE = 5.4
 """Width of the space in a picture, in inches."""
 TALLEST = 7.5
-"""Height of the space at most, in inches."""
+"""Maximum height of the space in inches."""
 GRID_LINES = 40
-"""Up to this many cells along a side have lines between them."""
+"""Maximum number of cells along a side for lines between cells."""
 SHAPES = frozenset("os^D")
-"""Markers that the browser paints; others become dots."""
+"""Markers that the browser supports; others become dots."""
 GROUND = -1
 """The id of a mark that fills its cell, such as a patch."""
 MANY = 500
-"""Nodes from which on the layout is random: a spring layout takes minutes."""
+"""Number of nodes from which on the layout is random, since a spring layout takes minutes."""
 
 Point = tuple[float, float]
 _layouts: WeakKeyDictionary[Any, dict[Any, Point]] = WeakKeyDictionary()
@@ -46,12 +46,12 @@ class Portrayal:
     """The look of an agent in a picture.
 
     Attributes:
-        colour: a colour of matplotlib; unused where there is a value.
+        colour: a matplotlib colour; not used if there is a value.
         label: its entry in the legend; ``""`` for none.
         size: its width in cells of the space, or relative to other nodes of a network.
         shape: a marker of matplotlib, such as ``"o"``, ``"s"`` or ``"^"``.
         text: a few letters on it.
-        value: a number that the scale of the picture turns into a colour.
+        value: a number that the scale of the picture maps to a colour.
     """
 
     colour: str = "#0072B2"
@@ -82,7 +82,7 @@ class SceneMark(NamedTuple):
     """One agent or node of a scene.
 
     Attributes:
-        id: its number, by which the browser follows it from round to round.
+        id: its number, with which the browser tracks it from round to round.
         x: its place.
         y: its place.
         colour: a colour of CSS.
@@ -104,20 +104,20 @@ class SceneMark(NamedTuple):
 
 @dataclass(frozen=True)
 class Scene:
-    """The world at one moment, as data that the browser paints.
+    """The world at one moment, as data for the browser.
 
     Attributes:
         name: its name in file names.
         title: a description of its content.
-        extent: left, bottom (or top, when y runs down), width and height of what is shown.
+        extent: left, bottom (or top, if y runs down), width and height of the visible area.
         marks: the agents or nodes.
-        ground: cells that are filled below them: x, y and colour.
-        ties: lines below them: x and y of both ends, and the width in pixels.
+        ground: filled cells below the marks: x, y and colour.
+        ties: lines below the marks: x and y of both ends, and the width in pixels.
         legend: label, colour and shape of each entry.
-        floor: left, bottom, width and height of the floor; None: all of the extent.
-        words: the moment in words, for people who do not see it.
+        floor: left, bottom, width and height of the floor; None: the whole extent.
+        words: a description in words, for screen readers.
         down: whether y runs down.
-        dense: whether the floor is shaded where marks crowd.
+        dense: whether crowded parts of the floor are shaded.
         cells: whether the floor has cells with lines between them.
     """
 
@@ -135,12 +135,12 @@ class Scene:
     cells: bool = False
 
     def stage(self) -> dict[str, Any]:
-        """The parts that seldom change, in values of JSON."""
+        """The parts that seldom change, as JSON values."""
         names = ("name", "title", "extent", "ground", "floor", "down", "dense", "cells")
         return {name: getattr(self, name) for name in names}
 
     def frame(self) -> dict[str, Any]:
-        """The parts that change from round to round, in values of JSON."""
+        """The parts that change from round to round, as JSON values."""
         marks = [
             [mark.id, *(round(coordinate, 4) for coordinate in mark[1:3]), *mark[3:]]
             for mark in self.marks
@@ -149,7 +149,7 @@ class Scene:
 
 
 Portray = Callable[[Any], Portrayal | None]
-"""Agent → its look; None: it is not drawn."""
+"""Function from an agent to its look; None: the agent is not drawn."""
 
 
 def _plain(_agent: Any) -> Portrayal:
@@ -165,13 +165,13 @@ class _Placed(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelPicture(ABC):
-    """A picture of a model as it is now.
+    """A picture of the current state of a model.
 
     Attributes:
         name: its name in file names.
         title: a description of its content; the name when ``""``.
         of: the name of the model's attribute with the space or network.
-        scale: the scale of the values of marks; None without values.
+        scale: the scale of the values of marks; None: no values.
     """
 
     name: str
@@ -181,13 +181,13 @@ class ModelPicture(ABC):
 
     @abstractmethod
     def scene(self, model: Any) -> Scene:
-        """The model as data that the browser paints.
+        """The picture of the model as data for the browser.
 
         Args:
             model: the model, between two rounds.
 
         Raises:
-            RunError: when the model has no such attribute, or it is of another kind.
+            RunError: when the attribute is missing or of the wrong kind.
         """
 
     @abstractmethod
@@ -196,10 +196,10 @@ class ModelPicture(ABC):
 
         Args:
             model: the model, between two rounds.
-            subtitle: which minds and condition are on show.
+            subtitle: the minds and the condition.
 
         Raises:
-            RunError: when the model has no such attribute, or it is of another kind.
+            RunError: when the attribute is missing or of the wrong kind.
         """
 
     def _shown(self, model: Any) -> Any:
@@ -212,7 +212,7 @@ class ModelPicture(ABC):
         return shown
 
     def _figure(self, model: Any, subtitle: str, height: float) -> tuple[Figure, Axes]:
-        from sabm_mesa.analysis import plot_style as style  # slow, as all of matplotlib
+        from sabm_mesa.analysis import plot_style as style  # matplotlib is slow to import
 
         moment = _moment(model)
         words = f"{moment} · {subtitle}" if subtitle else moment
@@ -300,11 +300,11 @@ class ModelPicture(ABC):
 class SpacePicture(ModelPicture):
     """The agents of a model in its space: a grid, or a continuous one.
 
-    Agents are where their ``cell`` or ``pos`` is; several in one cell stand around its middle.
-    Plain Mesa agents, such as patches, are drawn too.
+    Agents are drawn at their ``cell`` or ``pos``; several agents in a cell are placed around its
+    centre. Plain Mesa agents, such as patches, are drawn too.
 
     Attributes:
-        portray: the look of an agent; None of it is not drawn.
+        portray: returns the look of an agent, or None if it is not drawn.
     """
 
     portray: Portray = _plain
@@ -314,7 +314,7 @@ class SpacePicture(ModelPicture):
 
         Args:
             model: the model, between two rounds.
-            subtitle: which minds and condition are on show.
+            subtitle: the minds and the condition.
 
         Raises:
             RunError: when the model has no such space.
@@ -340,7 +340,7 @@ class SpacePicture(ModelPicture):
         return figure
 
     def scene(self, model: Any) -> Scene:
-        """The space as data that the browser paints.
+        """The space as data for the browser.
 
         Args:
             model: the model, between two rounds.
@@ -404,14 +404,14 @@ class SpacePicture(ModelPicture):
 
 @dataclass(frozen=True)
 class NetworkPicture(ModelPicture):
-    """The agents of a model on its network; ties are as wide as their ``weight``, if they have one.
+    """The agents of a model on its network; the width of a tie is its ``weight``, if it has one.
 
-    The network is a graph of networkx, or of Mesa. A node is an agent, the id of one, a cell with
-    agents, or anything else. Ids begin at 1: where a graph has whole numbers from 0, as networkx
-    makes them, node 0 is the first agent.
+    The network is a networkx graph or a Mesa network. A node is an agent, an agent's id, a cell
+    with agents, or any other object. Ids begin at 1: if the nodes are whole numbers from 0, the
+    default of networkx, node 0 is the first agent.
 
     Attributes:
-        node: the look of a node, from its agent, or from the node where no agent is on it.
+        node: returns the look of a node from its agent, or from the node if it has no agent.
         layout: ``"spring"`` (ties are short), ``"circle"``, or a function of the graph that
             returns node → (x, y). Nodes with an attribute ``pos`` are drawn there.
     """
@@ -425,7 +425,7 @@ class NetworkPicture(ModelPicture):
 
         Args:
             model: the model, between two rounds.
-            subtitle: which minds and condition are on show.
+            subtitle: the minds and the condition.
 
         Raises:
             RunError: when the model has no such network.
@@ -457,7 +457,7 @@ class NetworkPicture(ModelPicture):
         return figure
 
     def scene(self, model: Any) -> Scene:
-        """The network as data that the browser paints.
+        """The network as data for the browser.
 
         Args:
             model: the model, between two rounds.
@@ -482,7 +482,7 @@ class NetworkPicture(ModelPicture):
     def _nodes(
         self, model: Any
     ) -> tuple[nx.Graph[Any], Mapping[Any, Point], list[_Placed], list[float]]:
-        """The graph, the place of each node, their marks, and the width of each tie."""
+        """The graph, the positions of the nodes, their marks, and the widths of the ties."""
         import networkx as nx
 
         network = self._shown(model)
@@ -533,7 +533,7 @@ def draw_scene(scene: Scene, subtitle: str = "") -> Figure:
 
     Args:
         scene: the scene.
-        subtitle: the round, and which minds and condition were run.
+        subtitle: the round, the minds and the condition.
     """
     from matplotlib.collections import LineCollection, PatchCollection
     from matplotlib.lines import Line2D
@@ -603,7 +603,7 @@ def _extent(space: Any, name: str) -> tuple[float, float, float, float, bool]:
 
 
 def _place(agent: mesa.Agent, space: Any) -> Point | None:
-    """The place of an agent in a space; None when it is not in it."""
+    """The position of an agent in a space; None if it is not in the space."""
     cell = getattr(agent, "cell", None)
     if cell is not None:
         at = cell.coordinate
@@ -613,10 +613,10 @@ def _place(agent: mesa.Agent, space: Any) -> Point | None:
 
 
 def _by_node(graph: nx.Graph[Any], network: Any, model: Any, name: str) -> Mapping[Any, Any]:
-    """Node → agent, for the nodes that are numbers: ids from 1, or places from 0.
+    """Node → agent, for nodes that are numbers: ids from 1, or indices from 0.
 
     Raises:
-        RunError: for nodes numbered from 0 that leave gaps, or are more than the agents.
+        RunError: for nodes numbered from 0 with gaps, or more nodes than agents.
     """
     by_id = {agent.unique_id: agent for agent in model.agents}
     if network is not graph or 0 not in graph:
@@ -637,12 +637,12 @@ def _id(agent: mesa.Agent) -> int:
 
 
 def _agent_of(node: Any, graph: Any, network: Any, by_id: Mapping[int, Any]) -> Any:
-    """The agent of a node; the node itself without one."""
+    """The agent of a node, or the node itself if it has no agent."""
     if isinstance(node, mesa.Agent):
         return node
     if network is graph:
         return by_id.get(node, node)
-    # Mesa's networks have cells with agents, or, the older ones, lists of agents at the nodes.
+    # Mesa's networks have cells with agents; older ones have lists of agents at the nodes.
     there = graph.nodes[node].get("agent") or []
     if not there and hasattr(network, "all_cells"):
         there = list(network[node].agents)

@@ -1,8 +1,8 @@
-"""The style that all plots share: colours, sizes, titles, legends, intervals, pictures in memory.
+"""The shared style of all plots: colours, sizes, titles, legends, intervals, files in memory.
 
-Figures are built from `matplotlib.figure.Figure` alone, without pyplot, so that no window, no
-global state and no file is touched; every property is set on the artists themselves. Matplotlib is
-imported by the functions that draw: the viewer needs the colours long before it needs a figure.
+Figures are built from `matplotlib.figure.Figure` without pyplot, so drawing needs no window, no
+global state and no file; all properties are set on the artists. The drawing functions import
+matplotlib, since the viewer needs the colours long before it needs a figure.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ WIDTH = 6.8
 TITLE, SUBTITLE, LABEL, TICK, NOTE = 12.0, 9.5, 10.0, 9.0, 8.5
 """Font sizes in points."""
 FEW = 12
-"""Up to this many rounds each has its own tick and a large marker."""
+"""Maximum number of rounds for a tick and a large marker at each round."""
 
 NARROW = 3
-"""Half the smallest number of bars for which an axis has room, so that no bar is a wall."""
+"""Half of the minimum number of bars that an axis has room for, so that bars are not too wide."""
 DASH = 16.0
-"""Points: the length of the dash that stands for a line of one round."""
+"""Length in points of the dash that represents a line of one round."""
 MOST_CHARTS = 6
-"""At most this many charts of a scenario without own plots; further columns are in the table."""
+"""Maximum number of charts of a scenario without plots; further columns are in the table."""
 NO_ANSWER = "No answer could be used: there is nothing to draw."
 INTERVAL = f"{100 * CONFIDENCE:.0f} % interval of the mean"
 """The entry of an interval in a legend."""
 drawing_lock = threading.RLock()
-"""Held while figures are made and drawn on several threads: matplotlib is made for one."""
+"""Lock for making and drawing figures, since matplotlib is not thread-safe."""
 
 MOST_LINES = 12
-"""At most this many lines of a title or subtitle: texts of a recording have any length."""
+"""Maximum number of lines of a title or subtitle: texts of a recording may be long."""
 _MARGIN = 0.12
 _CHARACTERS_PER_INCH = 14
 _TITLE_PER_INCH = 9.4
@@ -76,7 +76,7 @@ _LANGUAGE_MODEL = re.compile(
 
 
 def short_minds(text: str) -> str:
-    """A text with language models by their names alone: ``gpt-5-mini``, without an address.
+    """A text with short names of language models: ``gpt-5-mini``, without the address.
 
     Args:
         text: a text with specs of minds.
@@ -95,7 +95,7 @@ class Look:
     Attributes:
         formats: the formats, some of `FORMATS`.
         dpi: dots per inch of a PNG.
-        titled: whether figures have a title and a subtitle: a paper has them in the caption.
+        titled: whether figures have a title and a subtitle; in a paper, the caption has them.
     """
 
     formats: Sequence[str] = ("png",)
@@ -105,7 +105,7 @@ class Look:
 
 _USUAL = Look()
 look: ContextVar[Look] = ContextVar("look", default=_USUAL)
-"""The look of the figures that are made and written now."""
+"""The current look of figures."""
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -117,10 +117,10 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
     """An empty figure with a title and a subtitle at the top left.
 
     Args:
-        title: the content in a few words; wrapped to the width of the figure, and cut after
+        title: a short description of the content, wrapped to the width of the figure and cut after
             `MOST_LINES` lines.
-        subtitle: of which runs; wrapped and cut, too.
-        height: inches for the axes; the titles come on top.
+        subtitle: a description of the runs, wrapped and cut in the same way.
+        height: the height of the axes in inches, without the titles.
         width: inches.
 
     Returns:
@@ -152,7 +152,7 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
         fontweight="bold",
         linespacing=1.15,
     )
-    heading.set_parse_math(False)  # texts of people and models are no formulas
+    heading.set_parse_math(False)  # texts of people and models are not formulas
     if lines:
         below = top - title_height / total
         text = figure.text(left, below, "\n".join(lines), ha="left", va="top", fontsize=SUBTITLE)
@@ -161,7 +161,7 @@ def new_figure(title: str, subtitle: str = "", *, height: float, width: float = 
 
 
 def _untitled(title: str, *, height: float, width: float) -> Figure:
-    """A figure without a title above it; its metadata have the title."""
+    """A figure without a visible title; its metadata have the title."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -177,9 +177,9 @@ def write_figures(
     """Write figures in the formats of `look`.
 
     Args:
-        folder: where to; it exists.
-        figures: file name without its ending → figure.
-        write: writes a file completely or not at all, and returns it.
+        folder: an existing folder.
+        figures: file name without suffix → figure.
+        write: writes a file atomically and returns it.
     """
     return [
         write(folder / f"{name}.{ending}", to_bytes(figure, ending))
@@ -189,10 +189,10 @@ def write_figures(
 
 
 def with_runs(subtitle: str, data: pd.DataFrame) -> str:
-    """A subtitle with the number of runs behind it.
+    """A subtitle with the number of runs added.
 
     Args:
-        subtitle: which minds and condition were run, or nothing.
+        subtitle: the minds and the condition, or ``""``.
         data: the data to draw, with a column ``run``.
     """
     n = data["run"].nunique()
@@ -211,7 +211,7 @@ def plain_axes(ax: Axes, xlabel: str = "", ylabel: str = "") -> None:
 
 
 def integer_ticks(axis: Axis, values: Sequence[int] = (), *, most: int = 10) -> None:
-    """Put ticks at whole numbers: at each of `values` if they are few, else at most `most`."""
+    """Put ticks at whole numbers: at each of a few `values`, else at most `most` ticks."""
     if 0 < len(values) <= FEW:
         axis.set_ticks(values)
     else:
@@ -221,12 +221,13 @@ def integer_ticks(axis: Axis, values: Sequence[int] = (), *, most: int = 10) -> 
 
 
 def round_ticks(axis: Axis, rounds: Sequence[int], given: int = 0) -> None:
-    """Put ticks at rounds, as `integer_ticks` does, with the numbers that people read: from 1.
+    """Put ticks at rounds, as `integer_ticks` does, with round numbers from 1.
 
     Args:
         axis: the axis.
         rounds: the rounds in the data, from 0.
-        given: first rounds that nobody decided (`SmartModel.given_rounds`), which are not counted.
+        given: the number of given rounds at the start (`SmartModel.given_rounds`), which are not
+            counted.
     """
     first = 1 - given
     from matplotlib.ticker import FixedLocator, MaxNLocator
@@ -241,18 +242,18 @@ def round_ticks(axis: Axis, rounds: Sequence[int], given: int = 0) -> None:
 
 
 def bar_room(ax: Axes, rounds: Sequence[int]) -> None:
-    """Limits of an axis of bars, with room beside few of them.
+    """Set the limits of an axis of bars, with space beside a few bars.
 
     Args:
         ax: the axes.
-        rounds: where the bars stand, in rising order.
+        rounds: the positions of the bars, in rising order.
     """
     beside = max(0.6, NARROW - len(rounds) / 2)
     ax.set_xlim(rounds[0] - beside, rounds[-1] + beside)
 
 
 def headroom(values: list[float], share: float = 0.05) -> float:
-    """Upper limit of an axis that starts at 0: above the largest value, 1 if there is none."""
+    """Upper limit of an axis that starts at 0: above the largest value, or 1 without values."""
     largest = max((v for v in values if not math.isnan(v)), default=0.0)
     return largest * (1 + share) if largest > 0 else 1.0
 
@@ -260,10 +261,10 @@ def headroom(values: list[float], share: float = 0.05) -> float:
 def legend_entries(ax: Axes) -> tuple[list[Any], list[str]]:
     """The artists and labels for a legend: all drawn artists with a label.
 
-    A line of a single point has no length: without a marker it becomes a dash.
+    A line of a single point has no length; without a marker, it becomes a dash.
 
     Args:
-        ax: the axes, with all that is drawn in them.
+        ax: the axes, with all artists.
 
     Returns:
         The artists and their labels.
@@ -275,10 +276,10 @@ def legend_entries(ax: Axes) -> tuple[list[Any], list[str]]:
 
 
 def add_legend(ax: Axes, **look: Any) -> None:
-    """Give axes a legend of their `legend_entries`; none when there are no entries.
+    """Add a legend of the `legend_entries` of axes, if there are any.
 
     Args:
-        ax: the axes, with all that is drawn in them.
+        ax: the axes, with all artists.
         look: further arguments of `Axes.legend`.
     """
     artists, labels = legend_entries(ax)
@@ -287,7 +288,7 @@ def add_legend(ax: Axes, **look: Any) -> None:
 
 
 def explain_empty(ax: Axes, sentence: str = NO_ANSWER) -> None:
-    """Write in empty axes why they are empty.
+    """Write the reason in empty axes.
 
     Args:
         ax: the axes.
@@ -306,11 +307,11 @@ def thin_lines(
 
     Args:
         ax: the axes.
-        data: one row a round and run or agent, with ``round``, `column` and `by`.
+        data: one row per round and run or agent, with ``round``, `column` and `by`.
         column: the measure.
         by: ``"run"`` or ``"agent"``.
-        label: the entry of the lines in the legend.
-        marker: the marker of a round; none when empty.
+        label: the legend entry of the lines.
+        marker: the marker of a round; ``""``: none.
     """
     for _, rows in data.sort_values("round").groupby(by):
         (line,) = ax.plot(rows["round"], rows[column], color=GREY, label=label)
@@ -319,7 +320,7 @@ def thin_lines(
 
 
 def interval_band(ax: Axes, summary: pd.DataFrame) -> None:
-    """Draw the interval of the mean: a band, or a bar where there is a single round.
+    """Draw the interval of the mean: a band, or a bar for a single round.
 
     Args:
         ax: the axes.
@@ -359,17 +360,17 @@ def mark_values(ax: Axes, names: Mapping[float, str], *, named: bool = True) -> 
 def line_charts(
     model_data: pd.DataFrame, columns: Sequence[str], subtitle: str = ""
 ) -> dict[str, Figure]:
-    """One plain chart by round for each column with numbers, for scenarios without own plots.
+    """A plain chart by round for each numeric column, for scenarios without plots.
 
-    Of several runs it shows each, their mean, and the interval of the mean.
+    For several runs it shows each run, the mean, and the interval of the mean.
 
     Args:
-        model_data: one row a run and round, with ``run``, ``round`` and the columns.
+        model_data: one row per run and round, with ``run``, ``round`` and the columns.
         columns: the columns; those without numbers are left out.
-        subtitle: which minds and condition were run.
+        subtitle: the minds and the condition.
 
     Returns:
-        Column → its chart, for the first `MOST_CHARTS` columns; none without a row.
+        Column → its chart, for the first `MOST_CHARTS` columns; empty without rows.
     """
     if model_data.empty:
         return {}
@@ -405,14 +406,14 @@ def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str) -> Figure:
 def to_png(figure: Figure) -> bytes:
     """Draw a figure as a PNG, without pyplot and without a file.
 
-    The figure is drawn once; its method ``savefig`` draws twice, first for the layout alone.
+    The figure is drawn once; ``savefig`` would draw it twice, first for the layout.
 
     Args:
         figure: the figure.
     """
     picture = BytesIO()
     figure.set_dpi(look.get().dpi)
-    fast = {"compress_level": 1}  # a fifth of the time to draw for a sixth more bytes
+    fast = {"compress_level": 1}  # five times as fast, for files larger by a sixth
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas = FigureCanvasAgg(figure)
@@ -440,7 +441,7 @@ def to_bytes(figure: Figure, ending: str) -> bytes:
 
 @contextmanager
 def repeatable_svg() -> Iterator[None]:
-    """A context in which the same figure gives the same SVG: its ids are not random."""
+    """A context in which the same figure gives the same SVG, without random ids."""
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": "sabm-mesa"}):
@@ -448,7 +449,7 @@ def repeatable_svg() -> Iterator[None]:
 
 
 def freeze_layout(figure: Figure) -> None:
-    """Lay a figure out once, so that saving it in several formats does not repeat the layout.
+    """Compute the layout of a figure once, before saving it in several formats.
 
     Args:
         figure: the figure.

@@ -14,9 +14,9 @@ surface of English sentences. A text may carry at most one of the four steps, an
 ============== ==================================================================================
 
 Steps are those of Nagel 1995. In guessing games they are counted in the numbers of the text: each
-number that is the factor times the one named before it is a step (50, 33, 22 are two), and 33
-without 50 before it is a step of its own; the factor is one half where the text says so, else two
-thirds. Where words name more steps than numbers do, the words count.
+number that equals the factor times the previous number is a step (50, 33, 22 are two), and 33
+without a preceding 50 is also a step. The factor is one half if the text says so, otherwise two
+thirds. If the words indicate more steps than the numbers, the words count.
 
 Cohen's kappa with 56 invented texts that were coded by hand
 (``tests/studies/hand_labelled_reasoning.toml``):
@@ -33,11 +33,11 @@ code           development held out   later
 ``own_payoff``        1.00     1.00    0.33
 ============== =========== ======== =======
 
-The lists were tuned on the first 20 texts; the next 20 were kept apart, but lists and texts have
-one writer, so that both columns flatter. The last column is the one to go by: 16 texts in other
-words, written when the lists were done. The rules find little that is said in words of its
-own, above all imitation and steps without numbers: let a language model code such texts
-(`sabm judge --minds`), and compare. Each code is in 1 to 8 texts of a part.
+The lists were tuned on the first 20 texts, and the next 20 were held out. The same person wrote
+lists and texts, so both columns are optimistic. The last column is the most realistic: 16 texts
+with other wording, written after the lists were finished. The rules miss unusual wording, above all
+imitation and steps without numbers: let a language model code such texts (`sabm judge --minds`),
+and compare. Each code occurs in 1 to 8 texts of a part.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _FRACTION = re.compile(r"\b\d+\s*/\s*\d+|\bround \d+|#\d+|\bplayer \d+", re.IGNO
 _HALF = re.compile(r"\b(?:half|1/2)\b", re.IGNORECASE)
 _FIRST_STEP = 100 / 3
 _NEAR = 0.75
-"""Numbers this near to the factor times another one are a step: rounded up or down."""
+"""Tolerance for a number to count as the factor times another one."""
 
 
 def codes(text: str) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def coded(texts: pd.DataFrame) -> pd.DataFrame:
     """Texts with their codes.
 
     Args:
-        texts: one row a text, with ``text``.
+        texts: one row per text, with ``text``.
 
     Returns:
         The same rows with one boolean column a code.
@@ -95,10 +95,10 @@ def steps_of(coded: pd.DataFrame) -> pd.Series[float]:
     """The number of steps of coded texts.
 
     Args:
-        coded: texts with a column a code; missing where a judge gave none.
+        coded: texts with one column per code; missing if a judge gave none.
 
     Returns:
-        0 to 3 (three or more) a text; NaN for one without steps, or with several.
+        0 to 3 (three or more) for each text; NaN for a text without a step code, or with several.
     """
     held = coded[list(STEPS)].astype("boolean").fillna(value=False).to_numpy(bool)
     steps = pd.Series(held.argmax(axis=1), coded.index, dtype=float)
@@ -118,7 +118,7 @@ def _steps(text: str, line: str) -> int | None:
 
 
 def _counted(text: str) -> int:
-    """The longest chain of numbers each of which is the factor times the one before it."""
+    """The longest chain of numbers in which each is the factor times the previous one."""
     factor = 1 / 2 if _HALF.search(text) else 2 / 3
     plain = _FRACTION.sub(" ", text)
     named = list(dict.fromkeys(float(number) for number in _NUMBER.findall(plain)))
@@ -127,7 +127,7 @@ def _counted(text: str) -> int:
         near = abs(after - factor * before) <= _NEAR and before > 1
         here = here + 1 if near else int(_is_first_step(after, factor))
         longest = max(longest, here)
-    # A first step alone is a pick, and says nothing of how it was found.
+    # A first step alone is just a pick, without information about its reasoning.
     return longest if longest > 1 or not _is_first_step(named[0] if named else 0, factor) else 0
 
 

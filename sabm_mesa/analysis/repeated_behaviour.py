@@ -1,9 +1,9 @@
 """Behavioural models of repeated games: learning from payoffs, and strategies of repeated games.
 
-Facts that they read of `Panel.known` are those of `sabm_mesa.analysis.matrix_behaviour`, and for
-strategies ``dilemma`` (shape (n,)). A scenario gives it, with any value, for games in which each
-player has two options, one for cooperation and one for defection (see `option_roles`). Patterns
-read ``two_by_two``, which it gives for games of two players with two options.
+They read the facts of `sabm_mesa.analysis.matrix_behaviour` from `Panel.known`; strategies also
+read ``dilemma`` (shape (n,)). A scenario provides this fact, with any value, for games in which
+each player has two options, one for cooperation and one for defection (see `option_roles`).
+Patterns read ``two_by_two``, provided for games of two players with two options.
 
 Sources:
     Camerer and Ho 1999, "Experience-weighted Attraction Learning in Normal Form Games",
@@ -37,9 +37,9 @@ from sabm_mesa.analysis.matrix_behaviour import LAST, PAYOFFS
 
 Flags = npt.NDArray[np.bool_]
 NO_CHOICE = -1
-"""Stands behind the last choice of a series that is shorter than others."""
+"""Padding after the last choice of a shorter series."""
 PUNISHMENT = 2
-"""Games in which the strategy T2 punishes."""
+"""Number of games in which the strategy T2 punishes."""
 PHI = FreeParameter("phi", "weight of older experience", 0.0, 1.0)
 DELTA = FreeParameter("delta", "weight of payoffs that were not earned", 0.0, 1.0)
 KAPPA = FreeParameter("kappa", "attractions add up (1) or are means (0)", 0.0, 1.0)
@@ -56,20 +56,20 @@ ERROR = FreeParameter("error", "probability of another option than that of the s
 class ExperienceWeightedAttraction(ChoiceModel):
     """Learning by experience-weighted attraction, or one of its special cases.
 
-    Each option has an attraction, first its mean payoff over all choices of the others. After each
-    game the experience is ``N = phi (1 - kappa) N' + 1``, and the attraction of an option
-    ``A = (phi N' A' + (delta + (1 - delta) [chosen]) payoff) / N``, where the primes mark the
-    values before and N begins with ``n0``. The probability of an option grows with the exponential
-    of lambda times its attraction.
+    Each option has an attraction, which starts as its mean payoff over all choices of the others.
+    After each game the experience is ``N = phi (1 - kappa) N' + 1``, and the attraction of an
+    option ``A = (phi N' A' + (delta + (1 - delta) [chosen]) payoff) / N``, where primes mark the
+    previous values and N starts at ``n0``. The probability of an option is proportional to the
+    exponential of lambda times its attraction.
 
-    Source: Camerer and Ho 1999, section 2; that the first attractions are those of uniform beliefs,
-    and that payoffs are shares of their spread, is our choice.
+    Source: Camerer and Ho 1999, section 2; first attractions from uniform beliefs and payoffs as
+    shares of their spread are our choice.
 
     Args:
         name: see `BehaviouralModel`.
         title: see `BehaviouralModel`.
         source: see `BehaviouralModel`.
-        fixed: the parameters of `LEARNING` that are not free, with their values.
+        fixed: the fixed parameters of `LEARNING`, with their values.
     """
 
     needs = (PAYOFFS, LAST)
@@ -84,7 +84,7 @@ class ExperienceWeightedAttraction(ChoiceModel):
         )
 
     def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
-        """The logit of the attractions before each decision."""
+        """Return logit probabilities from the attractions before each decision."""
         free = zip(self.parameters, parameters.tolist(), strict=True)
         values = self.fixed | {parameter.name: value for parameter, value in free}
         weighted = values.pop("lambda") * attractions(panel, **values)
@@ -95,14 +95,14 @@ class ExperienceWeightedAttraction(ChoiceModel):
 
 
 class Experience(NamedTuple):
-    """The games of several players, one after another; payoffs are shares of the own spread.
+    """The games of several players in order; payoffs are shares of each player's spread.
 
     Attributes:
-        payoffs: the payoff that each option would have had; shape (players, games, options), 0
-            behind the last game of a player.
-        chosen: the place of the chosen option, or `NO_CHOICE`; shape (players, games).
+        payoffs: the payoff that each option would have given; shape (players, games, options), 0
+            after the last game of a player.
+        chosen: the index of the chosen option, or `NO_CHOICE`; shape (players, games).
         start: the attractions before the first game; shape (players, options).
-        games: games before each row of the panel; shape (n,).
+        games: number of games before each row of the panel; shape (n,).
     """
 
     payoffs: Floats
@@ -132,7 +132,7 @@ def experience_of(panel: Panel) -> Experience:
     index_of_game = (
         panel.player[learnt],
         games[learnt] - 1,
-    )  # the game just learnt of is the last one
+    )  # the game with new information is the last one
     payoffs[index_of_game] = scaled[(index[learnt], slice(None), *seen)]
     chosen[index_of_game] = picked[learnt - 1]
     return Experience(payoffs, chosen, uniform[index[panel.position == 0]], games)
@@ -156,7 +156,7 @@ def attractions(panel: Panel, *, phi: float, delta: float, kappa: float, n0: flo
     earned = chosen[:, :, None] == np.arange(n_options)
     gains = (delta + (1 - delta) * earned) * payoffs
     times = np.arange(most)
-    lags = times[:, None] - times - 1  # games between a game and a later one
+    lags = times[:, None] - times - 1  # number of games between a game and a later one
     weights = np.where(lags >= 0, phi ** np.maximum(lags, 0), 0.0)
     flat = gains.transpose(1, 0, 2).reshape(most, -1)
     total = (weights @ flat).reshape(most, n_players, n_options)
@@ -219,13 +219,13 @@ STRATEGIES = {
     "WSLS": "cooperates when all did the same last (win stay, lose shift)",
     "T2": "cooperates until anybody defects, then defects twice and cooperates again",
 }
-"""Name → what the strategy does; all but the first begin with cooperation."""
+"""Name → description of the strategy; all but the first begin with cooperation."""
 
 
 class StrategyWithError(ChoiceModel):
     """A strategy of a repeated game that takes another option by error.
 
-    With more than two players the others count as one: they cooperate when all of them do.
+    With more than two players, the others count as one: they cooperate if all of them cooperate.
 
     Source: Dal Bó and Fréchette 2011, section IV.
 
@@ -251,7 +251,7 @@ class StrategyWithError(ChoiceModel):
 
 @once_a_panel
 def cooperates(panel: Panel, strategy: str) -> Flags:
-    """Whether a strategy cooperates at each decision, after what was chosen before it.
+    """Whether a strategy cooperates at each decision, given the earlier choices.
 
     Args:
         panel: the decisions.
@@ -264,7 +264,7 @@ def cooperates(panel: Panel, strategy: str) -> Flags:
         return np.full(len(panel), strategy == "AC")
     new = _follows_game(panel)
     at = np.flatnonzero(new)
-    cooperated = np.ones(len(panel), dtype=bool)  # in the last game; before it nobody has defected
+    cooperated = np.ones(len(panel), dtype=bool)  # in the last game; nobody has defected before it
     others = cooperated.copy()
     cooperation = _roles(panel).cooperation
     cooperated[at] = panel.decisions[at - 1] == cooperation[at - 1, 0]
@@ -323,14 +323,15 @@ PATTERNS = {
     "imitates": "the last option of the other player",
     "opposes": "the other option than the last one of the other player",
 }
-"""Name → the pattern; options are in the order of their values. What nothing is known of yet is
-chosen by chance."""
+"""Name → description of the pattern; options are in the order of their values. The first choice is
+random.
+"""
 
 
 class PatternWithError(ChoiceModel):
     """A pattern of choices in a game of two players with two options, with errors.
 
-    Patterns say nothing of payoffs, so that they describe players of any such game: those who take
+    Patterns do not depend on payoffs, so they describe players of any such game: players who take
     turns in a battle of the sexes alternate or imitate.
 
     Source: the strategies "last one" and "alternation" of Akata et al. 2025, Nature Human Behaviour
@@ -376,9 +377,9 @@ class OptionRoles(NamedTuple):
     """The options that stand for cooperation and defection.
 
     Attributes:
-        cooperation: the place of the option of each player with which the sum of payoffs can be
-            largest, the player itself first; shape (players,), or of several games (n, players).
-        defection: the place of the own option with the best smallest payoff.
+        cooperation: the index of each player's option with the largest possible sum of payoffs, the
+            deciding player first; shape (players,), or of several games (n, players).
+        defection: the index of the player's option with the highest minimum payoff.
     """
 
     cooperation: Ints
@@ -399,7 +400,7 @@ def option_roles(payoffs: Floats) -> OptionRoles:
 
 
 def is_dilemma(payoffs: Floats) -> bool:
-    """Whether a game has two options a player, and cooperation is not the safe one.
+    """Whether a game has two options per player, and cooperation is not the safe one.
 
     Args:
         payoffs: the payoffs of one game, as in `sabm_mesa.analysis.matrix_behaviour`.
@@ -418,20 +419,20 @@ def _roles(panel: Panel) -> OptionRoles:
 
 
 def _in_spreads(payoffs: Floats) -> Floats:
-    """Own payoffs, from 0 (the smallest) to 1 (the largest)."""
+    """The player's payoffs, scaled from 0 (the smallest) to 1 (the largest)."""
     low, high = np.nanmin(payoffs), np.nanmax(payoffs)
     scaled: Floats = (payoffs - low) / (high - low or 1.0)
     return scaled
 
 
 def _follows_game(panel: Panel) -> Flags:
-    """Whether the game of the row before counted: then all choices in it are known."""
+    """Whether the game of the previous row counted, so that all choices in it are known."""
     follows: Flags = ~np.isnan(panel.known[LAST]).any(axis=1) & (panel.position > 0)
     return follows
 
 
 def _cooperates_after_punishment(panel: Panel, new: Flags, both: Flags) -> Flags:
-    """Whether T2 cooperates: it looks only at games in which it cooperated by its plan."""
+    """Whether T2 cooperates; it considers only games in which its plan was to cooperate."""
     news, joint = panel.padded(new, fill=False), panel.padded(both, fill=True)
     plans = np.ones_like(news)
     left = np.zeros(len(news), dtype=np.int64)

@@ -1,9 +1,9 @@
 """Behavioural models of social preferences: inequity aversion, and types of cooperation.
 
-Facts that they read of `Panel.known`:
-    Inequity aversion: for each option its expected payoff ``own``, and the expected means over the
-    others of what these have more (``behind``) and less (``ahead``); each of shape (n, options), in
-    shares of the spread of the own payoffs, NaN for options that a row does not have.
+They read these facts from `Panel.known`:
+    Inequity aversion: for each option the expected payoff ``own``, the expected mean by which the
+    others have more (``behind``), and the expected mean by which they have less (``ahead``); each
+    of shape (n, options), in shares of the spread of the player's payoffs, NaN for missing options.
     Types of cooperation: ``others`` (shape (n,): the cooperation that the player expects of the
     others, from 0 to 1), and ``steps`` (shape (n,): the distances between possible amounts from
     none to full cooperation). A decision is the number of twentieths of full cooperation, 0 to 20.
@@ -53,7 +53,7 @@ UPDATE = FreeParameter("update", "weight of the last observation in a belief", 0
 FIRST = FreeParameter("first", "mean first belief about the cooperation of the others", 0.0, 1.0)
 SPREAD = FreeParameter("spread", "standard deviation of first beliefs between players", 0.0, 0.5)
 NODES = 5
-"""First beliefs that stand for their normal distribution."""
+"""Number of nodes for the normal distribution of first beliefs."""
 SLIP = FreeParameter("slip", "probability that a free rider cooperates", 0.0, 0.5)
 
 
@@ -75,16 +75,16 @@ INEQUITY_ESTIMATES = (
 
 
 class InequityAversion(ChoiceModel):
-    """Choices by the logit rule, of players that dislike to have less or more than others.
+    """Logit choices of players who dislike having less or more than others.
 
-    The utility of an option is its payoff, less alpha times the mean of what the others have more,
-    less beta times the mean of what they have less.
+    The utility of an option is its payoff, minus alpha times the mean by which the others have
+    more, minus beta times the mean by which they have less.
 
     Source: Fehr and Schmidt 1999, equation 1; errors by the logit rule, as in McKelvey and Palfrey
     1995.
 
     Args:
-        selfish: whether both weights are 0, so that only the own payoff counts.
+        selfish: whether both weights are 0, so that only the player's payoff counts.
     """
 
     source = "Fehr & Schmidt 1999, Quarterly Journal of Economics 114(3), equation 1"
@@ -97,7 +97,7 @@ class InequityAversion(ChoiceModel):
         self.parameters = (LAMBDA,) if selfish else (LAMBDA, ENVY, GUILT)
 
     def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
-        """The logit of the utilities."""
+        """Return logit probabilities from the utilities."""
         known = panel.known
         utility = known["own"]
         if not self.selfish:
@@ -110,9 +110,9 @@ class InequityAversion(ChoiceModel):
 
 
 def inequity_types() -> Mixture:
-    """The mixture of players that care for their own payoff alone, and inequity-averse ones.
+    """The mixture of selfish and inequity-averse players.
 
-    Both have the same precision.
+    Both types have the same precision.
     """
     return Mixture(
         "inequity_types",
@@ -141,11 +141,11 @@ class CooperationByChance(Chance):
 
 
 class CooperationType(BehaviouralModel):
-    """A type of cooperation with a normal error, cut off at none and at full cooperation.
+    """A type of cooperation with a normal error, censored at no and at full cooperation.
 
-    The probability of the lowest and of the highest amount is that of all beyond it (a censored
-    regression: Tobin 1958, Econometrica 26(1), 24-36), and of an amount between them that of the
-    interval that is rounded to it.
+    The lowest and the highest amount have the probability of all values beyond them (a censored
+    regression: Tobin 1958, Econometrica 26(1), 24-36); an amount between them has the probability
+    of the interval that rounds to it.
     """
 
     source = "Fischbacher, Gächter & Fehr 2001; Fischbacher & Gächter 2010"
@@ -173,7 +173,7 @@ class CooperationType(BehaviouralModel):
 
 
 class ConditionalCooperator(CooperationType):
-    """A conditional cooperator: cooperates the more, the more it expects of the others."""
+    """A conditional cooperator: cooperation rises with the expected cooperation of the others."""
 
     name, title = "conditional", "conditional cooperator"
     parameters = (INTERCEPT, SLOPE, SIGMA)
@@ -185,13 +185,12 @@ class ConditionalCooperator(CooperationType):
 
 
 class AdaptiveCooperator(TypesModel):
-    """A conditional cooperator whose belief about the others adapts to what they do.
+    """A conditional cooperator whose belief about the others adapts to their actions.
 
-    After each observation the belief moves by the share ``update`` of its distance to it; with 1 it
-    is the last observation, as that of `ConditionalCooperator`. First beliefs are normally
-    distributed between players; `NODES` of them, as many types, stand for the distribution
-    (Gauss-Hermite quadrature). What a player knew before the
-    first row, such as a published first belief, is not used.
+    After each observation, the belief moves towards it by the share ``update`` of the distance;
+    with 1 it equals the last observation, as in `ConditionalCooperator`. First beliefs are normally
+    distributed between players; `NODES` types approximate the distribution (Gauss-Hermite
+    quadrature). Facts from before the first row, such as a published first belief, are not used.
 
     Source: Fischbacher and Gächter 2010, table 3 (beliefs); the distribution of first beliefs is
     our choice.
@@ -237,11 +236,11 @@ class AdaptiveCooperator(TypesModel):
 
 
 class HumpShapedCooperator(CooperationType):
-    """A hump-shaped (triangle) cooperator: the less, the more the others cooperate beyond half.
+    """A hump-shaped (triangle) cooperator: cooperation rises up to half, and then falls.
 
-    It follows the line of a conditional cooperator up to half of full cooperation, and then the
-    same line back. So in a mixture, where both have the same parameters, it differs
-    from a conditional cooperator only in what it does beyond half.
+    It follows the line of a conditional cooperator until the others cooperate half, and then the
+    mirrored line. So in a mixture with common parameters, it differs from a conditional cooperator
+    only beyond half.
     """
 
     name, title = "hump_shaped", "hump-shaped cooperator"
@@ -254,7 +253,7 @@ class HumpShapedCooperator(CooperationType):
 
 
 class UnconditionalCooperator(CooperationType):
-    """An unconditional cooperator: cooperates alike whatever it expects of the others."""
+    """An unconditional cooperator: cooperation does not depend on the others."""
 
     name, title = "unconditional", "unconditional cooperator"
     parameters = (LEVEL, SIGMA)
@@ -265,7 +264,7 @@ class UnconditionalCooperator(CooperationType):
 
 
 class FreeRider(BehaviouralModel):
-    """A free rider: does not cooperate, but for slips that are spread evenly."""
+    """A free rider: does not cooperate, except for uniformly distributed slips."""
 
     name, title = "free_rider", "free rider"
     source = CooperationType.source
@@ -286,7 +285,7 @@ class FreeRider(BehaviouralModel):
 
 
 def cooperation_types() -> tuple[BehaviouralModel, ...]:
-    """The types of cooperation, each of which is a model by itself."""
+    """The types of cooperation, each as a model."""
     return ConditionalCooperator(), FreeRider(), UnconditionalCooperator(), HumpShapedCooperator()
 
 
@@ -309,8 +308,8 @@ def cooperation_mixture(*, hump: bool = False, adaptive: bool = False) -> Mixtur
     subjects is about flat (Fischbacher and Gächter 2010).
 
     Args:
-        hump: whether hump-shaped cooperators are a type of their own. Without it they count as
-            conditional: they are alike where the others cooperate less than half.
+        hump: whether hump-shaped cooperators are a separate type. Otherwise they count as
+            conditional: both are alike if the others cooperate less than half.
         adaptive: whether the conditional cooperators have adaptive beliefs.
     """
     conditional, free_rider, unconditional, hump_shaped = cooperation_types()
@@ -328,7 +327,7 @@ def cooperation_mixture(*, hump: bool = False, adaptive: bool = False) -> Mixtur
 
 
 def _censored(mean: Floats, sigma: float, panel: Panel) -> Floats:
-    """The log-likelihood of amounts around a mean, with normal errors cut off at both ends."""
+    """The log-likelihood of amounts around a mean, with normal errors censored at both ends."""
     from scipy.special import ndtr
 
     share, half = panel.decisions / UNITS, 0.5 / panel.known["steps"]

@@ -22,13 +22,13 @@ K = TypeVar("K", bound=Hashable)
 Split = Callable[[str], Sequence[str]]
 
 PIECE = 4
-"""Characters of a piece of a word."""
+"""Number of characters of a piece of a word."""
 
 _TERM = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _WORD = re.compile(r"\w+")
 
 
-# The same texts are split again in every round, as long as they are in the window.
+# Cached, since the texts in the window are split again in every round.
 @lru_cache(maxsize=1024)
 def terms(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, without numbers."""
@@ -52,8 +52,8 @@ class SparseText:
     """The vocabulary of some documents, and texts as vectors over it.
 
     Args:
-        documents: the texts from which terms and their weights come; a term that occurs in df of
-            n documents weighs ln((1 + n) / (1 + df)) + 1.
+        documents: the texts that determine the terms and their weights; a term in df of n documents
+            has the weight ln((1 + n) / (1 + df)) + 1.
         split: the function that splits a text into terms: `terms` or `pieces`.
     """
 
@@ -71,10 +71,10 @@ class SparseText:
         """Unit vectors of texts.
 
         Args:
-            texts: the texts; terms without a document are left out.
+            texts: the texts; unknown terms are left out.
 
         Returns:
-            One row a text and one column a term; zeros for a text without any known term.
+            One row per text and one column per term; zeros for a text without any known term.
         """
         counts = np.zeros((len(texts), len(self._place)))
         for row, text in enumerate(texts):
@@ -85,7 +85,7 @@ class SparseText:
 
 
 def distances_from_centre(groups: Mapping[K, Sequence[str]]) -> dict[K, float]:
-    """Distance of the texts of each group from those of all.
+    """Distance of the texts of each group from the texts of all groups.
 
     Source: Lai et al. 2024, section 2 (there with embeddings; the cosine distance is our
     choice).
@@ -94,8 +94,8 @@ def distances_from_centre(groups: Mapping[K, Sequence[str]]) -> dict[K, float]:
         groups: group → its texts, such as a pair's talks.
 
     Returns:
-        Group → 1 − cosine between the vector of its texts together and the mean vector of all
-        texts: 0 (all say the same) to 1; groups without words are left out.
+        Group → 1 − cosine between the vector of its joined texts and the mean vector of all texts,
+        from 0 (all texts are alike) to 1; groups without words are left out.
     """
     texts = [text for texts_of in groups.values() for text in texts_of]
     space = SparseText(texts)

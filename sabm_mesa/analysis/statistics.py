@@ -1,11 +1,11 @@
-"""Statistics that scenarios and studies share: means with intervals, agreement, convergence.
+"""Shared statistics of scenarios and studies: means with intervals, agreement, convergence.
 
-Intervals of means are those of `mean_interval`. Other statistics (ratios, agreement, shares of
-variance) have percentile intervals of a bootstrap (Efron and Tibshirani 1993, "An Introduction to
-the Bootstrap", chapter 13), somewhat narrow for few runs; no verdict rests on them.
+Means have the intervals of `mean_interval`. Other statistics (ratios, agreement, shares of
+variance) have percentile bootstrap intervals (Efron and Tibshirani 1993, "An Introduction to the
+Bootstrap", chapter 13), which are somewhat narrow for few runs; verdicts do not use them.
 `bootstrap_interval` is the only percentile bootstrap of the package. It draws the same resamples as
 `scipy.stats.bootstrap`, which cannot replace it: that function refuses samples of one observation
-(a combination of levels that was run once), returns NaN when the statistic is undefined in a single
+(a combination of levels with one run), returns NaN when the statistic is undefined in a single
 resample (a ratio, kappa), and costs the import of `scipy.stats`, more than half a second, in every
 run that draws an interval.
 """
@@ -24,10 +24,12 @@ Floats = npt.NDArray[np.float64]
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 FEWEST_FOR_INTERVAL = 5
-"""Runs without which a mean has no interval: with fewer, none covers."""
+"""Minimum number of runs for an interval of a mean; with fewer runs, no interval has valid
+coverage.
+"""
 _OUTER = 0.6
 LAST_ROUNDS = 50
-"""Rounds at the end of a run that its final level is the mean of."""
+"""Number of rounds at the end of a run for the mean that is its final level."""
 
 
 class MeanEstimate(NamedTuple):
@@ -36,7 +38,7 @@ class MeanEstimate(NamedTuple):
     Attributes:
         n: number of runs with a value.
         mean: their mean, in units of the values; NaN without runs.
-        low: lower limit of its interval; NaN with too few runs for one.
+        low: lower limit of its interval; NaN with too few runs.
         high: upper limit.
     """
 
@@ -55,11 +57,11 @@ def bootstrap_interval(
 ) -> Floats:
     """Percentile bootstrap interval of a statistic of independent samples.
 
-    Each sample is resampled by itself, with replacement. A resample for which the statistic is not
-    defined (NaN) is left out.
+    Each sample is resampled separately, with replacement. Resamples with an undefined statistic
+    (NaN) are left out.
 
     Args:
-        statistic: takes one array a sample, each of shape (resamples, n), and returns the
+        statistic: takes one array per sample, each of shape (resamples, n), and returns the
             statistic of each resample, shape (resamples,), or several, shape (k, resamples).
         samples: the observations, 1-D and at least one in each.
         rng: generator or seed.
@@ -94,24 +96,24 @@ def mean_interval(
     confidence: float = CONFIDENCE,
     n_resamples: int = RESAMPLES,
 ) -> tuple[float, float]:
-    """Interval of a mean over runs whose bounds are not known: Student's t and a bootstrap-t.
+    """Interval of a mean over runs of an unbounded measure: Student's t and a bootstrap-t.
 
-    It reaches from the lower to the higher end of both. Student's is right for normal runs however
-    few they are; the bootstrap-t (Efron and Tibshirani 1993, section 12.5) follows skewed runs. For
-    normal runs at least 93 %, for exponential and lognormal ones at least 90 % of the intervals
-    hold the mean from `FEWEST_FOR_INTERVAL` runs on (`docs/calibration.md`). Nothing holds for all
-    distributions: a verdict on a mean takes its bounds (`sabm_mesa.analysis.inference`). Runs that
-    are all 0 or 1 have the exact interval of a share (Clopper and Pearson 1934).
+    It is the hull of both intervals. Student's t is valid for normal runs of any number; the
+    bootstrap-t (Efron and Tibshirani 1993, section 12.5) adapts to skewed runs. From
+    `FEWEST_FOR_INTERVAL` runs on, the coverage is at least 93 % for normal runs, and at least 90 %
+    for exponential and lognormal runs (`docs/calibration.md`). No interval is valid for all
+    distributions, so verdicts on a mean use bounds (`sabm_mesa.analysis.inference`). If all runs
+    are 0 or 1, the interval is the exact one of a share (Clopper and Pearson 1934).
 
     Args:
-        values: one number a run, none missing.
+        values: one number per run, none missing.
         rng: generator or seed of the bootstrap.
-        confidence: share of such intervals that hold the mean, nominally.
+        confidence: the nominal coverage.
         n_resamples: number of bootstrap samples.
 
     Returns:
-        Lower and upper limit; NaN with fewer than `FEWEST_FOR_INTERVAL` runs, and when all runs
-        are equal, since they do not show how far others may lie.
+        Lower and upper limit; NaN with fewer than `FEWEST_FOR_INTERVAL` runs, or if all runs are
+        equal, since equal runs give no information about the spread.
     """
     from scipy.special import betaincinv, stdtrit
 
@@ -134,7 +136,7 @@ def mean_interval(
     spreads = drawn.std(axis=1, ddof=1)
     varied = spreads > 1e-12 * float(np.abs(values).max())
     t = (drawn[varied].mean(axis=1) - mean) / (spreads[varied] / math.sqrt(n))
-    # Resamples have fewer different values than runs: the outer tails make up for it.
+    # Use the outer tails, since resamples have fewer distinct values than runs.
     under, over = np.quantile(t, [_OUTER * tail, 1 - _OUTER * tail])
     return min(mean - half, mean - float(over) * error), max(
         mean + half, mean - float(under) * error
@@ -151,7 +153,7 @@ def estimate_mean(
     """Mean of a measure over runs, with its interval (see `mean_interval`).
 
     Args:
-        values: one number a run; NaN and None are left out.
+        values: one number per run; NaN and None are left out.
         rng: see `bootstrap_interval`.
         confidence: see `bootstrap_interval`.
         n_resamples: see `bootstrap_interval`.
@@ -176,19 +178,19 @@ def bootstrap_mean_by_round(
 ) -> pd.DataFrame:
     """Mean of a measure over runs by round, with its interval (see `mean_interval`).
 
-    The run is the unit, since rounds within a run depend on one another. The interval holds
-    round by round, not for the curve as a whole.
+    The unit is the run, since rounds within a run are dependent. The interval is valid for each
+    round separately, not for the whole curve.
 
     Args:
-        data: one row a run and round, with columns ``run``, ``round`` and `column`. Rows whose
+        data: one row per run and round, with columns ``run``, ``round`` and `column`. Rows whose
             value is NaN (a round without valid picks) are left out.
         column: name of the measure.
-        rng: generator or seed; a seed gives the same interval whatever the order of the rows.
+        rng: generator or seed; with a seed, the interval does not depend on the order of the rows.
         confidence: share of the resampled means inside the interval.
         n_resamples: number of bootstrap samples.
 
     Returns:
-        One row a round in rising order: ``round``, ``mean``, ``low``, ``high`` (units of
+        One row per round in rising order: ``round``, ``mean``, ``low``, ``high`` (units of
         `column`) and ``n``, the number of runs with a value. With too few runs for an interval,
         or runs that are all equal, the bounds are NaN; without runs the mean is NaN too.
 
@@ -219,13 +221,14 @@ def agreement_by_code(
     confidence: float = CONFIDENCE,
     n_resamples: int = RESAMPLES,
 ) -> pd.DataFrame:
-    """How far two coders agree, code by code.
+    """The agreement of two coders, by code.
 
-    The bootstrap resamples messages. It takes them for independent of one another; where those of
-    one run resemble each other the interval is too narrow.
+    The bootstrap resamples messages and assumes that they are independent. If messages of a run
+    resemble each other, the interval is too narrow.
 
     Args:
-        first: one row a message, with a boolean column a code; missing where the coder gave none.
+        first: one row per message, with one boolean column per code; missing if the coder gave
+            none.
         second: the same messages in the same order, by the other coder.
         codes: the columns.
         rng: generator or seed of the bootstrap.
@@ -233,9 +236,9 @@ def agreement_by_code(
         n_resamples: number of bootstrap samples.
 
     Returns:
-        One row a code: ``code``, ``n`` (messages that both have coded), ``first`` and ``second``
-        (the share of them that each gave the code), ``agreed`` (the share coded alike), ``kappa``,
-        ``low`` and ``high`` (NaN where kappa is).
+        One row per code: ``code``, ``n`` (messages coded by both), ``first`` and ``second`` (the
+        share with the code, by coder), ``agreed`` (the share coded alike), ``kappa``, ``low`` and
+        ``high`` (NaN if kappa is NaN).
 
     Raises:
         ValueError: when a column is missing, the frames are not of one length, or `confidence` or
@@ -252,7 +255,7 @@ def agreement_by_code(
         kappa = float(_kappa(one, other))
         low, high = math.nan, math.nan
         if not math.isnan(kappa):
-            pairs = 2 * one.astype(np.int64) + other  # a message is drawn with both its codes
+            pairs = 2 * one.astype(np.int64) + other  # both codes of a message are drawn together
             low, high = bootstrap_interval(
                 lambda drawn: _kappa(drawn > 1, drawn % 2 == 1), pairs,
                 rng=generator, confidence=confidence, n_resamples=n_resamples,
@@ -268,7 +271,7 @@ def final_level(courses: Sequence[Sequence[float]], window: int = LAST_ROUNDS) -
 
     Args:
         courses: for each agent its value by round, such as a price, shape (n_agents, n_rounds).
-        window: number of rounds; all of them, if they are fewer.
+        window: number of rounds; all rounds if there are fewer.
 
     Returns:
         The mean; NaN without rounds.
@@ -285,10 +288,10 @@ def settling_round(
     Args:
         courses: for each agent its value by round, shape (n_agents, n_rounds).
         tolerance: the largest distance, in the unit of the values.
-        window: for how many rounds, up to the end of the run, the courses have to stay there.
+        window: minimum number of rounds for which the courses stay there, up to the end of the run.
 
     Returns:
-        The round, from 0; NaN when the courses stay there for fewer than `window` rounds.
+        The round, from 0; NaN if the courses stay there for fewer than `window` rounds.
     """
     path = np.asarray(courses, dtype=float)
     away = (np.abs(path - final_level(courses, window)) > tolerance).any(axis=0)
@@ -297,7 +300,7 @@ def settling_round(
 
 
 def known_values(values: Iterable[float | None]) -> tuple[Floats, int]:
-    """The values that are not missing, and how many are.
+    """The known values, and the number of missing values.
 
     Args:
         values: numbers; NaN, None and `pandas.NA` are missing.
@@ -344,7 +347,7 @@ def _check_resampling(confidence: float, n_resamples: int) -> None:
 def _known_codes(
     first: Sequence[object], second: Sequence[object]
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """The codes of the units that both have coded."""
+    """The codes of the units that both coders have coded."""
     if len(first) != len(second):
         raise ValueError(
             f"the coders have coded {len(first)} and {len(second)} units: need the same ones"
@@ -363,10 +366,10 @@ def _kappa(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> Float
     no kappa.
 
     Returns:
-        NaN without a unit, and when both gave one and the same code to all units (p_e = 1).
+        NaN without units, or if both gave the same code to all units (p_e = 1).
     """
     n = first.shape[-1]
-    # Counts are compared as integers, so that chance agreement of exactly 1 is found.
+    # Compare counts as integers, so that chance agreement of exactly 1 is detected.
     a, b, alike = (counts.sum(axis=-1) for counts in (first, second, first == second))
     by_chance = a * b + (n - a) * (n - b)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,18 +1,18 @@
-"""Sources of the variance of an outcome: the factors of a design, their interplay, chance.
+"""Sources of the variance of an outcome: the factors of a design, their interaction, and chance.
 
-Each share is a part of the sum of squares about the mean, that is eta squared of an analysis of
-variance (Fisher 1925, "Statistical Methods for Research Workers", chapter 7; Cohen 1973,
-"Eta-squared and Partial Eta-squared in Fixed Factor ANOVA Designs", Educational and Psychological
-Measurement 33). In an unbalanced design the sum of squares of a factor depends on what was taken
-into account before it; here it is the mean over all orders of the factors (Lindeman, Merenda and
-Gold 1980, "Introduction to Bivariate and Multivariate Analysis"; Grömping 2007, "Estimators of
-Relative Importance in Linear Regression Based on Variance Decomposition", American Statistician
-61), which keeps every share from 0 to 1 and is the usual one where the design is balanced.
+Each share is a part of the sum of squares about the mean: eta squared of an analysis of variance
+(Fisher 1925, "Statistical Methods for Research Workers", chapter 7; Cohen 1973, "Eta-squared and
+Partial Eta-squared in Fixed Factor ANOVA Designs", Educational and Psychological Measurement 33).
+In an unbalanced design the sum of squares of a factor depends on the order of the factors; here it
+is the mean over all orders (Lindeman, Merenda and Gold 1980, "Introduction to Bivariate and
+Multivariate Analysis"; Grömping 2007, "Estimators of Relative Importance in Linear Regression Based
+on Variance Decomposition", American Statistician 61), which keeps every share between 0 and 1 and
+equals the usual one in a balanced design.
 
-Limits: the shares describe the levels that were run and their numbers of runs, not all possible
-models or wordings. A factor of k levels takes (k - 1)/(n - 1) of n runs on average
-even if it changes nothing, so that small shares from few runs are not evidence. Factors that
-always change together share what they explain equally. scipy has no such split.
+Limits: the shares describe the levels in the data and their numbers of runs, not all possible
+models or wordings. With n runs, a factor of k levels has an average share of (k - 1)/(n - 1) even
+without an effect, so small shares from few runs are not evidence. Factors that always change
+together divide their share equally. scipy has no such split.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ def variance_split(
     """Split the variance of an outcome over runs into shares of the factors, interaction and rest.
 
     Args:
-        frame: one row a run, with a column for the outcome and for each factor (such as model and
-            wording; a missing level is a level of its own). Runs whose outcome is NaN are left
-            out, and so are factors with a single level.
+        frame: one row per run, with a column for the outcome and for each factor (such as model and
+            wording; missing values form a separate level). Runs whose outcome is NaN are left out,
+            and so are factors with a single level.
         outcome: name of the measure.
         factors: names of the columns by which the runs differ.
-        seed: of the bootstrap, which resamples runs among those with the same levels; resamples
-            without any variance are left out.
+        seed: the seed of the bootstrap, which resamples runs within combinations of levels;
+            resamples without variance are left out.
 
     Returns:
-        One row a source: ``source``, ``share`` (0 to 1; together 1), ``low`` and ``high`` (95 %
+        One row per source: ``source``, ``share`` (0 to 1; together 1), ``low`` and ``high`` (95 %
         percentile interval). First the factors; then ``interaction``, the effect of combinations of
-        levels beyond the sum of the factors, if two factors vary and some combination was run
-        more than once; last ``rest``, the differences between runs alike but for the seed, with
-        whatever interaction there is if it has no row. Without variance, or with fewer than two
-        runs, the shares are NaN; where no combination was run twice, the bounds are.
+        levels beyond the sum of the factors, if two factors vary and a combination has several
+        runs; last ``rest``, the differences between runs that differ only in the seed, including
+        the interaction if it has no row. The shares are NaN without variance or with fewer than two
+        runs; the bounds are NaN if no combination has two runs.
 
     Raises:
         ValueError: if a column is missing, a factor is named twice, or the outcome is infinite.
@@ -111,7 +111,7 @@ def _shares(
         parts.append(of_cells - within)
         within = of_cells
     parts.append(total - within)
-    least = 1e-18 * n * (np.abs(values).max(axis=0, initial=0.0) ** 2)  # left by rounding
+    least = 1e-18 * n * (np.abs(values).max(axis=0, initial=0.0) ** 2)  # rounding error
     known = (total > least) & (n > 1)
     shares = np.full((len(parts), n_columns), math.nan)
     np.divide(np.maximum(parts, 0.0), total, out=shares, where=known)
@@ -120,7 +120,7 @@ def _shares(
 
 
 def _explained(centred: Floats, levels: Sequence[Floats]) -> Floats:
-    """Sum of squares, by column, that these levels explain together, each adding its own."""
+    """Sum of squares, by column, that additive effects of these levels explain."""
     from scipy.linalg import orth
 
     n, n_columns = centred.shape
@@ -132,7 +132,7 @@ def _explained(centred: Floats, levels: Sequence[Floats]) -> Floats:
 
 
 def _mean_gain(factor: int, k: int, explained: dict[tuple[int, ...], Floats]) -> Floats:
-    """Sum of squares that a factor adds to those before it: the mean over all their orders."""
+    """Sum of squares that a factor adds to the factors before it, averaged over all orders."""
     others = [i for i in range(k) if i != factor]
     gain = np.zeros_like(explained[()])
     for size in range(k):
