@@ -1,9 +1,9 @@
 """The base class of all scenarios: a Mesa model that runs phases of asks round by round.
 
-`SmartModel` holds the life of a run: its parameters, its rounds, and what is recorded of it. Behind
-it stand its agents and their minds (`sabm_mesa.models.population`), the collector of its data
+`SmartModel` manages a run: its parameters, its rounds, and its recording. Other modules contain the
+agents and their minds (`sabm_mesa.models.population`), the data collector
 (`sabm_mesa.models.collector`), the checks of a scenario's code (`sabm_mesa.models.contract`), and
-what it declares to studies and the viewer (`sabm_mesa.models.declarations`).
+the declarations for studies and the viewer (`sabm_mesa.models.declarations`).
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ class SmartModel(Declarations, mesa.Model):
     """A scenario: agents whose decisions come from minds, in rounds of phases.
 
     A scenario sets the class attributes, makes its agents with `populate`, applies decisions in
-    ``after_PHASE(agent, decision)`` and ends a round in `update`. A rule that comes before a
-    question is the method ``before_PHASE(agent)``, and one between two phases is `between_phases`.
-    Only these change the world. Agents come with `born` and leave with their method `remove` there,
-    in any round. Plain agents of Mesa may live in the same model: they have neither minds nor
-    columns. Given the same answers a run is bit-identical at any latency: all randomness comes from
-    the model's `rng` and from the agents' own streams.
+    ``after_PHASE(agent, decision)`` and ends a round in `update`. The method
+    ``before_PHASE(agent)`` applies rules before a question, and `between_phases` applies rules
+    between two phases. Only these methods change the world; they also add agents with `born` and
+    remove them with `remove`, in any round. Plain Mesa agents may live in the same model, without
+    minds and columns. Given the same answers, a run is bit-identical at any latency: all randomness
+    comes from the model's `rng` and the agents' streams.
 
     Args:
         n_rounds: rounds of a run at most.
@@ -126,41 +126,41 @@ class SmartModel(Declarations, mesa.Model):
             as ``"low"``; None leaves it to the server.
         max_thought_tokens: tokens of thoughts at most, beyond `max_tokens`; None for as many as
             `sabm_mesa.llm.thinking` allows a model that turns out to think.
-        extra_body: name → value of more fields of each request to a language model.
+        extra_body: name → value of additional fields of each request to a language model.
         connection: how the endpoints of language models are reached.
         scenario: under Mesa 4, a ``mesa.experimental.scenarios.Scenario`` with parameters of the
-            model; its state of the random stream is the seed, instead of `rng`.
+            model; the state of its random stream replaces the seed `rng`.
         recording: a recording, or a path; False for none. None (default) records a run with
             language models into the folder ``sabm_recordings`` and no other. `replay`, `resume`
-            and `fork` give a `ReplayRecorder`: the recorded run that is repeated.
+            and `fork` pass a `ReplayRecorder`: the recorded run to repeat.
 
     Class attributes:
         scenario_name: the name on the command line and in recordings.
-        prompt_file: the path of its prompts; a relative one is looked for beside the module first.
+        prompt_file: the path of its prompts; a relative path is first searched beside the module.
         phases: the phases of a round, in their order.
         model_columns: column of the model data → attribute of the model.
-        agent_columns: column of the agent data → attribute of the agents, of all classes; a class
-            of agents may have `columns` of its own.
-        changeable: parameters of its own that can change during a run.
+        agent_columns: column of the agent data → attribute of the agents of all classes; a class of
+            agents may add `columns`.
+        changeable: parameters of the scenario that can change during a run.
         classical_minds: name → behavioural model, made from its spec; ``"default"`` is one of them.
 
-    Those for studies and the viewer are in `sabm_mesa.models.declarations.Declarations`.
+    Class attributes for studies and the viewer are in `sabm_mesa.models.declarations.Declarations`.
 
     Attributes:
-        round: the round that is played or was played last, from 0; −1 before the first.
-        playing: whether a round is under way.
-        current_turn: the turn of the phase whose decision is applied, from 0.
-        in_flight: the number of questions that wait for an answer now.
+        round: the current or last round, from 0; −1 before the first.
+        playing: whether a round is being played.
+        current_turn: the turn in the phase of the decision that is being applied, from 0.
+        in_flight: the number of questions that wait for an answer.
         spoken: all messages of the run (see `say` and `conversation`).
         entropy: the seed as a tuple of integers.
         book: the prompts of the run.
         usage: the cost of the asks of the current round.
         total: the cost of all rounds so far.
-        began_with: the number of agents when the run began; 0 before.
-        population: all agents in the order of their ids, also those that have left the model.
-        critical_path_asks: the longest chain of attempts that had to wait for one another.
-        tags: name → text that is recorded with the run; may be set before it begins.
-        replaying: the recorded run that is repeated, or None.
+        began_with: the number of agents at the start of the run; 0 before.
+        population: all agents in the order of their ids, including those that have left the model.
+        critical_path_asks: the length of the longest chain of dependent attempts.
+        tags: name → text that is recorded with the run; set them before it begins.
+        replaying: the recorded run that is being repeated, or None.
 
     Raises:
         UsageError: for a parameter, mind, condition or prompt file that cannot be used.
@@ -177,28 +177,28 @@ class SmartModel(Declarations, mesa.Model):
     _mesa_scenario: Any = None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let the constructor of a scenario check its arguments, and what it made of them."""
+        """Wrap the constructor of a scenario: check its arguments and its result."""
         super().__init_subclass__(**options)
         if isinstance(own_file := vars(cls).get("prompt_file"), str | Path):
             cls.prompt_file = beside(own_file, cls)
         if "scenario_name" in vars(cls) and not hasattr(cls, "title"):
             cls.title = cls.scenario_name
         if "__init__" in vars(cls):
-            own = checking(
+            checked = checking(
                 vars(cls)["__init__"],
                 given_as=spelled_out,
                 in_the_end=lambda made: made.check_made(),
             )
-            setattr(own, "__signature__", whole_signature(own, cls))  # noqa: B010 - for mypy
-            setattr(cls, "__init__", own)  # noqa: B010 - for mypy
+            setattr(checked, "__signature__", whole_signature(checked, cls))  # noqa: B010 - for mypy
+            setattr(cls, "__init__", checked)  # noqa: B010 - for mypy
         check_properties(cls, RESERVED | {"said", *inspect.signature(SmartModel).parameters})
         if "step" in vars(cls):
             setattr(cls, "step", playing_a_round(vars(cls)["step"]))  # noqa: B010 - for mypy
 
     def __new__(cls, *args: Any, **given: Any) -> SmartModel:
-        """Keep the parameters of the run, with their defaults, before the model is built.
+        """Store the parameters of the run, with their defaults, before the model is built.
 
-        A `max_tokens` that is not given is a `DefaultLimit`.
+        An omitted `max_tokens` becomes a `DefaultLimit`.
         """
         if args:
             raise TypeError(f"{cls.__name__} takes its parameters by name.")
@@ -240,7 +240,7 @@ class SmartModel(Declarations, mesa.Model):
         self.agent_id_counter = 1
         seed = self.entropy[0] if len(self.entropy) == 1 else list(self.entropy)
         super().__init__(rng=seed)
-        # Mesa before 3.5 has such a table; the set that later ones have can be put in any order.
+        # Mesa before 3.5 has such a table; the set of later versions can be reordered.
         self._present: dict[Any, None] = vars(self).get("_agents", {})
         self._seed_streams(seed)
         if self._mesa_scenario is not None:
@@ -277,7 +277,7 @@ class SmartModel(Declarations, mesa.Model):
         self._made = dict.fromkeys(RESERVED) | vars(self)
 
     def _seed_streams(self, seed: int | list[int]) -> None:
-        """Seed `rng` and `random` as Mesa 3 does, also under Mesa 4, so that runs are the same."""
+        """Seed `rng` and `random` as in Mesa 3, also under Mesa 4, so that runs are equal."""
         self.rng = np.random.default_rng(seed)
         if not isinstance(seed, int):
             seed = int(self.rng.integers(np.iinfo(np.int32).max))
@@ -290,19 +290,19 @@ class SmartModel(Declarations, mesa.Model):
         """Change the world between two phases of a round. A scenario may override it.
 
         Args:
-            done: the name of the phase that has just ended, whether it took place or not.
-            coming: the name of the phase that follows.
+            done: the name of the previous phase, even if it was skipped.
+            coming: the name of the next phase.
         """
 
     def update(self) -> None:
-        """Compute the consequences of the decisions, last in a round. A scenario overrides it."""
+        """Compute the consequences of the decisions after each round. A scenario overrides it."""
 
     def step(self) -> None:
-        """Play one round; when the run has ended, do nothing.
+        """Play one round; do nothing if the run has ended.
 
         Raises:
-            RunError: when a mind, a language model or the recording fails. The answers so far are
-                in the recording, and the run has ended.
+            RunError: when a mind, a language model or the recording fails. The run has then ended,
+                with all answers so far in the recording.
         """
         if not self.running:
             return
@@ -351,10 +351,10 @@ class SmartModel(Declarations, mesa.Model):
         self.total.add(self.usage)
 
     def register_agent(self, agent: Any) -> None:
-        """Enter an agent into the model and give it the next free id (Mesa calls it).
+        """Add an agent to the model and give it the next free id (called by Mesa).
 
-        Mesa before 3.5 numbers agents in a table outside the model: it would keep every model for
-        ever, and a copy through pickle would begin at 1 again.
+        Mesa before 3.5 numbers agents in a table outside the model, which would keep every model in
+        memory, and a pickled copy would start at 1 again.
         """
         if (ids := getattr(mesa.Agent, "_ids", None)) is not None:
             ids.pop(self, None)
@@ -364,12 +364,12 @@ class SmartModel(Declarations, mesa.Model):
         self._present[agent] = None
 
     def deregister_agent(self, agent: Any) -> None:
-        """Take an agent out of the model (Mesa calls it)."""
+        """Remove an agent from the model (called by Mesa)."""
         super().deregister_agent(agent)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
         self._present.pop(agent, None)
 
     def has(self, agent: Any) -> bool:
-        """Whether an agent is in the model; Mesa's own set of agents is slow to tell.
+        """Whether an agent is in the model; faster than a lookup in Mesa's set of agents.
 
         Args:
             agent: an agent of Mesa.
@@ -377,7 +377,7 @@ class SmartModel(Declarations, mesa.Model):
         return agent in self._present
 
     def agents_here(self) -> Collection[Any]:
-        """The agents that are in the model, in the order of their ids; sooner than Mesa's set."""
+        """The agents in the model, in the order of their ids; faster than Mesa's set."""
         return self._present.keys()
 
     @overload
@@ -389,21 +389,20 @@ class SmartModel(Declarations, mesa.Model):
     def populate(self, agents: Any, n: int | None = None, *args: Any) -> list[Any]:
         """Make agents and give each its mind and persona.
 
-        Personas that are given by their counts are spread in random order, so that they do not
-        coincide with the minds.
+        Personas given as counts are assigned in random order, independently of the minds.
 
         Args:
-            agents: the class of the agents; or a mapping class → number of agents, 0 for one whose
-                agents are only born later.
-            n: the number of agents of the one class.
-            args: arguments of their constructor in addition to the model.
+            agents: the class of the agents; or a mapping class → number of agents, 0 for a class
+                whose agents are born later.
+            n: the number of agents, for a single class.
+            args: further arguments of their constructor, after the model.
 
         Returns:
-            The agents in the order of their ids; of a mapping one such list for each class.
+            The agents in the order of their ids; for a mapping, one such list per class.
 
         Raises:
-            ParameterError: for a number of agents that is no whole number, or none at all.
-            MindSpecError: when the counts of minds or personas do not add up to it.
+            ParameterError: when the number of agents is missing or not a whole number.
+            MindSpecError: when the counts of minds or personas do not sum to this number.
             UnknownName: for a classical mind or persona that does not exist.
         """
         check_super_called(self)
@@ -412,11 +411,12 @@ class SmartModel(Declarations, mesa.Model):
     def born(self, agent_class: type[A], *args: Any, of: SmartAgent | None = None) -> A:
         """Make an agent during the run, with the next free id; its first phase is the next one.
 
-        None is born in a phase with a reach, where ids would depend on which answer comes first.
+        Agents cannot be born in a phase with a reach, where ids would depend on the order of
+        answers.
 
-        It has the mind and the persona of its parent. Without a parent it draws them: the counts of
-        minds and personas are the shares. People have no children at seats: a child of a person
-        draws its mind too, from those of its class that are no people.
+        The agent inherits the mind and the persona of its parent. Without a parent, they are drawn
+        with the counts of minds and personas as weights. A child of a person does not get a seat:
+        its mind is drawn from the other minds of its class.
 
         Args:
             agent_class: its class, one of those of `populate`.
@@ -427,7 +427,7 @@ class SmartModel(Declarations, mesa.Model):
             The agent.
 
         Raises:
-            UsageError: for a class that `populate` does not name, or a mind that agents of this
+            UsageError: for a class that was not passed to `populate`, or a mind that agents of this
                 class cannot have.
             RunError: in a sequential phase with a reach.
         """
@@ -442,7 +442,7 @@ class SmartModel(Declarations, mesa.Model):
         return made
 
     def make_mind(self, agent: SmartAgent, mind: MindSpec) -> Mind:
-        """Make a mind for an agent, which keeps the one that it has.
+        """Make a mind for an agent, without assigning it.
 
         Args:
             agent: the agent.
@@ -456,7 +456,7 @@ class SmartModel(Declarations, mesa.Model):
         return self.population.maker(type(agent), mind)(agent)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without what only the constructor needs."""
+        """The state, without attributes that only the constructor needs."""
         return {**vars(self), "_made": {}}
 
     def agent_classes(self) -> list[type[SmartAgent]]:
@@ -464,13 +464,13 @@ class SmartModel(Declarations, mesa.Model):
         return list(self.population.shares)
 
     def agent_of_id(self, unique_id: int) -> SmartAgent:
-        """An agent with a mind, also one that has left the model.
+        """Return an agent with a mind, even if it has left the model.
 
         Args:
             unique_id: its id.
 
         Raises:
-            KeyError: when there is none.
+            KeyError: when there is no such agent.
         """
         return self.population.of_id(unique_id)
 
@@ -493,23 +493,23 @@ class SmartModel(Declarations, mesa.Model):
     def say(
         self, sender: SmartAgent, text: str | None, *, to: SmartAgent | Iterable[Any] | None = None
     ) -> Message | None:
-        """Let agents hear a message; usually called in ``after_PHASE``.
+        """Send a message to agents; usually called in ``after_PHASE``.
 
-        The conversation of the agents, the messages of the recording, the judge and the viewer all
-        follow from it.
+        The conversation of the agents, the recorded messages, the judge and the viewer are based on
+        it.
 
         Args:
-            sender: the agent that says it. Its attribute `name`, if it has one, is shown with it.
-            text: the words, such as ``decision.value``. None, as of an invalid answer, and a blank
-                text say nothing.
-            to: the agents that hear it or their ids, or the only agent; None: all that are in the
-                model. The sender knows its own words, whether it is among them or not.
+            sender: the agent that sends the message, shown with its attribute `name` if it has one.
+            text: the text, such as ``decision.value``. None (an invalid answer) or a blank text
+                sends nothing.
+            to: the hearers: agents, their ids, or a single agent; None: all agents in the model.
+                The sender always knows its message.
 
         Returns:
-            The message; None when nothing was said.
+            The message; None if nothing was sent.
 
         Raises:
-            RunError: for a sender or hearer that is no agent, or words that are no text.
+            RunError: for a sender or hearer that is not an agent, or a text that is not a string.
         """
         if not isinstance(sender, SmartAgent):
             raise RunError(f"say(sender, text): the sender is an agent, not {sender!r}.")
@@ -520,7 +520,7 @@ class SmartModel(Declarations, mesa.Model):
         hearers: tuple[int, ...] | None = None
         if to is not None:
             given = [to] if isinstance(to, mesa.Agent) else to
-            ids = {each if type(each) is int else _id_of_hearer(each) for each in given}
+            ids = {hearer if type(hearer) is int else _id_of_hearer(hearer) for hearer in given}
             ids.discard(sender.unique_id)
             hearers = tuple(sorted(ids))
             if hearers and (hearers[0] < 1 or hearers[-1] >= self.agent_id_counter):
@@ -529,33 +529,33 @@ class SmartModel(Declarations, mesa.Model):
         if text is None or not text.strip():
             return None
         name = str(getattr(sender, "name", ""))
-        place = self.current_turn, self._stage
-        message = Message(self.round, sender.unique_id, text, hearers, name, *place)
+        position = self.current_turn, self._stage
+        message = Message(self.round, sender.unique_id, text, hearers, name, *position)
         self.spoken.add(message)
         return message
 
     def conversation(self, rounds: int | None = 1) -> list[Message]:
-        """All messages, also private ones, in the order of the turns.
+        """All messages, including private ones, in the order of the turns.
 
-        `SmartAgent.conversation` has those that an agent said or heard.
+        `SmartAgent.conversation` has the messages that an agent sent or heard.
 
         Args:
-            rounds: of this many rounds, the one under way or played last included; None: of all.
+            rounds: number of rounds, including the current or last one; None: all rounds.
         """
         first = 0 if rounds is None else self.round + 1 - rounds
         return self.spoken.since(first)
 
     @property
     def said(self) -> list[Message]:
-        """The messages of the round that is under way or was played last."""
+        """The messages of the current or last round."""
         return self.conversation()
 
     def columns(self) -> Mapping[str, str]:
-        """The scenario's model columns: those of the class, unless a parameter makes more."""
+        """The scenario's model columns: the columns of the class, and those that parameters add."""
         return self.model_columns
 
     def plot_options(self) -> dict[str, Any]:
-        """Options of the scenario's plots in addition to the data. A scenario may override it."""
+        """Arguments of the plots in addition to the data. A scenario may override it."""
         return {}
 
     def end_measures(self) -> dict[str, Any]:
@@ -563,10 +563,10 @@ class SmartModel(Declarations, mesa.Model):
         return {column: attrgetter(name)(self) for column, name in self.model_columns.items()}
 
     def begin(self) -> None:
-        """Enter the run into its recording; the first `step` does it otherwise.
+        """Start the recording of the run, unless the first `step` should do it.
 
         Raises:
-            RunError: when the recording cannot be opened or written; the run has ended then.
+            RunError: when the recording cannot be opened or written; the run has then ended.
         """
         if self._begun:
             return
@@ -582,7 +582,7 @@ class SmartModel(Declarations, mesa.Model):
         self._apply_due_forks()
 
     def check_made(self) -> None:
-        """Check that the constructor did what that of a scenario has to do; it is called after it.
+        """Check that the constructor of a scenario has set up the model; called after it.
 
         Raises:
             UsageError: when it set an attribute that the base class needs, made an agent without
@@ -597,11 +597,11 @@ class SmartModel(Declarations, mesa.Model):
                 agent.mind.close()
 
     def stop(self) -> None:
-        """Stop the round under way, from another thread: its `step` then raises `RunError`."""
+        """Stop the current round from another thread; its `step` then raises `RunError`."""
         self._scope.stop()
 
     def close(self, problem: str = "closed") -> None:
-        """End the run before its time, with its record on disk; when it has ended, do nothing.
+        """End the run early and write its record to disk; do nothing if it has ended.
 
         Args:
             problem: the reason, which is recorded.
@@ -609,11 +609,11 @@ class SmartModel(Declarations, mesa.Model):
         close_models([self], problem)
 
     def model_frame(self, run: int = 0) -> pd.DataFrame:
-        """The model data: one row a round, with the number `run`."""
+        """The model data: one row per round, with the number `run`."""
         return self.datacollector.model_frame(run)
 
     def agent_frame(self, run: int = 0) -> pd.DataFrame:
-        """The agent data: one row an agent and round, with the number `run`."""
+        """The agent data: one row per agent and round, with the number `run`."""
         return self.datacollector.agent_frame(run)
 
     @property
@@ -622,7 +622,7 @@ class SmartModel(Declarations, mesa.Model):
         return self.recorder.path
 
     def spent(self) -> Usage:
-        """The cost of the asks so far, including the round under way."""
+        """The cost of the asks so far, including the current round."""
         spent = Usage()
         spent.add(self.total)
         if self.playing:
@@ -630,18 +630,18 @@ class SmartModel(Declarations, mesa.Model):
         return spent
 
     def minds_in_use(self) -> dict[str, int]:
-        """Mind spec → number of the agents that the run began with."""
+        """Mind spec → number of agents at the start of the run."""
         first = self.population[: self.began_with] if self._begun else self.population
         return dict(Counter(agent.mind.spec for agent in first))
 
     def mind_versions(self) -> dict[str, str]:
-        """Spec → SHA-256 of the file, of the minds that come from files."""
+        """Spec → SHA-256 of the file, for minds from files."""
         minds = {agent.mind.spec: agent.mind for agent in self.population}
         return {spec: mind.version for spec, mind in minds.items() if mind.version is not None}
 
     @property
     def mind_context(self) -> MindContext:
-        """Data from which the minds of the run are made, in addition to their specs."""
+        """The data for making the minds of the run, in addition to their specs."""
         return MindContext(
             scenario=self.scenario_name,
             module=type(self).__module__,
@@ -657,22 +657,22 @@ class SmartModel(Declarations, mesa.Model):
 
     @classmethod
     def decided_rounds(cls, data: pd.DataFrame) -> pd.DataFrame:
-        """The rows of rounds in which agents decided, which measures are computed from.
+        """The rows of rounds with decisions, from which measures are computed.
 
         Args:
             data: model or agent data, with ``round``.
 
         Returns:
-            All rows but those of `given_rounds`.
+            All rows except those of `given_rounds`.
         """
         return data[data["round"] >= cls.given_rounds] if cls.given_rounds else data
 
     @classmethod
     def identity(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """All parameters of a run as JSON values, for finding it among the recorded ones.
+        """All parameters of a run as JSON values, to identify it among recorded runs.
 
-        A scenario overrides it when a parameter names a recording: its content counts, and not
-        the place where it is.
+        A scenario overrides it if a parameter names a recording, since its content counts rather
+        than its path.
 
         Args:
             given: the parameters that differ from their defaults, without the seed.
@@ -682,8 +682,8 @@ class SmartModel(Declarations, mesa.Model):
         """
         bound = bind(cls, given)
         bound.pop("rng", None)
-        found: dict[str, Any] = json_roundtrip({**bound, "minds": by_spec(bound["minds"])})
-        return found
+        parameters: dict[str, Any] = json_roundtrip({**bound, "minds": by_spec(bound["minds"])})
+        return parameters
 
     @classmethod
     def check_changeable(cls, names: Iterable[str]) -> None:
@@ -693,7 +693,7 @@ class SmartModel(Declarations, mesa.Model):
             names: the parameters.
 
         Raises:
-            UnknownName: for one that cannot.
+            UnknownName: for a parameter that cannot change.
         """
         can_change = OF_EVERY_SCENARIO | cls.changeable
         for name in names:
@@ -706,11 +706,11 @@ class SmartModel(Declarations, mesa.Model):
                 )
 
     def clone_with(self, new: Mapping[str, Any], replaying: ReplayRecorder) -> Self:
-        """The same model at its beginning, with other parameters.
+        """Return the same model before its first round, with changed parameters.
 
         Args:
-            new: the parameters that are other.
-            replaying: the recorded run that it repeats.
+            new: the changed parameters.
+            replaying: the recorded run to repeat.
 
         Raises:
             UsageError: for a parameter that cannot be used.
@@ -724,12 +724,12 @@ class SmartModel(Declarations, mesa.Model):
         )
 
     def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
-        """Take over, between two rounds, what changed parameters determine.
+        """Apply changed parameters between two rounds.
 
-        A scenario overrides it when a parameter in `changeable` is no attribute of that name.
+        A scenario overrides it if a parameter in `changeable` has no attribute of the same name.
 
         Args:
-            clone: the same model, at its beginning, with the changed parameters.
+            clone: the same model before its first round, with the changed parameters.
             changed: their names.
         """
         same = (
@@ -745,7 +745,7 @@ class SmartModel(Declarations, mesa.Model):
             setattr(self, name, getattr(clone, name))
 
     def _apply_due_forks(self) -> None:
-        """Make the changes of forks that are due when the next round begins."""
+        """Apply the changes of forks that are due in the next round."""
         if self.replaying is None:
             return
         for applied, fork in enumerate(self.replaying.recorded.forks, 1):
@@ -757,7 +757,7 @@ class SmartModel(Declarations, mesa.Model):
 
 
 def close_models(models: Iterable[SmartModel], problem: str = "closed") -> None:
-    """End runs before their time, with their records on disk by one commit; ended ones stay so.
+    """End runs early and write their records to disk in one commit; ended runs are unchanged.
 
     Args:
         models: the models.

@@ -1,4 +1,4 @@
-"""The collector of a scenario's data: one row a round, and one row an agent and round."""
+"""The collector of a scenario's data: one row per round, and one row per agent and round."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from sabm_mesa.models.contract import NO_COLUMNS
 COLUMNS_OF_ASKS = (
     "asks", *Failures._fields, "prompt_tokens", "completion_tokens", "cost_usd",
 )  # fmt: skip
-"""Model columns of every scenario, after its own."""
+"""Model columns that every scenario has, after its declared columns."""
 _IMMUTABLE = frozenset({bool, float, int, str, type(None)})
-"""Types whose values are collected as they are; others are copied, as they may change later."""
+"""Immutable types, whose values are collected without a copy."""
 
 
 class RoundCollector(mesa.DataCollector):
-    """Collects the columns of a scenario once a round.
+    """Collects the columns of a scenario once per round.
 
-    Mesa before 3.5 keys agent records by steps from 1 but looks them up by steps from 0 in
-    `batch_run`, so that agent rows would be those of the round before; here both are keyed alike.
+    Mesa before 3.5 stores agent records by steps from 1 but looks them up by steps from 0 in
+    `batch_run`, which would give the agent rows of the previous round; here both use the same keys.
 
-    Besides the columns of the scenario there are those of every model (`COLUMNS_OF_ASKS`) and of
-    every agent (its mind, and `Failures`); with several classes of agents also ``class``, the name
-    of the agent's. A column of another class is empty. Agents have rows as long as they are in the
-    model; the failures of an agent that left it during a round are in the model's row of that
-    round. Plain agents of Mesa have no rows.
+    In addition to the columns of the scenario, there are columns of every model (`COLUMNS_OF_ASKS`)
+    and of every agent (its mind, and `Failures`), and with several classes of agents also
+    ``class``, the name of the agent's class. Columns of other classes are empty. Agents have rows
+    while they are in the model; the failures of an agent that left during a round are in the
+    model's row of that round. Plain Mesa agents have no rows.
 
     Args:
         model_columns: column → attribute of the model.
         agent_columns: column → attribute of the agents.
 
     Raises:
-        UsageError: for a column that is not given by the name of an attribute.
+        UsageError: for a column without the name of an attribute.
 
     Attributes:
-        without_row: agent → its failures in rounds in which it left the model.
+        without_row: agent → its failures in the round in which it left the model.
     """
 
     def __init__(self, model_columns: Mapping[str, str], agent_columns: Mapping[str, str]) -> None:
@@ -71,24 +71,26 @@ class RoundCollector(mesa.DataCollector):
         self._set_agent_reporters()
 
     def _set_agent_reporters(self) -> None:
-        of_class = {each: {**self._of_all, **each.columns} for each in self._values}
+        of_class = {kind: {**self._of_all, **kind.columns} for kind in self._values}
         base = {"mind": "decider"}
         if len(of_class) > 1:
             base = {"class": "class_name", **base}
-        names = dict.fromkeys([*self._of_all, *(name for own in of_class.values() for name in own)])
-        for each, own in of_class.items():
-            attributes = [*base.values(), *(own.get(name, "no_value") for name in names)]
-            self._values[each] = attrgetter("unique_id", *attributes)
+        names = dict.fromkeys(
+            [*self._of_all, *(name for declared in of_class.values() for name in declared)]
+        )
+        for kind, declared in of_class.items():
+            attributes = [*base.values(), *(declared.get(name, "no_value") for name in names)]
+            self._values[kind] = attrgetter("unique_id", *attributes)
         columns = [*base, *names]
         own_values = {name: partial(self._value, i) for i, name in enumerate(columns, 1)}
         failed = {name: partial(_of_failures, i) for i, name in enumerate(Failures._fields)}
         self.agent_reporters = {**own_values, **failed}
 
-    def _value(self, place: int, agent: SmartAgent) -> Any:
-        return self._values[type(agent)](agent)[place]
+    def _value(self, index: int, agent: SmartAgent) -> Any:
+        return self._values[type(agent)](agent)[index]
 
     def collect(self, model: Any) -> None:
-        """Collect the data of the round that has just been played.
+        """Collect the data of the last round.
 
         Args:
             model: the model.
@@ -117,11 +119,11 @@ class RoundCollector(mesa.DataCollector):
         step, failures, values = model.round + 1, model.usage.by_agent, self._values
         for agent in model.agents_here():
             if isinstance(agent, SmartAgent):
-                own = values[type(agent)](agent)
-                yield (step, *own, *failures.get(own[0], NO_FAILURES))
+                record = values[type(agent)](agent)
+                yield (step, *record, *failures.get(record[0], NO_FAILURES))
 
     def last_rows(self) -> tuple[list[Any], list[tuple[Any, ...]]]:
-        """The last round: the values of the model columns; id and agent columns of each agent."""
+        """The last round: values of the model columns, and id and columns of each agent."""
         of_model = [values[-1] for values in self.model_vars.values()]
         return of_model, [record[1:] for record in self._last_records()]
 
@@ -130,7 +132,7 @@ class RoundCollector(mesa.DataCollector):
         return last
 
     def model_frame(self, run: int = 0) -> pd.DataFrame:
-        """One row a round: ``run``, ``round`` and the model columns.
+        """One row per round: ``run``, ``round`` and the model columns.
 
         Args:
             run: the number of the run.
@@ -141,7 +143,7 @@ class RoundCollector(mesa.DataCollector):
         return frame
 
     def agent_frame(self, run: int = 0) -> pd.DataFrame:
-        """One row an agent and round: ``run``, ``round``, ``agent`` and the agent columns.
+        """One row per agent and round: ``run``, ``round``, ``agent`` and the agent columns.
 
         Args:
             run: the number of the run.
@@ -158,8 +160,7 @@ def _check_columns(kind: str, columns: Mapping[str, Any]) -> None:
     """Check that columns are attributes.
 
     Raises:
-        UsageError: for a function, with its arguments or without, as Mesa's collector takes; for
-            an attribute of the model that is no value.
+        UsageError: for a function (which Mesa's collector accepts), or a method of the model.
     """
     for column, name in columns.items():
         if not isinstance(name, str):
@@ -175,14 +176,14 @@ def _check_columns(kind: str, columns: Mapping[str, Any]) -> None:
 
 
 def _no_column(model: Any) -> RunError | None:
-    """The error for the first column whose attribute a model or an agent lacks, if there is one."""
+    """The error for the first column without an attribute in a model or agent, or None."""
     holders = [
-        *((model, "model", *each) for each in model.columns().items()),
+        *((model, "model", *pair) for pair in model.columns().items()),
         *(
-            (agent, "agent", *each)
+            (agent, "agent", *pair)
             for agent in model.agents
             if isinstance(agent, SmartAgent)
-            for each in model.columns_of(type(agent)).items()
+            for pair in model.columns_of(type(agent)).items()
         ),
     ]
     for holder, kind, column, name in holders:
@@ -196,6 +197,6 @@ def _no_column(model: Any) -> RunError | None:
     return None
 
 
-def _of_failures(place: int, agent: Any) -> int:
+def _of_failures(index: int, agent: Any) -> int:
     failures: Failures = agent.model.usage.by_agent.get(agent.unique_id, NO_FAILURES)
-    return failures[place]
+    return failures[index]

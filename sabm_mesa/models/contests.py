@@ -1,4 +1,4 @@
-"""Sentences on a round of a guessing game, which its scenarios share."""
+"""Shared sentences about a round of a guessing game."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sabm_mesa.models.declarations import ToldRound
 
 
 def target_in_words(played: ToldRound) -> list[str]:
-    """The target of a round; nothing when there was none.
+    """The target of a round; empty if there is none.
 
     Args:
         played: the round.
@@ -36,18 +36,18 @@ def winners_in_words(played: ToldRound) -> list[str]:
 
 
 def place_in_words(played: ToldRound) -> list[str]:
-    """The own place by the distance from the target; nothing without a number.
+    """The player's rank by distance from the target; empty without a number.
 
     Args:
         played: the round.
     """
     away = (played.agents["choice"].astype(float) - played.values["target"]).abs()
     place = away.rank(method="min")
-    own = place[played.agents["agent"] == played.agent].dropna()
-    if own.empty:
+    mine = place[played.agents["agent"] == played.agent].dropna()
+    if mine.empty:
         return []
     among = len(place.dropna())
-    return [Phrase("contest.place", place=ordinal(int(own.iloc[0])), of=among)]
+    return [Phrase("contest.place", place=ordinal(int(mine.iloc[0])), of=among)]
 
 
 def course_in_words(_model: Any, began: float, ended: float) -> str:

@@ -1,7 +1,6 @@
-"""The contract of a scenario's class with its base class: what its methods and constructor do.
+"""The contract of a scenario's class with its base class: checks of its methods and constructor.
 
-`SmartModel` applies these checks, so that a mistake is reported when a model is made, and not in
-the middle of a run.
+`SmartModel` applies these checks when a model is made, so that mistakes are reported before a run.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ RESERVED = frozenset({
     "book", "critical_path_asks", "current_turn", "datacollector", "entropy", "in_flight",
     "llm_settings", "playing", "population", "recorder", "rng", "round", "spoken", "total", "usage",
 })  # fmt: skip
-"""Attributes of a model that its run needs, and that no scenario sets."""
+"""Attributes of a model that its run needs; scenarios must not set them."""
 NO_COLUMNS = (RESERVED | {"said"}) - {
     "critical_path_asks", "current_turn", "in_flight", "playing", "round",
 }  # fmt: skip
-"""Those that are no column."""
+"""Reserved attributes that cannot be columns."""
 
 
 def playing_a_round(step: Callable[..., None]) -> Callable[..., None]:
-    """The method `step` of a scenario, which has to play a round: a run would never end otherwise.
+    """Wrap the method `step` of a scenario with a check that it plays a round.
 
     Args:
-        step: the method as the scenario wrote it.
+        step: the method of the scenario.
     """
 
     @wraps(step)
@@ -56,13 +55,13 @@ def playing_a_round(step: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_super_called(model: Any) -> None:
-    """Check that the constructor of a scenario has called that of its base class.
+    """Check that the constructor of a scenario has called the constructor of its base class.
 
     Args:
         model: the model.
 
     Raises:
-        UsageError: when it has not.
+        UsageError: when it has not called it.
     """
     if "_made" not in vars(model):
         raise UsageError(
@@ -71,7 +70,7 @@ def check_super_called(model: Any) -> None:
 
 
 def check_constructed(model: Any, base: type) -> None:
-    """Check that the constructor of a scenario did what it has to do.
+    """Check that the constructor of a scenario has set up the model.
 
     Args:
         model: the model.
@@ -84,10 +83,10 @@ def check_constructed(model: Any, base: type) -> None:
     check_super_called(model)
     name, made = type(model).__name__, vars(model)["_made"]
     taken = [
-        each
-        for each, value in vars(model).items()
-        if (each in RESERVED and value is not made[each])
-        or (each not in made and callable(getattr(base, each, None)))
+        attribute
+        for attribute, value in vars(model).items()
+        if (attribute in RESERVED and value is not made[attribute])
+        or (attribute not in made and callable(getattr(base, attribute, None)))
     ]
     if taken:
         raise UsageError(
@@ -98,17 +97,17 @@ def check_constructed(model: Any, base: type) -> None:
     known = [share.__name__ for share in model.agent_classes()]
     all_given = {"minds": model.population.minds, "personas": model.population.personas}
     for what, given in all_given.items():
-        for each in given if is_by_class(given) else ():
-            if each not in known:
-                raise UnknownName(f"class of agents of {name}", each, known, parameter=what)
+        for class_name in given if is_by_class(given) else ():
+            if class_name not in known:
+                raise UnknownName(f"class of agents of {name}", class_name, known, parameter=what)
     if alone := [a for a in model.agents if isinstance(a, SmartAgent) and not hasattr(a, "mind")]:
         raise UsageError(
             f"An agent of the class {type(alone[0]).__name__} has no mind: make it with "
             "self.populate(…)."
         )
     for agent in model.population:
-        own = agent.turn or agent.attempts or not hasattr(agent.mind, "answer")
-        if own:
+        overwritten = agent.turn or agent.attempts or not hasattr(agent.mind, "answer")
+        if overwritten:
             raise UsageError(
                 f"{name}.__init__ sets the mind, turn or attempts of a "
                 f"{type(agent).__name__}, which SmartAgent needs: choose another name."
@@ -132,10 +131,10 @@ def _check_phases(model: Any) -> None:
 
 
 def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a constructor, with the parameters of a scenario of Mesa 4 in its place.
+    """Arguments of a constructor, with a Mesa 4 scenario replaced by its parameters.
 
     Raises:
-        UsageError: for a scenario of another kind, or one beside a seed.
+        UsageError: for a scenario of another type, or a scenario together with a seed.
     """
     others = dict(given)
     scenario = others.pop("scenario", None)

@@ -1,8 +1,8 @@
-"""Declarations of a scenario: its score, measures of messages, earlier runs, screening, its page.
+"""Declarations of a scenario: score, measures of messages, earlier runs, screening, page.
 
-A scenario names these in class attributes (see `Declarations`, a base of
-`sabm_mesa.models.base.SmartModel`), so that experiments, the judge, the screening and the viewer
-need to know no scenario.
+A scenario sets them as class attributes (see `Declarations`, a base of
+`sabm_mesa.models.base.SmartModel`), so experiments, the judge, the screening and the viewer are
+independent of scenarios.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 D = TypeVar("D")
 ENOUGH = 0.9
-"""The share of right answers with which a mind passes a screening test (our choice)."""
+"""The share of right answers needed to pass a screening test (our choice)."""
 NO_SOURCE = "none given"
-"""The source of a scenario that names none."""
+"""The source of a scenario that declares none."""
 Frames = Mapping[str, "pd.DataFrame"]
 """Name → frame of a recording (see `Recorded.frames`)."""
 
@@ -43,15 +43,15 @@ class Score:
     Attributes:
         label: its name with its unit, as on the axis of a plot.
         size: the parameter that is the number of agents.
-        column: the agent column that it is computed from.
+        column: the agent column from which it is computed.
         over: ``"run"``: the sum of the column over the rounds of the run; ``"round"``: its mean
             over the rounds, for runs of different lengths.
-        until: a value of the column: then the score is the number of rounds until the column has
-            it, that one included; one more than the run has when it never does.
-        pairs: whether agents meet in pairs; else all play in one population.
-        lower_is_better: whether a lower score is the better one.
-        of: the class of agents whose minds are ranked, where there are several; the others decide
-            with their classical minds.
+        until: a value of the column. If set, the score is the number of rounds until the column has
+            this value, inclusive; if it never does, the number of rounds of the run plus one.
+        pairs: whether agents meet in pairs; otherwise all play in one population.
+        lower_is_better: whether a lower score is better.
+        of: the class of agents whose minds are ranked, if there are several classes; the other
+            classes use their classical minds.
     """
 
     label: str
@@ -67,7 +67,7 @@ class Score:
         """The score of each agent in each run.
 
         Args:
-            data: the agent data: one row an agent, run and round.
+            data: the agent data: one row per agent, run and round.
 
         Returns:
             ``run``, ``agent``, ``mind`` and ``score``; a round without a value counts as 0.
@@ -96,9 +96,8 @@ class MessageMeasure:
 
     Attributes:
         label: a description in a few words.
-        of: computes it from the messages of several runs, in the order in which they were said
-            (``run``, ``round``, ``speaker``, ``text``), and the lowest and the highest number that
-            counts: run → value, None when the run has none.
+        of: computes run → value (or None) from the messages of several runs, in order (``run``,
+            ``round``, ``speaker``, ``text``), and the lowest and the highest number that counts.
     """
 
     label: str
@@ -107,15 +106,15 @@ class MessageMeasure:
 
 @dataclass(frozen=True)
 class Announcement:
-    """The announcements of agents in their messages, beside what they then do.
+    """The announcements of agents in their messages, compared with their later actions.
 
     Attributes:
         label: a description in a few words, such as "number announced and picked".
-        column: the agent column of what is done.
-        find: the parameters of a run → the finder of values in its messages (see
-            `sabm_mesa.analysis.announcements`).
-        kept: whether an announced value is kept by what is done.
-        later: rounds from the talk to what is done; 0: in the same round.
+        column: the agent column with the action.
+        find: from the parameters of a run, returns the function that locates values in its messages
+            (see `sabm_mesa.analysis.announcements`).
+        kept: returns whether an action keeps an announced value.
+        later: number of rounds from the talk to the action; 0: the same round.
     """
 
     label: str
@@ -127,16 +126,17 @@ class Announcement:
 
 @dataclass(frozen=True)
 class BuildsOn:
-    """How runs of a scenario build on an earlier run of another scenario.
+    """A declaration that runs of a scenario build on an earlier run of another scenario.
 
     Attributes:
-        parameter: the parameter that takes the earlier run.
+        parameter: the parameter for the earlier run.
         scenario: the scenario of the earlier run.
-        read: reads an earlier run once, for several runs, from what the parameter may be; the
-            parameter also takes what it returns.
-        recorded: the part of it that is recorded as the value of the parameter.
-        pending: a stand-in for an earlier run that is not played yet, made from its model and
-            its name.
+        read: reads an earlier run once, for several runs, from a value of the parameter; the
+            parameter also accepts its result.
+        recorded: returns the part of the earlier run that is recorded as the value of the
+            parameter.
+        pending: makes a placeholder for an earlier run that has not been played yet, from its model
+            and its name.
     """
 
     parameter: str
@@ -147,34 +147,31 @@ class BuildsOn:
 
 
 class Declarations:
-    """The declarations of a scenario to studies and to the viewer; none of them affects a run.
+    """The declarations of a scenario for studies and the viewer; they do not affect runs.
 
     Class attributes:
         title: the name in words; `scenario_name` by default.
         source: the publications that it follows; `NO_SOURCE` by default.
-        given_rounds: the number of first rounds whose state is given and not decided. Their rows
-            are in the data, and in no measure.
-        column_bounds: column of the model or agent data → the least and the greatest value that
-            it can have, where the rules set them: tests of a mean need them.
-        plots: the module with its plots, or ``""``.
-        pictures: its pictures as it is now, in space or on a network, for the viewer and the end
-            of each run.
-        page: the module with its `ScenarioPage` as ``PAGE``, or ``""``.
-        class_game: the module with its `ClassGame` as ``GAME``, or ``""``.
-        score: the score by which a tournament ranks minds, or None.
+        given_rounds: the number of rounds at the start whose state is given. Their rows are in the
+        data, but not in the measures. column_bounds: column of the model or agent data → its
+        minimum and maximum possible value, if the rules set them; tests of a mean need them. plots:
+        the module with its plots, or ``""``. pictures: pictures of its current state, in space or
+        on a network, for the viewer and the end of each run. page: the module with its
+        `ScenarioPage` as ``PAGE``, or ``""``. class_game: the module with its `ClassGame` as
+        ``GAME``, or ``""``. score: the score by which a tournament ranks minds, or None.
         theory_marks: name → predictions of theory for plots of experiments: label → model column,
             or a number.
-        message_words: the path of the words that its subject adds to the coder of messages (see
+        message_words: the path of the words on its subject for the coder of messages (see
             `sabm_mesa.analysis.messages.read_words`), or ``""``.
-        message_measures: name → measure of the messages of a run, beside their codes.
+        message_measures: name → measure of the messages of a run, in addition to their codes.
         level_column: the agent column with the step of a decision (level-k), or ``""``.
-        announcement: what its agents announce, beside what they then do; or None.
-        builds_on: how a run builds on an earlier run of another scenario, or None.
-        draw_game: draws the table of a new game, from ``CLASS:SEED``; None for no such games.
-        screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
-        behaviour: the module with its `Behaviour` as ``BEHAVIOUR``: the behavioural models that
+        announcement: the announcements of its agents, or None. builds_on: the earlier run of
+        another scenario that a run builds on, or None. draw_game: draws the table of a new game
+        from ``CLASS:SEED``; None without such games. screener: ``module:Class`` that judges the
+        tests of its ``screening.toml``, or ``""``. behaviour: the module with its `Behaviour` as
+        ``BEHAVIOUR``: the behavioural models that
             apply to its decisions; or ``""``.
-        dry_run_with: parameters with which only the minds of the population are paid for.
+        dry_run_with: parameters with which only the minds of the population cost money.
     """
 
     title: ClassVar[str]
@@ -200,35 +197,35 @@ class Declarations:
 
 @dataclass(frozen=True)
 class ScenarioPage:
-    """The parts of a scenario in the viewer that differ from those of all others.
+    """The parts of the viewer's page that a scenario customises.
 
-    The module that a scenario names as its `page` holds one as ``PAGE``. Every part is optional;
+    The module that a scenario names as its `page` contains one as ``PAGE``. Every part is optional;
     models are those of the scenario.
 
     Attributes:
-        titles: column → title, where the title does not follow from the name. In ``price_{}`` →
-            ``Price of {}`` the braces match whatever the column ends in, or for the name of the
-            agent with that number.
-        round_name: the word for a round, and the number that people read for the first one (which
-            has the number 0 in the data).
-        start: parameters that the controls of the page hold when it is opened, so that the first
-            run shows something in a few seconds; all others have their defaults.
-        card_run: parameters of the run whose picture is on the home page.
-        card_chart: the name of that picture among the charts; ``""`` for the first one.
-        home_run: parameters of a run with classical minds that moves on the home page: its world,
-            or its first chart; None: none.
-        charts: the charts of one run, as data that the browser paints, from the model, the model
-            data and the agent data (both may be empty). None: a line for each model column.
-        scene: the world of one round as the browser paints it, from the model and the agent data of
-            the round (None: the start). None: there is none but the `pictures` of the model.
-        hearers: names the hearers of a message, from the model and the message. None: those in
-            `to` of the message, or all.
-        public_columns: the model columns that players may see during a game, from the model,
-            for every mind decides on its observation alone. None: all of them.
-        table: a table beside the charts with its caption, from the model and the model data (one
-            row a round; empty before the first one), or None. None: there is no table.
-        heading: the heading of the page, from the model, whose table stands above the numbers of
-            the round then. None: the title of the scenario.
+        titles: column → title, if the title does not follow from the name. In ``price_{}`` →
+            ``Price of {}`` the braces match the end of the column; a number is replaced by the name
+            of the agent.
+        round_name: the word for a round, and the displayed number of the first round (0 in the
+            data).
+        start: initial parameters of the controls, so that the first run shows results in a few
+            seconds; the others start with their defaults.
+        card_run: parameters of the run for the picture on the home page.
+        card_chart: the name of the chart in this picture; ``""``: the first one.
+        home_run: parameters of an animated run with classical minds on the home page, which shows
+            its world or its first chart; None: none.
+        charts: returns the charts of a run as data for the browser, from the model, the model data
+            and the agent data (both may be empty). None: a line for each model column.
+        scene: returns the world of a round as data for the browser, from the model and the agent
+            data of the round (None: the start). None: only the `pictures` of the model.
+        hearers: returns the hearers of a message as text, from the model and the message. None: the
+            agents in `to` of the message, or all.
+        public_columns: returns the model columns that players may see during a game, from the
+            model. None: all of them.
+        table: returns a table beside the charts with its caption, or None, from the model and the
+            model data (one row per round; empty before the first). None: no table.
+        heading: returns the heading of the page, from the model; the table is then above the
+            numbers of the round. None: the title of the scenario.
     """
 
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -251,14 +248,14 @@ class Debrief:
 
     Attributes:
         column: the agent column of the decision.
-        label: the decision in a few words, with its unit.
-        low: the least value, from the model.
-        high: the largest value, from the model.
-        theory: value in words → value, from the model.
+        label: a short description of the decision, with its unit.
+        low: returns the smallest value, from the model.
+        high: returns the largest value, from the model.
+        theory: returns label → theoretical value, from the model.
         people: names of published distributions of people's choices (``people.toml``), from the
             model.
-        course: says what happened in one sentence, from the model, and the means of the first and
-            the last round; None: a sentence with both.
+        course: returns a sentence about the course, from the model and the means of the first and
+            the last round; None: a sentence with both means.
     """
 
     column: str
@@ -272,7 +269,7 @@ class Debrief:
 
 @dataclass(frozen=True)
 class ToldRound:
-    """A finished round of a class game, for what one of its people reads about it.
+    """A finished round of a class game, as input for the text that a player reads about it.
 
     Attributes:
         model: the model.
@@ -290,7 +287,7 @@ class ToldRound:
 
     @property
     def own(self) -> Mapping[str, Any]:
-        """Agent column → value, of the agent at the seat; empty when it had left before."""
+        """Agent column → value, for the agent at the seat; empty if it had left before."""
         rows = self.agents[self.agents["agent"] == self.agent]
         return {} if rows.empty else dict(rows.iloc[0])
 
@@ -299,34 +296,34 @@ class ToldRound:
 class ClassGame:
     """A scenario as a game for a class.
 
-    The module that a scenario names as its `class_game` holds one as ``GAME``. Every part is
-    optional; models are those of the scenario. Texts in the files of languages are given by their
-    keys (``Phrase`` in ``sabm_mesa/core/languages``), others in plain English.
+    The module that a scenario names as its `class_game` contains one as ``GAME``. Every part is
+    optional; models are those of the scenario. Texts in the language files are given by their keys
+    (``Phrase`` in ``sabm_mesa/core/languages``), others in plain English.
 
     Attributes:
         rule: the rules in one sentence for people. ``""``: the first sentence of the spec sheet.
-        people: the least and the most people for whom one group works well.
-        minutes: how long a game takes, roughly.
-        parameters: parameter → its value in a new game, where it is another than the scenario's.
-        choices: parameter → its values, which a host chooses from.
-        people_answer: the names of the questions that people answer where a mind answers the
-            others. None: people answer all of them.
-        board: what a person decides on beside the inputs of the form, as plain data, from the ask:
-            a mapping whose ``kind`` is ``"line"`` (``low``, ``high``, ``step``, and ``marks`` with
-            a ``label`` and ``at``), ``"prices"`` (as a line, and ``tags`` with a ``name`` and
+        people: the minimum and maximum number of people for whom one group works well.
+        minutes: the approximate duration of a game.
+        parameters: parameter → its value in a new game, if it differs from the scenario's default.
+        choices: parameter → the values from which a host chooses.
+        people_answer: the names of the questions that people answer, while a mind answers the
+            others. None: people answer all questions.
+        board: returns the board beside the inputs of the form, as plain data, from the ask: a
+            mapping with the ``kind`` ``"line"`` (``low``, ``high``, ``step``, and ``marks`` with a
+            ``label`` and ``at``), ``"prices"`` (as a line, and ``tags`` with a ``name`` and
             ``at``), ``"lake"`` (``stock``, ``capacity``, ``unit``), ``"pot"`` (``endowment``,
             ``multiplier``, ``unit``), ``"matrix"`` (``rows``: the own options, ``columns``, and
             ``cells`` of own and other payoff), ``"talk"`` (a talk of all at the same time) or
             ``"map"`` (``width``, ``height``, ``me``, ``target``, and lists of cells: ``exits``,
-            ``walls``, ``people``, and ``options`` with an ``option`` and ``at``; ``whole``: all
-            of it is shown, also on a phone, and the options are named on it). A ``text`` stands
-            for that of the question, which is folded below then. None, or None from it: a line
-            where the answer is a number between two others.
-        told: the sentences that a person reads after a round, where players see results; None:
-            tables alone.
-        never: the word for a score that waits for something (`Score.until`) while it has not come,
-            and the one for when it never came.
-        debrief: what a class compares its decisions with; None: nothing.
+            ``walls``, ``people``, and ``options`` with an ``option`` and ``at``; ``whole``: whether
+            the whole map is shown, also on a phone, with named options). A ``text`` replaces the
+            text of the question, which is then collapsed. If it is None or returns None, an answer
+            that is a number between two limits has a line.
+        told: returns the sentences that a player reads after a round, if players see results; None:
+            tables only.
+        never: the word for a score with `Score.until` that is not reached yet, and the word for one
+            that was never reached.
+        debrief: the comparison of the decisions of a class; None: none.
     """
 
     rule: str = ""
@@ -356,7 +353,7 @@ def load_page(name: str) -> ScenarioPage:
 def load_plots(name: str, beside: str) -> ModuleType:
     """Return the module with the plots of a scenario.
 
-    It is found by its full name, or by its last name beside the file of the scenario.
+    It is searched by its full name, or by its last part beside the file of the scenario.
 
     Args:
         name: the module that it names as its `plots`.
@@ -414,8 +411,8 @@ class Finding:
 
     Attributes:
         passes: whether it passes by the rule of the test.
-        words: the main measures in a few words.
-        measures: measure → its value; NaN when there is none.
+        words: a short text with the main measures.
+        measures: measure → its value, or NaN.
     """
 
     passes: bool
@@ -474,7 +471,7 @@ class Screener(ABC):
         """
 
     def drawings(self, screened: Screened) -> list[ScreeningFigure]:
-        """Figures of the answers; none as a rule.
+        """Figures of the answers; none by default.
 
         Args:
             screened: the answers of all minds.
@@ -483,7 +480,7 @@ class Screener(ABC):
         return []
 
     def tables(self, screened: Screened) -> dict[str, pd.DataFrame]:
-        """File name → single answers, for a CSV file; none as a rule.
+        """File name → table of answers, for a CSV file; none by default.
 
         Args:
             screened: the answers of all minds.
@@ -498,14 +495,14 @@ def percent(share: float) -> str:
 
 
 def number(value: float) -> str:
-    """A number in three digits, or all before its point; a dash for NaN."""
+    """A number with three significant digits, or all digits before its point; a dash for NaN."""
     if math.isnan(value):
         return "–"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def rounded(value: float) -> float:
-    """A number with three digits, or all before its point.
+    """A number with three significant digits, or all digits before its point.
 
     Args:
         value: the number.

@@ -1,4 +1,4 @@
-"""The entries of a model's run in its recording: the header of the run, and the data of a round."""
+"""The recorded entries of a run: the header of the run, and the data of each round."""
 
 from __future__ import annotations
 
@@ -41,25 +41,32 @@ def run_header(model: Any) -> RunHeader:
 
 
 def _recorded_connection(model: Any) -> dict[str, Any]:
-    """How language models are reached, also when no connection was given."""
+    """The settings of the connection to language models, including defaults."""
     connection: Connection | None = model.connection
     if connection is None and any(language_model(spec) for spec in model.minds_in_use()):
         connection = Connection()
-    said = {} if connection is None else connection.as_recorded()
+    recorded = {} if connection is None else connection.as_recorded()
     limit = model.parameters.get("max_tokens")
     by_default = limit is None or isinstance(limit, DefaultLimit)
-    return said if by_default else said | {LIMIT_GIVEN: True}
+    return recorded if by_default else recorded | {LIMIT_GIVEN: True}
 
 
 def round_rows(model: Any) -> RoundRows:
-    """The data of the round that has just been played.
+    """The data of the last round.
 
     Args:
         model: the model, a `SmartModel`.
     """
     phases = [*(phase.name for phase in model.phases), ""]
     messages = [
-        [said.sender, said.name, phases[said.stage], said.position, said.to, said.text]
-        for said in model.said
+        [
+            message.sender,
+            message.name,
+            phases[message.stage],
+            message.position,
+            message.to,
+            message.text,
+        ]
+        for message in model.said
     ]
     return *model.datacollector.last_rows(), messages

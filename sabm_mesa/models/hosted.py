@@ -1,9 +1,9 @@
 """Plain Mesa models with minds: a `mesa.Model` that keeps its own ``step()``.
 
-`HostedModel` is a `SmartModel` around a plain model. It has the proxies of the plain agents, asks
-their minds, and records; the rules, the scheduler and the data collector stay those of the plain
+`HostedModel` is a `SmartModel` around a plain model. It contains proxies of the plain agents, asks
+their minds, and records. The rules, the scheduler and the data collector remain those of the plain
 model. So recordings, caps, replay, resume and sweeps work as for every scenario. `Minds`
-(`sabm_mesa.runs.door`) is the plain model's side of it.
+(`sabm_mesa.runs.door`) is the interface for the plain model.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from sabm_mesa.models.entries import round_rows
 STEP = "step"
 """The phase of all questions of a plain model, in recordings."""
 UNENDING = MOST
-"""The rounds of a run that a script steps."""
+"""The number of rounds of a run that a script steps."""
 NOT_PASSED = frozenset({"self", "minds", "record", "rng", "seed", "simulator"})
-"""Arguments of a plain model's constructor that are no parameters of its own."""
+"""Arguments of a plain model's constructor that are not its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts(Observation):
-    """The knowledge of a plain agent that asks: the facts by their names, also as attributes.
+    """The observation of a plain agent: facts by name, also as attributes.
 
     Attributes:
         facts: name → text or number.
@@ -77,7 +77,7 @@ class PlainAsk(NamedTuple):
         agent: the agent.
         name: the prompt entry.
         spec: the legal answers.
-        facts: what it knows.
+        facts: the facts for the prompt.
     """
 
     agent: mesa.Agent
@@ -87,7 +87,7 @@ class PlainAsk(NamedTuple):
 
 
 class Door(Protocol):
-    """The declarations of a plain model on its minds (`sabm_mesa.Minds`)."""
+    """The settings of a plain model for its minds (`sabm_mesa.Minds`)."""
 
     prompts: Any
     minds: Any
@@ -107,7 +107,7 @@ class RuleMind(ClassicalMind):
         self._rules = rules
 
     async def answer(self, ask: Any) -> Any:
-        """Return what the rule says.
+        """Return the answer of the rule.
 
         Raises:
             UsageError: for a question without a rule.
@@ -135,10 +135,10 @@ class ProxyAgent(SmartAgent):
 
 
 class _OfTheRun:
-    """The prompt file of a hosted model, which only its constructor names."""
+    """The prompt file of a hosted model, known from its constructor only."""
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        """Refuse it where there is only the class."""
+        """Raise an error on the class."""
         raise UsageError(
             f"{owner.hosts.__name__} is a plain Mesa model, whose prompts are known in its runs "
             "only: this is for scenarios (SmartModel)."
@@ -146,11 +146,11 @@ class _OfTheRun:
 
 
 class _HostedType(type):
-    """The type of the classes that `hosted` makes, for `pickle`: it finds none by its name."""
+    """The metaclass of the classes from `hosted`, for `pickle`, which cannot find them by name."""
 
 
 def _made_anew(cls: Any) -> Any:
-    """How another process makes such a class: of the class of the plain model."""
+    """Recreate such a class in another process from the class of the plain model."""
     if "hosts" not in vars(cls):
         return cls.__qualname__
     return partial(hosted, joined=cls.joined), (cls.hosts,)
@@ -164,7 +164,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
 
     Class attributes:
         hosts: the class of the plain model.
-        joined: as of `hosted`.
+        joined: as in `hosted`.
 
     Attributes:
         plain: the plain model.
@@ -203,7 +203,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
             self.parameters = {**self.parameters, "minds": self.door.minds}
         vars(self)["prompt_file"] = self.door.prompts
         super().__init__(rng=list(seed), **settings)
-        if joined is None:  # otherwise the plain model is not complete yet
+        if joined is None:  # otherwise the plain model is still incomplete
             self._make_proxies()
 
     def _construct(self, given: Mapping[str, Any], minds: Any, seed: Sequence[int]) -> Any:
@@ -246,14 +246,14 @@ class HostedModel(SmartModel, metaclass=_HostedType):
         return made
 
     def check_made(self) -> None:
-        """There are no phases and no agents of its own to check."""
+        """Nothing to check: it has no phases and no agents."""
 
     @property
     def plain(self) -> Any:
         """The plain model.
 
         Raises:
-            RunError: when it exists no more.
+            RunError: when it no longer exists.
         """
         wrapped = self._of_plain()
         if wrapped is None:
@@ -268,11 +268,13 @@ class HostedModel(SmartModel, metaclass=_HostedType):
         return {"default": lambda _: RuleMind(self.door.rules)} if self.door.rules else {}
 
     def columns(self) -> Mapping[str, str]:
-        """The columns of the plain model's data collector, once it is there."""
-        return {name: name for name in vars(self)["_mirror"].own} if "_mirror" in vars(self) else {}
+        """The columns of the plain model's data collector, once it exists."""
+        return (
+            {name: name for name in vars(self)["_mirror"].names} if "_mirror" in vars(self) else {}
+        )
 
     def begin(self) -> None:
-        """Give the agents that the plain model has their minds, and enter the run."""
+        """Give the agents of the plain model their minds, and start the recording of the run."""
         if not self._begun and not self._proxies_by_id:
             self._make_proxies()
         super().begin()
@@ -285,9 +287,11 @@ class HostedModel(SmartModel, metaclass=_HostedType):
         by_class: dict[type[ProxyAgent], list[mesa.Agent]] = {}
         for agent in sorted(here, key=attrgetter("unique_id")):
             by_class.setdefault(_proxy_class(type(agent)), []).append(agent)
-        numbers: dict[type[SmartAgent], int] = {kind: len(own) for kind, own in by_class.items()}
+        numbers: dict[type[SmartAgent], int] = {
+            kind: len(group) for kind, group in by_class.items()
+        }
         minds, personas = self.population.spread(numbers)
-        agents = [agent for own in by_class.values() for agent in own]
+        agents = [agent for group in by_class.values() for agent in group]
         for agent, mind, persona in zip(agents, minds, personas, strict=True):
             self._proxy(agent, mind, persona)
 
@@ -301,7 +305,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
         return proxy
 
     def proxy_of(self, agent: mesa.Agent) -> ProxyAgent:
-        """The proxy of a plain agent; one that was born draws its mind and persona.
+        """The proxy of a plain agent; a new agent draws its mind and persona.
 
         Args:
             agent: the agent.
@@ -316,7 +320,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
         return self._proxy(agent, mind, persona)
 
     def step(self) -> None:
-        """Let the plain model play its step; when the run has ended, do nothing.
+        """Run a step of the plain model; do nothing if the run has ended.
 
         Raises:
             RunError: when the plain model, a mind or the recording fails; the run has ended then.
@@ -343,7 +347,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
             self._release()
 
     def _advance(self) -> None:
-        """Let one step of time pass, with the events of a simulator of Mesa before 3.5."""
+        """Advance the time by one step, including the events of a simulator of Mesa before 3.5."""
         simulator: Any = getattr(self.plain, "simulator", None)
         if hasattr(simulator, "run_for"):
             simulator.run_for(1)
@@ -359,16 +363,16 @@ class HostedModel(SmartModel, metaclass=_HostedType):
         self.round, self.playing, self.usage = round_, True, Usage()
 
     def end_rounds(self, last: int) -> None:
-        """End the round under way, and all until another one, with their data.
+        """End the current round and all rounds up to a given one, with their data.
 
         Args:
-            last: the last of them; those after the one under way had no questions.
+            last: the last of these rounds; the rounds after the current one had no questions.
         """
         first, collector = self.round, self._mirror
         rows = collector.rows(first, last)
-        for round_, own in zip(range(first, last + 1), rows, strict=True):
+        for round_, collection in zip(range(first, last + 1), rows, strict=True):
             self._end_round()
-            collector.add(self, own)
+            collector.add(self, collection)
             self.recorder.collect(round_, partial(round_rows, self))
             if round_ < last:
                 self.start_round(round_ + 1)
@@ -377,7 +381,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
                 self._proxies_by_id.pop(gone).remove()
 
     def fail(self, error: BaseException) -> None:
-        """End the run by an error; what was answered is kept, and the run can be resumed.
+        """End the run with an error; answers are kept, and the run can be resumed.
 
         Args:
             error: the error.
@@ -397,7 +401,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
             The decisions, in the order of the questions.
 
         Raises:
-            RunError: for facts that are no texts or numbers; when a mind or the recording fails.
+            RunError: for facts that are not texts or numbers; when a mind or the recording fails.
         """
         parts = []
         for turn, question in enumerate(questions):
@@ -413,7 +417,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
     def end_measures(self) -> dict[str, Any]:
         """The last row of the plain model's data."""
         collector = self._mirror
-        return {name: collector.model_vars[name][-1] for name in collector.own if self.round >= 0}
+        return {name: collector.model_vars[name][-1] for name in collector.names if self.round >= 0}
 
     def release(self) -> None:
         """Close the recording and the minds of a run that has ended."""
@@ -421,7 +425,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
 
     @classmethod
     def check_changeable(cls, names: Any) -> None:  # noqa: ARG003 - none can
-        """A plain model has no state between its steps that a fork could take over.
+        """Refuse forks: the state of a plain model between steps cannot be copied.
 
         Raises:
             UsageError: always.
@@ -433,7 +437,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
 
 
 class MirrorCollector(RoundCollector):
-    """The data of a plain model's own collector, a row a step, with the columns of all runs.
+    """The data of a plain model's collector, one row per step, with the columns of all runs.
 
     A step in which the plain model collected nothing has empty cells.
 
@@ -441,7 +445,7 @@ class MirrorCollector(RoundCollector):
         plain: the plain model; it may have no data collector.
 
     Attributes:
-        own: the columns of the plain model.
+        names: the columns of the plain model.
     """
 
     def __init__(self, plain: Any) -> None:
@@ -449,12 +453,12 @@ class MirrorCollector(RoundCollector):
         self._source: Any = getattr(plain, "datacollector", None)
         names = list(getattr(self._source, "model_vars", ()))
         of_agents = list(getattr(self._source, "agent_reporters", ()))
-        self.own, self._of_agents = names, of_agents
+        self.names, self._of_agents = names, of_agents
         self.model_reporters = dict.fromkeys([*names, *self.model_reporters])
         self.model_vars = {name: [] for name in self.model_reporters}
         self.agent_reporters = dict.fromkeys(["mind", *of_agents, *self.agent_reporters])
-        # How many there were before the first step, and whether a step begins with one. That
-        # matters only where Mesa keeps no times.
+        # The number of collections before the first step, and whether a step begins with one. This
+        # matters only if Mesa stores no times.
         now, step = len(self._steps()), step_of(plain)
         more = now - max(0, step)
         self._collected = now if step < 0 else min(max(0, more), _collects_at_first(type(plain)))
@@ -467,13 +471,13 @@ class MirrorCollector(RoundCollector):
         self.agent_reporters = dict.fromkeys(Failures._fields)
 
     def _steps(self) -> list[Any]:
-        """The keys of what the plain collector collected so far, one for each time."""
-        if self.own:
-            return list(range(len(self._source.model_vars[self.own[0]])))
+        """The keys of the collections of the plain collector so far."""
+        if self.names:
+            return list(range(len(self._source.model_vars[self.names[0]])))
         return list(getattr(self._source, "_agent_records", ()))
 
     def _times(self) -> list[int] | None:
-        """The step of each collection, from 0; None where Mesa keeps no times."""
+        """The step of each collection, from 0; None if Mesa stores no times."""
         times = getattr(self._source, "_collection_steps", ())  # since Mesa 3.5
         times = times or list(getattr(self._source, "_agent_records", ()))
         if len(times) != len(self._steps()):
@@ -481,21 +485,21 @@ class MirrorCollector(RoundCollector):
         return [math.ceil(time) - 1 for time in times]
 
     def rows(self, first: int, last: int) -> list[int | None]:
-        """The collections that belong to steps.
+        """The collections of steps.
 
         Args:
             first: the first of the steps.
             last: the last of them.
 
         Returns:
-            For each step the number of its collection; None where nothing was collected.
+            For each step the number of its collection, or None.
         """
         if (times := self._times()) is not None:
-            by_step = {step: place for place, step in enumerate(times)}
+            by_step = {step: i for i, step in enumerate(times)}
             return [by_step.get(step) for step in range(first, last + 1)]
         n = last + 1 - first
         new = list(range(self._collected, len(self._steps())))
-        if self._ahead and len(new) == n + 1:  # the last one is of a step that has just begun
+        if self._ahead and len(new) == n + 1:  # the last one belongs to a step that has just begun
             new.pop()
         self._collected += len(new)
         if len(new) >= n:
@@ -509,12 +513,12 @@ class MirrorCollector(RoundCollector):
             model: the model.
             collection: the number of its collection, or None.
         """
-        for name in self.own:
+        for name in self.names:
             value = None if collection is None else self._source.model_vars[name][collection]
             self.model_vars[name].append(_plain_value(deepcopy(value)))
         usage = model.usage
         for name, values in self.model_vars.items():
-            if name not in self.own:
+            if name not in self.names:
                 values.append(getattr(usage, name))
         # Mesa offers no other way without pandas; the keys are times, or numbers of steps from 1.
         by_time: dict[float, Any] = getattr(self._source, "_agent_records", {})
@@ -537,10 +541,10 @@ class MirrorCollector(RoundCollector):
 
 @contextmanager
 def joining(plain: Callable[[], Any], door: Door) -> Iterator[None]:
-    """Let a hosted model that is made in the block join a plain model that exists already.
+    """In this context, a new hosted model joins an existing plain model.
 
     Args:
-        plain: returns the plain model, or None when it exists no more.
+        plain: returns the plain model, or None if it no longer exists.
         door: its minds.
     """
     token = _joining.set((plain, door))
@@ -556,14 +560,14 @@ def host_being_made() -> HostedModel | None:
 
 
 def _collects_at_first(model: type) -> bool:
-    """Whether the constructor of a plain model collects data, by the names in its code."""
+    """Whether the constructor of a plain model collects data, judged by the names in its code."""
     names, known = ["__init__"], {"step"}
-    own = model.__mro__[: model.__mro__.index(mesa.Model)]
+    classes = model.__mro__[: model.__mro__.index(mesa.Model)]
     while names:
         if (name := names.pop()) in known:
             continue
         known.add(name)
-        for base in own:
+        for base in classes:
             code = getattr(vars(base).get(name), "__code__", None)
             used = () if code is None else code.co_names
             if "collect" in used:
@@ -583,11 +587,11 @@ def hosted(model: type[mesa.Model], *, joined: bool = False) -> type[HostedModel
 
     Args:
         model: the class of the plain model.
-        joined: whether its models join existing plain models, so that they take no parameters of
-            the plain model.
+        joined: whether its models join existing plain models and take no parameters of the plain
+            model.
 
     Raises:
-        UsageError: when a parameter of the plain model has the name of one that all runs have.
+        UsageError: when a parameter of the plain model has the name of a parameter of all runs.
     """
     if (model, joined) in _hosted:
         return _hosted[model, joined]
@@ -651,8 +655,8 @@ def _proxy_class(agent_class: type) -> type[ProxyAgent]:
 def _scenario_class(model: type[mesa.Model]) -> type[Any] | None:
     """The class of Mesa's scenarios that a plain model takes, since Mesa 3.5; or None.
 
-    It is the annotation or the default of the parameter ``scenario``; else the only such class
-    that the module of the model has.
+    It is the annotation or the default of the parameter ``scenario``, or the only such class in the
+    module of the model.
     """
     taken = inspect.signature(model.__init__).parameters.get("scenario")
     if taken is None:
@@ -660,16 +664,16 @@ def _scenario_class(model: type[mesa.Model]) -> type[Any] | None:
     here = vars(sys.modules[model.__module__])
     words = re.findall(r"\w+", taken.annotation) if isinstance(taken.annotation, str) else ()
     named = [here.get(word) for word in words] or [*get_args(taken.annotation), taken.annotation]
-    for found in (*named, taken.default):
-        if _is_scenario(found):
-            return found  # type: ignore[no-any-return]
-    in_module = {id(each): each for each in here.values() if _is_scenario(each)}
+    for candidate in (*named, taken.default):
+        if _is_scenario(candidate):
+            return candidate  # type: ignore[no-any-return]
+    in_module = {id(value): value for value in here.values() if _is_scenario(value)}
     return next(iter(in_module.values())) if len(in_module) == 1 else None
 
 
-def _is_scenario(found: Any) -> bool:
-    """Whether something is a class of scenarios with parameters of its own."""
-    return isinstance(found, type) and bool(getattr(found, "_scenario_defaults", None))
+def _is_scenario(value: Any) -> bool:
+    """Whether a value is a class of Mesa scenarios with parameters."""
+    return isinstance(value, type) and bool(getattr(value, "_scenario_defaults", None))
 
 
 def _fields_of(scenario: type[Any]) -> dict[str, Any]:
@@ -679,7 +683,7 @@ def _fields_of(scenario: type[Any]) -> dict[str, Any]:
 
 
 def check_simulator(model: Any) -> None:
-    """Check that Mesa keeps the time of a plain model that a simulator runs.
+    """Check that Mesa stores the time of a plain model that a simulator runs.
 
     Args:
         model: the plain model.
@@ -698,8 +702,8 @@ def check_simulator(model: Any) -> None:
 def step_of(model: Any) -> int:
     """The step that a plain model is in, from 0; −1 before the first.
 
-    Mesa 4 counts no steps: its time is 1 in the first step. With events at other times, a round is
-    the time from one whole number to the next.
+    Mesa 4 does not count steps; its time is 1 in the first step. With events at other times, a
+    round is the time from one whole number to the next.
 
     Args:
         model: the plain model.
@@ -708,7 +712,7 @@ def step_of(model: Any) -> int:
 
 
 def _fact(name: str, value: Any) -> str | float:
-    """A fact as a text or a number of Python.
+    """A fact as a text or a Python number.
 
     Raises:
         RunError: for anything else.
@@ -723,7 +727,7 @@ def _fact(name: str, value: Any) -> str | float:
 
 
 def _plain_value(value: Any) -> Any:
-    """A collected value as JSON can hold it: numbers of NumPy as those of Python."""
+    """A collected value for JSON, with NumPy numbers converted to Python numbers."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, float) and not math.isfinite(value):

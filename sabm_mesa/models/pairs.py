@@ -1,9 +1,9 @@
-"""The base class of scenarios in which agents invite one another and talk in pairs.
+"""The base class of scenarios in which agents invite each other and talk in pairs.
 
-Invitations are sent at the same time, and so are the answers to them. The talks are held in the
-order of the agents that open them. Two talks without a common agent do not depend on one another
-and may go on at the same time; the phase of the talks declares it by its `reach`. `Sociable` is
-the classical mind of such agents.
+Invitations are sent simultaneously, and answered simultaneously. The talks are held in the order of
+the agents that open them. Talks without a common agent are independent and may run concurrently;
+the phase of the talks declares this with its `reach`. `Sociable` is the classical mind of such
+agents.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ SOLITUDE = 0.1
 DECLINES = 0.2
 """Probability of declining an invitation (our choice)."""
 REINFORCEMENT = 1.0
-"""Added to the weight of 1 of an agent for each remembered talk with it (our choice)."""
+"""Added weight of an agent (initially 1) per remembered talk with it (our choice)."""
 LEAVES = 0.3
-"""Probability of leaving after a line, once both have spoken (our choice)."""
+"""Probability of leaving after a line when both have spoken (our choice)."""
 SWAYED = 0.5
 """Probability of adopting the partner's topic (our choice)."""
 NOVELTY = 0.1
@@ -52,7 +52,7 @@ NOVELTY = 0.1
 class PairModel(SmartModel):
     """A scenario whose agents talk in pairs.
 
-    A scenario sets `participants` when it has made its agents.
+    A scenario sets `participants` after making its agents.
 
     Args:
         n_agents: number of agents.
@@ -62,9 +62,9 @@ class PairModel(SmartModel):
 
     Attributes:
         participants: the agents in the order of their numbers.
-        chats: the talks of all rounds in which something was said.
+        chats: the talks of all rounds with at least one message.
         invitations: the invitations of all rounds.
-        answered: the invitations of this round, once they are answered.
+        answered: the answered invitations of this round.
 
     Raises:
         ParameterError: for a number outside its range.
@@ -115,31 +115,31 @@ class PairModel(SmartModel):
 
     @property
     def held(self) -> list[Chat]:
-        """The talks of this round that are over and in which something was said, in their order."""
+        """The finished talks of this round with at least one message, in order."""
         over = [self._over[opener] for opener in self.pairs if opener in self._over]
         return [chat for chat in over if chat.messages]
 
     def begin_round(self) -> None:
-        """Begin the round without invitations and talks."""
+        """Begin the round with no invitations and talks."""
         self._over, self.answered = {}, []
         for agent in self.participants:
             agent.invited = agent.accepted = None
             agent.inviters, agent.partners = (), ""
 
     def after_invite(self, agent: PairAgent, choice: Decision) -> None:
-        """Tell an agent that it is invited; an unreadable choice invites nobody."""
+        """Deliver an invitation; an unreadable choice invites nobody."""
         if choice.value:
             agent.invited, agent.accepted = choice.value, False
             self.participant(choice.value).inviters += (agent.unique_id,)
 
     def after_accept(self, _agent: PairAgent, welcomed: Decision) -> None:
-        """Note the invitations that an agent accepted."""
+        """Store the invitations that an agent accepted."""
         for inviter in welcomed.value:
             self.participant(inviter).accepted = True
         self.answered = self.sent
 
     def after_chat(self, opener: PairAgent, talk: Decision) -> None:
-        """Let the two remember their talk, if anything was said in it; only they hear it."""
+        """Let both agents remember their talk, if it has messages; only they hear it."""
         chat: Chat = talk.value
         self._over[opener.unique_id] = chat
         for message in chat.messages:
@@ -150,7 +150,7 @@ class PairModel(SmartModel):
                 self.participant(number).chats += (chat,)
 
     def update(self) -> None:
-        """Keep the invitations and talks of the round, and let the agents remember the first."""
+        """Store the invitations and talks of the round; agents remember the invitations."""
         sent, held = self.sent, self.held
         self.answered = []
         for agent in self.participants:
@@ -162,10 +162,10 @@ class PairModel(SmartModel):
 
 
 def invitation_phases(when: When | None = None) -> tuple[Phase, Phase]:
-    """The phases in which agents invite one another and accept or decline.
+    """The phases in which agents invite each other and accept or decline.
 
     Args:
-        when: whether they take place in this round; None: always.
+        when: returns whether they take place in this round; None: always.
     """
     return (
         Phase(
@@ -199,7 +199,7 @@ def talk_phase() -> Phase:
 
 
 def _most_turns(model: PairModel) -> int:
-    """Turns of all talks of a round at most: each agent opens one, or two agents one together."""
+    """Maximum number of turns of all talks of a round, with at most one talk per opener or pair."""
     return model.max_turns * (model.n_agents if model.n_agents > 2 else 1)
 
 
@@ -219,15 +219,14 @@ def _partner(model: PairModel, opener: PairAgent) -> list[PairAgent]:
 
 
 class Sociable(ClassicalMind):
-    """A guest that prefers to invite the guests it has talked with before.
+    """A guest who prefers to invite guests with whom it has talked before.
 
-    It invites one of the others with probability proportional to 1 plus the number of talks with
-    it that it remembers, as in an urn from which a ball is drawn and put back with one more of
-    its colour (the reinforcement of Pólya 1930; Skyrms & Pemantle 2000 for social networks).
+    It invites another guest with probability proportional to 1 plus the number of remembered talks
+    with that guest, as in a Pólya urn (Pólya 1930; Skyrms & Pemantle 2000 for social networks).
     Invitations are accepted with a fixed probability. It talks about a topic, and adopts its
-    partner's with a fixed probability, as in the voter model (Holley & Liggett 1975); now and then
-    it starts a talk with a new one, so that topics never converge to one. That these rules describe
-    guests of such a party is our choice.
+    partner's topic with a fixed probability, as in the voter model (Holley & Liggett 1975).
+    Occasionally it starts a talk with a new topic, so that topics never converge to a single one.
+    Using these rules for guests of such a party is our choice.
 
     Args:
         spec: the name of the mind in the data.
@@ -286,7 +285,7 @@ class Sociable(ClassicalMind):
 
 
 def partners_in_words(played: ToldRound) -> list[str]:
-    """Whom a person of a class talked with in a round.
+    """The partners of a player in a round.
 
     Args:
         played: the round.

@@ -1,11 +1,11 @@
-"""The memories of a recorded party, for scenarios that build on one.
+"""The memories of a recorded party, for scenarios that build on a party.
 
-A party is a run in which agents invited one another and talked in pairs.
+A party is a run in which agents invited each other and talked in pairs.
 
 A run that builds on a party names it as ``PATH``, ``PATH#RUN`` or ``PATH#RUN@DIGEST``. The model
-keeps the last form in its parameters (`PartyMemories.reference`), so that a replay that finds
-another party, or none, raises an error instead of playing another game. A party that was moved
-together with the recording of such a run is found beside it.
+stores the last form in its parameters (`PartyMemories.reference`), so that a replay with a missing
+or different party raises an error. A party that was moved together with the recording of such a run
+is located beside it.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class PartyMemories:
     """The invitations and talks of a party.
 
     Attributes:
-        path: the recording, as it was given.
+        path: the path of the recording, as given.
         run: the number of the run in it.
         n_agents: number of agents; their numbers are from 1.
-        n_rounds: number of rounds that were played to their end.
-        chats: all talks in which something was said, in order.
+        n_rounds: number of completed rounds.
+        chats: all talks with at least one message, in order.
         invitations: all invitations, by round and sender.
     """
 
@@ -82,7 +82,7 @@ class PartyMemories:
         return of_agent(self.invitations, agent)
 
     def counts(self) -> dict[tuple[int, int], int]:
-        """Pair of agents, the smaller number first → number of their talks, 0 included."""
+        """Pair of agents (smaller number first) → number of their talks, including 0."""
         met = Counter(tuple(sorted(chat.agents)) for chat in self.chats)
         return {pair: met[pair] for pair in combinations(range(1, self.n_agents + 1), 2)}
 
@@ -102,7 +102,7 @@ class PartyMemories:
 
     @property
     def reference(self) -> str:
-        """``PATH#RUN@DIGEST``, as it is recorded among the parameters of a run."""
+        """``PATH#RUN@DIGEST``, as recorded in the parameters of a run."""
         return f"{self.path}#{self.run}@{self.digest}"
 
     def _check(self, agent: int) -> None:
@@ -115,22 +115,22 @@ class PartyMemories:
 
 @about("party")
 def read_party(given: Any, replaying: ReplayRecorder | None = None) -> PartyMemories:
-    """The memories of the party that a parameter names.
+    """Read the memories of the party that a parameter names.
 
     Args:
         given: ``PATH``, ``PATH#RUN`` or ``PATH#RUN@DIGEST``; memories are returned as they are.
-        replaying: the recorded run that is followed: a party with a digest that is not at its path
-            is looked for in the folder of that run and below.
+        replaying: the recorded run that is repeated; if a party with a digest is missing at its
+            path, it is searched in and below the folder of that run.
 
     Raises:
-        ParameterError: when there is no party, or its digest is another.
+        ParameterError: when there is no party, or its digest differs.
     """
     if isinstance(given, PartyMemories):
         return given
-    found = _REFERENCE.fullmatch(given) if isinstance(given, str) else None
-    if found is None:
+    match = _REFERENCE.fullmatch(given) if isinstance(given, str) else None
+    if match is None:
         raise ParameterError(f"party has to be PATH or PATH#RUN of a recording, not {given!r}.")
-    path, run, digest = Path(found["path"]), int(found["run"] or 0), found["digest"]
+    path, run, digest = Path(match["path"]), int(match["run"] or 0), match["digest"]
     memories = None
     if replaying is not None and digest and not path.is_file():
         memories = _moved(path, run, digest, replaying.recorded.path.parent)
@@ -140,34 +140,34 @@ def read_party(given: Any, replaying: ReplayRecorder | None = None) -> PartyMemo
             f"The party of run {memories.run} in {memories.path} is not the one that this run "
             "began with; put the recording back that it was."
         )
-    return replace(memories, path=found["path"])
+    return replace(memories, path=match["path"])
 
 
 def with_digest(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters with the digest of the party in its place, wherever its recording is.
+    """Parameters with the digest of the party instead of its path.
 
     Args:
         given: the parameters of a run.
 
     Raises:
-        ParameterError: when there is no party, or another one than the digest says.
+        ParameterError: when the party is missing or does not match the digest.
     """
     party = given.get("party")
     return dict(given) if party is None else {**given, "party": read_party(party).digest}
 
 
 def _moved(path: Path, run: int, digest: str, folder: Path) -> PartyMemories | None:
-    """The party in a recording below a folder whose path ends as this one; None without one."""
+    """The party in a recording below a folder with the same end of the path, or None."""
     for at in range(1, len(path.parts)):
         with suppress(ParameterError):
-            found = party_memories(folder.joinpath(*path.parts[at:]), run)
-            if found.digest == digest:
-                return found
+            memories = party_memories(folder.joinpath(*path.parts[at:]), run)
+            if memories.digest == digest:
+                return memories
     return None
 
 
 def party_memories(path: str | Path, run: int = 0) -> PartyMemories:
-    """Read the memories of a recorded party, of rounds that were played to their end.
+    """Read the memories of a recorded party, from completed rounds.
 
     Args:
         path: the recording.
@@ -202,8 +202,8 @@ def _invitations(agents: pd.DataFrame) -> tuple[Invitation, ...]:
     """The invitations of all rounds, from the agents' data."""
     sent = agents.dropna(subset=["invited"])
     rows = zip(sent["round"], sent["agent"], sent["invited"], sent["accepted"], strict=True)
-    found = [Invitation(int(t), int(a), int(b), bool(accepted)) for t, a, b, accepted in rows]
-    return tuple(sorted(found, key=lambda each: (each.round, each.sender)))
+    invitations = [Invitation(int(t), int(a), int(b), bool(accepted)) for t, a, b, accepted in rows]
+    return tuple(sorted(invitations, key=lambda invitation: (invitation.round, invitation.sender)))
 
 
 def _chats(
@@ -230,7 +230,7 @@ def _chats(
 
 
 def pending_party(model: Any, name: str) -> PartyMemories:
-    """A stand-in for a party that is not held yet: it has all guests, and nobody has talked.
+    """A placeholder for a party that has not been played yet: all guests, without talks.
 
     Args:
         model: the model of the party.
@@ -240,7 +240,7 @@ def pending_party(model: Any, name: str) -> PartyMemories:
 
 
 def builds_on_party(scenario: str) -> BuildsOn:
-    """How runs of a scenario build on a party that its agents remember.
+    """The declaration that a scenario builds on a party that its agents remember.
 
     Args:
         scenario: the name of the scenario of the party.

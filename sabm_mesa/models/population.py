@@ -1,4 +1,4 @@
-"""The agents of a model with their minds and personas: from the start of a run, and as they come.
+"""The agents of a model with their minds and personas, at the start and during a run.
 
 `SmartModel.populate` and `SmartModel.born` make agents here.
 """
@@ -35,18 +35,18 @@ _NUMBER = "the number of agents"
 
 
 class Population(list[SmartAgent]):
-    """All agents with minds in the order of their ids, also those that have left the model.
+    """All agents with minds in the order of their ids, including those that have left the model.
 
     Args:
         model: the model, a `SmartModel`.
-        minds: the minds as they were given to the model.
-        personas: the personas as they were given to the model.
+        minds: the minds as given to the model.
+        personas: the personas as given to the model.
 
     Attributes:
-        minds: see above.
-        personas: see above.
-        shares: class of agents → what its newborns draw their minds and personas from; in the
-            order in which the classes were named.
+        minds: the minds as given.
+        personas: the personas as given.
+        shares: class of agents → the distribution of minds and personas of newborns, in the order
+            of the classes.
     """
 
     def __init__(self, model: Any, minds: Minds, personas: Any) -> None:
@@ -57,7 +57,7 @@ class Population(list[SmartAgent]):
         self._makers: dict[tuple[type[SmartAgent], Any], MindMaker] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without the functions that make minds: a copy makes its own."""
+        """The state without the mind factories, which a copy creates again."""
         return {**vars(self), "_makers": {}}
 
     def of_id(self, unique_id: int) -> SmartAgent:
@@ -69,14 +69,14 @@ class Population(list[SmartAgent]):
         Raises:
             KeyError: when there is none.
         """
-        place = bisect_left(self, unique_id, key=attrgetter("unique_id"))
-        matches = self[place : place + 1]
+        index = bisect_left(self, unique_id, key=attrgetter("unique_id"))
+        matches = self[index : index + 1]
         if not matches or matches[0].unique_id != unique_id:
             raise KeyError(unique_id)
         return matches[0]
 
     def populate(self, agents: Any, n: int | None, *args: Any) -> list[Any]:
-        """Make the agents that a run begins with; see `SmartModel.populate`."""
+        """Make the initial agents of a run; see `SmartModel.populate`."""
         several = isinstance(agents, Mapping)
         numbers: dict[type[SmartAgent], int] = dict(agents if several else {agents: n})
         for kind, number in numbers.items():
@@ -91,8 +91,8 @@ class Population(list[SmartAgent]):
         makers = [self.maker(kind, mind) for kind, mind in zip(kinds, minds, strict=True)]
         made = []
         with engine.relaxed_gc(total):
-            # Each is complete before the next is made: CPython keeps the attributes of many objects
-            # without a dictionary an object only where the first of them has all.
+            # Complete each agent before making the next: CPython stores the attributes of objects
+            # compactly only if the first object has all of them.
             for kind, *given in zip(kinds, minds, makers, personas, strict=True):
                 agent = kind(self._model, *args)
                 self._join(agent, *given)
@@ -120,10 +120,10 @@ class Population(list[SmartAgent]):
         self.append(agent)
 
     def declare(self, agent_class: type[SmartAgent]) -> None:
-        """Add a class of agents: its columns, and what its newborns draw from.
+        """Add a class of agents: its columns, and the distribution for newborns.
 
         Args:
-            agent_class: the class; one that is there already stays as it is.
+            agent_class: the class; an existing class is unchanged.
         """
         if agent_class in self.shares:
             return
@@ -137,10 +137,10 @@ class Population(list[SmartAgent]):
         """Spread minds and personas over new agents, in the order of their ids.
 
         Args:
-            numbers: class of agents → number of agents; classes that are new are declared.
+            numbers: class of agents → number of agents; new classes are declared.
 
         Raises:
-            MindSpecError: when the counts of minds or personas do not add up to the numbers.
+            MindSpecError: when the counts of minds or personas do not sum to the numbers.
         """
         for kind in numbers:
             self.declare(kind)
@@ -169,7 +169,7 @@ class Population(list[SmartAgent]):
     def of_newborn(
         self, agent: SmartAgent, parent: tuple[MindSpec, str] | None
     ) -> tuple[MindSpec, str]:
-        """The mind and persona of an agent that is born: as of its parent, or drawn.
+        """The mind and persona of a newborn agent: inherited from its parent, or drawn.
 
         Args:
             agent: the agent.
@@ -183,26 +183,26 @@ class Population(list[SmartAgent]):
         return (minds.draw(rng) if minds.options else CLASSICAL), persona
 
     def maker(self, agent_class: type[SmartAgent], mind: MindSpec) -> MindMaker:
-        """The function that gives agents of a class a mind, made once.
+        """The cached factory of a mind for agents of a class.
 
         Args:
             agent_class: the class.
             mind: the spec of the mind, or the mind.
         """
-        # A mind object need not be hashable, so its identity stands for it.
-        place = agent_class, mind if isinstance(mind, str) else id(mind)
-        if place not in self._makers:
+        # A mind object need not be hashable, so its id is the key.
+        key = agent_class, mind if isinstance(mind, str) else id(mind)
+        if key not in self._makers:
             name = agent_class.__name__ if len(self.shares) > 1 else ""
             classical = self._model.classical_of(agent_class)
             context = replace(self._model.mind_context, classical=classical, agents=name)
-            self._makers[place] = mind_maker(mind, context)
-        return self._makers[place]
+            self._makers[key] = mind_maker(mind, context)
+        return self._makers[key]
 
     def take_over(self, other: Population, *, personas: bool) -> None:
-        """Give the agents the minds that those of another model have, as for a fork.
+        """Give the agents the minds of the agents of another model, as in a fork.
 
         Args:
-            other: the agents of the same model at its beginning, with other parameters.
+            other: the agents of the same model before its first round, with other parameters.
             personas: whether the personas changed.
         """
         at_first = {agent.unique_id: agent for agent in other}
@@ -210,7 +210,7 @@ class Population(list[SmartAgent]):
         for agent in self:
             if counterpart := at_first.get(agent.unique_id):
                 mind, persona, made = counterpart.given_mind, counterpart.persona, counterpart.mind
-            else:  # it was born: it has what it would have been born with
+            else:  # newborn: it gets the mind and persona of a birth under the new parameters
                 parent = None if agent.parent is None else after[agent.parent]
                 mind, persona = other.of_newborn(agent, parent)
                 made = other.maker(type(agent), mind)(agent)
@@ -218,7 +218,7 @@ class Population(list[SmartAgent]):
             agent.given_mind = mind
             if personas:
                 agent.persona = persona
-            # A free mind that stays may have learned; a paid one is the same but for its settings.
+            # An unchanged free mind may have learned; a paid mind differs only in its settings.
             if made.paid or agent.mind.spec != made.spec:
                 agent.mind = made
         self.minds, self.personas = other.minds, other.personas

@@ -1,10 +1,10 @@
 """The registry of scenarios: name → model class.
 
-Scenarios of other packages are found by their entry points, in the group ``sabm_mesa.scenarios``:
-the name of the scenario, and ``module:Class``. None of them is imported before it is used, and an
-unusable one does not affect the others.
+Other packages register scenarios as entry points in the group ``sabm_mesa.scenarios``: the name of
+the scenario, and ``module:Class``. They are imported on first use, and an unusable one does not
+affect the others.
 
-A scenario in a file, ``FILE.py`` or ``FILE.py:Class``, is known by its name once `load` was given
+A scenario in a file, ``FILE.py`` or ``FILE.py:Class``, is known by its name after `load` has loaded
 the file. Nothing else runs a file: neither a recording that names it nor an address in a browser.
 """
 
@@ -65,7 +65,7 @@ GROUP = "sabm_mesa.scenarios"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<cls>\w+))?")
 _loaded: dict[str, tuple[type[SmartModel], str]] = {}
-"""Name → scenario of a file that was loaded, and the file as it was given."""
+"""Name → scenario of a loaded file, and the file as given."""
 _log = logging.getLogger(__name__)
 
 
@@ -75,20 +75,20 @@ class ExternalScenario(NamedTuple):
     Attributes:
         name: its name.
         package: the name and version of the package that is installed.
-        place: ``module:Class``.
+        address: ``module:Class``.
     """
 
     name: str
     package: str
-    place: str
+    address: str
 
 
 class FoundScenarios(NamedTuple):
-    """All scenarios that were found.
+    """All available scenarios.
 
     Attributes:
-        models: name → model class, of those that can be used.
-        problems: a line for each that cannot be used, and why.
+        models: name → model class, of the usable scenarios.
+        problems: a line with the reason for each unusable scenario.
     """
 
     models: dict[str, type[SmartModel]]
@@ -96,7 +96,7 @@ class FoundScenarios(NamedTuple):
 
 
 def names() -> list[str]:
-    """The names of all scenarios, those of this package first; none is imported for it."""
+    """The names of all scenarios, those of this package first, without importing them."""
     return list(dict.fromkeys([*SCENARIOS, *outside(), *_loaded]))
 
 
@@ -104,12 +104,11 @@ def scenario(name: str) -> type[SmartModel]:
     """The model class of a scenario.
 
     Args:
-        name: its name: of this package's own, of one of another package, or of one in a file that
-            was loaded.
+        name: the name of a scenario of this package, of another package, or of a loaded file.
 
     Raises:
-        UnknownName: when there is none of that name.
-        UsageError: when that of another package cannot be used.
+        UnknownName: when there is no such scenario.
+        UsageError: when the scenario of another package cannot be used.
     """
     if name in _loaded:
         return _loaded[name][0]
@@ -131,10 +130,10 @@ def is_file(name: str) -> bool:
 
 
 def load(name: str) -> type[SmartModel]:
-    """The model class of a scenario by its name, or from a file, which is run.
+    """The model class of a scenario, by its name or from a file, which is executed.
 
-    The folder of the file is searched for modules first from then on, as Python does for a script;
-    of a file in a package it is the folder above the package.
+    From then on, modules are first searched in the folder of the file, as Python does for a script;
+    for a file in a package, in the folder above the package.
 
     Args:
         name: a name, or ``FILE.py``, or ``FILE.py:Class`` where the file has several scenarios.
@@ -182,7 +181,7 @@ def load(name: str) -> type[SmartModel]:
 
 
 def loaded_from(name: str) -> str | None:
-    """The name of a scenario whose file was loaded already; None: it was not.
+    """The name of a scenario whose file is already loaded, or None.
 
     Args:
         name: ``FILE.py`` or ``FILE.py:Class``.
@@ -199,7 +198,7 @@ def _place_of(name: str) -> tuple[Path, str | None] | None:
 
 
 def load_given(name: str | None) -> None:
-    """Load the scenario whose file was given beside a recording, so that it is known by its name.
+    """Load the scenario file given with a recording, so that the scenario is known by its name.
 
     Args:
         name: as of `load`; None: there is none.
@@ -222,7 +221,7 @@ def _models_in(module: ModuleType, base: type) -> dict[str, type[Any]]:
 
 
 def _plain_model(module: ModuleType, name: str) -> type[SmartModel] | None:
-    """The class that plays a plain Mesa model of a module, when it is named or the only model."""
+    """The class that plays a plain Mesa model of a module, if it is named or the only model."""
     import mesa
 
     from sabm_mesa.models.base import SmartModel
@@ -239,7 +238,7 @@ def _plain_model(module: ModuleType, name: str) -> type[SmartModel] | None:
 
 
 def option_for(name: str) -> str:
-    """The option with which a recording of a scenario is used: ``""`` unless it is in a file.
+    """The command-line option for recordings of a scenario: ``""`` unless it is in a file.
 
     Args:
         name: the name of the scenario.
@@ -282,8 +281,8 @@ def find_all() -> FoundScenarios:
 def find_titles() -> tuple[dict[str, str], list[str]]:
     """The titles of all scenarios, and a line for each that cannot be used.
 
-    The titles of this package's own scenarios are read from their source: importing them, and with
-    them Mesa, takes more than a second.
+    The titles of this package's scenarios are read from their source, since importing them and Mesa
+    takes more than a second.
     """
     titles_of_package = {
         name: _title_in_source(*address.split(":")) for name, address in SCENARIOS.items()
@@ -312,18 +311,18 @@ def _title_in_source(module: str, cls: str) -> str:
 
 
 def model_at(address: str) -> type[SmartModel] | None:
-    """The model class that a recording names, when it is a registered one.
+    """The model class that a recording names, if it is registered.
 
     Args:
         address: ``module:Class``, as it is recorded.
 
     Returns:
-        The class, also of a file that `load` was given. None when neither a scenario nor an
-        unlisted model is there: then nothing is imported but scenarios of the same package, which
-        an entry point may name by another way.
+        The class, including classes of files from `load`. None if the address is neither a scenario
+        nor an unlisted model: then only scenarios of the same package are imported, since an entry
+        point may use another address.
 
     Raises:
-        UsageError: when the scenario of another package that is there cannot be used.
+        UsageError: when the scenario of another package at this address cannot be used.
     """
     if address in {*SCENARIOS.values(), *UNLISTED.values()}:
         return _at(address)
@@ -331,10 +330,10 @@ def model_at(address: str) -> type[SmartModel] | None:
         if f"{model.__module__}:{model.__name__}" == address:
             return model
     candidates = [
-        external for external in outside().values() if _root(external.place) == _root(address)
+        external for external in outside().values() if _root(external.address) == _root(address)
     ]
     for external in candidates:
-        if external.place == address:
+        if external.address == address:
             return _load_external(external)
     for external in candidates:
         with suppress(UsageError):
@@ -354,7 +353,7 @@ def outside() -> dict[str, ExternalScenario]:
 
 
 def _left_out() -> dict[str, str]:
-    """Name → a warning, where the name of a scenario of another package is taken."""
+    """Name → a warning, for scenarios of other packages whose name is taken."""
     built_in = dict.fromkeys((*SCENARIOS, *UNLISTED), "this package")
     taken = built_in | {external.name: external.package for external in outside().values()}
     return {
@@ -368,7 +367,7 @@ def _left_out() -> dict[str, str]:
 
 @cache
 def _warn_of_another(name: str) -> None:
-    """Say once that another package has a scenario of that name too."""
+    """Warn once that another package has a scenario with the same name."""
     if name in _left_out():
         _log.warning("%s", _left_out()[name])
 
@@ -395,13 +394,13 @@ def _load_external(external: ExternalScenario) -> type[SmartModel]:
     from sabm_mesa.models.base import SmartModel
 
     where = (
-        f"The scenario {external.name!r} of {external.package} ({external.place}) cannot be used"
+        f"The scenario {external.name!r} of {external.package} ({external.address}) cannot be used"
     )
     mend = "mend that package, or uninstall it"
     if not _NAME.fullmatch(external.name):
         raise UsageError(f"{where}: its name has to be letters, digits, - and _; {mend}.")
     try:
-        model: Any = _at(external.place)
+        model: Any = _at(external.address)
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error_message(error)}"
         raise UsageError(f"{where}: {reason}; {mend}.") from error
@@ -414,7 +413,7 @@ def _load_external(external: ExternalScenario) -> type[SmartModel]:
 
 def _how_to_install(name: str) -> str:
     """Say how to install a scenario whose package, written by `sabm new`, is here."""
-    with suppress(OSError):  # no file can have this name
+    with suppress(OSError):  # not a possible file name
         for folder in (Path(name), Path()):
             if (folder / "pyproject.toml").is_file() and (folder / name / "__init__.py").is_file():
                 return f"One that is here is not installed: pip install -e {quote(str(folder))}"

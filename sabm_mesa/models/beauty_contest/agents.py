@@ -25,12 +25,12 @@ RULES = Text(max_words=120)
 GOAL = Text(max_words=40)
 REASON = words(60)
 DIGITS, DECIMALS = 6, 9
-"""Significant digits of a number in a prompt, and decimals at most."""
+"""Number of significant digits of a number in a prompt, and maximum number of decimals."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedRound:
-    """An earlier round as a player knows it; hidden values are None.
+    """An earlier round in a player's observation; hidden values are None.
 
     Attributes:
         round: the round, from 0.
@@ -49,7 +49,7 @@ class PlayedRound:
     payoffs: tuple[float, ...] | None
 
     def known_mean(self, p: float) -> float | None:
-        """Return the mean if it follows from the revealed values, else None.
+        """Return the mean if the revealed values determine it, otherwise None.
 
         Args:
             p: factor of the target.
@@ -65,11 +65,11 @@ class PlayedRound:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """The facts on opponents with a fixed strategy; None for each that the prompt leaves out.
+    """The facts about opponents with a fixed strategy; None for a fact that the prompt omits.
 
     Attributes:
         numbers: the numbers that they choose, ascending.
-        count: how many they are.
+        count: the number of these opponents.
     """
 
     numbers: tuple[float, ...] | None
@@ -84,16 +84,16 @@ class GuessingView(Observation):
         player: its own number, from 1.
         n_players: the number of players.
         round: the round, from 0.
-        n_rounds: rounds of the game.
+        n_rounds: number of rounds of the game.
         p: factor of the target.
         high: the largest legal pick; the smallest is 0.
         integer: whether picks are whole numbers.
         prize: the points that the winners share.
-        notice: the facts on opponents with a fixed strategy; None when the prompt has none.
+        notice: the facts about opponents with a fixed strategy; None if the prompt has none.
         past: the last rounds, oldest first, without hidden values.
-        own: its own (pick, payoff) in each of them; empty when they are hidden.
-        understanding: the rules in its own words, ``""`` without them.
-        goal: the goal of this round in its own words, ``""`` without it.
+        own: the player's (pick, payoff) in each of these rounds; empty if hidden.
+        understanding: the player's restatement of the rules, or ``""``.
+        goal: the player's goal for this round, or ``""``.
     """
 
     player: int
@@ -117,7 +117,7 @@ class GuessingView(Observation):
         return next((mean for mean in means if mean is not None), self.high / 2)
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """Return placeholder → value; p is in words where the prompts have them.
+        """Return placeholder → value; p is in words if the prompts have words for it.
 
         Args:
             book: the prompts of the run.
@@ -143,7 +143,7 @@ class GuessingView(Observation):
         }
 
     def _notice(self, book: PromptBook) -> str:
-        """The line on opponents with a fixed strategy."""
+        """The line about opponents with a fixed strategy."""
         if self.notice is None:
             return ""
         numbers, count = self.notice.numbers, self.notice.count
@@ -164,11 +164,11 @@ class GuessingView(Observation):
         return [paragraph for paragraph in paragraphs if paragraph]
 
 
-@lru_cache(maxsize=4096)  # each prompt shows every round again
+@lru_cache(maxsize=4096)  # cached, since each prompt shows all rounds
 def _paragraph(
     past: PlayedRound, result: tuple[float | None, float] | None, player: int, book: PromptBook
 ) -> str:
-    """The account of a round for a player; ``""`` when all is hidden."""
+    """The description of a round for a player; ``""`` if everything is hidden."""
     none = book.render("nobody", {})
     lines: list[tuple[str, dict[str, object]]] = []
     if past.choices is not None:
@@ -209,14 +209,14 @@ class Player(SmartAgent):
         model: the game.
 
     Attributes:
-        choice: the pick of the last round, or None after an unreadable answer.
+        choice: the pick of the last round; None after an unreadable answer.
         won: whether it was among the winners of the last round.
         payoff: its payoff in the last round.
-        level: Nagel's class of the pick (see `nagel_level`), or None without one.
-        depth: the same as a real number (see `strategic_level`); NaN without one.
-        ratio: the pick divided by that of the round before; NaN without one.
+        level: Nagel's class of the pick (see `nagel_level`), or None.
+        depth: the depth of reasoning as a real number (see `strategic_level`), or NaN.
+        ratio: the pick divided by the previous pick; NaN without a previous pick.
         results: the pick and the payoff of each round.
-        understanding: the rules in its own words, ``""`` until it is asked.
+        understanding: the player's restatement of the rules; ``""`` until it is asked.
     """
 
     model: RepeatedBeautyContest
@@ -236,7 +236,7 @@ class Player(SmartAgent):
         return await self.ask("understand", RULES, self.observe())
 
     async def act(self) -> Decision:
-        """Pick a number; with full elicitation, state the goal of the round first."""
+        """Pick a number; with full elicitation, state the goal of the round before."""
         goal = ""
         if self.model.elicitation == "full":
             stated = await self.ask("goal", GOAL, self.observe())
@@ -249,7 +249,7 @@ class Player(SmartAgent):
         """Return what the player knows now.
 
         Args:
-            goal: the goal of this round in its own words.
+            goal: the player's goal for this round.
         """
         model = self.model
         past, results = model.revealed_to(self)
@@ -273,11 +273,11 @@ class Player(SmartAgent):
 
 @lru_cache
 def _pick(high: float, integer: bool, reasoning: Reasoning | None) -> Number:
-    """The definition of a legal pick, which all players of a game share."""
+    """The answer spec of a pick, shared by all players of a game."""
     return Number(0, high, integer=integer, reasoning=reasoning, label="number")
 
 
-@lru_cache(maxsize=10_000)  # each prompt shows every number of every round
+@lru_cache(maxsize=10_000)  # cached, since each prompt shows all numbers of all rounds
 def shown(number: float) -> str:
     """Format a number for a prompt: few digits, never an exponent or a negative zero."""
     return np.format_float_positional(

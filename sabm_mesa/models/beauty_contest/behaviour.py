@@ -1,7 +1,7 @@
 """Behavioural models of the picks in the repeated beauty contest.
 
-The reference of a player, from which its steps of reasoning begin, is the last mean that it knows
-(`revealed`, `window`), or the middle of the range: the same for a recorded player and for a mind.
+The reference of a player, where the steps of reasoning begin, is the last known mean (`revealed`,
+`window`), or the middle of the range. It is the same for a recorded player and for a mind.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.models.beauty_contest.agents import GuessingView
 
 OF_A_MEAN = ("choices", "mean", "target")
-"""Revealed facts that give the mean of a round."""
+"""Revealed facts that determine the mean of a round."""
 
 
 def rows(run: PlayedRun) -> Iterator[Row]:
@@ -43,7 +43,7 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
-    """The facts of a player that picks; None when it is asked for words.
+    """The facts of a player that picks; None for questions that ask for text.
 
     Args:
         ask: the question.
@@ -55,11 +55,11 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
 
 
 def answer(ask: Ask, pick: float | None) -> object:
-    """Pick a number; asked for words, give the sentence of the prompt file.
+    """Pick a number; for questions that ask for text, return the sentence of the prompt file.
 
     Args:
         ask: the question.
-        pick: the pick; None when the player is asked for words.
+        pick: the pick; None for questions that ask for text.
     """
     if pick is None:
         return ask.book.render(f"classical_{ask.name}", {})

@@ -17,13 +17,13 @@ from sabm_mesa.models.contests import (
 from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 
 MOST_LISTED = 6
-"""Players whose numbers stand in the question of a person at most."""
+"""Maximum number of players whose picks are listed in a person's question."""
 P_OF_NAGEL = 2 / 3
-"""The factor in the published distribution of people's picks, of numbers from 0 to 100."""
+"""The factor of the published distribution of people's picks, on the range 0 to 100."""
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """A number line with the last mean, target and own number, as far as they are known.
+    """A number line with the last mean, the last target and the player's last number, if known.
 
     Args:
         ask: the question.
@@ -39,16 +39,16 @@ def board(ask: Ask) -> dict[str, Any] | None:
             known[Phrase("contest.yours_last")] = last.choices[seen.player - 1]
     marks = [{"label": label, "at": at} for label, at in known.items() if at is not None]
     step = 1 if seen.integer else 0
-    found = {"kind": "line", "low": 0, "high": seen.high, "step": step, "marks": marks}
+    content = {"kind": "line", "low": 0, "high": seen.high, "step": step, "marks": marks}
     listed = last is not None and last.choices is not None
-    if last is None or (listed and seen.n_players > MOST_LISTED):  # a long list is folded
+    if last is None or (listed and seen.n_players > MOST_LISTED):  # a long list is collapsed
         p = str(Fraction(seen.p).limit_denominator(100))
-        found["text"] = Phrase("contest.your_turn", p=p)
-    return found
+        content["text"] = Phrase("contest.your_turn", p=p)
+    return content
 
 
-def told(played: ToldRound) -> list[str]:
-    """The target, who won, and the own place by the distance from the target.
+def result_lines(played: ToldRound) -> list[str]:
+    """The target, the winners, and the player's rank by distance from the target.
 
     Args:
         played: the round.
@@ -60,19 +60,19 @@ def told(played: ToldRound) -> list[str]:
 
 
 def levels(model: Any) -> dict[str, float]:
-    """The picks of theory: the equilibrium, and the first steps of reasoning from the middle.
+    """Theoretical picks: the equilibrium, and the first steps of reasoning from the middle.
 
     Args:
         model: the contest.
     """
-    found: dict[str, float] = {Phrase("theory.equilibrium"): 0.0} if model.p < 1 else {}
+    picks: dict[str, float] = {Phrase("theory.equilibrium"): 0.0} if model.p < 1 else {}
     for k in (1, 2):
-        found[Phrase("theory.level", k=k)] = min(model.high, model.p**k * model.high / 2)
-    return found
+        picks[Phrase("theory.level", k=k)] = min(model.high, model.p**k * model.high / 2)
+    return picks
 
 
 def people(model: Any) -> Sequence[str]:
-    """The published distribution, where people played the same game.
+    """The published distribution, if it is for the same game.
 
     Args:
         model: the contest.
@@ -82,12 +82,12 @@ def people(model: Any) -> Sequence[str]:
 
 
 def course(model: Any, began: float, ended: float) -> str:
-    """The course of the mean; towards 0 where that is the equilibrium.
+    """A description of the course of the mean.
 
     Args:
         model: the contest.
-        began: the mean of the first round.
-        ended: the mean of the last round.
+        began: the mean in the first round.
+        ended: the mean in the last round.
     """
     if model.p < 1:
         return course_in_words(model, began, ended)
@@ -99,7 +99,7 @@ GAME = ClassGame(
     people=(3, 40),
     minutes=8,
     board=board,
-    told=told,
+    told=result_lines,
     debrief=Debrief(
         "choice",
         Phrase("decisions.number"),

@@ -20,9 +20,9 @@ def session_measures(model_data: pd.DataFrame, agent_data: pd.DataFrame) -> dict
     """Return the measures of one whole run.
 
     Args:
-        model_data: one row a round, with ``round``, ``mean``, ``median``, ``target``, ``ratio``,
+        model_data: one row per round, with ``round``, ``mean``, ``median``, ``target``, ``ratio``,
             ``high`` (the largest legal pick) and ``p``.
-        agent_data: one row an agent and round, see `by_type`; in the order of the rounds.
+        agent_data: one row per agent and round, see `by_type`; in the order of the rounds.
 
     Returns:
         Picks are in per cent of the range. ``first_mean``, ``last_mean``, ``first_median`` and
@@ -41,7 +41,7 @@ def session_measures(model_data: pd.DataFrame, agent_data: pd.DataFrame) -> dict
     rounds = model_data.sort_values("round")
     first, last = ({str(k): float(v) for k, v in rounds.iloc[i].items()} for i in (0, -1))
     percent = 100 / first["high"]
-    # In few passes: this is the last thing that a run waits for.
+    # In few passes, since the end of a run waits for it.
     data = agent_data.astype({"choice": float, "payoff": float, "depth": float})
     data["percent"] = data["choice"] * percent
     (_, at), (players, who) = (np.unique(data[n], return_inverse=True) for n in ("round", "agent"))
@@ -75,11 +75,11 @@ def by_type(agent_data: pd.DataFrame) -> pd.DataFrame:
     """Return picks, depth, convergence and payoffs by type and round.
 
     Args:
-        agent_data: one row an agent, round and, if there are several, run, with ``round``,
+        agent_data: one row per agent, round and, if there are several, run, with ``round``,
             ``agent``, ``mind``, ``choice`` (NaN or None: an abstention), ``payoff`` and ``depth``.
 
     Returns:
-        One row a run, type and round in rising order of rounds: ``run`` (0 if there is no such
+        One row per run, type and round in rising order of rounds: ``run`` (0 if there is no such
         column), ``mind``, ``round``, ``n`` (players), ``choice`` (mean pick), ``depth`` (median),
         ``payoff`` (mean), ``ratio`` (the mean pick divided by that of the round before; NaN in the
         first one, and after a mean of 0).
@@ -99,13 +99,13 @@ def by_type(agent_data: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_fixed(mind: str) -> bool:
-    """Return whether a mind always gives the same answer, from its spec."""
+    """Return whether a mind with this spec always gives the same answer."""
     return mind.startswith("fixed:")
 
 
 @np.errstate(over="ignore")  # after a mean near 0
 def _ratios(means: Floats) -> Floats:
-    """Each mean divided by the one before; NaN after a mean of 0."""
+    """Each mean divided by the previous one; NaN after a mean of 0."""
     return means[1:] / np.where(means[:-1] > 0, means[:-1], math.nan)
 
 

@@ -32,7 +32,7 @@ from sabm_mesa.models.beauty_contest.theory import (
 )
 
 HIGHER_STEPS = 3
-"""Picks beyond step 3 are up to this many steps deeper (our choice; the data have no limit)."""
+"""Maximum number of steps beyond step 3 (our choice; the data have no limit)."""
 REPLIES = MappingProxyType(
     {
         "replies": "a player picks about p to the power of its steps times the last mean, so that "
@@ -41,17 +41,18 @@ REPLIES = MappingProxyType(
         "than three are rare",
     }
 )
-"""The assumptions of the minds that reply with steps of reasoning."""
+"""The assumptions of the minds with steps of reasoning."""
 PART_OF_GAP = 0.5
-"""Part of the distance to the optimal adjustment factor covered in a round (our choice: learning
-direction theory gives none)."""
+"""Share of the distance to the optimal adjustment factor covered in a round (our choice: learning
+direction theory does not specify it).
+"""
 
 
 class Guesser(ClassicalMind):
-    """A mind that picks by a rule, from the revealed results of earlier rounds.
+    """A mind that picks by a rule from the revealed results of earlier rounds.
 
     Args:
-        spec: the spec of the mind, as the data have it.
+        spec: the spec of the mind, as shown in the data.
     """
 
     async def answer(self, ask: Ask) -> object:
@@ -69,16 +70,16 @@ class Guesser(ClassicalMind):
 
     @abstractmethod
     def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
-        """Return the pick before it is cut to the range and, among integers, rounded."""
+        """Return the pick before clipping to the range and, for integers, rounding."""
 
 
 class LevelK(Guesser):
-    """A player of level k: picks r · p^k, r being the last mean, or the middle of the range.
+    """A player of level k, who picks r · p^k; r is the last mean, or the middle of the range.
 
     Source: Nagel 1995 (levels); Camerer, Ho & Chong 2004 (shares of the levels).
 
     Args:
-        spec: the spec of the mind, as the data have it.
+        spec: the spec of the mind, as shown in the data.
         k: its level, without noise; None: drawn from a Poisson distribution, with lognormal
             noise.
     """
@@ -100,15 +101,15 @@ class LevelK(Guesser):
 class CognitiveHierarchy(Guesser):
     """A player of the Poisson cognitive hierarchy.
 
-    With k ≥ 1 steps it replies best to the mixture of players with fewer steps, times lognormal
-    noise. With 0 steps it picks uniformly. The theory is of one round; later ones start from the
-    last mean instead of the middle of the range, step 0 then being uniform over the widest
-    part of the range that has this mean (our choice).
+    With k ≥ 1 steps it gives the best response to the mixture of players with fewer steps, times
+    lognormal noise. With 0 steps it picks uniformly. The theory is for one round; later rounds
+    start from the last mean instead of the middle of the range, and step 0 is uniform over the
+    widest part of the range with this mean (our choice).
 
     Source: Camerer, Ho & Chong 2004; Nagel 1995 (noise, reference).
 
     Args:
-        spec: the spec of the mind, as the data have it.
+        spec: the spec of the mind, as shown in the data.
     """
 
     assumes = REPLIES
@@ -118,7 +119,7 @@ class CognitiveHierarchy(Guesser):
         self.k: int | None = None
 
     def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
-        """Reply to players of fewer steps."""
+        """Respond to players with fewer steps."""
         if self.k is None:
             self.k = drawn_steps(rng)
         centre = game.reference
@@ -130,16 +131,16 @@ class CognitiveHierarchy(Guesser):
 
 
 class EmpiricalStep(Guesser):
-    """A player drawn from the subjects of Nagel's sessions, anew in every round.
+    """A player drawn from the subjects of Nagel's sessions in every round.
 
-    First an interval or class with the observed frequency, then a number within it, uniform in
-    its logarithm. The first round uses the data of p = 2/3 whatever p is, later ones those of
-    2/3 or 1/2, whichever is nearer, with the limits of the classes for the p of the game.
+    First an interval or class is drawn with the observed frequency, then a number within it,
+    uniform in its logarithm. The first round uses the data for p = 2/3 for every p. Later rounds
+    use the data for 2/3 or 1/2, whichever is nearer, with class limits for the p of the game.
 
     Source: Nagel 1995, figure 2B and table 2.
 
     Args:
-        spec: the spec of the mind, as the data have it.
+        spec: the spec of the mind, as shown in the data.
     """
 
     assumes = MappingProxyType(
@@ -156,16 +157,16 @@ class EmpiricalStep(Guesser):
 
 
 class LearningDirection(Guesser):
-    """A player that corrects its adjustment factor, mostly in the direction that was better.
+    """A player who adjusts a factor, mostly in the direction that would have been better.
 
-    The factor is the pick divided by the reference. It starts from a pick of the subjects of
+    The factor is the pick divided by the reference. It starts from a pick of the subjects in
     Nagel's first period. After a round it moves half of the way to the optimal factor with the
-    observed frequency 0.73, or else as far away from it.
+    observed frequency 0.73, and otherwise equally far away from it.
 
     Source: Nagel 1995, equations 2 to 4 (after Selten & Stoecker 1986).
 
     Args:
-        spec: the spec of the mind, as the data have it.
+        spec: the spec of the mind, as shown in the data.
     """
 
     def __init__(self, spec: str) -> None:
@@ -191,12 +192,12 @@ class LearningDirection(Guesser):
 
 
 class BestReply(Guesser):
-    """A player that expects the others to repeat their last mean, and counts its own weight.
+    """A player who expects the others to repeat their last mean and accounts for its own pick.
 
-    Source: Nagel 1995, footnote 8, who finds no sign of it among subjects.
+    Source: Nagel 1995, footnote 8, who finds no evidence of it among subjects.
 
     Args:
-        spec: the spec of the mind, as the data have it.
+        spec: the spec of the mind, as shown in the data.
     """
 
     def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
@@ -215,7 +216,7 @@ CLASSICAL_MINDS: Mapping[str, Callable[[str], Any]] = {
     "learning_direction": LearningDirection,
     "best_reply": BestReply,
 }
-"""Name → factory; ``level_0`` to ``level_3`` have that level for certain, and no noise."""
+"""Name → factory; ``level_0`` to ``level_3`` have a fixed level without noise."""
 
 
 def _first_pick(game: GuessingView, rng: np.random.Generator) -> float:
@@ -225,7 +226,7 @@ def _first_pick(game: GuessingView, rng: np.random.Generator) -> float:
 
 
 def _class_limits(step: int, game: GuessingView) -> tuple[float, float]:
-    """The limits of a class of the later periods; −1 is on the other side of the reference."""
+    """The limits of a class of the later periods; −1 is the other side of the reference."""
     reference, p = game.reference, game.p
     if step < 0:
         return (reference, game.high) if p <= 1 else (SMALLEST_SHARE * reference, reference)
@@ -236,14 +237,14 @@ def _class_limits(step: int, game: GuessingView) -> tuple[float, float]:
 
 
 def _within(low: float, high: float, rng: np.random.Generator) -> float:
-    """A number whose logarithm is uniform between two limits; 0 when they are 0."""
+    """A random number, uniform in its logarithm between two limits; 0 if they are 0."""
     if not low > 0:
         return 0.0
     return math.exp(rng.uniform(math.log(low), math.log(high)))
 
 
 def _mean_of_others(game: GuessingView) -> float:
-    """The last mean of the others, or of all where single picks are hidden."""
+    """The last mean of the others, or of all players if single picks are hidden."""
     choices = game.past[-1].choices if game.past else None
     others = [
         choice

@@ -1,70 +1,69 @@
 """Repeated beauty contest: the same players guess p times their mean guess, round after round.
 
 Purpose
-    How deeply do players reason about one another, and do they learn, when language models,
-    behavioural rules and players with a fixed strategy meet in one group?
+    How deeply do players reason about each other, and do they learn, in mixed groups of language
+    models, behavioural rules and players with a fixed strategy?
 
 Entities, state variables and scales
-    N players, each with a mind, a persona, its last pick, payoff (points) and whether it won. The
-    world is the list of the rounds that were played. A round is a period of the sources; there is
-    no space.
+    N players, each with a mind, a persona, its last pick, its payoff (points) and whether it won.
+    The world is the list of played rounds. A round is a "period" in the sources; there is no space.
 
 Process overview and scheduling
-    Understanding (in round 0, with full elicitation): each restates the rules. Action: all pick a
-    number at the same moment, with full elicitation after having stated the goal of the round.
-    Update: target, winners, payoffs, levels. From the next round on the players see it.
+    Understanding (in round 0, with full elicitation): each player restates the rules. Action: all
+    players pick a number simultaneously; with full elicitation, they first state the goal of the
+    round. Update: target, winners, payoffs, levels. Players see the results from the next round on.
 
 Design concepts
     Emergence: the path of the picks. Adaptation: to the results of earlier rounds. Objective: to
-    win, then to earn much. Sensing: the rules, and of the last ``window`` rounds what is
-    ``revealed``. Stochasticity: the upper bound, where it is drawn, and the players' minds.
-    Observation: the data columns below.
+    win, then to earn much. Sensing: the rules, and the ``revealed`` facts of the last ``window``
+    rounds. Stochasticity: the upper bound, if it is drawn, and the players' minds. Observation: the
+    data columns below.
 
 Initialization and input
-    No round has been played; there is no input but the shares of Nagel's subjects, on which two
-    classical minds rest (``human_guesses.toml``). ``n_players`` 10;
-    ``n_rounds`` 5; ``p`` 2/3 (Lu 2024); ``high`` 100 (the default of the
-    program of Guo et al.); ``prize`` 1 (as there); ``window`` None: all earlier rounds.
-    Treatments of Lu 2024: one type against fixed players, ``n_fixed`` 9, 5 or 1 of 10 (the last
-    ones have the mind ``fixed:0`` whatever ``minds`` says; 0); two types ``{"llm:a": 9, "llm:b":
-    1}``, and so on. One-shot: 9 players, ``n_rounds`` 1 and a ``high`` that is drawn. Nagel 1995:
-    15 to 18 players, 4 rounds, prize 20 (DM), ``p`` 2/3, 1/2 or 4/3, ``revealed`` with ``own``.
+    No round has been played. The only input data are the shares of Nagel's subjects, which two
+    classical minds use (``human_guesses.toml``). ``n_players`` 10; ``n_rounds`` 5; ``p`` 2/3 (Lu
+    2024); ``high`` 100 (the default of the program of Guo et al.); ``prize`` 1 (as there);
+    ``window`` None: all earlier rounds. Treatments of Lu 2024: one type against fixed players,
+    ``n_fixed`` 9, 5 or 1 of 10 (the last players have the mind ``fixed:0``, regardless of
+    ``minds``; default 0); two types ``{"llm:a": 9, "llm:b": 1}``, and so on. One-shot: 9 players,
+    ``n_rounds`` 1 and a ``high`` that is drawn. Nagel 1995: 15 to 18 players, 4 rounds, prize 20
+    (DM), ``p`` 2/3, 1/2 or 4/3, ``revealed`` with ``own``.
 
 Submodels: picks, winners, payoffs
     A pick is a number from 0 to ``high``, real or (``integer``) whole. The target is p times the
-    mean of all valid picks. Every player at the smallest distance to it wins, compared exactly,
-    and the winners share the prize equally. For p < 1 all 0 is the only equilibrium among real
-    picks; among integers there may be others (`symmetric_equilibria`).
+    mean of all valid picks. All players at the smallest distance to it win (compared exactly), and
+    share the prize equally. For p < 1 all 0 is the only equilibrium among real picks; among
+    integers there may be others (`symmetric_equilibria`).
 
 Measures
     By round: mean, target, population variance, number of winners, median, ``ratio`` (the mean
-    divided by that of the round before; Lu's own formula is not known, 1 − ratio is the rate of
-    decrease), and ``high`` and ``p``. By player: pick, whether it won, payoff; ``level`` (Nagel's
-    class: −1 on the other side of the reference, steps 0 to 3, 4 beyond; half a step wide in all
-    rounds) and ``depth`` (the same as a real number) against ``high``/2 in round 0, then against
-    the last known mean; ``ratio`` of its pick to its last. With ``high`` instead of
-    ``high``/2 every depth of round 0 is larger by 1.71 (p = 2/3). Depth takes picks below 1/500 of
-    the reference as that share [choice]; it is NaN, as for p = 1, when the reference is 0. Of a
-    run: see `measures.session_measures`; they include the mean pick, ratio, depth and payoff of
-    each type, a type being the players with one mind spec.
+    divided by the previous mean; Lu's formula is not known, 1 − ratio is the rate of decrease), and
+    ``high`` and ``p``. By player: pick, whether it won, payoff; ``level`` (Nagel's class: −1 on the
+    other side of the reference, steps 0 to 3, 4 beyond; half a step wide in all rounds) and
+    ``depth`` (the level as a real number), relative to ``high``/2 in round 0, then to the last
+    known mean; ``ratio`` of its pick to its previous pick. With ``high`` instead of ``high``/2
+    every depth of round 0 is larger by 1.71 (p = 2/3). Picks below 1/500 of the reference have the
+    depth of that share [choice]; depth is NaN if the reference is 0 or p = 1. By run: see
+    `measures.session_measures`; they include the mean pick, ratio, depth and payoff of each type. A
+    type consists of the players with the same mind spec.
 
 Unreadable answers
-    A pick that cannot be read or is out of range is asked for again, then the player abstains: its
-    choice is empty, it cannot win, receives nothing, and does not enter mean, target or variance.
-    Rules or a goal that could not be read are left out of later prompts.
+    For a pick that is unreadable or out of range, the question is repeated. Then the player
+    abstains: its choice is empty, it cannot win, receives nothing, and does not count in mean,
+    target and variance. Unreadable rules or goals are left out of later prompts.
 
 Deviations from the authors' program
-    An answer out of range entered the mean there (and a foul player was paid NaN); here it does
-    not. It played single rounds; here prompts have the history that the papers describe. Lu's
-    agents restate rules and goal in one conversation; here each is a separate question, and what
-    was said is shown again. Prompts are in our own words, and each question states the range.
-    Prompts say that some players follow a fixed strategy, as in the paper. Its prompt names the
-    strategy in the heading, and its sentence is lost in the available text: that ours name the
-    number (``told_number``) and not how many these players are (``told_count``) is our choice.
-    Where the sources say nothing it is our choice [choice]: an upper bound that is drawn is a whole
-    number, uniform between the two that are given, once a run; ``max_tokens`` 256
-    (``temperature`` is the server's own, as published); the constants of the classical minds that
-    are marked so in their file.
+    In their program, an answer out of range counted in the mean (and a player who broke the rules
+    was paid NaN); here it does not. Their program played single rounds; here prompts have the
+    history that the papers describe. Lu's agents restate rules and goal in one conversation; here
+    each is a separate question, and prompts repeat the earlier answers. Prompts are in our own
+    words, and each question states the range. As in the paper, prompts say that some players follow
+    a fixed strategy. The paper's prompt names the strategy in its heading, but its sentence is
+    missing from the available text. It is our choice that our prompts state the number
+    (``told_number``) but not how many such players there are (``told_count``). Further choices of
+    ours [choice]: a drawn upper bound is a whole number, uniform between the two given bounds,
+    drawn once per run; ``max_tokens`` is 256 (``temperature`` is the server's default, as
+    published); the constants of the classical minds that are marked in their file.
 
 Source
     Lu 2024, "Strategic Interactions between Large Language Models-based Agents in Beauty
@@ -114,7 +113,7 @@ UpperBound = Annotated[float, Ge(1 / LARGEST), Le(LARGEST)]
 
 
 def asks_for_rules(model: RepeatedBeautyContest) -> bool:
-    """Whether the players restate the rules now: before round 0, with full elicitation."""
+    """Whether the players restate the rules: in round 0, with full elicitation."""
     return model.elicitation == "full" and model.round == 0
 
 
@@ -242,11 +241,11 @@ class RepeatedBeautyContest(SmartModel):
         return [player for player in self.players if is_fixed(player.mind.spec)]
 
     def begin_round(self) -> None:
-        """Find the players with fixed minds: a fork may change them."""
+        """Determine the players with fixed minds, since a fork may change them."""
         self._fixed = self._players_with_fixed_minds()
 
     def _stated_rounds(self) -> list[PlayedRound]:
-        """All rounds without what is hidden; each is made once."""
+        """All rounds without hidden values, cached."""
         if self._stated_as != self.revealed:  # a fork may change what is revealed
             self._stated, self._stated_as = [], self.revealed
         hidden: dict[str, Any] = {name: None for name in REVEALED if name not in self.revealed}
@@ -264,14 +263,14 @@ class RepeatedBeautyContest(SmartModel):
             player: the player.
 
         Returns:
-            The last rounds without what is hidden, and the player's own pick and payoff in each of
-            them; the latter are empty when they are not revealed.
+            The last rounds without hidden values, and the player's pick and payoff in each of them,
+            which are empty if they are not revealed.
         """
         revealed = newest(self._stated_rounds(), self.window)
         return revealed, newest(player.results, self.window) if "own" in self.revealed else ()
 
     def notice_to(self, player: Player) -> Notice | None:
-        """Return the facts on opponents with a fixed strategy; None when prompts say nothing.
+        """Return the facts about opponents with a fixed strategy; None if prompts omit them.
 
         Args:
             player: the player.
@@ -288,11 +287,11 @@ class RepeatedBeautyContest(SmartModel):
         )
 
     def after_understand(self, player: Player, rules: Decision) -> None:
-        """Keep the rules in the words of a player."""
+        """Store a player's restatement of the rules."""
         player.understanding = rules.value or ""
 
     def after_act(self, player: Player, pick: Decision) -> None:
-        """Take the pick of a player; None when it could not be read."""
+        """Store the pick of a player; None if it could not be read."""
         last, player.choice = player.choice, pick.value
         known = last is not None and last > 0 and pick.valid
         player.ratio = pick.value / last if known else math.nan
@@ -322,11 +321,11 @@ class RepeatedBeautyContest(SmartModel):
         )
 
     def end_measures(self) -> dict[str, Any]:
-        """Return how far the picks fell, in which direction players learned, and means by type."""
+        """Return the decrease of the picks, the direction of learning, and means by type."""
         return session_measures(self.model_frame(), self.agent_frame())
 
     def _reasoning(self, choice: float | None) -> tuple[int | None, float]:
-        """Nagel's class of a pick and its depth; without a pick, and for p = 1, there are none."""
+        """Nagel's class of a pick and its depth; None and NaN without a pick or for p = 1."""
         if choice is None or self.p == 1:
             return None, math.nan
         depth = strategic_level(choice, self.reference, self.p)
@@ -348,7 +347,7 @@ def _read_p(given: Any) -> float:
 
 @about("high")
 def _read_high(given: Any, integer: bool, rng: np.random.Generator) -> float:
-    """Read the largest legal pick, or draw it where two bounds of it are given."""
+    """Read the largest legal pick, or draw it between two given bounds."""
     if isinstance(given, str):
         raise ParameterError(f"high has to be a number or two such as [50, 200], not {given!r}.")
     if isinstance(given, Sequence):
@@ -375,7 +374,7 @@ def _read_revealed(given: Any) -> tuple[str, ...]:
 
 
 def _number(text: str) -> float | None:
-    """The number that a fixed mind chooses; None when its answer is no number."""
+    """The number that a fixed mind chooses; None if its answer is not a number."""
     try:
         return float(text)
     except ValueError:

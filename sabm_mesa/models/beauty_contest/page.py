@@ -22,8 +22,8 @@ def charts(
 
     Args:
         model: the contest.
-        model_data: one row a round.
-        agent_data: one row a round and player.
+        model_data: one row per round.
+        agent_data: one row per round and player.
     """
     means = lines(model_data, {"mean": "mean", "target": "target"}, ("#000000", style.VERMILLION))
     typed = by_type(agent_data) if len(agent_data) else agent_data

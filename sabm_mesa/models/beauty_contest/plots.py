@@ -24,16 +24,16 @@ MOST_PANELS = 6
 _MODEL = ["run", "round", "mean", "target", "high", "p"]
 _AGENTS = ["run", "round", "agent", "mind", "choice", "payoff", "level", "depth"]
 BINS = 50
-"""Bars of the histogram."""
+"""Number of bars of the histogram."""
 GOLDEN = (5**0.5 - 1) / 2
 MANY = 3000
-"""With more picks than this the marks are small."""
+"""Number of picks above which the marks are small."""
 CLASSES = {
     -1: "other side of the reference", **{k: f"step {k}" for k in range(HIGHER)}, HIGHER: "higher",
 }  # fmt: skip
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE, style.YELLOW)
 MARKERS = ("o", "s", "^", "D", "v", "P")
-"""Colours and markers of types in the order of their players; further types start again."""
+"""Colours and markers of types in the order of their players, used cyclically."""
 LONGEST_NAME = 34
 
 
@@ -43,16 +43,16 @@ def figures(
     """All plots of the scenario, by name.
 
     Args:
-        model_data: one row a run and round, with columns ``run``, ``round``, ``mean``, ``target``,
-            ``high`` (largest legal pick) and ``p``.
-        agent_data: one row a run, round and agent, with columns ``run``, ``round``, ``agent``,
+        model_data: one row per run and round, with columns ``run``, ``round``, ``mean``,
+            ``target``, ``high`` (largest legal pick) and ``p``.
+        agent_data: one row per run, round and agent, with columns ``run``, ``round``, ``agent``,
             ``mind``, ``choice`` (NaN: the agent abstained), ``payoff`` (points), ``level`` and
             ``depth``.
-        subtitle: which minds and condition were run.
+        subtitle: the minds and the condition.
 
     Returns:
-        ``picks``; ``first_picks`` (with p < 1); ``levels`` (where anybody's pick has one);
-        ``convergence`` (with two rounds or more); ``payoffs`` (with two types or more).
+        ``picks``; ``first_picks`` (with p < 1); ``levels`` (if any pick has one); ``convergence``
+        (with two rounds or more); ``payoffs`` (with two types or more).
 
     Raises:
         ValueError: if a column is missing or there are no rows.
@@ -84,7 +84,7 @@ def picks(
     Args:
         model_data: see `figures`; means and targets are means over runs.
         agent_data: see `figures`.
-        subtitle: which minds and condition were run.
+        subtitle: the minds and the condition.
         unit: the label of the axis of picks.
     """
     figure = style.new_figure("Picks by round", subtitle, height=3.9)
@@ -94,7 +94,7 @@ def picks(
     spread = 0.62 / len(minds)
     for i, mind in enumerate(minds):
         data = agent_data[agent_data["mind"] == mind]
-        # Places that fill the width evenly instead of random ones: same data, same picture.
+        # Evenly spread offsets instead of random ones: the same data give the same picture.
         order = data.groupby("round")["choice"].rank(method="first")
         beside = (order * GOLDEN) % 1 - 0.5
         colour, marker = _look_of(i)
@@ -131,7 +131,7 @@ def first_picks(
     Args:
         model_data: see `figures`.
         agent_data: see `figures`; types with a fixed strategy are left out.
-        subtitle: which minds and condition were run.
+        subtitle: the minds and the condition.
         unit: the label of the axis of picks.
     """
     figure = style.new_figure("Picks of the first round", subtitle, height=3.4)
@@ -165,7 +165,7 @@ def first_picks(
 
 
 def _people(ax: Axes, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> None:
-    """The mean pick of Nagel's sessions, where the same p was played without fixed players."""
+    """The mean pick of Nagel's sessions, if they have the same p; only without fixed players."""
     means = session_means(float(model_data["p"].iloc[0]))
     rounds = sorted(model_data["round"].unique())
     if means is None or agent_data["mind"].map(is_fixed).any():
@@ -181,12 +181,12 @@ def _people(ax: Axes, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> Non
 
 
 def levels(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
-    """Shares of Nagel's classes by round, a panel a type; above each bar the median depth.
+    """Shares of Nagel's classes by round, one panel per type, with the median depth above each bar.
 
     Args:
         agent_data: see `figures`; types with a fixed strategy, and picks without a class, are
             left out.
-        subtitle: which minds and condition were run.
+        subtitle: the minds and the condition.
     """
     data = agent_data[~agent_data["mind"].map(is_fixed) & agent_data["level"].notna()]
     minds = _types_of(data)[:MOST_PANELS]
@@ -236,15 +236,15 @@ def levels(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
 
 
 def convergence(model_data: pd.DataFrame, agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
-    """The mean pick of each type divided by that of the round before, and its expected value.
+    """The mean pick of each type divided by its previous mean pick, and the expected ratio.
 
-    The expected ratio is p where all reply naively to the last mean; where fixed players always
-    pick 0 it is p times the share of the other players (Lu 2024, section 4).
+    The expected ratio is p if all players respond naively to the last mean; if fixed players always
+    pick 0, it is p times the share of the other players (Lu 2024, section 4).
 
     Args:
         model_data: see `figures`.
         agent_data: see `figures`; types with a fixed strategy have no line.
-        subtitle: which minds and condition were run.
+        subtitle: the minds and the condition.
     """
     figure = style.new_figure("Convergence: mean pick over the last one", subtitle, height=3.4)
     ax = figure.add_subplot()
@@ -269,7 +269,7 @@ def payoffs(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
 
     Args:
         agent_data: see `figures`.
-        subtitle: which minds and condition were run.
+        subtitle: the minds and the condition.
     """
     figure = style.new_figure("Payoffs by type", subtitle, height=3.2)
     ax = figure.add_subplot()
@@ -285,7 +285,7 @@ def payoffs(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
 
 
 def _moving_share(agent_data: pd.DataFrame) -> float:
-    """The share of players without a fixed strategy; 1 where fixed players do not pick 0."""
+    """The share of players without a fixed strategy; 1 if fixed players do not pick 0."""
     fixed = agent_data["mind"].map(is_fixed)
     zeros = (agent_data.loc[fixed, "choice"] == 0).all()
     return float(1 - fixed.mean()) if zeros else 1.0
@@ -312,7 +312,7 @@ def _look_of(i: int) -> tuple[str, str]:
     """Colour and marker of a type.
 
     Args:
-        i: its place in the order of the players, from 0.
+        i: its index in the order of the players.
     """
     return COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
 
@@ -323,7 +323,7 @@ def _types_of(agent_data: pd.DataFrame) -> list[str]:
 
 
 def _name_of(mind: str) -> str:
-    """The name of a type in a legend: the spec of its mind, cut where it is long."""
+    """The name of a type in a legend: its mind spec, shortened if it is long."""
     return mind if len(mind) <= LONGEST_NAME else mind[: LONGEST_NAME - 1] + "…"
 
 
@@ -333,7 +333,7 @@ def _largest_pick(model_data: pd.DataFrame) -> float:
 
 
 def _rounds_axis(ax: Axes, data: pd.DataFrame, ylabel: str) -> None:
-    """Label the axes, with a tick for each round, or few for many."""
+    """Label the axes, with a tick for each round, or fewer ticks for many rounds."""
     rounds = sorted(data["round"].unique().tolist())
     style.plain_axes(ax, "Round", ylabel)
     style.round_ticks(ax.xaxis, rounds)
@@ -341,7 +341,7 @@ def _rounds_axis(ax: Axes, data: pd.DataFrame, ylabel: str) -> None:
 
 
 def _legend_below(figure: Figure, *axes: Axes) -> None:
-    """The legend of one or several axes below them, in rows."""
+    """Draw a common legend below one or several axes, in rows."""
     shown = [pair for ax in axes for pair in zip(*style.legend_entries(ax), strict=True)]
     artists = {label: artist for artist, label in reversed(shown)}
     labels = dict.fromkeys(label for _, label in shown)
@@ -355,7 +355,7 @@ def _legend_below(figure: Figure, *axes: Axes) -> None:
 def _on_one_scale(
     model_data: pd.DataFrame, agent_data: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """The data with all ranges as 0 to 100 where they differ, and the label of picks."""
+    """The data with all ranges scaled to 0 to 100 if they differ, and the label of picks."""
     agents = agent_data.astype({"choice": float, "depth": float})
     if model_data["high"].unique().size == 1:
         return model_data, agents, "Pick"

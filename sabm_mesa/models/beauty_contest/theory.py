@@ -1,4 +1,4 @@
-"""The guessing game played repeatedly: depth of reasoning, expected picks, learning, and people.
+"""Theory of the repeated guessing game: depth of reasoning, expected picks, learning, people.
 
 Sources:
     Nagel (1995), "Unraveling in Guessing Games: An Experimental Study", American Economic
@@ -27,12 +27,13 @@ Floats = npt.NDArray[np.float64]
 # Depth of reasoning and replies.
 
 SMALLEST_SHARE = 1 / 500
-"""Picks below this share of the reference count as this share, so that 0 has a finite depth: with
-the mid-point of the range as the reference it is a thousandth of the range (our choice)."""
+"""Minimum share of the reference for a pick, so that 0 has a finite depth: with the mid-point as
+the reference, it is a thousandth of the range (our choice).
+"""
 NOTHING = 1e-12
-"""Means below this share of the mid-point count as 0: no ratio to them is defined."""
+"""Means below this share of the mid-point count as 0, and ratios to them are undefined."""
 SAME = 1e-9
-"""Adjustment factors that differ by this share or less are the same but for rounding."""
+"""Relative tolerance for equal adjustment factors."""
 
 
 def strategic_level(choice: float, reference: float = 50.0, p: float = 2 / 3) -> float:
@@ -75,7 +76,7 @@ def step_limits(step: int, reference: float, p: float = 2 / 3) -> tuple[float, f
 
 
 def best_reply(others_mean: float, n_players: int, p: float = 2 / 3) -> float:
-    """Return the pick that is p times the mean that includes it (Nagel 1995, footnote 8).
+    """Return the pick that equals p times the mean including itself (Nagel 1995, footnote 8).
 
     Args:
         others_mean: the expected mean pick of the others.
@@ -94,15 +95,15 @@ def best_reply(others_mean: float, n_players: int, p: float = 2 / 3) -> float:
 
 
 def rate_of_decrease(first: float, last: float) -> float:
-    """Return the share by which the last value is below the first one (Nagel 1995, eq. 1a, 1b).
+    """Return the relative decrease from the first to the last value (Nagel 1995, eq. 1a, 1b).
 
-    NaN where the first value is 0 or unknown.
+    NaN if the first value is 0 or unknown.
     """
     return (first - last) / first if first > 0 else math.nan
 
 
 def falling_share(choices: npt.ArrayLike) -> float:
-    """Return the share of pairs of picks in consecutive rounds with the later one smaller.
+    """Return the share of decreases among pairs of picks in consecutive rounds.
 
     Args:
         choices: picks by round and player, shape (n_rounds, n_players); NaN is an abstention.
@@ -122,22 +123,23 @@ def direction_share(
     p: npt.ArrayLike = 2 / 3,
     players: npt.ArrayLike | None = None,
 ) -> float:
-    """Return the share of the changes of behaviour that learning direction theory predicts.
+    """Return the share of changes in the direction that learning direction theory predicts.
 
-    A pick's adjustment factor is its ratio to the mean of the previous round, the optimal one that
-    of the target. A player above the optimal factor should lower its own, one below should
-    raise it (Nagel 1995, equations 2 to 4). Winners of a round, whose distance to the target is
-    the smallest, are left out, and so are factors that do not change or follow a mean of nothing.
+    The adjustment factor of a pick is its ratio to the mean of the previous round; the optimal
+    factor is the ratio of the target to that mean. A player above the optimal factor should lower
+    the factor, a player below it should raise it (Nagel 1995, equations 2 to 4). Winners of a round
+    (at the smallest distance to the target) are left out, as are unchanged factors and factors
+    after a mean of 0.
 
     Args:
         choices: picks by round and player, shape (n_rounds, n_players); NaN is an abstention.
         means: mean of the valid picks by round, shape (n_rounds,).
         reference: the value used as the mean before the first round.
-        p: factor of the target, or one a round, shape (n_rounds,).
-        players: which players are judged, shape (n_players,); all, when None.
+        p: factor of the target, or one per round, shape (n_rounds,).
+        players: which players count, shape (n_players,); None: all.
 
     Returns:
-        The share; NaN when there is no change to judge.
+        The share; NaN without such changes.
     """
     picks, mean = np.asarray(choices, dtype=float), np.asarray(means, dtype=float)
     before = np.concatenate(([reference], mean[:-1]))
@@ -186,11 +188,11 @@ def first_period_shares() -> tuple[Floats, Floats]:
 
 
 def later_period_shares(p: float, period: int) -> Floats:
-    """Shares of the classes in a later period, of the `p` in the data that is nearest.
+    """Shares of the classes in a later period, for the nearest `p` in the data.
 
     Args:
         p: factor of the target.
-        period: 2 or more; later periods than in the data are like the last one.
+        period: 2 or more; periods after the last one in the data use the last one.
 
     Returns:
         Array of shape (6,): above the previous mean, steps 0 to 3, higher steps.

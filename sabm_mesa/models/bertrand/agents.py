@@ -1,4 +1,4 @@
-"""The firms of the Bertrand competition: what they remember, see and do."""
+"""The firms of the Bertrand competition: memory, observation and decisions."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 # The memory of a firm.
 
 RECENT = 20
-"""Rounds that are remembered one by one."""
+"""Number of recent rounds that are remembered separately."""
 PERIOD = 20
-"""Rounds of a period; of older rounds the averages by period are remembered."""
+"""Number of rounds in a period; older rounds are remembered as averages by period."""
 PERIODS = 20
-"""Periods that are remembered: up to 400 rounds before the recent ones."""
+"""Number of remembered periods: up to 400 rounds before the recent ones."""
 STRATEGIES = 20
-"""Own strategies that are remembered."""
+"""Number of remembered strategies of the firm."""
 LINES = 2000
-"""Lines of prompts that are kept: those of fifty firms."""
+"""Maximum number of cached prompt lines, enough for fifty firms."""
 MESSAGE = Text(max_words=60, label="message")
 TALK = Talk(Fields(second=Number(0, 3600), text=MESSAGE), at_most=30)
-"""The messages of a firm where all talk at the same time."""
+"""The messages of a firm, if all firms talk at the same time."""
 STRATEGY = Text(max_words=60)
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodSummary:
-    """A round as a firm knows it, or the averages of several rounds.
+    """A round in the memory of a firm, or the averages of several rounds.
 
     Attributes:
         first: the first round.
@@ -59,15 +59,16 @@ class PeriodSummary:
 
 
 class PriceHistory:
-    """The past rounds that a firm remembers: bounded, and updated at a constant cost a round.
+    """The rounds that a firm remembers, with bounded size and constant cost per round.
 
-    A period is `PERIOD` rounds in a row from a multiple of it on. A round that leaves the recent
-    ones enters the averages of its period; the oldest period is forgotten.
+    A period consists of `PERIOD` consecutive rounds, starting at a multiple of `PERIOD`. A round
+    that is no longer recent is added to the averages of its period, and the oldest period is
+    dropped.
 
     Source: Wu et al. 2024, appendix C.2.
 
     Attributes:
-        recent: the last `RECENT` rounds, one by one.
+        recent: the last `RECENT` rounds.
         periods: averages of the older rounds by period; the last one may still be incomplete.
     """
 
@@ -105,7 +106,7 @@ class PriceHistory:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A strategy that a firm wrote down.
+    """A written strategy of a firm.
 
     Attributes:
         round: the round in which it was written.
@@ -121,15 +122,15 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True)
 class FirmView(Observation):
-    """The observation of a firm: its own results, all prices, and the messages of this round.
+    """The observation of a firm: its results, all prices, and the messages of this round.
 
-    The demand and profit of others are not part of it, nor is the demand system but for `market`.
+    It does not include the demand and profit of others; only `market` includes the demand system.
 
     Attributes:
         firm: its own number, from 1.
         names: the names of all firms, in the order of their numbers.
         round: the round, from 0.
-        cost: its cost of a unit.
+        cost: its unit cost.
         low: the lowest price that classical firms set: the cost.
         high: the highest price that classical firms set (`Benchmarks.highest_price`).
         condition: the condition of the run.
@@ -138,9 +139,9 @@ class FirmView(Observation):
         plans_always: whether they plan in every round.
         periods: averages of older rounds by period, oldest first.
         recent: the last rounds, oldest first.
-        said: the messages of this round so far; none when it plans.
+        said: the messages of this round so far; empty when it plans.
         strategies: its own latest strategies, oldest first.
-        market: the demand system, for minds of theory that are declared `informed`; else None.
+        market: the demand system for `informed` minds, otherwise None.
     """
 
     firm: int
@@ -236,7 +237,7 @@ class FirmView(Observation):
 
 
 class Firm(SmartAgent):
-    """A firm: talks to the others, writes down a strategy, and sets its price.
+    """A firm, which talks to the others, writes down a strategy, and sets its price.
 
     Args:
         model: the market.
@@ -246,7 +247,7 @@ class Firm(SmartAgent):
         demand: the quantity it sold in the last round.
         profit: its profit in the last round.
         kept: whether it kept its price in the last round after an unreadable answer.
-        memory: the past rounds that it remembers.
+        memory: the remembered rounds.
         strategies: its own latest strategies, oldest first.
     """
 
@@ -260,15 +261,15 @@ class Firm(SmartAgent):
         self.strategies: Remembers[Strategy] = Remembers(STRATEGIES)
 
     async def communicate(self) -> Decision:
-        """Say something to the other firms; later speakers hear it."""
+        """Send a message to the other firms; later speakers hear it."""
         return await self.ask("communicate", MESSAGE, self.observe())
 
     async def chat(self) -> Decision:
-        """Talk with the other firms, all at the same time; the value has all own messages."""
+        """Talk with the other firms at the same time; the value holds all messages of the firm."""
         return await self.ask("chat", TALK, self.observe())
 
     async def plan(self) -> Decision:
-        """Write down a strategy, from the statistics and its earlier strategies alone."""
+        """Write down a strategy, using only the statistics and earlier strategies."""
         return await self.ask("plan", STRATEGY, replace(self.observe(STRATEGIES), said=()))
 
     async def act(self) -> Decision:
@@ -313,7 +314,7 @@ def figure(value: float) -> str:
 
 @lru_cache(LINES)
 def _line(book: PromptBook, entry: str, summary: PeriodSummary) -> str:
-    """The line of a round or a period, which is in many prompts."""
+    """The prompt line of a round or a period, cached."""
     values = {
         "first": summary.first,
         "last": summary.last,

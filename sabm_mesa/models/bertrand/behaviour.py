@@ -1,13 +1,12 @@
 """Behavioural models of prices: reaction functions, and Q-learning.
 
-A decision is a price in units of the market: 0 is the Bertrand price of the round, 1 the cartel
-price. So a firm that replies best to a rival at the Bertrand price sets 0, in any market. The
-models distinguish prices on the grid of Q-learning, which continues beyond its ends: the
-probability of a price is that of the interval around its grid point. So all of them can be
-compared.
+A decision is a price in market units: 0 is the Bertrand price of the round, 1 the cartel price. So
+the best response to a rival at the Bertrand price is 0 in any market. Prices are compared on the
+grid of Q-learning, extended beyond its ends: the probability of a price is that of the interval
+around its grid point. This makes all models comparable.
 
-What is said is not among the facts: a price that was agreed on in a talk is judged by the prices of
-the round before.
+Messages are not among the facts: a price agreed on in a talk is explained by the prices of the
+previous round.
 
 Sources:
     Reaction functions: Bertrand 1883; Vives 1999, "Oligopoly Pricing", chapter 6.
@@ -52,11 +51,11 @@ from sabm_mesa.models.bertrand.theory import (
 )
 
 STEP = (1 + 2 * BEYOND) / (POINTS - 1)
-"""The distance of two grid points, in units of the market; the first one is at ``-BEYOND``."""
+"""The distance between grid points in market units; the first point is at ``-BEYOND``."""
 OUTSIDE = 0.01
 """The probability of a price outside the grid of Q-learning (our choice)."""
 DUOPOLY = 2
-"""Firms of a market for which Q-learning is estimated: with more there are too many states."""
+"""Number of firms for which Q-learning is estimated; with more, there are too many states."""
 KINDS: tuple[type[Market], ...] = (LinearMarket, HomogeneousMarket, LogitMarket)
 UNIT = "distance from the Bertrand to the cartel price"
 INTERCEPT = FreeParameter("intercept", "price when the rivals charge the Bertrand price", -5.0, 5.0,
@@ -65,7 +64,7 @@ SLOPE = FreeParameter("slope", "rise with the mean price of the rivals", -1.0, 2
 LEVEL = FreeParameter("level", "price at any prices of the rivals", -5.0, 5.0, UNIT)
 SIGMA = FreeParameter("sigma", "standard deviation of the price", 0.01, 5.0, UNIT, log=True)
 DIGITS = 2
-"""Decimals of the learning rate."""
+"""Number of decimals of the learning rate."""
 ALPHA = FreeParameter("alpha", "learning rate", 0.0, 1.0, step=0.01)
 EXPLORATION = FreeParameter("epsilon", "probability to explore at first", 0.0, 1.0)
 DECAY = FreeParameter("decay", "decline of exploration in a round", 1e-6, 0.2, log=True)
@@ -79,13 +78,13 @@ TIES = FreeParameter("ties", "probability of the lowest of equally good prices, 
 
 
 class PriceRule(BehaviouralModel):
-    """A price that follows from the last ones, with a normal error that is cut off at the limits.
+    """A price determined by the last prices, with a normal error censored at the limits.
 
     Args:
         name: see `BehaviouralModel`.
         title: see `BehaviouralModel`.
         source: see `BehaviouralModel`.
-        parameters: the parameters of the rule, without those of the error.
+        parameters: the parameters of the rule, without the error.
         needs: see `BehaviouralModel`.
     """
 
@@ -125,9 +124,9 @@ class PriceRule(BehaviouralModel):
 
 
 class Reaction(PriceRule):
-    """A linear reaction function: the price on the mean of the rivals' last prices.
+    """A linear reaction function of the mean of the rivals' last prices.
 
-    In a linear market the best reply of one period has the intercept 0, and with two firms the
+    In a linear market, the best response of one period has the intercept 0 and, with two firms, the
     slope ``d / (2 beta)``: one quarter with the default market.
     """
 
@@ -141,13 +140,13 @@ class Reaction(PriceRule):
 
 
 class StaticBestReply(PriceRule):
-    """The best reply of one period to the rivals' last prices, with an error."""
+    """The one-period best response to the rivals' last prices, with an error."""
 
     name, title, source = "best_reply", "best reply to the last prices", "Bertrand 1883"
     needs = (*PriceRule.needs, "reply")
 
     def mean(self, parameters: Floats, panel: Panel) -> Floats:
-        """The best reply of the theory."""
+        """The theoretical best response."""
         del parameters
         return panel.known["reply"]
 
@@ -166,13 +165,13 @@ class Matching(PriceRule):
 
 
 class Inertia(PriceRule):
-    """The own last price, with an error."""
+    """The firm's last price, with an error."""
 
     name, title, source = "inertia", "own last price", "our choice, for comparison"
     needs = (*PriceRule.needs, "first")
 
     def mean(self, parameters: Floats, panel: Panel) -> Floats:
-        """The own last price."""
+        """The firm's last price."""
         del parameters
         return own_last(panel)
 
@@ -189,7 +188,7 @@ class Constant(PriceRule):
 
 
 class PriceByChance(Chance):
-    """Each price between the limits is equally likely, on the grid that all models use."""
+    """Each price between the limits is equally likely, on the common grid of all models."""
 
     title = "each price equally likely"
     needs = ("low", "high")
@@ -213,56 +212,56 @@ class PriceByChance(Chance):
 
 
 class QPath(NamedTuple):
-    """The course of a learner that sees the recorded prices.
+    """The path of a learner that observes the recorded prices.
 
     Attributes:
-        lowest: shape (n,): the lowest place on the grid with the largest Q-value.
-        equal: shape (n, places): the places with the largest Q-value, each as likely.
-        place: shape (n,): the place of the recorded price.
+        lowest: shape (n,): the lowest index on the grid with the largest Q-value.
+        equal: shape (n, points): the prices with the largest Q-value, each as likely.
+        recorded: shape (n,): the index of the recorded price.
         time: shape (n,): the number of decisions before.
     """
 
     lowest: Ints
     equal: Floats
-    place: Ints
+    recorded: Ints
     time: Ints
 
     def chosen(self, ties: float) -> Floats:
-        """How likely the recorded prices are without exploration; shape (n,).
+        """The probability of the recorded prices without exploration; shape (n,).
 
         Args:
-            ties: the probability that the lowest of equally good prices is taken.
+            ties: the probability of choosing the lowest of equally good prices.
         """
-        equal = self.equal[np.arange(len(self.place)), self.place]
-        probability: Floats = ties * (self.place == self.lowest) + (1 - ties) * equal
+        equal = self.equal[np.arange(len(self.recorded)), self.recorded]
+        probability: Floats = ties * (self.recorded == self.lowest) + (1 - ties) * equal
         return probability
 
     def shares(self, ties: float) -> Floats:
-        """How likely each place is without exploration; shape (n, places).
+        """The probability of each grid price without exploration; shape (n, points).
 
         Args:
-            ties: the probability that the lowest of equally good prices is taken.
+            ties: the probability of choosing the lowest of equally good prices.
         """
         shares: Floats = ties * np.eye(POINTS)[self.lowest] + (1 - ties) * self.equal
         return shares
 
 
 class LearnsPrices(BehaviouralModel):
-    """Q-learning of a firm of two on a grid of prices, with a memory of one round.
+    """Q-learning on a grid of prices in a market of two firms, with a memory of one round.
 
-    A firm explores with the probability ``epsilon exp(-decay t)``, t being the number of its
-    earlier decisions: then each price of the grid is equally likely. Else it sets the price with
-    the largest Q-value. It learns from a price outside the grid as from the nearest one.
+    A firm explores with probability ``epsilon exp(-decay t)``, where t is the number of its earlier
+    decisions: then each price of the grid is equally likely. Otherwise it sets the price with the
+    largest Q-value. A price outside the grid counts as the nearest grid price in learning.
 
-    The first Q-values are a share ``start`` of the discounted profits against rivals that set each
-    price of the grid equally often: 1 in the source, 0 where all begin with 0. The likelihood jumps
-    with it, so that few values are tried. Of prices with equal Q-values, which are many where they
-    begin with 0, a firm takes the lowest with the probability ``ties``, and else any.
+    The initial Q-values are a share ``start`` of the discounted profits against rivals with uniform
+    prices: 1 in the source, 0 for zero values. The likelihood is discontinuous in ``start``, so
+    only a few values are tried. Among prices with equal Q-values (many after a start at 0), a firm
+    chooses the lowest with probability ``ties``, and otherwise any of them.
 
-    The discount factor is that of the source, 0.95, and is not estimated: since only the order of
-    Q-values counts, it changes few choices, and its likelihood is flat. While a firm explores
-    almost always, alpha is not identified either; nor are epsilon and decay apart while exploration
-    hardly declines. The likelihood jumps with alpha, whose values are tried in steps of one
+    The discount factor of the source, 0.95, is fixed: since only the order of Q-values matters, it
+    changes few choices, and its likelihood is flat. Alpha is not identified while a firm explores
+    almost always. Epsilon and decay are not separately identified while exploration hardly
+    declines. The likelihood is discontinuous in alpha, so its values are tried in steps of one
     hundredth.
 
     Source: Calvano, Calzolari, Denicolò and Pastorello 2020, sections II and III, where epsilon is
@@ -286,23 +285,23 @@ class LearnsPrices(BehaviouralModel):
         return floored(np.where(on_grid, (1 - OUTSIDE) * share, OUTSIDE / outside))
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
-        """Draw a price of the grid."""
+        """Draw a price from the grid."""
         return self.draws(parameters, panel, rng, 1)[0]  # type: ignore[no-any-return]
 
     def draws(
         self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
     ) -> Floats:  # fmt: skip
-        """Draw several prices; the course of learning is computed once."""
+        """Draw several prices; the learning path is computed once."""
         path = q_path(panel, round(float(parameters[0]), DIGITS), float(parameters[3]))
         best = path.shares(float(parameters[4]))
         explores = parameters[1] * np.exp(-parameters[2] * panel.position)
         shares = explores[:, None] / POINTS + (1 - explores)[:, None] * best
-        places = np.array([drawn_options(shares, rng) for _ in range(n)])
-        prices: Floats = np.clip(_point(places), panel.known["low"], panel.known["high"])
+        indices = np.array([drawn_options(shares, rng) for _ in range(n)])
+        prices: Floats = np.clip(_point(indices), panel.known["low"], panel.known["high"])
         return prices
 
     def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
-        """Draw all decisions anew, learning as it goes."""
+        """Simulate all decisions with learning."""
         explores = parameters[1] * np.exp(-parameters[2] * panel.position)
         lots = np.where(
             rng.random(len(panel)) < explores, rng.integers(POINTS, size=len(panel)), -1
@@ -317,19 +316,19 @@ class LearnsPrices(BehaviouralModel):
 
 @once_a_panel
 def q_path(panel: Panel, alpha: float, start: float = 1.0) -> QPath:
-    """The course of a learner that learns from the recorded prices.
+    """The path of a learner that learns from the recorded prices.
 
     Args:
         panel: the decisions.
         alpha: the learning rate.
-        start: the first Q-values, as a share of the discounted profits.
+        start: the initial Q-values, as a share of the discounted profits.
     """
     lowest, several = _learn(panel, alpha, start)
     equal = np.eye(POINTS)[lowest]
-    for row, places in several.items():
+    for row, indices in several.items():
         equal[row] = 0.0
-        equal[row, places] = 1 / len(places)
-    return QPath(lowest, equal, _place(panel.decisions), panel.position)
+        equal[row, indices] = 1 / len(indices)
+    return QPath(lowest, equal, _index_of(panel.decisions), panel.position)
 
 
 def _learn(
@@ -339,24 +338,25 @@ def _learn(
     lots: Ints | None = None,
     among: Floats | None = None,
 ) -> tuple[Ints, dict[int, list[int]]]:
-    """The greedy place before each decision; with lots the place that is played.
+    """The greedy index before each decision; with `lots`, the index that is played.
 
     Args:
         panel: the decisions.
         alpha: the learning rate.
-        start: the first Q-values, as a share of the discounted profits.
-        lots: shape (n,): the place that is explored, -1 where the greedy one is played; then the
-            firm learns from these prices. None: it learns from the recorded ones.
-        among: shape (n,), with lots: from 0 to 1, which of several greedy places is played.
+        start: the initial Q-values, as a share of the discounted profits.
+        lots: shape (n,): the explored index, or -1 for the greedy one; the firm learns from the
+            resulting prices. None: it learns from the recorded prices.
+        among: shape (n,), with `lots`: number from 0 to 1 that selects one of several greedy
+            indices.
 
     Returns:
-        The places, shape (n,); and the rows with several greedy places → these.
+        The indices, shape (n,); and the rows with several greedy indices → these.
     """
     rivals = panel.known["rivals"][:, 0]
-    rival_place = _place(rivals).tolist()
+    rival_index = _index_of(rivals).tolist()
     greedy_choices = np.zeros(len(panel), dtype=np.int64)
     several: dict[int, list[int]] = {}
-    recorded = _place(panel.decisions).tolist()
+    recorded = _index_of(panel.decisions).tolist()
     earned = None if lots is not None else _profits(panel)
     rows: dict[tuple[int, int], list[float]] = {}
     state = before = (0, 0)
@@ -368,9 +368,9 @@ def _learn(
         if position[i] == 0:
             market = market_of(tuple(panel.known["market"][i].tolist()))
             first, rows = [start * value for value in _first_values(market)], {}
-            state = int(_place(panel.known["first"][i : i + 1])[0]), rival_place[i]
+            state = int(_index_of(panel.known["first"][i : i + 1])[0]), rival_index[i]
         else:
-            before, state = state, (choice, rival_place[i])
+            before, state = state, (choice, rival_index[i])
             assert market is not None
             if earned is not None:
                 profit = earned[i]
@@ -397,7 +397,7 @@ def _learn(
 
 @once_a_panel
 def _profits(panel: Panel) -> list[float]:
-    """The profit of each firm in the round before each decision; 0 before its first one."""
+    """The profit of each firm in the round before each decision; 0 before its first decision."""
     profits = [0.0] * len(panel)
     rivals = panel.known["rivals"][:, 0]
     for i in np.flatnonzero(panel.position > 0):
@@ -408,7 +408,7 @@ def _profits(panel: Panel) -> list[float]:
 
 @cache
 def _first_values(market: Market) -> tuple[float, ...]:
-    """The Q-values of each state before it is learnt about, as those of the mind."""
+    """The initial Q-values of each state, as in the mind."""
     return tuple(QLearner(market).values((0, 0)))
 
 
@@ -420,7 +420,7 @@ def market_of(code: tuple[float, ...]) -> Market:
     """The market of two firms with the facts of a row.
 
     Args:
-        code: the number of its kind, cost, a, and the other parameters, filled up with 0.
+        code: the number of its kind, cost, a, and the other parameters, padded with 0.
     """
     kind, cost, a, *rest = code
     n_parameters = {LinearMarket: 2, HomogeneousMarket: 1, LogitMarket: 2}[KINDS[int(kind)]]
@@ -444,7 +444,7 @@ def _marks(market: Market) -> Benchmarks:
 
 
 def units(market: Market, price: float) -> float:
-    """A price in units of the market.
+    """A price in market units.
 
     Args:
         market: the demand system.
@@ -459,14 +459,14 @@ def money(market: Market, *units: float) -> list[float]:
 
     Args:
         market: the demand system.
-        units: the prices in units of the market.
+        units: the prices in market units.
     """
     marks = _marks(market)
     return [marks.bertrand_price + float(unit) * marks.distance for unit in units]
 
 
 def _cell(units: Floats) -> Ints:
-    """The number of the interval of a price; those of the grid are 0 to 14."""
+    """The index of the interval of a price; the intervals of the grid are 0 to 14."""
     return np.rint((units + BEYOND) / STEP).astype(np.int64)
 
 
@@ -476,19 +476,19 @@ def _edge(cell: Ints) -> Floats:
     return edges
 
 
-def _place(units: Floats) -> Ints:
-    """The place on the grid that is nearest to a price."""
+def _index_of(units: Floats) -> Ints:
+    """The index on the grid that is nearest to a price."""
     cells: Ints = np.clip(_cell(units), 0, POINTS - 1)
     return cells
 
 
 def _point(cell: Any) -> Any:
-    """The price at a place on the grid."""
+    """The price at an index on the grid."""
     return cell * STEP - BEYOND
 
 
 def own_last(panel: Panel) -> Floats:
-    """The own last price before each decision, in units of the market.
+    """The firm's last price before each decision, in units of the market.
 
     Args:
         panel: the decisions.
@@ -531,13 +531,13 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
     view = ask.observation
     if ask.name != "act" or not isinstance(view, FirmView):
         return None
-    assert view.market is not None  # the minds are informed of it
+    assert view.market is not None  # the minds are informed of the market
     last = view.recent[-1]
     return facts(view.market, last.price, last.rivals)
 
 
 def answer(ask: Ask, price: float | None) -> object:
-    """Set a price, write down nothing new, or say nothing of prices.
+    """Set a price; other questions get a neutral answer.
 
     Args:
         ask: the question.
@@ -558,7 +558,7 @@ def facts(market: Market, first: float, rivals: Any) -> dict[str, Any]:
 
     Args:
         market: the demand system.
-        first: its own price before its first decision.
+        first: its price before its first decision.
         rivals: the last prices of the others.
     """
     values = {

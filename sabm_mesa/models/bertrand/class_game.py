@@ -10,7 +10,7 @@ from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound, rounded
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """Price tags of the other firms, as they were in the last round.
+    """The other firms' prices in the last round.
 
     Args:
         ask: the question.
@@ -22,35 +22,35 @@ def board(ask: Ask) -> dict[str, Any] | None:
         return None
     last = seen.recent[-1].rivals if seen.recent else (None,) * len(seen.rivals)
     tags = [{"name": name, "at": at} for name, at in zip(seen.rivals, last, strict=True)]
-    known = [each.price for each in seen.recent] + [at for at in last if at is not None]
-    # As wide as the prices that sell, so that the place of a price reveals nothing of theory.
+    known = [period.price for period in seen.recent] + [at for at in last if at is not None]
+    # The axis covers the prices that sell, so that positions reveal no theoretical prediction.
     high = min(seen.high, max([10 * seen.cost, *(1.5 * price for price in known)]) or seen.high)
     return {"kind": "prices", "low": seen.cost, "high": high, "step": 0, "tags": tags}
 
 
-def told(played: ToldRound) -> list[str]:
-    """The own price and profit, and the prices of the others.
+def result_lines(played: ToldRound) -> list[str]:
+    """The player's price and profit, and the prices of the others.
 
     Args:
         played: the round.
     """
-    if not (own := played.own):
+    if not (mine := played.own):
         return []
     others = played.agents[played.agents["agent"] != played.agent]
     rivals = [
         Phrase("market.rival", name=played.name(int(agent)), price=float(price))
         for agent, price in zip(others["agent"], others["price"], strict=True)
     ]
-    key = "market.kept" if own["kept"] else "market.asked"
-    sold, earned = rounded(own["demand"]), rounded(own["profit"])
+    key = "market.kept" if mine["kept"] else "market.asked"
+    sold, earned = rounded(mine["demand"]), rounded(mine["profit"])
     return [
-        Phrase(key, price=float(own["price"]), rivals=rivals),
+        Phrase(key, price=float(mine["price"]), rivals=rivals),
         Phrase("market.sold", sold=sold, earned=earned),
     ]
 
 
 def prices(model: Any) -> dict[str, float]:
-    """The prices of theory.
+    """Theoretical prices.
 
     Args:
         model: the market.
@@ -62,7 +62,7 @@ def prices(model: Any) -> dict[str, float]:
 
 
 def course(model: Any, began: float, ended: float) -> str:
-    """The place of the last prices between competition and a cartel.
+    """A description of the last prices between competition and a cartel.
 
     Args:
         model: the market.
@@ -78,11 +78,11 @@ GAME = ClassGame(
     rule=Phrase("rules.prices"),
     people=(2, 4),
     minutes=10,
-    # People see the range on the field, and talk while the others do.
+    # People see the range in the field, and all talk at the same time.
     parameters={"told_range": True, "talk": "together"},
     choices={"talk": lambda: ("together", "turns")},
     board=board,
-    told=told,
+    told=result_lines,
     debrief=Debrief(
         "price", Phrase("decisions.price"), lambda model: model.market.cost,
         lambda model: 1.6 * model.cartel_price, prices, course=course,

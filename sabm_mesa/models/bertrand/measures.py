@@ -36,15 +36,16 @@ ANNOUNCEMENT = Announcement(
     find=lambda _: numbers_in(0, math.inf),
     kept=lambda announced, done: abs(announced - done) <= 0.005,
 )  # fmt: skip
-"""The price that a firm says it will set, proposes for all, or agrees to; and its price of the same
-round, kept to half a cent: less by a cent is undercutting."""
+"""The price that a firm announces, proposes for all, or agrees to; and its price of the same round,
+which keeps it within half a cent: a cent less is undercutting.
+"""
 
 
 def price_messages(messages: Sequence[Message], low: float, high: float) -> int:
     """Return how many messages name a price, or agree after another speaker has named one.
 
     Args:
-        messages: those of one round, in the order in which they were said.
+        messages: the messages of one round, in order.
         low: the lowest price that counts.
         high: the highest price that counts.
     """
@@ -62,14 +63,13 @@ def price_messages(messages: Sequence[Message], low: float, high: float) -> int:
 def first_price_agreement(
     messages: pd.DataFrame, low: float = 0.0, high: float = math.inf
 ) -> dict[int, int | None]:
-    """Return the first round of each run in which firms explicitly agreed on a price.
+    """Return the first round of each run with an explicit agreement on a price.
 
-    An agreement: within one round one firm names a price, and another one later names the same
-    price or agrees (`assents`), without a word of disagreement. Whether they then set the price is
-    not part of it.
+    An agreement: in one round, a firm names a price, and another firm later names the same price or
+    agrees (`assents`) without disagreement. It counts even if the firms do not set the price.
 
     Args:
-        messages: one row a message in the order in which they were said, with ``run``, ``round``,
+        messages: one row per message in the order in which they were said, with ``run``, ``round``,
             ``speaker`` and ``text``, as from `sabm_mesa.recording.frames.Recorded.messages`.
         low: the lowest price that counts.
         high: the highest price that counts.
@@ -103,11 +103,12 @@ def _is_agreed(messages: Iterable[Message], low: float, high: float) -> bool:
 def run_measures(
     data: Mapping[str, Sequence[Any]], n_firms: int, tolerance: float, given: int = 0
 ) -> dict[str, float]:
-    """Return where and when prices settled, the collusion, and the talk.
+    """Return the level and round at which prices settled, the collusion, and the amount of talk.
 
-    The spell counts rounds of collusion in a row at the end; the share of collusive rounds is of
-    the whole run; Δ is that of the last rounds (Calvano et al. 2020, section III). Convergence
-    price and Δ are means over ``averaged_rounds``: the last 50, or all in a shorter run.
+    The spell is the number of consecutive collusive rounds at the end; the share of collusive
+    rounds is over the whole run; Δ is over the last rounds (Calvano et al. 2020, section III).
+    Convergence price and Δ are means over ``averaged_rounds``: the last 50 rounds, or all in a
+    shorter run.
 
     Args:
         data: column → its values by round; the columns ``price_1`` to ``price_n``,
@@ -115,7 +116,7 @@ def run_measures(
             ``price_messages``.
         n_firms: number of firms.
         tolerance: see `settling_round`.
-        given: the number of first rounds that nobody decided: they are in no measure.
+        given: the number of given rounds at the start, which are left out of all measures.
     """
     paths = [data[f"price_{i + 1}"][given:] for i in range(n_firms)]
     index = data["collusion_index"][given:][-LAST_ROUNDS:]

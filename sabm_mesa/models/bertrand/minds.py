@@ -1,8 +1,8 @@
 """Classical minds of the Bertrand competition: pricing rules from economics.
 
-In the talk they name the price that their rule is about to set, and agree to another price only
-when they will keep to it; `Cheats` alone says one thing and does another. What is said changes the
-prices of `BestResponse`, `TitForTat`, `KeepsAgreements` and `Cheats`.
+In the talk they name the price that their rule will set, and agree to another price only if they
+will keep it; only `Cheats` deviates from its words. Messages affect the prices of `BestResponse`,
+`TitForTat`, `KeepsAgreements` and `Cheats`.
 """
 
 from __future__ import annotations
@@ -32,28 +32,29 @@ SAME = 0.005
 POINTS = 15
 """Prices on the grid of Q-learning."""
 BEYOND = 0.1
-"""Share of the distance between the reference prices by which the grid passes each of them."""
+"""Extension of the grid beyond each reference price, as a share of their distance."""
 ALPHA, DISCOUNT = 0.15, 0.95
 """Learning rate and discount factor of Q-learning."""
 DECAY = 4e-6
 """Decay of exploration by period (section III): about a million periods until it is over."""
 FAST_DECAY = 5e-3
-"""A decay that ends exploration (2 %) after 800 of 1200 rounds: too soon to learn much. It shows
-how the mind works, not that it learns to collude."""
+"""A decay that ends exploration (2 %) after 800 of 1200 rounds, too soon to learn much. It
+demonstrates the mind, not learned collusion.
+"""
 MOST_PROFILES = 10**6
-"""Combinations of rivals' prices over which the first Q-values can be averaged."""
+"""Maximum number of combinations of rivals' prices for averaging initial Q-values."""
 
 
 class PricingRule(ClassicalMind):
     """A mind that sets prices by a rule.
 
-    One that is `informed` knows the demand system, as the theory assumes.
+    An `informed` mind knows the demand system, as the theory assumes.
 
     Args:
         spec: the spec of the mind, as the data have it.
 
     Attributes:
-        heard: the price that each firm named last in this round, in the order of their last
+        heard: the last price that each firm named in this round, in the order of their last
             messages.
     """
 
@@ -67,7 +68,7 @@ class PricingRule(ClassicalMind):
 
     @abstractmethod
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
-        """Return the price of this round, from the observation before the talk."""
+        """Return the price of this round, based on the observation before the talk."""
 
     async def answer(self, ask: Ask) -> object:
         """Name a price, write down the rule, or set the price.
@@ -90,7 +91,7 @@ class PricingRule(ClassicalMind):
         return _legal(self.settled(view), view)
 
     def settled(self, view: FirmView) -> float:
-        """Return the price that is set after the talk."""
+        """Return the price to set after the talk."""
         del view
         return self._price
 
@@ -118,17 +119,17 @@ class PricingRule(ClassicalMind):
 
 
 class BestResponse(PricingRule):
-    """The best reply to the prices that it expects of its rivals in this round.
+    """The best response to the expected prices of the rivals in this round.
 
-    It expects of a rival the price that it named last in the talk of the round, and of one that
-    named none its last price; so what it says itself is the reply to what it has heard so far. It
-    does not believe a rival whose price of the last round was not the one it had named there.
+    The expected price of a rival is the last price that it named in the talk of the round, or else
+    its price in the last round. So its own message is the best response to the messages so far. It
+    does not believe a rival that broke its word in the last round.
 
     Source: Cournot 1838, chapter 7, for prices Bertrand 1883; with linear demand the dynamics
-    converge to the Nash equilibrium (Vives 1999, "Oligopoly Pricing", chapter 6). That words are
-    believed until they prove wrong is our choice: words that bind nobody can be credible where
-    they announce what the speaker wants to do anyway (Farrell and Rabin 1996, "Cheap Talk",
-    Journal of Economic Perspectives 10(3)).
+    converge to the Nash equilibrium (Vives 1999, "Oligopoly Pricing", chapter 6). It is our choice
+    that messages are believed until they prove wrong: non-binding messages can be credible if they
+    announce what the speaker wants to do anyway (Farrell and Rabin 1996, "Cheap Talk", Journal of
+    Economic Perspectives 10(3)).
     """
 
     informed = ("market", *PricingRule.informed)
@@ -139,7 +140,7 @@ class BestResponse(PricingRule):
         self._disbelieved: set[int] = set()
 
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
-        """The best reply before the talk."""
+        """The best response before the talk."""
         del rng
         self._disbelieved = {
             firm
@@ -151,12 +152,12 @@ class BestResponse(PricingRule):
         return _market(view).best_response(view.recent[-1].rivals)
 
     def settled(self, view: FirmView) -> float:
-        """The best reply to what was said."""
+        """The best response to the messages."""
         self._named = self.heard
         return self._reply(view)
 
     def proposal(self, view: FirmView) -> float:
-        """The best reply to what has been said so far."""
+        """The best response to the messages so far."""
         return self._reply(view)
 
     def _reply(self, view: FirmView) -> float:
@@ -169,16 +170,15 @@ class BestResponse(PricingRule):
 
 
 class KeepsAgreements(BestResponse):
-    """Seeks the price of a cartel, and keeps to a price that all have named.
+    """Aims at the cartel price, and keeps agreements.
 
     It proposes the price with the largest joint profit, and agrees to any price at which all earn
-    more than in the equilibrium of one round. After a rival has undercut an agreed price it agrees
-    to nothing any more. Without an agreement it replies best to what it expects. In the
-    uncooperative condition, and with that persona, it does nothing else.
+    more than in the one-shot equilibrium. After a rival has undercut an agreed price, it makes no
+    more agreements. Without an agreement, it plays the best response to the expected prices. In the
+    uncooperative condition, or with the uncooperative persona, it only plays the best response.
 
     Source: Friedman 1971, "A Non-cooperative Equilibrium for Supergames", Review of Economic
-    Studies 38(1), 1-12 (the return to the equilibrium of one round for ever); the talk is our own
-    addition.
+    Studies 38(1), 1-12 (permanent return to the one-shot equilibrium); the talk is our addition.
     """
 
     assumes = MappingProxyType(
@@ -192,14 +192,14 @@ class KeepsAgreements(BestResponse):
         self._broken = False
 
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
-        """The best reply before the talk; note a breach of the last agreement."""
+        """The best response before the talk; detects a breach of the last agreement."""
         if self._agreed is not None:
             self._broken |= undercut(self._agreed, view)
         self._agreed = None
         return super().price(view, rng)
 
     def settled(self, view: FirmView) -> float:
-        """The agreed price, or else the best reply to what was said."""
+        """The agreed price, or the best response to the messages."""
         reply, common = super().settled(view), common_price(self.heard, view)
         if common is None or not self._seeks(view) or not self._gains(common, view):
             return reply
@@ -207,18 +207,18 @@ class KeepsAgreements(BestResponse):
         return self.charged(common, view)
 
     def charged(self, agreed: float, view: FirmView) -> float:
-        """Return the price that it sets when all have agreed to one."""
+        """Return the price that it sets if all have agreed to one."""
         del view
         return agreed
 
     def proposal(self, view: FirmView) -> float:
-        """The price of a cartel, unless agreements are over."""
+        """The cartel price, unless an agreement was broken before."""
         if not self._seeks(view):
             return super().proposal(view)
         return _legal(_benchmarks(_market(view)).cartel_price, view)
 
     def accepts(self, price: float, proposal: float, view: FirmView) -> bool:
-        """Return whether all earn more at a price than in the equilibrium of one round."""
+        """Return whether all earn more at a price than in the one-shot equilibrium."""
         if self._seeks(view):
             return self._gains(price, view)
         return super().accepts(price, proposal, view)
@@ -232,10 +232,10 @@ class KeepsAgreements(BestResponse):
 
 
 class Cheats(KeepsAgreements):
-    """Talks as `KeepsAgreements` does, and undercuts what was agreed: the best reply to it.
+    """Talks like `KeepsAgreements`, but undercuts agreements with the best response.
 
-    Source: Stigler 1964, "A Theory of Oligopoly", Journal of Political Economy 72(1), 44-61 (the
-    secret price cut is the danger to every agreement); the talk is our own addition.
+    Source: Stigler 1964, "A Theory of Oligopoly", Journal of Political Economy 72(1), 44-61 (secret
+    price cuts threaten every agreement); the talk is our addition.
     """
 
     assumes = MappingProxyType(
@@ -244,16 +244,16 @@ class Cheats(KeepsAgreements):
     )
 
     def charged(self, agreed: float, view: FirmView) -> float:
-        """Return the best reply to rivals that keep the agreed price."""
+        """Return the best response to rivals that keep the agreed price."""
         market = _market(view)
         return market.best_response([agreed] * (market.n - 1))
 
 
 class WinContinueLoseReverse(PricingRule):
-    """Trial and error: keep the direction that raised profit, turn round when profit fell.
+    """Trial and error: keep the direction that raised profit, reverse it when profit fell.
 
-    The price moves by one step a round. The direction is drawn at first, after a step that changed
-    nothing, and now and then by mistake.
+    The price moves by one step per round. The direction is random at the start, after a step
+    without effect, and occasionally by mistake.
 
     Source: Huck, Normann and Oechssler 2003, "Zero-knowledge cooperation in dilemma games",
     Journal of Theoretical Biology 220(1), 47-54.
@@ -268,22 +268,22 @@ class WinContinueLoseReverse(PricingRule):
 
 
 class TitForTat(PricingRule):
-    """Charges the last price of the cheapest rival, and leads upwards when all charge the same.
+    """Charges the last price of the cheapest rival, and leads upwards if all prices are equal.
 
-    When all have charged the same price in the last two rounds, it moves one step in the direction
-    that raised its profit (up, at first): what all do after it is a gain for all, and from a step
-    that nobody follows it returns in the next round, and tries again two rounds later. With talk it
-    proposes that step, agrees to any price in that direction, and sets the agreed price when all
-    have named the same. For one round after a rival has undercut the agreed price it agrees to
-    nothing. In the uncooperative condition, and with that persona, it never agrees and never leads.
+    If all prices were equal in the last two rounds, it moves one step in the direction that raised
+    its profit (at first up). If all follow, all gain. If nobody follows, it returns in the next
+    round and tries again two rounds later. With talk it proposes that step, agrees to any price in
+    that direction, and sets the price that all have named. For one round after a rival has undercut
+    an agreed price, it agrees to nothing. In the uncooperative condition, or with the uncooperative
+    persona, it never agrees and never leads.
 
-    It is not informed of demand, so it cannot stop at the cartel price: two of them go a step
-    beyond, see profit fall and turn round, for ever (7.88 to 8.12 with the default market). As a
-    price beyond it ends a spell of collusion, such a run continues to its last round.
+    It does not know demand, so it cannot stop at the cartel price: two such firms go a step beyond
+    it, see profit fall and turn back, again and again (7.88 to 8.12 in the default market). Since a
+    price beyond the cartel price ends a spell of collusion, such a run continues to its last round.
 
-    Source: Axelrod 1984, "The Evolution of Cooperation" (it is nice, answers and forgives). The
-    steps upwards and the talk are our own additions; without the first, firms that begin at the
-    cost would stay there for ever.
+    Source: Axelrod 1984, "The Evolution of Cooperation" (it is nice, retaliates and forgives). The
+    steps upwards and the talk are our additions; without the steps, firms that start at the cost
+    would stay there.
     """
 
     assumes = MappingProxyType(
@@ -295,7 +295,7 @@ class TitForTat(PricingRule):
         self._agreed: tuple[int, float] | None = None
 
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
-        """The lowest price of the rivals, or a step from the price of all."""
+        """The lowest price of the rivals, or a step from the common price."""
         del rng
         lowest = min(view.recent[-1].rivals)
         same = len(view.recent) > 1 and all(_alike(past, view) for past in view.recent[-2:])
@@ -304,7 +304,7 @@ class TitForTat(PricingRule):
         return lowest + self._step(view)
 
     def settled(self, view: FirmView) -> float:
-        """The agreed price, or else that of the rule."""
+        """The agreed price, or the price of the rule."""
         common = common_price(self.heard, view)
         if common is None or self._refuses(view):
             return self._price
@@ -312,13 +312,13 @@ class TitForTat(PricingRule):
         return common
 
     def proposal(self, view: FirmView) -> float:
-        """One step from the last price, unless agreements are off."""
+        """One step from the last price, unless agreements are suspended."""
         if self._refuses(view):
             return self._price
         return _legal(view.recent[-1].price + self._step(view), view)
 
     def accepts(self, price: float, proposal: float, view: FirmView) -> bool:
-        """Return whether a price lies in its own direction."""
+        """Return whether a price lies in the firm's direction."""
         if self._refuses(view):
             return super().accepts(price, proposal, view)
         return (price - view.recent[-1].price) * (last_success(view) or 1) > 0
@@ -338,11 +338,11 @@ class TitForTat(PricingRule):
 
 
 class QLearning(PricingRule):
-    """Q-learning with a memory of one round; prices of others count as the nearest grid point.
+    """Q-learning with a memory of one round; rivals' prices count as the nearest grid point.
 
     Args:
         spec: the spec of the mind, as the data have it.
-        decay: how fast exploration fades: its probability in round t is ``exp(-decay * t)``.
+        decay: the decay of exploration; its probability in round t is ``exp(-decay * t)``.
 
     Attributes:
         learner: the learner; None before the first round.
@@ -360,7 +360,7 @@ class QLearning(PricingRule):
         self._last: tuple[tuple[int, ...], int] | None = None
 
     def price(self, view: FirmView, rng: np.random.Generator) -> float:
-        """Learn from the last round, and choose a price of the grid."""
+        """Learn from the last round, and choose a price from the grid."""
         assert view.market is not None
         if self.learner is None:
             try:
@@ -368,7 +368,7 @@ class QLearning(PricingRule):
             except ValueError as error:
                 raise MindError(f"{error}: choose another mind.") from None
         learner, last = self.learner, view.recent[-1]
-        state = (learner.place(last.price), *map(learner.place, last.rivals))
+        state = (learner.index_of(last.price), *map(learner.index_of, last.rivals))
         if self._last is not None:
             learner.learn(*self._last, last.profit, state)
         choice = learner.choose(state, rng)
@@ -377,19 +377,19 @@ class QLearning(PricingRule):
 
 
 class QLearner:
-    """The learner of one firm; a state is the tuple of the places of all firms on the grid.
+    """The learner of one firm; a state is the tuple of the grid indices of all firms.
 
     A row of Q-values is created at the first visit of its state. It starts with the discounted
-    profits against rivals that draw their prices uniformly from the grid, or a share of them.
+    profits against rivals with uniform prices on the grid, or a share of these profits.
 
     Args:
         market: the demand system.
         decay: exploration happens with probability ``exp(-decay * t)`` in period t.
-        start: the first Q-values, as a share of these discounted profits.
+        start: the initial Q-values, as a share of these discounted profits.
 
     Attributes:
         grid: the prices.
-        time: periods in which a price was chosen.
+        time: number of periods with a choice.
 
     Raises:
         ValueError: for too many firms to compute the start values.
@@ -405,7 +405,7 @@ class QLearner:
         self._start = [start * value for value in self._start_values(market)]
 
     def choose(self, state: tuple[int, ...], rng: np.random.Generator) -> int:
-        """The place on the grid of the next price: at random, or one with the largest Q-value."""
+        """The grid index of the next price: a random one, or one with the largest Q-value."""
         explores = rng.random() < math.exp(-self.decay * self.time)
         self.time += 1
         if explores:
@@ -416,13 +416,13 @@ class QLearner:
     def learn(
         self, state: tuple[int, ...], choice: int, profit: float, after: tuple[int, ...]
     ) -> None:
-        """Update the Q-value of a choice with the profit it brought and the state it led to."""
+        """Update the Q-value of a choice with its profit and the next state."""
         row = self.values(state)
         target = profit + DISCOUNT * max(self.values(after))
         row[choice] += ALPHA * (target - row[choice])
 
-    def place(self, price: float) -> int:
-        """The place of the grid's price that is nearest to a price."""
+    def index_of(self, price: float) -> int:
+        """The index of the grid price that is nearest to a price."""
         low, high = self.grid[0], self.grid[-1]
         if high == low:
             return 0
@@ -468,7 +468,7 @@ CLASSICAL_MINDS: dict[str, Callable[[str], PricingRule]] = {
 
 
 def proposals(view: FirmView) -> dict[int, float]:
-    """The price that each firm named last in this round, in the order of their last messages."""
+    """The last price that each firm named in this round, in the order of their last messages."""
     latest_first: dict[int, float] = {}
     low, high, n = view.low, view.high, len(view.names)
     for message in reversed(view.said):
@@ -487,7 +487,7 @@ def rivals_of(view: FirmView) -> dict[int, float]:
 
 
 def common_price(heard: Mapping[int, float], view: FirmView) -> float | None:
-    """The price that all firms named last in this round, the lowest; None if they differ."""
+    """The common last price that all firms named in this round; None if they differ."""
     named = heard.values()
     if len(named) < len(view.names) or max(named) - min(named) > SAME * (view.high - view.low):
         return None
@@ -505,7 +505,7 @@ def refuses_to_cooperate(view: FirmView) -> bool:
 
 
 def last_success(view: FirmView) -> int:
-    """The direction for the own price: 1, −1, or 0 when the past does not decide."""
+    """The direction for the firm's price: 1, −1, or 0 if the past gives none."""
     if len(view.recent) < 2:
         return 0
     before, last = view.recent[-2:]
@@ -527,7 +527,7 @@ def _alike(past: PeriodSummary, view: FirmView) -> bool:
 
 
 def _market(view: FirmView) -> Market:
-    """The demand system, which minds that are informed of it know."""
+    """The demand system, for minds that are informed of it."""
     assert view.market is not None
     return view.market
 

@@ -1,79 +1,77 @@
 """Bertrand competition: firms set prices round after round, and may talk before they do.
 
 Rules
-    n firms with the same constant marginal cost each set one price a round, all at the same
-    moment; demand depends on all prices. A price is any number of at least 0, and with
-    `told_range` at most `a` (with logit demand and many firms up to a little above the cartel
-    price, where that is higher). A price below the cost loses money, and one above `a` sells
-    nothing with linear demand.
+    n firms with the same constant marginal cost set one price per round, simultaneously; demand
+    depends on all prices. A price is any number of at least 0, and with `told_range` at most `a`
+    (with logit demand and many firms up to a little above the cartel price, where that is higher).
+    A price below the cost loses money, and one above `a` sells nothing with linear demand.
 
 Demand
     ``linear``: ``q_i = (a(beta - d) - beta p_i + d p_j) / (beta² - d²)`` for two firms, from the
-    inverse demand ``p_i = a - beta q_i - d (sum of the others' q)`` for n; a negative quantity is
-    cut to 0, and a price above `a` acts as `a`. In the limit ``beta = d`` (homogeneous goods) the
-    cheapest firm sells (a - p)/d, and a tie shares it equally. ``logit``: ``q_i =
-    exp((a - p_i)/mu) / (sum_j exp((a - p_j)/mu) + exp(a_0/mu))``. Profit is (p - cost) q. Reference
-    prices with the defaults: Bertrand equilibrium 6 and cartel 8 (linear), 1.473 and 1.925 (logit).
+    inverse demand ``p_i = a - beta q_i - d (sum of the others' q)`` for n; negative quantities are
+    cut to 0, and a price above `a` counts as `a`. In the limit ``beta = d`` (homogeneous goods) the
+    cheapest firm sells (a - p)/d, and a tie shares it equally. ``logit``: ``q_i = exp((a - p_i)/mu)
+    / (sum_j exp((a - p_j)/mu) + exp(a_0/mu))``. Profit is (p - cost) q. Reference prices with the
+    defaults: Bertrand equilibrium 6 and cartel 8 (linear), 1.473 and 1.925 (logit).
 
 Round
-    0: the prices are the initial prices; nobody is asked. From round 1 on: communication (when it
-    is on), 3 turns each in an order shuffled every round, hearing this round's talk so far (with
-    `talk` ``together``: all at the same time, and each firm's messages are one answer);
+    0: the prices are the initial prices; nobody is asked. From round 1 on: communication (if it is
+    on), 3 turns per firm in an order shuffled every round, hearing this round's messages so far
+    (with `talk` ``together``: all at the same time, and the messages of a firm are one answer);
     planning, in every round that is a multiple of `plan_every` (20): each firm writes down its
-    strategy; action: all set their prices at the same moment; update.
+    strategy; action: all firms set their prices simultaneously; update.
 
 Memory
-    A firm is told the last 20 rounds (own price, demand and profit, the others' prices) one by
-    one, the averages of older rounds by periods of 20 rounds, 20 periods at most, the talk of
-    this round, and its latest strategy; when it plans, its last 20 strategies and no talk. It is
-    told neither the profit or demand of others nor the formula of demand.
+    A firm sees the last 20 rounds (own price, demand and profit, the others' prices), the averages
+    of older rounds for at most 20 periods of 20 rounds, the messages of this round, and its latest
+    strategy; when it plans, its last 20 strategies and no messages. It sees neither the profits and
+    demands of others nor the demand function.
 
 Stop
-    After `n_rounds`, or after `stop_after` rounds of collusion in a row: all prices above the
-    Bertrand and not above the cartel price, and at most `tolerance` apart.
+    After `n_rounds`, or after `stop_after` consecutive rounds of collusion: all prices above the
+    Bertrand price, not above the cartel price, and at most `tolerance` apart.
 
 Parameters (sources: Wu et al. 2024, section 5; Calvano et al. 2020, section II, for logit)
     See the class. Prices are in money, quantities in units of the good (linear) or shares of the
     consumers (logit). The default of `tolerance` is ours: the paper says "very close".
     Conditions: ``baseline``, ``cooperative`` (encouraged, figure 7), ``uncooperative``, and
-    ``greedy``. As in the authors' ablation, ``uncooperative`` tells a firm to lower its price: that
-    treatment dictates the direction of its result. ``greedy`` (greedy, dishonest and aggressive for
-    profit, another persona of theirs) names no direction. Personas:
-    ``explorer``, ``aggressive``, ``greedy``, ``uncooperative``, ``cooperative``, and the general
-    ones. Variants: ``default``, and ``reworded_1`` to ``reworded_3``: the same
-    facts in other words.
+    ``greedy``. As in the authors' ablation, ``uncooperative`` instructs a firm to lower its price,
+    so this treatment determines the direction of its result. ``greedy`` (greedy, dishonest and
+    aggressive for profit, another of their personas) names no direction. Personas: ``explorer``,
+    ``aggressive``, ``greedy``, ``uncooperative``, ``cooperative``, and the general ones. Variants:
+    ``default``, and ``reworded_1`` to ``reworded_3``: the same facts in other words.
 
 Measures
-    By round: prices, demands and profits, collusion, ``spell`` (rounds of collusion in a row; one
-    round at 8.01 begins it anew), ``collusive_share`` (of all rounds up to this one),
-    ``collusion_index`` (Δ of Calvano et al.: 0 at the Bertrand profit, 1 at the cartel profit),
-    the reference prices and profits, ``messages``, and ``price_messages`` (naming a price or
-    agreeing to one). Of a run: convergence price (mean of the last 50 rounds) and round (from
-    which all prices stay within `tolerance` of it), the share of collusive rounds of the whole run,
-    and Δ over the last 50 rounds. ``averaged_rounds`` says over how many rounds the means are, if
-    a run is shorter. Round 0, which nobody decided, is in no measure.
+    By round: prices, demands and profits, collusion, ``spell`` (consecutive rounds of collusion; a
+    single round at 8.01 resets it), ``collusive_share`` (of all rounds up to this one),
+    ``collusion_index`` (Δ of Calvano et al.: 0 at the Bertrand profit, 1 at the cartel profit), the
+    reference prices and profits, ``messages``, and ``price_messages`` (naming a price or agreeing
+    to one). By run: convergence price (mean of the last 50 rounds) and round (from which all prices
+    stay within `tolerance` of it), the share of collusive rounds of the whole run, and Δ over the
+    last 50 rounds. ``averaged_rounds`` is the number of rounds in the means, which is smaller in a
+    shorter run. Round 0 has no decisions and is left out of all measures.
 
 Q-learning
     ``q_learning`` decays as in Calvano et al. and needs hundreds of thousands of periods to learn;
-    ``q_learning_fast`` over 1200 rounds is a demonstration that has not learned to collude: its Δ
-    is about 0.2 to 0.3 (linear; mean 0.24), and the greedy reply to its start values has 0.29.
+    ``q_learning_fast`` over 1200 rounds is a demonstration without learned collusion: its Δ is
+    about 0.2 to 0.3 (linear; mean 0.24), and the greedy response to its initial values has 0.29.
 
 Unreadable answers
-    A firm whose price could not be read keeps its price, and ``kept`` says so. One whose message
-    could not be read says nothing; one whose strategy could not be read keeps the last.
+    A firm with an unreadable price keeps its price, and ``kept`` is true. An unreadable message is
+    not sent; after an unreadable strategy, the firm keeps its last one.
 
 Deviations
-    The paper's text speaks of homogeneous goods, its program has differentiated linear demand, and
-    so have we. Its figure 2 has planning before communication, its procedure after: see
-    `phase_order`. Its text has firms plan in every round, its program every 20 rounds: see
-    `plan_every`. Its firms talk by turns, and so do ours unless `talk` is ``together``, which is
-    for people: they read one another's messages while they write. Its printed prompt of a price
-    names no range, its program "between 0 and a": see `told_range`; without it our prompt says
-    that a price is at least 0, and any such price is accepted. The prompts are in our own words.
-    More than published: silent firms are told the parts of a round, too, so that talk and silence
-    differ by talk alone. Not repeated from the authors' program: the first number in a text was the
-    price, an unreadable answer became the cost, profits were cut to integers, firm 2 could get the
-    persona of firm 1, shuffles were not seeded.
+    The paper's text describes homogeneous goods; its program has differentiated linear demand,
+    which we use. In its figure 2, planning is before communication; in its procedure, after it: see
+    `phase_order`. In its text, firms plan in every round; in its program, every 20 rounds: see
+    `plan_every`. Its firms talk in turns, as ours do unless `talk` is ``together``, which is for
+    people: they read each other's messages while they write. Its printed prompt for a price names
+    no range, its program "between 0 and a": see `told_range`; without it our prompt says that a
+    price is at least 0, and any such price is accepted. The prompts are in our own words. Addition:
+    prompts of silent firms also describe the parts of a round, so that the conditions differ only
+    in talk. Errors of the authors' program that we do not repeat: the first number in a text was
+    the price, an unreadable answer became the cost, profits were truncated to integers, firm 2
+    could get the persona of firm 1, shuffles were not seeded.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
@@ -140,17 +138,17 @@ CHANGEABLE = (
 )  # fmt: skip
 """Parameters that can change during a run, in addition to the order of the phases."""
 MOST_FIRMS = 26
-"""The largest number of firms: a plot has one line, and the data three columns, for each."""
+"""The largest number of firms: each adds a line to plots and three columns to the data."""
 LARGEST = 1e9
-"""The largest value of a parameter: beyond it, profits lose digits."""
+"""The largest value of a parameter; beyond it, profits lose precision."""
 Money = Annotated[float, Ge(0), Le(LARGEST)]
 Positive = Annotated[float, Ge(1e-9), Le(LARGEST)]
 TURNS = 3
-"""How often each firm speaks in a round by turns."""
+"""Number of turns of each firm in a round of talk."""
 NAMES = ("Ed", "Gill")
 """The names of two firms (those of the published prompts)."""
 PER_FIRM = ("price", "demand", "profit")
-"""Columns of a firm, and with its number model columns."""
+"""Columns of a firm; with its number, they are model columns."""
 _PLANNING = (
     f"Each firm writes down a strategy (`plan`, at most {STRATEGY.max_words} words), from its "
     "statistics and its earlier strategies alone; the strategy is shown to it from then on."
@@ -158,7 +156,7 @@ _PLANNING = (
 
 
 def talk_by_turns(model: BertrandCompetition) -> bool:
-    """Whether the firms talk in this round, one after another."""
+    """Whether the firms talk in turns in this round."""
     return model.communication and model.talk == "turns" and model.round > 0
 
 
@@ -181,12 +179,12 @@ def plan_second(model: BertrandCompetition) -> bool:
 
 
 def set_prices(model: BertrandCompetition) -> bool:
-    """Whether the firms set prices in this round: in all but round 0."""
+    """Whether the firms set prices in this round: in all rounds except round 0."""
     return model.round > 0
 
 
 def _columns_by_firm(n: int) -> dict[str, str]:
-    """The model columns that belong to one firm, by its number."""
+    """The model columns of one firm, by its number."""
     return {f"{name}_{i}": f"{name}_{i}" for name in PER_FIRM for i in range(1, n + 1)}
 
 
@@ -344,18 +342,18 @@ class BertrandCompetition(SmartModel):
             firm.price = first
 
     def columns(self) -> Mapping[str, str]:
-        """Return the model columns, with those of every firm."""
+        """Return the model columns, including those of every firm."""
         return _columns_by_firm(int(self.parameters["n_firms"])) | self.model_columns
 
     def begin_round(self) -> None:
-        """Make the changes planned for this round."""
+        """Apply the changes planned for this round."""
         if self.round in self._planned:
             self._set(self._planned[self.round])
 
     def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
-        """Take over the changed parameters, on top of the changes planned for this round.
+        """Apply the changed parameters, together with the changes planned for this round.
 
-        Changes planned for later rounds are then planned on top of them.
+        Changes planned for later rounds are applied on top of them.
 
         Args:
             clone: the same competition with the changed parameters.
@@ -375,7 +373,7 @@ class BertrandCompetition(SmartModel):
         self.say(firm, message.value)
 
     def after_chat(self, firm: Firm, talk: Decision) -> None:
-        """Keep the messages of a firm; after the last firm all are said, in order of time."""
+        """Store the messages of a firm; after the last firm, send all in order of time."""
         if talk.valid:
             self._chats += [(item.second, firm, item.text) for item in talk.value]
         self._chatted += 1
@@ -390,7 +388,7 @@ class BertrandCompetition(SmartModel):
             firm.strategies.add(Strategy(self.round, strategy.value))
 
     def after_act(self, firm: Firm, price: Decision) -> None:
-        """Set the price of a firm; an unreadable answer leaves it as it is."""
+        """Set the price of a firm; an unreadable answer leaves it unchanged."""
         firm.kept = not price.valid
         if price.valid:
             firm.price = price.value
@@ -415,7 +413,7 @@ class BertrandCompetition(SmartModel):
             self.running = False
 
     def _measure_collusion(self, prices: Sequence[float], profits: Sequence[float]) -> None:
-        """Compute what the prices that were decided in this round say of collusion."""
+        """Compute the collusion measures of this round."""
         self.collusion = self.benchmarks.is_collusive(prices, self.tolerance)
         self.spell = self.spell + 1 if self.collusion else 0
         self.collusive_rounds += self.collusion
@@ -425,13 +423,13 @@ class BertrandCompetition(SmartModel):
         )
 
     def end_measures(self) -> dict[str, Any]:
-        """Return where and when prices settled, the share of collusive rounds, Δ, and the talk."""
+        """Return the convergence of prices, the share of collusive rounds, Δ, and the talk."""
         return run_measures(
             self.datacollector.model_vars, self.n_firms, self.tolerance, self.given_rounds
         )
 
     def plot_options(self) -> dict[str, Any]:
-        """Return the names of the firms, with their minds where these differ."""
+        """Return the names of the firms, with their minds if these differ."""
         minds = [firm.mind.spec for firm in self.firms]
         if len(set(minds)) == 1:
             return {"names": list(self.names)}
@@ -474,7 +472,7 @@ class MarketParameters:
     stop_after: int | None
 
     def __post_init__(self) -> None:
-        """Refuse values that do not fit one another."""
+        """Check that the values are consistent."""
         check_at_most(BertrandCompetition, "d", self.d, self.beta)
         cost, a = self._cost_and_a()
         if not cost < a:
@@ -490,7 +488,7 @@ class MarketParameters:
         return linear_market(self.n_firms, cost, a, self.beta, self.d)
 
     def changed(self, **changes: Any) -> MarketParameters:
-        """Return the same parameters with some of them changed.
+        """Return a copy with changed parameters.
 
         Raises:
             UnknownName: for a parameter that cannot change during a run.
@@ -545,7 +543,7 @@ def _read_round(key: Any) -> Any:
 
 @about("initial_prices")
 def _read_initial_prices(given: Any, n: int, cost: float) -> list[float]:
-    """The price of each of `n` firms in round 0: one for all, one for each, or the cost."""
+    """The price of each of `n` firms in round 0: a common price, one per firm, or the cost."""
     if given is None:
         given = cost
     several = isinstance(given, Iterable) and not isinstance(given, str)
@@ -557,7 +555,7 @@ def _read_initial_prices(given: Any, n: int, cost: float) -> list[float]:
 
 @about("firm_names")
 def _read_names(given: str | Sequence[str] | None, n: int) -> tuple[str, ...]:
-    """The names of `n` firms, different and on one line each."""
+    """The names of `n` firms: distinct, one line each."""
     if given is None:
         return NAMES if n == len(NAMES) else tuple(f"Firm {number}" for number in range(1, n + 1))
     names = parse_list("firm_names", given)

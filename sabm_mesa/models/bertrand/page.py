@@ -30,7 +30,7 @@ def charts(
 
     Args:
         model: the competition.
-        model_data: one row a round.
+        model_data: one row per round.
         agent_data: not used.
     """
     del agent_data

@@ -20,22 +20,23 @@ if TYPE_CHECKING:
 
 
 GIVEN = 1
-"""First rounds that nobody decided: the given prices of round 0."""
+"""Number of given rounds at the start: round 0 has the initial prices."""
 MOST_PANELS = 5
-"""Up to this many runs each has a panel of its own; more are drawn over one another."""
+"""Maximum number of runs with one panel each; more runs are overlaid."""
 _COLORS = (
     style.BLUE, style.VERMILLION, style.ORANGE, style.PURPLE, style.SKY_BLUE, style.YELLOW,
 )  # fmt: skip
 """The colours of the firms, different from the colours of the reference lines."""
 _WIDE, _LINE = 26, 0.16
-"""Characters of a label for which the legend has 3 columns, else 2; height of a line, in inches."""
+"""Maximum length of a label for a legend with 3 columns instead of 2; height of a line in inches.
+"""
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1.5, 1)))
 _TAIL = 0.05
-"""The share of the values at either end that may lie beyond the axis."""
+"""The maximum share of values beyond each end of the axis."""
 _ROW = 11.0
 """Height of a row of words, in points."""
 _WIDTH = 0.13
-"""Width of the words as a share of the width of the axes, rather more than they take."""
+"""Estimated width of the words, as a share of the width of the axes."""
 _MOST_ROWS = 4
 
 
@@ -49,7 +50,7 @@ def figures(
 
     Args:
         model_data: see `prices`, `profits` and `collusion`.
-        agent_data: not used: the model data hold all of it.
+        agent_data: not used, since the model data are sufficient.
         subtitle: which minds and condition were run.
         names: the names of the firms, in the order of their numbers.
 
@@ -68,16 +69,16 @@ def figures(
 def prices(model_data: pd.DataFrame, subtitle: str = "", names: Sequence[str] = ()) -> Figure:
     """The firms' prices by round, between the Bertrand and the cartel price.
 
-    Up to `MOST_PANELS` runs have a panel each; for more runs the mean price of the firms is drawn,
-    by run and on average over the runs that still go on. A dotted line marks where talk begins or
-    ends during a run.
+    Up to `MOST_PANELS` runs have a panel each. For more runs, the mean price of the firms is drawn
+    by run, with the average over the runs that have not ended. A dotted line marks the begin or end
+    of talk during a run.
 
     Args:
-        model_data: one row a run and round, with columns ``run``, ``round``, ``price_1`` to
+        model_data: one row per run and round, with columns ``run``, ``round``, ``price_1`` to
             ``price_n``, ``bertrand_price``, ``cartel_price`` and, if it is to be marked,
             ``communication``.
-        subtitle: which minds and condition were run; the number of runs is added.
-        names: the names of the firms, in the order of their numbers; else "firm 1" and so on.
+        subtitle: the minds and the condition; the number of runs is added.
+        names: the names of the firms, in the order of their numbers; default "firm 1" and so on.
 
     Raises:
         ValueError: if a column is missing or there are no rows.
@@ -103,15 +104,15 @@ def profits(model_data: pd.DataFrame, subtitle: str = "", names: Sequence[str] =
 def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     """The collusion index Δ by round: 0 at the Bertrand profit, 1 at the cartel profit.
 
-    Each run is a line; for several runs the mean of those that still go on is drawn too. A few
-    values far outside, as in the first rounds, are cut off, and the subtitle says so, as it says
-    the share of collusive rounds, from run to run.
+    Each run is a line; for several runs, the mean of the runs that have not ended is drawn too. A
+    few outliers, as in the first rounds, are cut off. The subtitle mentions them, and the range of
+    the share of collusive rounds over runs.
 
     Args:
-        model_data: one row a run and round, with columns ``run``, ``round``,
+        model_data: one row per run and round, with columns ``run``, ``round``,
             ``collusion_index`` (see `theory.collusion_index`) and, for the subtitle,
             ``collusion`` and ``communication``.
-        subtitle: which minds and condition were run; the number of runs is added.
+        subtitle: the minds and the condition; the number of runs is added.
 
     Raises:
         ValueError: if a column is missing or there are no rows.
@@ -152,7 +153,7 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
 
 
 def _decided(model_data: pd.DataFrame) -> pd.DataFrame:
-    """The rounds that firms decided: all but round 0, if there are others."""
+    """The rounds with decisions: all except round 0, if there are others."""
     decided = model_data[model_data["round"] > 0]
     return model_data if decided.empty else decided
 
@@ -202,7 +203,7 @@ def _draw(
 
 
 def _label(column: str, names: Sequence[str]) -> str:
-    """The label of a firm in the legend; dollars and leading underscores stand for themselves."""
+    """The label of a firm in the legend, with dollar signs and leading underscores escaped."""
     number = int(column.rpartition("_")[2])
     name = style.short_minds(names[number - 1]) if number <= len(names) else f"firm {number}"
     lines = textwrap.fill(name, 38).replace("$", r"\$")
@@ -210,7 +211,7 @@ def _label(column: str, names: Sequence[str]) -> str:
 
 
 def _panel(ax: Axes, measure: _Measure, run: pd.DataFrame, labels: dict[str, str]) -> float:
-    """One run: a line for each firm over the shaded band; the points of words above."""
+    """One run: a line for each firm over the shaded band; returns the height of the words above."""
     _shade_benchmarks(ax, measure, run)
     words_above = _mark_talk(ax, run)
     alone = len(run) == 1
@@ -229,7 +230,7 @@ def _panel(ax: Axes, measure: _Measure, run: pd.DataFrame, labels: dict[str, str
 
 
 def _overlay(ax: Axes, measure: _Measure, runs: list[pd.DataFrame], columns: list[str]) -> None:
-    """Many runs: the mean of the firms run by run, and its mean over the runs."""
+    """Many runs: the mean of the firms in each run, and the mean over the runs."""
     longest = max(runs, key=len)
     _shade_benchmarks(ax, measure, longest)
     _mark_talk(ax, longest)
@@ -312,7 +313,7 @@ def _finish(
 
 
 def _collusive(runs: Sequence[pd.DataFrame]) -> str:
-    """Words on the share of collusive rounds, by run."""
+    """A text on the share of collusive rounds by run."""
     if "collusion" not in runs[0].columns:
         return ""
     shares = sorted(f"{100 * run['collusion'].astype(float).mean():.0f}" for run in runs)
@@ -322,7 +323,7 @@ def _collusive(runs: Sequence[pd.DataFrame]) -> str:
 
 
 def _index_limits(index: pd.Series[float]) -> tuple[float, float, str]:
-    """Limits of the axis for nearly all values, and words on the values beyond it."""
+    """Limits of the axis for nearly all values, and a text on the values beyond it."""
     values = index.dropna().to_numpy(dtype=np.float64)
     ends = np.quantile(values, [_TAIL, 1 - _TAIL]).tolist() if values.size else [0.0, 1.0]
     low, high = min(0.0, ends[0]), max(1.0, ends[1])
@@ -350,7 +351,7 @@ def _talk_changes(run: pd.DataFrame) -> dict[int, str]:
     """Round → ``"talk on"`` or ``"talk off"``, for each round in which talk begins or ends.
 
     Args:
-        run: one row a round, in order, with a column ``round`` and perhaps ``communication``.
+        run: one row per round, in order, with a column ``round`` and perhaps ``communication``.
     """
     if "communication" not in run.columns:
         return {}
@@ -366,15 +367,15 @@ def _talk_changes(run: pd.DataFrame) -> dict[int, str]:
 def _rows_of_words(marks: Sequence[int], span: float) -> list[int]:
     """Return the row above the axes for the words of each mark, so that none overlap.
 
-    Words are to the right of their mark. Those of the last mark are in the lowest row, 0; the
-    words of an earlier one rise above the words that they would run into.
+    Words are to the right of their mark. The words of the last mark are in the lowest row, 0; the
+    words of an earlier mark move up if they would overlap others.
 
     Args:
         marks: the rounds, rising.
         span: number of rounds that the axis shows.
     """
     rows: list[int] = []
-    starts: list[float] = []  # by row, the place of its leftmost words or mark
+    starts: list[float] = []  # the position of the leftmost words or mark by row
     for mark in reversed(marks):
         end = mark + _WIDTH * span
         row = next((i for i, start in enumerate(starts) if end <= start), len(starts))
@@ -384,10 +385,10 @@ def _rows_of_words(marks: Sequence[int], span: float) -> list[int]:
 
 
 def _mark_talk(ax: Axes, run: pd.DataFrame) -> float:
-    """A dotted line at each change, with words above the axes.
+    """Draw a dotted line at each change, with words above the axes.
 
-    Where close changes would need more than a few rows, the lines of those without a place have
-    no words: on and off take turns.
+    If close changes would need more than a few rows, the lines without space have no words, since
+    on and off alternate.
 
     Args:
         ax: the axes.

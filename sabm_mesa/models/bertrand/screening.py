@@ -1,4 +1,4 @@
-"""The screening of the price competition: are the prices usable, and best replies to some price?"""
+"""The screening of the price competition: are prices usable, and best responses to some price?"""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SETTLED = 10
-"""The round from which on prices have to lie within the band (our choice)."""
+"""The first round in which prices must lie within the band (our choice)."""
 
 
 class PriceScreener(Screener):
-    """A mind passes when enough of its prices are usable, and enough late ones within the band."""
+    """A mind passes if enough of its prices are usable and enough late prices are in the band."""
 
     def find(self, frames: Frames) -> Finding:
-        """The shares of usable prices and of prices within the band, and how prices move."""
+        """The shares of usable prices and of prices in the band, and the movement of prices."""
         decided, prices = frames["decisions"], frames["agent_data"]
         first = frames["asks"][frames["asks"]["attempt"] == 0]
         low, high = band(frames["runs"])
-        # The prices of round 0 are given, and an agent without a usable answer keeps its price.
+        # The prices of round 0 are given; without a usable answer, an agent keeps its price.
         chosen = prices[(prices["round"] > 0) & ~prices["kept"].astype(bool)]
         price, late = chosen["price"].astype(float), prices[prices["round"] >= SETTLED]
         in_band = price[chosen["round"] >= SETTLED].between(low, high)
@@ -55,7 +55,7 @@ class PriceScreener(Screener):
 
 
 def band(runs: pd.DataFrame) -> tuple[float, float]:
-    """The prices that are a best reply to some price of the range: the lowest and the highest.
+    """The lowest and the highest price that is a best response to some price of the range.
 
     Args:
         runs: the runs of a price competition; all have the same market.
@@ -65,5 +65,5 @@ def band(runs: pd.DataFrame) -> tuple[float, float]:
     others = model.n_firms - 1
     ends = model.market.cost, model.highest_price
     low, high = (model.market.best_response([end] * others) for end in ends)
-    # With the defaults the cartel price is the best reply to the highest price.
+    # With the defaults, the cartel price is the best response to the highest price.
     return low, max(high, model.market.cartel_price())

@@ -1,4 +1,4 @@
-"""Price competition of n like firms: demand systems, reference prices, the collusion index.
+"""Price competition of n symmetric firms: demand systems, reference prices, collusion index.
 
 All firms have the same constant marginal cost. The *Bertrand price* is the symmetric Nash
 equilibrium in prices; the *cartel price* is the common price with the largest joint profit.
@@ -24,24 +24,24 @@ import numpy as np
 import numpy.typing as npt
 
 TICK = 0.01
-"""By how much a firm undercuts homogeneous rivals, where no smallest cut is the best."""
+"""The price cut against homogeneous rivals, where no smallest cut is optimal."""
 BEYOND = 0.1
-"""Share of the distance between the reference prices by which prices may pass the cartel price."""
+"""Maximum excess over the cartel price, as a share of the distance between the reference prices."""
 CLOSE = 0.25
 """The default tolerance of collusion, as a share of the distance between the reference prices."""
 ABOVE = 1e-6
-"""A price within this share of that distance of the Bertrand price counts as equal to it."""
+"""Tolerance for equality with the Bertrand price, as a share of that distance."""
 _SAME = 1e-9
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Market(ABC):
-    """A market of like firms that compete in prices.
+    """A market of symmetric firms that compete in prices.
 
     Attributes:
         n: number of firms (2 or more).
-        cost: marginal cost of each.
+        cost: marginal cost of each firm.
         a: the price at which demand is choked off (linear) or the quality of a product (logit).
     """
 
@@ -50,7 +50,7 @@ class Market(ABC):
     a: float
 
     def __post_init__(self) -> None:
-        """Refuse parameters for which there is no market of several firms."""
+        """Check that the parameters define a market of several firms."""
         if self.n < 2 or not self.cost < self.a:
             raise ValueError(f"need n >= 2 and cost < a, not {self.n}, {self.cost}, {self.a}")
 
@@ -74,8 +74,8 @@ class Market(ABC):
         """Profit of each firm: margin times quantity.
 
         Args:
-            prices: the price of each.
-            sold: the quantity that each sells at these prices; None: it is computed.
+            prices: the price of each firm.
+            sold: the quantity of each firm at these prices; None: it is computed.
         """
         sold = self.demands(prices) if sold is None else sold
         return [(p - self.cost) * q for p, q in zip(prices, sold, strict=True)]
@@ -90,10 +90,10 @@ class LinearMarket(Market):
     """Differentiated goods: inverse demand ``p_i = a - beta * q_i - d * sum of the others' q``.
 
     Solved for quantities, with two firms: ``q_i = (a(beta - d) - beta * p_i + d * p_j) /
-    (beta**2 - d**2)``. A negative quantity is cut to 0 and leaves the others' as they are, as in
-    the program of Wu et al. 2024 (with demand derived anew for the firms that still sell, they
-    would sell less). A price above `a` acts as `a`, at which nobody buys: it sells nothing, and
-    the others sell no more for it.
+    (beta**2 - d**2)``. A negative quantity is cut to 0 and does not affect the others, as in the
+    program of Wu et al. 2024 (with demand recomputed for the remaining firms, they would sell
+    less). A price above `a` counts as `a`, at which nobody buys: the firm sells nothing, and the
+    others do not sell more.
 
     Source: Singh and Vives (1984), section 2; Häckner (2000) for n firms.
 
@@ -106,8 +106,8 @@ class LinearMarket(Market):
     d: float
 
     def __post_init__(self) -> None:
-        """Refuse slopes for which demand is not defined."""
-        super(LinearMarket, self).__post_init__()  # slots make a new class
+        """Check that demand is defined for the slopes."""
+        super(LinearMarket, self).__post_init__()  # slots create a new class
         if not 0 <= self.d < self.beta:
             raise ValueError(f"need 0 <= d < beta, not {self.d} and {self.beta}")
 
@@ -151,7 +151,7 @@ class HomogeneousMarket(Market):
         return [share if sells else 0.0 for sells in cheapest]
 
     def best_response(self, rivals: Sequence[float]) -> float:
-        """The monopoly price if all rivals are dearer, else `TICK` below the cheapest of them."""
+        """The monopoly price if all rivals charge more, otherwise `TICK` below the lowest price."""
         return max(self.cost, min(self.cartel_price(), min(rivals) - TICK))
 
     def bertrand_price(self) -> float:
@@ -166,7 +166,7 @@ class LogitMarket(Market):
     Source: Calvano et al. (2020), section II.
 
     Attributes:
-        mu: how different the products are (above 0).
+        mu: the degree of product differentiation (above 0).
         a_0: quality of buying nothing.
     """
 
@@ -248,11 +248,11 @@ class Benchmarks:
 
     @property
     def default_tolerance(self) -> float:
-        """By how much prices may differ under collusion, unless a run says otherwise."""
+        """The default tolerance of price differences under collusion."""
         return CLOSE * self.distance
 
     def highest_price(self, market: Market) -> float:
-        """Return the end of the stated range: `a`, or a bit above a higher cartel price."""
+        """Return the upper end of the stated range: `a`, or just above a higher cartel price."""
         beyond = math.ceil(10 * (self.cartel_price + BEYOND * self.distance)) / 10
         return max(market.a, beyond)
 
@@ -267,7 +267,7 @@ class Benchmarks:
 
 
 def collusion_index(profits: Sequence[float], bertrand: float, cartel: float) -> float:
-    """Return Δ: the place of the mean profit between Bertrand (0) and cartel profit (1).
+    """Return Δ: the position of the mean profit between Bertrand (0) and cartel profit (1).
 
     Source: Calvano et al. (2020), section III.
 
@@ -277,7 +277,7 @@ def collusion_index(profits: Sequence[float], bertrand: float, cartel: float) ->
         cartel: profit of a firm in the cartel.
 
     Returns:
-        The index, which can lie outside 0 to 1; NaN if the two reference profits are the same.
+        The index, which can lie outside 0 to 1; NaN if the two reference profits are equal.
     """
     if math.isclose(bertrand, cartel, rel_tol=_SAME):
         return math.nan

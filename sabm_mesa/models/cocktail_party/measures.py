@@ -1,7 +1,7 @@
 """Measures of a cocktail party: partners, tight and loose pairs, trends, and the network of talks.
 
-They read the agents' data of a party (``agents.csv``): ``partners`` holds the numbers of the
-agents that an agent talked with in the round, ``invited`` the one it invited, and ``distances`` the
+They read the agents' data of a party (``agents.csv``): ``partners`` has the numbers of the agents
+that an agent talked with in the round, ``invited`` the agent that it invited, and ``distances`` the
 semantic distance of each of its pairs in the window (see `sabm_mesa.analysis.sparse_text`).
 """
 
@@ -26,10 +26,11 @@ WINDOW = 10
 TIGHT = 5
 """A pair with more talks than this in the whole run is tight (Lai et al. 2024, section 2)."""
 MOST_DRAWS, FEWEST_DRAWS = 200, 20
-"""Random networks that a network is compared with, at most and at least (our choice)."""
+"""Maximum and minimum number of random networks for comparison (our choice)."""
 DRAWN_TALKS = 40_000
-"""Talks in all these networks together: large networks vary less, and fewer are drawn (our
-choice)."""
+"""Total number of talks in all these networks: large networks vary less, so fewer are drawn (our
+choice).
+"""
 Pair = tuple[int, int]
 
 
@@ -37,9 +38,9 @@ class Trend(NamedTuple):
     """The change of a measure over the rounds, in several runs.
 
     Attributes:
-        slope: change a round, mean over the runs; NaN without any.
-        p_value: of the two-sided test, by flipping signs, that its mean over runs is 0; NaN with
-            fewer than two runs, since one run does not show how much runs differ.
+        slope: change per round, mean over the runs; NaN without runs.
+        p_value: p-value of the two-sided sign test that the slopes are centred at 0; NaN with fewer
+            than two runs, since a single run has no spread.
         n_runs: number of runs with a slope.
     """
 
@@ -49,15 +50,15 @@ class Trend(NamedTuple):
 
 
 def distinct_ratio(chosen: Iterable[Pair]) -> float:
-    """Mean over agents of different partners to all partners.
+    """Mean over agents of the ratio of different partners to all partners.
 
     Source: Lai et al. 2024, section 2.
 
     Args:
-        chosen: (agent, partner), one for each talk or invitation of the agent in the window.
+        chosen: (agent, partner) for each talk or invitation of the agent in the window.
 
     Returns:
-        1 when no two agents meet twice; NaN when none met. Agents without a partner do not count.
+        1 if no two agents meet twice; NaN if none met. Agents without a partner do not count.
     """
     partners: dict[int, list[int]] = defaultdict(list)
     for agent, partner in chosen:
@@ -80,16 +81,16 @@ def expected_distinct_ratio(m: float, n_others: int) -> float:
 
 
 def partner_entropy(met: Iterable[Pair], n_others: int) -> float:
-    """How evenly agents spread their talks over the others: mean over agents.
+    """The evenness of agents' talks over the other agents: mean over agents.
 
     Args:
-        met: (agent, partner), one for each talk of the agent.
+        met: (agent, partner) for each talk of the agent.
         n_others: number of others (1 or more).
 
     Returns:
         The entropy of each agent's partners relative to that of equally frequent ones (Shannon
-        1948), from 0 (always the same one) to 1; NaN when none met, or there is only one other.
-        Agents without a partner do not count.
+        1948), from 0 (always the same partner) to 1; NaN if none met or there is only one other
+        agent. Agents without a partner do not count.
     """
     partners: dict[int, Counter[int]] = defaultdict(Counter)
     for agent, partner in met:
@@ -97,12 +98,12 @@ def partner_entropy(met: Iterable[Pair], n_others: int) -> float:
     if not partners or n_others < 2:
         return math.nan
     shares = (np.array([*counts.values()]) / counts.total() for counts in partners.values())
-    found = [float(entr(share).sum()) for share in shares]
-    return float(np.mean(found)) / math.log(n_others)
+    entropies = [float(entr(share).sum()) for share in shares]
+    return float(np.mean(entropies)) / math.log(n_others)
 
 
 def repeat_rate(talks: Sequence[tuple[int, Pair]], turn: int, window: int = WINDOW) -> float:
-    """The share of a round's talks whose two agents also talked in the rounds before it.
+    """The share of a round's talks whose two agents also talked in the previous rounds.
 
     Args:
         talks: (round, pair) of all talks; the order of a pair does not matter.
@@ -121,10 +122,10 @@ def talks_of(agent_data: pd.DataFrame) -> pd.DataFrame:
     """The talks in agents' data.
 
     Args:
-        agent_data: one row a run, round and agent, with the column ``partners``.
+        agent_data: one row per run, round and agent, with the column ``partners``.
 
     Returns:
-        One row a talk: ``run``, ``round``, ``a``, ``b`` with a < b.
+        One row per talk: ``run``, ``round``, ``a``, ``b`` with a < b.
 
     Raises:
         ValueError: when a column is missing.
@@ -144,10 +145,10 @@ def invitations_of(agent_data: pd.DataFrame) -> pd.DataFrame:
     """The invitations in agents' data.
 
     Args:
-        agent_data: one row a run, round and agent, with the column ``invited``.
+        agent_data: one row per run, round and agent, with the column ``invited``.
 
     Returns:
-        One row an invitation: ``run``, ``round``, ``sender``, ``receiver``.
+        One row per invitation: ``run``, ``round``, ``sender``, ``receiver``.
 
     Raises:
         ValueError: when a column is missing.
@@ -180,10 +181,10 @@ def tight_pairs(counts: Mapping[Pair, int], more_than: int = TIGHT) -> set[Pair]
 
 
 def slope(rounds: Sequence[float], values: Sequence[float]) -> float:
-    """Change of a measure a round in one run, by least squares; NaN values are left out.
+    """Change of a measure per round in one run, by least squares; NaN values are left out.
 
-    It describes the run and has no p-value: overlapping windows are no independent observations,
-    and a test that treats them as such finds trends where there are none.
+    It describes the run and has no p-value: overlapping windows are not independent observations,
+    and a test that ignores this finds spurious trends.
 
     Args:
         rounds: the numbers of the rounds.
@@ -201,9 +202,9 @@ def trend(slopes: Iterable[float]) -> Trend:
     """The trend over runs; each run counts once (`sabm_mesa.analysis.inference`).
 
     Args:
-        slopes: one a run, as from `slope`; NaN values are left out.
+        slopes: the `slope` of each run; NaN values are left out.
     """
-    known = [each for each in slopes if not math.isnan(each)]
+    known = [slope for slope in slopes if not math.isnan(slope)]
     if not known:
         return Trend(math.nan, math.nan, 0)
     p_value = infer("median", known, above=0).p if len(known) > 1 else math.nan
@@ -216,7 +217,7 @@ def distances_by_round(agent_data: pd.DataFrame) -> pd.DataFrame:
     Pairs are tight or loose by their talks in the whole run (`tight_pairs`).
 
     Args:
-        agent_data: one row a run, round and agent, with ``partners`` and ``distances``.
+        agent_data: one row per run, round and agent, with ``partners`` and ``distances``.
 
     Returns:
         ``run``, ``round``, ``tight``, ``loose`` (cosine distance, 0 to 1; NaN without such pairs).
@@ -243,7 +244,7 @@ def distances_by_round(agent_data: pd.DataFrame) -> pd.DataFrame:
 
 
 def words(cell: Any) -> list[str]:
-    """The words of a cell; none in a missing one.
+    """The words of a cell; empty for a missing cell.
 
     Args:
         cell: a text; read from CSV it may also be a number or missing.
@@ -256,8 +257,8 @@ class Structure(NamedTuple):
 
     Attributes:
         clustering: mean weighted clustering coefficient (Onnela et al. 2005), 0 to 1.
-        modularity: modularity (Newman 2006) of the communities that greedy merging finds (Clauset,
-            Newman & Moore 2004), at most 1; NaN without talks.
+        modularity: modularity (Newman 2006) of the communities from greedy merging (Clauset, Newman
+            & Moore 2004), at most 1; NaN without talks.
     """
 
     clustering: float
@@ -306,7 +307,7 @@ def random_partners(
     Args:
         agents: the numbers of all agents (2 or more).
         n_talks: number of talks.
-        draws: number of networks; None: 200, above 200 talks fewer, and at least 20.
+        draws: number of networks; None: 200, or fewer (at least 20) for more than 200 talks.
         rng: generator or seed.
 
     Returns:
@@ -316,13 +317,13 @@ def random_partners(
     if draws is None:
         draws = min(MOST_DRAWS, max(FEWEST_DRAWS, DRAWN_TALKS // max(1, n_talks)))
     n = len(agents)
-    found = []
+    structures = []
     for _ in range(draws):
         first = generator.integers(n, size=n_talks)
         second = (first + generator.integers(1, n, size=n_talks)) % n
         talks = [(agents[a], agents[b]) for a, b in zip(first, second, strict=True)]
-        found.append(structure(network(agents, talks)))
-    return found
+        structures.append(structure(network(agents, talks)))
+    return structures
 
 
 def run_measures(
@@ -332,10 +333,10 @@ def run_measures(
     n_invitations: int,
     n_agents: int,
 ) -> dict[str, Any]:
-    """Tight and loose pairs, trends over the full windows, and the network beside chance.
+    """Tight and loose pairs, trends over full windows, and the network compared with random ones.
 
     Args:
-        model_data: one row a round, with ``distinct_conversation_ratio`` and
+        model_data: one row per round, with ``distinct_conversation_ratio`` and
             ``distinct_invitation_ratio``.
         agent_data: see `distances_by_round`.
         talks: the two agents of each talk of the run.
@@ -343,13 +344,13 @@ def run_measures(
         n_agents: number of agents; their numbers are from 1.
 
     Returns:
-        Measure → value. Slopes are changes a round; NaN without three full windows.
+        Measure → value. Slopes are changes per round; NaN without three full windows.
     """
     agents = range(1, n_agents + 1)
     counts = talk_counts(talks)
     tight = tight_pairs(counts)
     met = [pair for talk in talks for pair in (talk, talk[::-1])]
-    found = structure(network(agents, talks))
+    measured = structure(network(agents, talks))
     chance = _by_chance(n_agents, len(talks))
     return {
         "conversations": len(talks),
@@ -358,18 +359,18 @@ def run_measures(
         "loose_pairs": len(counts) - len(tight),
         "partner_entropy": partner_entropy(met, n_agents - 1),
         **_slopes(model_data, agent_data),
-        "clustering": found.clustering,
+        "clustering": measured.clustering,
         "clustering_random": chance.clustering,
-        "modularity": found.modularity,
+        "modularity": measured.modularity,
         "modularity_random": chance.modularity,
     }
 
 
-@lru_cache(maxsize=1000)  # runs of one size often have as many talks
+@lru_cache(maxsize=1000)  # cached, since runs of one size often have equal numbers of talks
 def _by_chance(n_agents: int, n_talks: int) -> Structure:
     """The means over networks with random partners."""
-    found = random_partners(range(1, n_agents + 1), n_talks)
-    return Structure(*(float(np.mean(values)) for values in zip(*found, strict=True)))
+    structures = random_partners(range(1, n_agents + 1), n_talks)
+    return Structure(*(float(np.mean(values)) for values in zip(*structures, strict=True)))
 
 
 def _slopes(model_data: pd.DataFrame, agent_data: pd.DataFrame) -> dict[str, float]:

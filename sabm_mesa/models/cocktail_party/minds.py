@@ -6,7 +6,7 @@ from sabm_mesa.models.pairs import Sociable
 
 
 class RandomPartners(Sociable):
-    """A sociable agent without reinforcement: all others are equally likely (null model).
+    """A sociable agent without reinforcement: all others are equally likely (the null model).
 
     Args:
         spec: the name of the mind in the data.

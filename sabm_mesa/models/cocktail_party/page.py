@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def charts(model: CocktailParty, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> list[Chart]:
-    """The ratios, the conversations, and the distance of what was said.
+    """The ratios, the number of conversations, and the semantic distance.
 
     Args:
         model: the party.
-        model_data: one row a round.
+        model_data: one row per round.
         agent_data: not used.
     """
     del model, agent_data

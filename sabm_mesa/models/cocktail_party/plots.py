@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 FULL = measures.WINDOW - 1
 """The first round with a full window."""
 PERIODS = 2
-"""Parts of a run that have a network each."""
+"""Number of parts of a run, each with a network."""
 SMALLEST, LARGEST = 110.0, 420.0
 """Areas of the nodes, in square points."""
 THINNEST, THICKEST = 0.6, 7.0
 """Widths of the edges, in points."""
 MANY = 8
-"""An edge of at most this many talks has less than the greatest width."""
+"""Number of talks from which on an edge has the maximum width."""
 _POPULARITY = LinearSegmentedColormap.from_list("popularity", ["#F4F4F4", style.ORANGE])
 
 
@@ -60,12 +60,12 @@ def figures(
 def ratios_by_round(
     model_data: pd.DataFrame, agent_data: pd.DataFrame, subtitle: str = ""
 ) -> Figure:
-    """Different partners relative to all of the last 10 rounds, beside random partners.
+    """Ratio of different partners to all in the last 10 rounds, with the ratio for random partners.
 
     Args:
-        model_data: one row a run and round, with ``distinct_conversation_ratio`` and
+        model_data: one row per run and round, with ``distinct_conversation_ratio`` and
             ``distinct_invitation_ratio``.
-        agent_data: one row a run, round and agent, with ``partners``.
+        agent_data: one row per run, round and agent, with ``partners``.
         subtitle: the minds and the condition; the number of runs is added.
 
     Raises:
@@ -100,7 +100,7 @@ def ratios_by_round(
 
 
 def _expected(agent_data: pd.DataFrame) -> pd.Series[float]:
-    """Round → mean over agents of the expected ratio of as many random partners."""
+    """Round → mean over agents of the expected ratio for the same number of random partners."""
     others = agent_data["agent"].nunique() - 1
     counts = [len(measures.words(cell)) for cell in agent_data["partners"]]
     table = agent_data.assign(n=counts).pivot_table(
@@ -114,12 +114,12 @@ def _expected(agent_data: pd.DataFrame) -> pd.Series[float]:
 def network_by_period(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     """The networks of talks in the first and in the second half of the first run.
 
-    The size of a node shows the number of invitations the guest sent, its colour the number it
-    received, and the width of an edge the number of talks of the two, all in the period (after Lai
-    et al. 2024, figure 2). The places of the guests are the same in both.
+    The size of a node shows the number of sent invitations, its colour the number of received ones,
+    and the width of an edge the number of talks, all in the period (after Lai et al. 2024, figure
+    2). The guests have the same positions in both.
 
     Args:
-        agent_data: one row a run, round and agent, with ``partners`` and ``invited``.
+        agent_data: one row per run, round and agent, with ``partners`` and ``invited``.
         subtitle: the minds and the condition.
 
     Raises:
@@ -182,7 +182,7 @@ def network_by_period(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
 
 
 def _places(agents: list[int], talks: list[Pair]) -> dict[int, tuple[float, float]]:
-    """Places of the guests on a circle; guests that talk much with one another are neighbours."""
+    """Positions of the guests on a circle; guests who often talk with each other are neighbours."""
     graph = measures.network(agents, talks)
     order = agents
     if graph.number_of_edges():
@@ -239,7 +239,7 @@ def distances(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     are several.
 
     Args:
-        agent_data: one row a run, round and agent, with ``partners`` and ``distances``.
+        agent_data: one row per run, round and agent, with ``partners`` and ``distances``.
         subtitle: the minds and the condition; the number of runs is added.
 
     Raises:
@@ -286,10 +286,10 @@ def _trend(data: pd.DataFrame, column: str) -> str:
 
 
 def chance(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
-    """Talks a pair, clustering and modularity, beside those of random partners.
+    """Talks per pair, clustering and modularity, compared with random partners.
 
     Args:
-        agent_data: one row a run, round and agent, with ``partners``.
+        agent_data: one row per run, round and agent, with ``partners``.
         subtitle: the minds and the condition; the number of runs is added.
 
     Raises:
@@ -308,11 +308,11 @@ def chance(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     )
     left, middle, right = figure.subplots(1, 3, width_ratios=[2.2, 1, 1])
     _talks_a_pair(left, by_run, len(agents))
-    found = [measures.structure(measures.network(agents, held)) for held in by_run.values()]
+    measured = [measures.structure(measures.network(agents, held)) for held in by_run.values()]
     usual = round(float(np.mean([len(held) for held in by_run.values()])))
     random = measures.random_partners(agents, usual)
     for ax, name in ((middle, "clustering"), (right, "modularity")):
-        _beside(ax, [getattr(s, name) for s in found], [getattr(s, name) for s in random], name)
+        _beside(ax, [getattr(s, name) for s in measured], [getattr(s, name) for s in random], name)
     return figure
 
 
@@ -344,21 +344,21 @@ def _talks_a_pair(ax: Axes, by_run: Mapping[object, list[Pair]], n_agents: int) 
     style.add_legend(ax, loc="upper right", bbox_to_anchor=(1, 0.95))
 
 
-def _beside(ax: Axes, found: list[float], random: list[float], name: str) -> None:
-    """The runs as points, beside the middle 95 % of random networks."""
+def _beside(ax: Axes, measured: list[float], random: list[float], name: str) -> None:
+    """The runs as points, beside the central 95 % of random networks."""
     known = [value for value in random if not np.isnan(value)]
-    if np.isnan(found).all():
+    if np.isnan(measured).all():
         style.explain_empty(ax, "not defined:\nno talks")
     low, middle, high = np.quantile(known, [0.025, 0.5, 0.975]) if known else (0.0, np.nan, 0.0)
     ax.bar(1, high - low, bottom=low, width=0.5, color="#D0D0D0", zorder=2)
     ax.plot([0.75, 1.25], [middle] * 2, color=style.BLACK, linewidth=1.2, zorder=3)
-    ax.plot([0] * len(found), found, "o", color=style.BLUE, markersize=6, alpha=0.8, zorder=3)
+    ax.plot([0] * len(measured), measured, "o", color=style.BLUE, markersize=6, alpha=0.8, zorder=3)
     style.plain_axes(ax, "", name.capitalize())
     ax.set_xticks([0, 1], ["found", "random\n(95 %)"])
     ax.set_xlim(-0.6, 1.6)
     ax.set_ylim(
-        min([0.0, float(low), *(v for v in found if not np.isnan(v))]),
-        style.headroom([*found, float(high)], 0.2),
+        min([0.0, float(low), *(v for v in measured if not np.isnan(v))]),
+        style.headroom([*measured, float(high)], 0.2),
     )
 
 

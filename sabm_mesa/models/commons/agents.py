@@ -1,4 +1,4 @@
-"""The harvesters of a commons: their prompts, their views, and their decisions of a month."""
+"""The harvesters of a commons: their prompts, observations and monthly decisions."""
 
 from __future__ import annotations
 
@@ -30,26 +30,28 @@ if TYPE_CHECKING:
 
 
 NOUNS = ("role", "roles", "place", "take", "took", "units", "stock_units")
-"""The words in which the wordings differ."""
+"""The prompt words that differ between wordings."""
 SENTENCES = ("shared", "holds", "costs", "regrowth", "pay")
-"""The sentences in which they differ."""
+"""The prompt sentences that differ between wordings."""
 FIRST_YEAR = 2024
 """The first month is January of this year."""
 INSIGHTS = 3
-"""Insights of one reflection at most."""
+"""Maximum number of insights of a reflection."""
 SEPARATOR = ";"
 KEPT = timedelta(days=63)
-"""Time for which thoughts and talks are remembered."""
+"""Lifetime of memories of thoughts and talks."""
 LAST_SAID = 4
-"""Number of last utterances that a speaker has in focus."""
+"""Number of last utterances that are points of focus of a speaker."""
 RECALLED, RECALLED_IN_TALK = 10, 5
-"""Retrieved memories: when harvesting and reflecting, and for each point of focus in a talk."""
+"""Number of retrieved memories: for harvesting and reflecting, and for each point of focus in a
+talk.
+"""
 UTTERANCE = Text(max_words=60, label="message")
 SENTENCE = Text(max_words=40)
 THOUGHTS = Text(max_words=100)
 RATING = Number(LOWEST, HIGHEST, integer=True, label="rating")
 READS_NO_MEMORIES = {"classical", "fixed"}
-"""Kinds of minds that read no memories, so that nothing is embedded for them."""
+"""Kinds of minds that do not read memories and need no embeddings."""
 
 
 class Catch(NamedTuple):
@@ -65,11 +67,11 @@ class Catch(NamedTuple):
 
 
 class LastMonth(NamedTuple):
-    """A month that is over.
+    """A finished month.
 
     Attributes:
         stock: units before its harvest.
-        catches: the reported harvests; empty when they were not made known.
+        catches: the reported harvests; empty if they were not reported.
     """
 
     stock: int
@@ -86,7 +88,8 @@ class Words:
 
     Attributes:
         book: the prompts of the run.
-        values: placeholder → value, of all that depends only on the wording and the capacity.
+        values: placeholder → value, for placeholders that depend only on the wording and the
+            capacity.
     """
 
     def __init__(self, book: PromptBook, wording: str, capacity: int) -> None:
@@ -105,7 +108,7 @@ class Words:
 
     @property
     def unit(self) -> str:
-        """The unit of an amount, as an answer spec takes it: on one line, without a colon."""
+        """The unit of an amount for an answer spec: one line, without a colon."""
         return " ".join(self["units"].replace(":", " ").split())
 
     def __getitem__(self, name: str) -> str:
@@ -134,7 +137,7 @@ class Words:
         """The possible next speakers: all harvesters, and nobody to end the talk.
 
         Args:
-            names: the names of all harvesters that take part.
+            names: the names of the participating harvesters.
         """
         return (*names, self.render("nobody"))
 
@@ -162,26 +165,26 @@ def talk_day(month: int) -> date:
 
 @dataclass(frozen=True, slots=True)
 class CommonsView(Observation):
-    """The knowledge of a harvester at the moment of an ask.
+    """The observation of a harvester in an ask.
 
     Attributes:
         wording: ``"fishery"``, ``"pasture"`` or ``"pollution"``.
         name: its own name.
-        names: the names of all harvesters that take part this month, its own included, in order.
+        names: the names of all participating harvesters of this month, including itself, in order.
         month: the month, from 1.
         day: the day.
         capacity: the largest stock (units).
         stock: units before this month's harvest.
         communication: whether the harvesters talk.
-        reported: whether everybody's harvest is made known.
-        catches: the reported harvests of this month, where the prompt states them.
+        reported: whether all harvests are reported.
+        catches: the reported harvests of this month, if the prompt states them.
         memory: the retrieved memories, oldest first.
         talk: the messages of this month's talk so far.
-        agreed_limit: the last agreed amount a person and month (units), while it is remembered.
-        item: the memory to be rated; None in other questions.
-        minutes: whether the question is to the keeper of the minutes, outside the talk.
-        last_month: the month before, for minds that are declared `informed`, since prompts
-            have it in memories alone; else None.
+        agreed_limit: the last agreed amount per person and month (units), while it is remembered.
+        item: the memory to rate; None in other questions.
+        minutes: whether the question is for the keeper of the minutes, outside the talk.
+        last_month: the previous month, for `informed` minds, since prompts mention it only in
+            memories; otherwise None.
     """
 
     wording: str
@@ -231,11 +234,11 @@ class CommonsView(Observation):
         return values | {"briefing": book.render(briefing, values)}
 
     def last_said(self, book: PromptBook, n: int) -> list[str]:
-        """The last entries of the talk, the report included.
+        """The last entries of the talk, including the report.
 
         Args:
             book: the prompts of the run.
-            n: number of entries at most.
+            n: maximum number of entries.
         """
         words = Words(book, self.wording, self.capacity)
         opening = [words.report(self.catches)] if self.catches else []
@@ -282,7 +285,7 @@ class Minutes:
 
     Attributes:
         summary: the talk in one sentence; ``""`` when it could not be read.
-        limit: the agreed amount a person and month (units); None without an agreement.
+        limit: the agreed amount per person and month (units); None without an agreement.
     """
 
     summary: str = ""
@@ -290,20 +293,20 @@ class Minutes:
 
 
 class Harvester(SmartAgent):
-    """A person that lives on the commons.
+    """A person who lives on the commons.
 
     Args:
         model: the commons.
 
     Attributes:
         name: its name.
-        wanted: units it asked for this month; None when its answer could not be read, and while
-            it does not take part.
-        harvest: units it got this month; None while it does not take part.
-        gain: units it got so far; None until it takes part.
-        over: whether it got more than the threshold.
-        hands_over_to: the name of the next speaker it chose; None when it ended the talk.
-        minutes_kept: the last minutes it wrote as their keeper.
+        wanted: units requested this month; None if the answer was unreadable or the harvester does
+            not take part.
+        harvest: units received this month; None if it does not take part.
+        gain: units received so far; None until it takes part.
+        over: whether it received more than the threshold.
+        hands_over_to: the name of the chosen next speaker; None if it ended the talk.
+        minutes_kept: the last minutes that it wrote as keeper.
         memory: its memories.
     """
 
@@ -326,12 +329,12 @@ class Harvester(SmartAgent):
 
     @property
     def paid(self) -> bool:
-        """Whether its mind or the embeddings of its memories are paid."""
+        """Whether its mind or the embeddings of its memories cost money."""
         return self.mind.paid or self._embeds
 
     @property
     def agreed_limit(self) -> int | None:
-        """The last agreed amount a person and month (units), while it is remembered; else None."""
+        """The last agreed amount per person and month (units), if it is still remembered."""
         if self._limit is None or self._limit[1] < first_day(self.model.month):
             return None
         return self._limit[0]
@@ -353,7 +356,7 @@ class Harvester(SmartAgent):
         return await self.ask("act", amount, self.observe(today, memory=memories))
 
     async def communicate(self) -> Decision:
-        """Say something to all, and name the next speaker if there is time left."""
+        """Send a message to all, and name the next speaker if there is time left."""
         model, today = self.model, talk_day(self.model.month)
         seen = self._listening()
         focus = [NOTHING, *seen.last_said(model.book, LAST_SAID)]
@@ -371,7 +374,7 @@ class Harvester(SmartAgent):
         return utterance
 
     async def minutes(self) -> Decision:
-        """Keep the minutes, as somebody without a part in the talk."""
+        """Write the minutes, in the role of an outsider."""
         model = self.model
         seen = replace(self._listening(), minutes=True, persona=NO_PERSONA)
         summary = await self.ask("summary", SENTENCE, seen)
@@ -387,7 +390,7 @@ class Harvester(SmartAgent):
         return decision
 
     async def plan(self) -> Decision:
-        """Remember the talk, one point of it for planning and one of interest."""
+        """Remember the talk, a point for planning, and a point of interest."""
         model, today = self.model, talk_day(self.model.month)
         seen = self._listening()
         if model.summary:
@@ -403,11 +406,11 @@ class Harvester(SmartAgent):
         return decision
 
     async def reflect(self) -> Decision:
-        """Think about the memories of harvesting, and remember the insights."""
+        """Reflect on the memories of harvesting, and remember the insights."""
         model, today = self.model, last_day(self.model.month)
         focus = [model.words.render("harvesting")]
         memories = await self._recall(focus, RECALLED, today)
-        # Without a talk the reported harvests are among the memories.
+        # Without a talk, the reported harvests are stored as memories.
         known = () if model.communication else tuple(model.catches)
         seen = self.observe(today, memory=memories, catches=known)
         insights = await self.ask("reflect", THOUGHTS, seen)
@@ -418,7 +421,7 @@ class Harvester(SmartAgent):
         return insights
 
     def begin_month(self, news: Iterable[str]) -> None:
-        """Begin a month: forget outdated memories, and remember the news.
+        """Begin a month: drop expired memories, and remember the news.
 
         Args:
             news: the news for all.
@@ -429,11 +432,11 @@ class Harvester(SmartAgent):
             self.witness(text)
 
     def take(self, harvest: int, threshold: int) -> None:
-        """Take the units of this month, and remember them.
+        """Receive the units of this month, and remember them.
 
         Args:
             harvest: units.
-            threshold: the sustainable amount of a person (units).
+            threshold: the sustainable amount per person (units).
         """
         self.harvest, self.over = harvest, harvest > threshold
         self.gain = (self.gain or 0) + harvest
@@ -443,7 +446,7 @@ class Harvester(SmartAgent):
         self.witness(self.model.words.render(entry, wanted=self.wanted, harvest=harvest))
 
     def witness(self, text: str) -> None:
-        """Remember an event to the end of the month, also beside another focus.
+        """Remember an event until the end of the month, independently of the focus.
 
         Args:
             text: the event.
@@ -482,7 +485,7 @@ class Harvester(SmartAgent):
         return self.model.embedder is not None and kind not in READS_NO_MEMORIES
 
     async def _recall(self, focus: Sequence[str], k: int, today: date) -> tuple[Memory, ...]:
-        """Retrieve memories; texts without an embedding are embedded first where that is needed."""
+        """Retrieve memories; if needed, missing embeddings are requested first."""
         model = self.model
         if model.embedder is not None and self._embeds:
             words = model.words
@@ -491,7 +494,7 @@ class Harvester(SmartAgent):
         return self.memory.recall(focus, k, today)
 
     def _listening(self) -> CommonsView:
-        """The knowledge of the harvester in the talk and just after it."""
+        """The observation of the harvester during and right after the talk."""
         model = self.model
         catches = tuple(model.catches)
         return self.observe(talk_day(model.month), talk=self.conversation(), catches=catches)

@@ -1,17 +1,17 @@
 """Behavioural models of the harvests of a commons: types of cooperation.
 
-A decision is a degree of cooperation in twentieths: all 20 are a request of the threshold or less,
-none a request of an equal share of the whole stock or more
-(`sabm_mesa.models.commons.theory.cooperation`). A harvester expects of the others the mean degree
-of last month's harvests, as far as they were reported, and before it knows any, the first belief of
-the subjects of Fischbacher and Gächter 2010. A month in which the two amounts are the same says
-nothing and is left out. Neither what is said nor an agreed limit is among the facts.
+A decision is a degree of cooperation in twentieths: 20 is a request of the threshold or less, 0 a
+request of an equal share of the whole stock or more
+(`sabm_mesa.models.commons.theory.cooperation`). The expected cooperation of the others is the mean
+degree of last month's reported harvests; before the first report, it is the first belief of the
+subjects of Fischbacher and Gächter 2010. Months in which the two amounts are equal are
+uninformative and left out. Messages and agreed limits are not among the facts.
 
-That people follow the others in a commons is known from field experiments, in which conformity with
-rising best replies describes the mean harvests, and altruism, reciprocity and inequity aversion do
-not (Velez, Stranlund and Murphy 2005, University of Massachusetts Amherst, working paper 2005-4);
-that the types of public goods games are found in a commons, by linear profiles, from laboratory
-experiments (van Klingeren 2022, PLoS ONE 17(5), e0268616).
+Evidence: in field experiments on commons, people follow the others; conformity with increasing best
+responses describes the mean harvests, while altruism, reciprocity and inequity aversion do not
+(Velez, Stranlund and Murphy 2005, University of Massachusetts Amherst, working paper 2005-4).
+Laboratory experiments on commons show the types of public goods games, by linear profiles (van
+Klingeren 2022, PLoS ONE 17(5), e0268616).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
-    """The facts of a harvester that asks for units; None when it speaks or thinks.
+    """The facts of a harvester that requests units; None for other questions.
 
     Args:
         ask: the question.
@@ -73,11 +73,11 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
 
 
 def answer(ask: Ask, units: float | None) -> object:
-    """Ask for units; else keep silent, and agree to nothing.
+    """Request units; otherwise stay silent, and agree to nothing.
 
     Args:
         ask: the question.
-        units: twentieths of full cooperation; None when the harvester speaks or thinks.
+        units: twentieths of full cooperation; None for other questions.
     """
     view = ask.observation
     assert isinstance(view, CommonsView)
@@ -98,11 +98,11 @@ def answer(ask: Ask, units: float | None) -> object:
 
 
 def _known(others: Sequence[float], steps: int) -> dict[str, float]:
-    """The cooperation that is expected of the others, and the number of amounts.
+    """The expected cooperation of the others, and the number of possible amounts.
 
     Args:
-        others: their degrees last month, as far as they are known.
-        steps: units between full and no cooperation; 0 where the month shows nothing.
+        others: the known degrees of cooperation of the others last month.
+        steps: units between full and no cooperation; 0 for an uninformative month.
     """
     expected = sum(others) / len(others) if others else first_belief() / UNITS
     return {"others": expected, "steps": float(max(steps, 1))}

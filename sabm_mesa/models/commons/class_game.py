@@ -29,16 +29,16 @@ def board(ask: Ask) -> dict[str, Any] | None:
     return {"kind": "lake", "stock": seen.stock, "capacity": seen.capacity, "unit": unit}
 
 
-def told(played: ToldRound) -> list[str]:
-    """The own harvest beside that of all, and what grows from the rest.
+def result_lines(played: ToldRound) -> list[str]:
+    """The player's harvest, the total harvest, and the growth of the rest.
 
     Args:
         played: the round.
     """
-    model, values, own = played.model, played.values, played.own
+    model, values, mine = played.model, played.values, played.own
     lines: list[str] = []
-    if own:
-        taken, total = int(own["harvest"]), int(values["harvest"])
+    if mine:
+        taken, total = int(mine["harvest"]), int(values["harvest"])
         unit = UNITS[model.wording]
         lines.append(Phrase("share.took", taken=taken, unit=unit, total=total))
     left = int(values["left"])
@@ -49,7 +49,7 @@ def told(played: ToldRound) -> list[str]:
 
 
 def course(model: Any, began: float, ended: float) -> str:
-    """Whether people asked for more than what lasts.
+    """Whether people requested more than the sustainable amount.
 
     Args:
         model: the commons.
@@ -67,7 +67,7 @@ GAME = ClassGame(
     minutes=20,
     people_answer=("act", "communicate", "next_speaker"),
     board=board,
-    told=told,
+    told=result_lines,
     debrief=Debrief(
         "wanted", Phrase("decisions.wanted"), lambda _: 0, lambda model: model.capacity / 2,
         lambda model: {Phrase("share.lasts"): model.capacity / 2 / model.n_agents},

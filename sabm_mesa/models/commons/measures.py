@@ -25,8 +25,9 @@ ANNOUNCEMENT = Announcement(
     kept=lambda announced, done: bool(done <= announced),
     later=1,
 )  # fmt: skip
-"""The amount that somebody says it will take, proposes as a limit for all, or agrees to, and what
-it asks for in the next month: a promise not to take more."""
+"""The amount that an agent announces, proposes as a limit for all, or agrees to, and its request in
+the next month: a promise not to take more.
+"""
 
 
 def efficiency(total: float, horizon: int, stock: int) -> float:
@@ -55,7 +56,7 @@ def equality(gains: Sequence[float]) -> float:
         gains: units by agent (0 or more).
 
     Returns:
-        1 when all gained the same, 1 / n when one gained everything; NaN without gains.
+        1 if all gained the same, 1 / n if one gained everything; NaN without gains.
     """
     values = np.asarray(gains, dtype=float)
     total = values.sum()
@@ -66,7 +67,7 @@ def equality(gains: Sequence[float]) -> float:
 
 
 def over_usage(harvests: Sequence[float], thresholds: Sequence[float]) -> float:
-    """The share of harvests above the sustainable amount of a person in their month.
+    """The share of harvests above the sustainable amount per person of the month.
 
     o = Σ_i Σ_t 1[r_t^i > f(t)] / (n·m), with one harvest a person and month. The published tables
     do not follow this formula: their denominator seems to include utterances.
@@ -92,8 +93,8 @@ def run_measures(
     """The measures of one run.
 
     Args:
-        model_data: one row a month, with columns ``round`` and ``threshold``.
-        agent_data: one row an agent and month, with columns ``round``, ``agent`` and ``harvest``
+        model_data: one row per month, with columns ``round`` and ``threshold``.
+        agent_data: one row per agent and month, with columns ``round``, ``agent`` and ``harvest``
             (units; NaN while an agent does not take part).
         horizon: months of a run at most.
         stock: units at the beginning.
@@ -127,15 +128,15 @@ def run_measures(
 
 
 def survival(model_data: pd.DataFrame, collapse_below: int) -> pd.DataFrame:
-    """Length of each run, and whether it ended in a collapse.
+    """The length of each run, and whether it ended in a collapse.
 
     Args:
-        model_data: one row a run and month, with columns ``run``, ``round`` and ``left`` (units
+        model_data: one row per run and month, with columns ``run``, ``round`` and ``left`` (units
             left after the harvest).
         collapse_below: the commons has collapsed when less than this is left (units).
 
     Returns:
-        One row a run: ``run``, ``months`` and ``collapsed``. The length of a run that did not
+        One row per run: ``run``, ``months`` and ``collapsed``. The length of a run that did not
         collapse is censored.
 
     Raises:
@@ -153,7 +154,7 @@ def survival(model_data: pd.DataFrame, collapse_below: int) -> pd.DataFrame:
 
 
 def kaplan_meier(months: Sequence[int], collapsed: Sequence[bool]) -> pd.DataFrame:
-    """The share of commons that survive, by month: the estimate of Kaplan and Meier.
+    """The share of surviving commons by month: the Kaplan–Meier estimate.
 
     Source: Kaplan & Meier 1958, JASA 53(282); computed by `scipy.stats.ecdf`.
 
@@ -178,7 +179,7 @@ def kaplan_meier(months: Sequence[int], collapsed: Sequence[bool]) -> pd.DataFra
     sample = stats.CensoredData(uncensored=lengths[ended], right=lengths[~ended])
     estimate = stats.ecdf(sample).sf
     with warnings.catch_warnings():
-        # SciPy warns where the interval is not defined and therefore NaN.
+        # SciPy warns if the interval is undefined (NaN).
         warnings.simplefilter("ignore", RuntimeWarning)
         ends: Any = estimate.confidence_interval(CONFIDENCE, method="log-log")
     survival = pd.DataFrame(

@@ -27,10 +27,10 @@ ORDINARY = 5
 class ClassicalHarvester(ClassicalMind):
     """The talk and the memory of all classical minds of the commons.
 
-    They speak once each, in order, and propose the threshold of the next month. The keeper of the
-    minutes finds an agreement when at least two harvesters named numbers and all named the same
-    one last. The texts that they remember do not change their decisions; they know the
-    stock of the month in the talk, since the question on the harvest stated it.
+    Each speaks once, in order, and proposes the threshold of the next month. The keeper of the
+    minutes records an agreement if at least two harvesters named numbers and their last numbers are
+    all equal. Remembered texts do not change their decisions. In the talk they know the stock of
+    the month from the question about the harvest.
 
     Args:
         spec: the name of the mind in the data.
@@ -74,11 +74,11 @@ class ClassicalHarvester(ClassicalMind):
         return ask.book.render(f"classical_{ask.name}", {})
 
     def amount(self, ask: Ask, view: CommonsView) -> int:
-        """The amount that it asks for (units)."""
+        """The amount that it requests (units)."""
         raise NotImplementedError
 
     def learn(self, view: CommonsView) -> None:
-        """Learn from the month that is over; by default nothing."""
+        """Learn from the finished month; does nothing by default."""
 
     def _say(self, ask: Ask, view: CommonsView) -> str:
         if not view.catches:
@@ -93,14 +93,13 @@ class ClassicalHarvester(ClassicalMind):
 class ConditionalHarvester(ClassicalHarvester):
     """A type of players of public goods games, transferred to a commons.
 
-    Its type is drawn with the frequencies of Fischbacher & Gächter 2010. A contribution, as a
-    share of their endowment, is a degree of cooperation: full cooperation is to take the
-    threshold, none to take an equal share of the whole stock (a mapping of our choice; no human
-    data support it). The schedule of its type gives the contribution at the expected contribution
-    of the others: first that of the subjects, then the cooperation of the others last month, as
-    far as their harvests are known. All types but free riders take at most the agreed amount
-    (communication makes groups keep agreements: Ostrom, Walker & Gardner 1992; that they always do
-    is our choice).
+    Its type is drawn with the frequencies of Fischbacher & Gächter 2010. A contribution, as a share
+    of their endowment, is a degree of cooperation: full cooperation is to take the threshold, no
+    cooperation is to take an equal share of the whole stock (our choice, without support from human
+    data). The schedule of its type gives the contribution at the expected contribution of the
+    others: first the belief of the subjects, then the known cooperation of the others last month.
+    All types except free riders take at most the agreed amount (communication makes groups keep
+    agreements: Ostrom, Walker & Gardner 1992; that they always do is our choice).
 
     Args:
         spec: the name of the mind in the data.
@@ -139,7 +138,7 @@ class ConditionalHarvester(ClassicalHarvester):
 
 
 class Sustainable(ClassicalHarvester):
-    """Takes the amount that keeps the stock as it is when all do the same.
+    """Takes the amount that keeps the stock constant if all do the same.
 
     Source: the Kantian optimization of Roemer 2010, Scandinavian Journal of Economics 112(1).
 
@@ -185,7 +184,7 @@ def _span(stock: int, n: int) -> tuple[int, int]:
 
 
 def _agreed(view: CommonsView) -> int | None:
-    """The number that two or more harvesters named last, if no other was named last; else None."""
+    """The common last number of two or more harvesters, or None."""
     last = {
         message.name: numbers[-1]
         for message in view.talk

@@ -1,4 +1,4 @@
-"""Commons governance: people share a resource that renews itself, and can talk about its use.
+"""Commons governance: people share a renewable resource, and can talk about its use.
 
 Purpose
     Can a group sustain a common resource when each of them gains from taking more? The same model
@@ -11,36 +11,37 @@ Entities, state variables and scales
     talk. A round is a month; the first is January 2024.
 
 Process overview and scheduling
-    Action: all ask at the same time, in private, for an amount from 0 to the stock; the stock is
-    divided. Communication: the moderator reports all harvests; the first harvester speaks, and each
-    speaker names the next one (itself included) or nobody; the talk ends then, or after 10 entries,
-    of which the report is one. Minutes: the talk is summed up in a sentence, with the amount a
-    person that was agreed on, if any. Planning: each remembers the talk, one thing for planning and
-    one of interest. Reflection: each derives insights from its memories. Update: with less than 5
-    left the commons has collapsed and the run ends; otherwise the rest doubles.
+    Action: all harvesters simultaneously and privately request an amount from 0 to the stock; the
+    stock is divided. Communication: the moderator reports all harvests; the first harvester speaks,
+    and each speaker names the next one (itself included) or nobody; the talk ends then, or after 10
+    entries, of which the report is one. Minutes: the talk is summarised in a sentence, with the
+    agreed amount per person, if any. Planning: each harvester remembers the talk, a point for
+    planning and a point of interest. Reflection: each harvester derives insights from its memories.
+    Update: with less than 5 units left, the commons has collapsed and the run ends; otherwise the
+    rest doubles.
 
 Design concepts
     Emergence: restraint, agreements, collapse. Objective: own income in the long run. Sensing: the
     stock, all harvests (``report``) and the talk. Learning: the memory. Stochasticity: the division
-    of a stock that is over-asked, and the minds, each with a stream of its own. Observation: below.
+    of an insufficient stock, and the minds, each with a random stream. Observation: below.
 
 Initialization and input
     ``n_agents`` 5; ``n_rounds`` 12; ``capacity`` (also the first stock) 100;
     ``collapse_below`` 5; ``max_entries`` 10; ``names``; ``communication``; ``report``: whether
     harvests are made known (None: if there is talk); ``newcomer_month``: the month, from 1, from
-    which the last harvester takes part (published: 4, with ``n_rounds`` 15), with an empty memory.
-    ``condition``: ``baseline`` or ``universalization`` (every month all are told the consequence of
-    each taking more than the threshold). ``personas``: the goal of each; by default none, with a
-    newcomer ``local`` for all others and ``newcomer``. ``variant``: ``default``, ``paraphrased``.
-    ``temperature`` 0, ``top_p`` 1; ``max_tokens`` 8000.
+    which the last harvester takes part (published: 4, with ``n_rounds`` 15); it starts with an
+    empty memory. ``condition``: ``baseline`` or ``universalization`` (every month, all learn the
+    consequence if everybody takes more than the threshold). ``personas``: the goal of each
+    harvester; by default none, with a newcomer ``local`` for all others and ``newcomer``.
+    ``variant``: ``default``, ``paraphrased``. ``temperature`` 0, ``top_p`` 1; ``max_tokens`` 8000.
 
 Submodels
-    Division: when the requests exceed the stock, units are given one by one to a harvester drawn
-    among those that still want one. Threshold a person: floor(floor(h / 2) / n) for a stock of h
-    and n harvesters that take part. Memory (`sabm_mesa.agents.memory`): stock, hint and own harvest
-    are remembered to the end of the month, all else 63 days, with an importance that the mind
-    rates. Retrieval: 10 memories for the place before a harvest; before speaking 5 for nothing in
-    particular and 5 for each of the last 4 utterances; 10 for "harvesting" before reflecting.
+    Division: if the requests exceed the stock, units are given one by one to a random harvester
+    whose request is not yet met. Threshold per person: floor(floor(h / 2) / n) for a stock of h and
+    n participating harvesters. Memory (`sabm_mesa.agents.memory`): stock, hint and own harvest are
+    remembered until the end of the month, everything else for 63 days, with an importance that the
+    mind rates. Retrieval: 10 memories for the place before a harvest; before speaking, 5 without a
+    focus and 5 for each of the last 4 utterances; 10 for "harvesting" before reflecting.
     ``memory_relevance``: ``sparse``, a local tf-idf similarity (the attribute ``relevance`` of the
     class takes another), or ``embedding:MODEL[@URL]``, the cosine of embeddings, whose requests are
     recorded, counted and capped like all others; classical and fixed minds read no memories.
@@ -53,19 +54,20 @@ Measures
     from its month on.
 
 Unreadable answers
-    An amount that could not be read, also one above the stock: nothing is taken, and ``wanted`` is
-    empty. Words: nothing is said. An unknown next speaker: the talk ends. A summary, thought or
-    insight: not remembered. A rating: the memory gets no weight from it. An agreement: none. An
-    embedding: no relevance. All of them are counted as invalid.
+    An amount that is unreadable or above the stock: nothing is taken, and ``wanted`` is empty. A
+    message: not sent. An unknown next speaker: the talk ends. A summary, thought or insight: not
+    remembered. A rating: the memory gets no weight from it. An agreement: none. An embedding: no
+    relevance. All of these are counted as invalid.
 
 Deviations from the authors' program
-    Mended: the oldest memory counted as the most recent; summaries of talks never came to mind; the
-    division was not seeded; requests above the stock were accepted; after the arrival of a newcomer
-    the threshold was still that of four, and its calendar began anew; a month's events were
-    forgotten before its reflection; unreadable answers became 0, "yes", the first name or a rating
-    of 5. Simplified: one question an answer, so that next speaker and end are one choice; the first
-    harvester's mind keeps the minutes (with a neutral text); up to three insights, without the
-    numbers of the memories behind them; relevance without an embedding model by default.
+    Errors of the program, corrected here: the oldest memory counted as the most recent; summaries
+    of talks were never retrieved; the division was not seeded; requests above the stock were
+    accepted; after the arrival of a newcomer the threshold was still that of four, and its calendar
+    restarted; a month's events were forgotten before its reflection; unreadable answers became 0,
+    "yes", the first name or a rating of 5. Simplifications: one question per answer, so that next
+    speaker and end are one choice; the first harvester's mind writes the minutes (with a neutral
+    text); up to three insights, without the numbers of the memories behind them; relevance without
+    an embedding model by default.
 
 Source
     Piatti et al. 2024, "Cooperate or Collapse: Emergence of Sustainable Cooperation in a Society of
@@ -127,12 +129,12 @@ def _present(model: CommonsGovernance) -> list[Harvester]:
 
 
 def _keeper(model: CommonsGovernance) -> list[Harvester]:
-    """The first harvester, whose mind keeps the minutes."""
+    """The first harvester, whose mind writes the minutes."""
     return model.present[:1]
 
 
 def _speakers(model: CommonsGovernance, harvesters: list[Harvester]) -> Iterator[Harvester]:
-    """The first harvester, then the one named by the speaker, until none is or the time is up."""
+    """The first harvester, then each named next speaker, until none is named or the time is up."""
     by_name = {harvester.name: harvester for harvester in harvesters}
     speaker = harvesters[0]
     for _ in range(model.turns):
@@ -286,7 +288,7 @@ class CommonsGovernance(SmartModel):
         self.agreed_limit: int | None = None
         self.embedder: Mind | None = None
         if memory_relevance != SPARSE:
-            # How the model is reached is recorded, also when no connection was given.
+            # Record the connection to the model, even if it is the default.
             self.connection = self.connection or Connection()
             self.embedder = embedder("memory_relevance", memory_relevance, self.mind_context)
         self.harvesters = self.populate(Harvester, self.n_agents)
@@ -306,26 +308,26 @@ class CommonsGovernance(SmartModel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the harvesters that take part this month."""
+        """The names of the participating harvesters of this month."""
         return tuple(harvester.name for harvester in self.present)
 
     @property
     def reported(self) -> bool:
-        """Whether everybody's harvest is made known."""
+        """Whether all harvests are reported."""
         return self.communication if self.report is None else self.report
 
     @property
     def turns(self) -> int:
-        """Utterances of a talk at most: the report is an entry, too."""
+        """Maximum number of utterances of a talk; the report is also an entry."""
         return self.max_entries - self.reported
 
     @property
     def first_measured(self) -> int:
-        """The round from which on a run is measured: the first one of a newcomer, or 0."""
+        """The first measured round of a run: the first round of a newcomer, or 0."""
         return 0 if self.newcomer_month is None else self.newcomer_month - 1
 
     def begin_round(self) -> None:
-        """Let the commons grow back, and inform all of the stock."""
+        """Let the commons grow back, and inform all harvesters of the stock."""
         if self.round > 0:
             self.last_month = LastMonth(self.stock, tuple(self.catches))
         self.catches, self._decided = [], 0
@@ -343,14 +345,14 @@ class CommonsGovernance(SmartModel):
             harvester.begin_month([text for text in news if text])
 
     def after_act(self, harvester: Harvester, amount: Decision) -> None:
-        """Note the amount a harvester wants; when all are known, divide the stock."""
+        """Store the request of a harvester; after the last request, divide the stock."""
         harvester.wanted = amount.value
         self._decided += 1
         if self._decided == len(self.present):
             self._divide()
 
     def _divide(self) -> None:
-        """Give each harvester its units, and make the harvests known if they are reported."""
+        """Give each harvester its units, and report the harvests if they are public."""
         requests = [harvester.wanted or 0 for harvester in self.present]
         harvests = allocate(requests, self.stock, self.rng)
         self.harvest = sum(harvests)
@@ -367,22 +369,22 @@ class CommonsGovernance(SmartModel):
                     harvester.witness(self.words.report(self.catches))
 
     def after_communicate(self, speaker: Harvester, sentence: Decision) -> None:
-        """Let all that take part hear a harvester."""
+        """Send the message of a harvester to all participants."""
         complete = len(self.present) == len(self.harvesters)
         self.say(speaker, sentence.value, to=None if complete else self.present)
 
     def after_minutes(self, keeper: Harvester, _decision: Decision) -> None:
-        """Adopt the minutes: all remember the talk by them."""
+        """Adopt the minutes, from which all remember the talk."""
         self.summary = keeper.minutes_kept.summary
         self.agreed_limit = keeper.minutes_kept.limit
 
     def after_plan(self, harvester: Harvester, decision: Decision) -> None:
-        """Change nothing: the harvester has kept its thoughts in its own memory."""
+        """Change nothing: the harvester has stored its thoughts in its memory."""
 
     after_reflect = after_plan
 
     def update(self) -> None:
-        """Measure the month, and end the run when the commons has collapsed."""
+        """Measure the month, and end the run if the commons has collapsed."""
         self.over_usage = sum(bool(harvester.over) for harvester in self.present) / len(
             self.present
         )
@@ -392,7 +394,7 @@ class CommonsGovernance(SmartModel):
             self.running = False
 
     def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
-        """Take over what changed parameters determine, and the embedding model."""
+        """Apply changed parameters, including the embedding model."""
         super().apply_fork(clone, changed)
         self.embedder = clone.embedder
 
@@ -408,7 +410,7 @@ class CommonsGovernance(SmartModel):
         return measures | {"collapsed": self.collapsed}
 
     def plot_options(self) -> dict[str, Any]:
-        """The unit, the horizon, the stock of a collapse, and the first round that is measured."""
+        """The unit, the horizon, the stock of a collapse, and the first measured round."""
         return {
             "unit": self.words["stock_units"],
             "horizon": self.n_rounds,
@@ -424,8 +426,8 @@ class CommonsGovernance(SmartModel):
                 numbers beyond them.
 
         Raises:
-            ParameterError: for names that are not different, not one a harvester, or that hold
-                anything but letters, digits, blanks, hyphens and apostrophes.
+            ParameterError: for names that are not distinct, not one per harvester, or contain other
+                characters than letters, digits, blanks, hyphens and apostrophes.
         """
         n = self.n_agents
         if given is None:
@@ -446,21 +448,21 @@ def _is_plain(name: str) -> bool:
 
 
 class Fishery(CommonsGovernance):
-    """The commons as a lake that fishermen share."""
+    """The commons as a lake shared by fishermen."""
 
     scenario_name = wording = "fishery"
     title = "Commons: fishery"
 
 
 class Pasture(CommonsGovernance):
-    """The commons as a pasture that shepherds share."""
+    """The commons as a pasture shared by shepherds."""
 
     scenario_name = wording = "pasture"
     title = "Commons: pasture"
 
 
 class Pollution(CommonsGovernance):
-    """The commons as the water of a river that factories share."""
+    """The commons as the water of a river shared by factories."""
 
     scenario_name = wording = "pollution"
     title = "Commons: pollution"

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def charts(
     model: CommonsGovernance, model_data: pd.DataFrame, agent_data: pd.DataFrame
 ) -> list[Chart]:
-    """The stock beside its collapse, and what each agent took beside what lasts.
+    """The stock with the limit of collapse, and the harvests with the sustainable amount.
 
     Args:
         model: the commons.
-        model_data: one row a round.
-        agent_data: one row a round and agent.
+        model_data: one row per round.
+        agent_data: one row per round and agent.
     """
     unit = model.plot_options()["unit"]
     stock = lines(model_data, {"stock": "before the harvest", "left": "after it"})

@@ -20,13 +20,13 @@ ROUND = ("month", 1)
 """The word for a round, and the number of the first one."""
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-"""Each harvester has a colour and a marker, so that harvesters differ without colour, too.
+"""Each harvester has a colour and a marker, so that harvesters differ without colours.
 
 5 colours and 7 markers make 35 combinations."""
 BESIDE, SPREAD = 0.09, 0.4
-"""Months between the markers of two harvesters, and between those of all at most."""
+"""Number of months between the markers of two harvesters, and maximum for all of them."""
 MANY = 6
-"""Names of more harvesters than this are rotated."""
+"""Number of harvesters above which names are rotated."""
 LOOKS = (
     (style.BLUE, "o"), (style.VERMILLION, "s"), (style.GREEN, "^"), (style.PURPLE, "D"),
     (style.ORANGE, "v"), (style.SKY_BLUE, "P"), (style.BLACK, "X"),
@@ -51,14 +51,15 @@ def figures(
     """All plots of the scenario, by name.
 
     Args:
-        model_data: one row a run and month: ``run``, ``round``, ``stock``, ``left``, ``threshold``.
-        agent_data: one row a run, month and agent: ``run``, ``round``, ``agent``, ``name``,
+        model_data: one row per run and month: ``run``, ``round``, ``stock``, ``left``,
+            ``threshold``.
+        agent_data: one row per run, month and agent: ``run``, ``round``, ``agent``, ``name``,
             ``harvest``, ``gain``.
         subtitle: the minds and the condition.
         unit: the unit of the stock.
-        horizon: months of a run at most; None: the length of the longest run.
+        horizon: maximum number of months of a run; None: the length of the longest run.
         collapse_below: the commons collapses when less than this is left.
-        first_round: the first round whose gains are counted, from 0.
+        first_round: the first round of the gains, from 0.
 
     Returns:
         ``stock``, ``harvests``, ``gains`` and ``survival``.
@@ -85,13 +86,13 @@ def figures(
 def stock(
     model_data: pd.DataFrame, subtitle: str, unit: str, months: int, collapse_below: int
 ) -> Figure:
-    """The stock before and after each harvest, of single runs and on average.
+    """The stock before and after each harvest, for single runs and on average.
 
     Args:
         model_data: see `figures`.
         subtitle: the minds, the condition and the number of runs.
         unit: the unit of the stock.
-        months: months of a run at most.
+        months: maximum number of months of a run.
         collapse_below: the commons collapses when less than this is left.
     """
     figure = style.new_figure("Stock by month", subtitle, height=3.4)
@@ -142,7 +143,7 @@ def harvests(
         model_data: see `figures`.
         agent_data: see `figures`.
         subtitle: the minds, the condition and the number of runs.
-        months: months of a run at most.
+        months: maximum number of months of a run.
     """
     figure = style.new_figure("Harvest of each person by month", subtitle, height=3.4)
     ax = figure.add_subplot()
@@ -150,7 +151,7 @@ def harvests(
     n = means["agent"].nunique()
     step = min(BESIDE, SPREAD / n)
     for i, ((_, name), person) in enumerate(means.groupby(["agent", "name"])):
-        beside = (i - (n - 1) / 2) * step  # equal harvests stay visible
+        beside = (i - (n - 1) / 2) * step  # keep equal harvests visible
         ax.plot(
             person["round"] + 1 + beside, person["harvest"], color=COLOURS[i % len(COLOURS)],
             marker=MARKERS[i % len(MARKERS)], markersize=4.5, linewidth=1.2, label=str(name),
@@ -175,7 +176,7 @@ def gains(agent_data: pd.DataFrame, subtitle: str, first_round: int = 0) -> Figu
     Args:
         agent_data: see `figures`.
         subtitle: the minds, the condition and the number of runs; the equality is added.
-        first_round: the first round whose gains are counted, from 0.
+        first_round: the first round of the gains, from 0.
     """
     counted = _by_name(agent_data[agent_data["round"] >= first_round])
     if first_round:
@@ -228,14 +229,14 @@ def survival_curve(
     Args:
         model_data: see `figures`.
         subtitle: the minds, the condition and the number of runs.
-        months: months of a run at most.
+        months: maximum number of months of a run.
         collapse_below: the commons collapses when less than this is left.
     """
     lasted = survival(model_data, collapse_below)
     curve = kaplan_meier(lasted["months"].tolist(), lasted["collapsed"].tolist())
     figure = style.new_figure("Survival of the commons", subtitle, height=3.2)
     ax = figure.add_subplot()
-    # The last estimate holds to the end; intervals that are not defined are not drawn.
+    # The last estimate extends to the end; undefined intervals are not drawn.
     drawn = pd.concat([curve, curve[-1:].assign(month=float(months))])
     ax.step(
         drawn["month"], 100 * drawn["survival"], where="post", color=style.BLUE, linewidth=2.0,
@@ -268,7 +269,7 @@ def _months(ax: Axes, months: int) -> None:
 
 
 def _legend(ax: Axes) -> None:
-    """A legend outside the axes, so that it hides nothing."""
+    """A legend outside the axes, so that it covers no data."""
     style.add_legend(ax, loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.2)
 
 
@@ -276,10 +277,10 @@ def skills(table: pd.DataFrame, subtitle: str = "", *, enough: float) -> Figure:
     """Problems solved by kind, with intervals; one panel for each wording.
 
     Args:
-        table: one row a mind, wording and kind of problem: ``mind``, ``wording``, ``skill``,
+        table: one row per mind, wording and kind of problem: ``mind``, ``wording``, ``skill``,
             ``share``, ``low`` and ``high`` (0 to 1).
         subtitle: the runs.
-        enough: the share that passes, 0 to 1.
+        enough: the share needed to pass, 0 to 1.
 
     Raises:
         ValueError: if a column is missing or there are no rows.

@@ -1,4 +1,4 @@
-"""Commons screening: four tests of what it takes to keep a commons alive, for one kind of mind.
+"""Commons screening: four tests of the skills that sustain a commons, for one kind of mind.
 
 Purpose
     Which minds understand the commons well enough to be studied in it? In the published tests the
@@ -89,10 +89,10 @@ class Problem(Observation):
     Attributes:
         skill: the tested skill: one of `sabm_mesa.models.commons.screening.SKILLS`.
         wording: ``"fishery"``, ``"pasture"`` or ``"pollution"``.
-        names: the names of all, the examinee's own first.
-        capacity: the most units the stock can be.
+        names: all names, with the examinee first.
+        capacity: the maximum stock (units).
         stock: units at the beginning of the month.
-        amount: units that each takes, for the test of the dynamics.
+        amount: units that each person takes, for the test of the dynamics.
     """
 
     skill: str
@@ -125,7 +125,7 @@ class Problem(Observation):
 
 
 class Examinee(SmartAgent):
-    """Agent that is asked one problem.
+    """An agent that is asked one problem.
 
     Args:
         model: the screening.
@@ -133,8 +133,8 @@ class Examinee(SmartAgent):
     Attributes:
         skill: the tested skill.
         stock: units at the beginning of the month in the problem.
-        amount: units that each takes, in the test of the dynamics.
-        choice: the answer; None when it could not be read.
+        amount: units that each person takes, in the test of the dynamics.
+        choice: the answer; None if it was unreadable.
         correct: the right answer, or the largest right one.
         passed: whether the answer is right.
     """
@@ -166,12 +166,12 @@ class Examinee(SmartAgent):
 
 
 def solution(skill: str, stock: int, amount: int) -> int:
-    """The right answer to a problem; of the test ``action`` the largest right one.
+    """The right answer to a problem; for the test ``action``, the largest right answer.
 
     Args:
         skill: the test: one of `SKILLS`.
         stock: units at the beginning of the month, h.
-        amount: units that each takes, x (in the test of the dynamics).
+        amount: units that each person takes, x (in the test of the dynamics).
     """
     if skill == "dynamics":
         return regrown(max(0, stock - len(NAMES) * amount), CAPACITY)
@@ -192,7 +192,7 @@ def is_right(skill: str, answer: int, correct: int) -> bool:
 
 
 class Solver(ClassicalMind):
-    """Answers every problem right: the benchmark.
+    """Answers every problem correctly: the benchmark.
 
     Args:
         spec: how the mind is named in the data.
@@ -210,7 +210,7 @@ class Solver(ClassicalMind):
 
 
 class CommonsScreening(SmartModel):
-    """Four tests of one kind of mind, before it is used in a commons.
+    """Four screening tests for one kind of mind.
 
     Args:
         n_problems: problems of each test.
@@ -221,7 +221,7 @@ class CommonsScreening(SmartModel):
 
     Attributes:
         names: the names of those who share the commons; the examinee is the first.
-        capacity: the most units the stock can be.
+        capacity: the maximum stock (units).
         dynamics: share of its problems that were passed; so `action`, `same` and `belief`.
 
     Raises:
@@ -270,7 +270,7 @@ class CommonsScreening(SmartModel):
             examinee.correct = solution(examinee.skill, examinee.stock, examinee.amount)
 
     def after_act(self, examinee: Examinee, answer: Decision) -> None:
-        """Mark an answer; one that could not be read is not passed."""
+        """Mark an answer; an unreadable answer does not pass."""
         examinee.choice = answer.value
         examinee.passed = answer.valid and is_right(examinee.skill, answer.value, examinee.correct)
 
@@ -282,10 +282,10 @@ class CommonsScreening(SmartModel):
 
 
 class SkillScreener(Screener):
-    """A mind passes when it solves enough problems of each kind."""
+    """A mind passes if it solves enough problems of each kind."""
 
     def find(self, frames: Frames) -> Finding:
-        """The share of problems that was solved, by kind, with its interval."""
+        """The share of solved problems by kind, with its interval."""
         answers = frames["agent_data"]
         measures: dict[str, float] = {"answers": float(len(answers))}
         parts = []
@@ -298,7 +298,7 @@ class SkillScreener(Screener):
         return Finding(passes, ", ".join(parts), measures)
 
     def drawings(self, screened: Screened) -> list[ScreeningFigure]:
-        """The share of problems that each mind solved, by wording and kind."""
+        """The share of solved problems of each mind, by wording and kind."""
         from sabm_mesa.models.commons.plots import skills
 
         rows = [
@@ -313,7 +313,7 @@ class SkillScreener(Screener):
         return [ScreeningFigure("commons-skills", title, figure)]
 
     def tables(self, screened: Screened) -> dict[str, pd.DataFrame]:
-        """``problems.csv``: one row a problem."""
+        """``problems.csv``: one row per problem."""
         columns = ["mind", "wording", "run", "skill", "stock", "amount", "choice", "correct",
                    "passed"]  # fmt: skip
         answers = [
@@ -323,12 +323,12 @@ class SkillScreener(Screener):
 
 
 def solved_shares(answers: pd.DataFrame) -> dict[str, tuple[float, float, float]]:
-    """Kind of problem → the share that was solved, and its 95 % interval.
+    """Kind of problem → the share of solved problems, and its 95 % interval.
 
     Source: the interval of Wilson 1927, JASA 22(158); computed by `scipy.stats`.
 
     Args:
-        answers: one row a problem, with columns ``skill`` and ``passed``.
+        answers: one row per problem, with columns ``skill`` and ``passed``.
     """
     from scipy.stats import binomtest
 

@@ -1,4 +1,4 @@
-"""A commons that renews itself: its growth, its sustainable harvest, and its division.
+"""A renewable commons: its growth, its sustainable harvest, and its division.
 
 The stock is a whole number of units. The units left after the harvest double, up to the capacity
 (Piatti et al. 2024, arXiv 2404.16698, section 2.3 and appendix B.1).
@@ -16,7 +16,7 @@ Stock = int | npt.NDArray[np.int64]
 """Units of a resource: one number, or an array."""
 
 GROWTH = 2
-"""Factor of growth a month."""
+"""Growth factor per month."""
 
 
 def regrown(left: int, capacity: int) -> int:
@@ -40,7 +40,7 @@ def has_collapsed(left: Stock, collapse_below: float) -> Any:
 
 
 def sustainable_harvest(stock: int) -> int:
-    """The largest harvest of all together after which the stock grows back to its size.
+    """The largest total harvest after which the stock grows back to its size.
 
     It is the largest x with 2·(h − x) ≥ h, that is floor(h / 2).
 
@@ -51,7 +51,7 @@ def sustainable_harvest(stock: int) -> int:
 
 
 def threshold(stock: int, n: int) -> int:
-    """The most units that each of `n` can take if nobody takes more: floor(floor(h / 2) / n).
+    """The maximum sustainable units per agent: floor(floor(h / 2) / n).
 
     Args:
         stock: units before the harvest, h.
@@ -63,8 +63,8 @@ def threshold(stock: int, n: int) -> int:
 def cooperation(harvest: float, stock: int, n: int) -> float:
     """The degree of cooperation of a harvest, from 0 to 1.
 
-    Full cooperation is to take the threshold or less, none to take an equal share of the whole
-    stock or more (our choice).
+    Full cooperation is to take the threshold or less; no cooperation is to take an equal share of
+    the whole stock or more (our choice).
 
     Args:
         harvest: units of one agent.
@@ -80,13 +80,13 @@ def cooperation(harvest: float, stock: int, n: int) -> float:
 def allocate(requests: Sequence[int], stock: int, rng: np.random.Generator) -> list[int]:
     """Divide the stock.
 
-    If it suffices, every request is met. Otherwise units are given out one by one, each to an
-    agent drawn with equal chances among those that still want one, until none is left.
+    If the stock suffices, every request is met. Otherwise units are given one by one to agents
+    drawn uniformly among those whose request is not yet met, until none is left.
 
     Args:
         requests: units asked for, by agent (0 or more).
         stock: units to divide.
-        rng: draws the agent that gets the next unit.
+        rng: the generator for drawing agents.
 
     Returns:
         Units by agent, in the order of `requests`; their sum is the smaller of the stock and the

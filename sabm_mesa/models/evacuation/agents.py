@@ -1,4 +1,4 @@
-"""The evacuees: what they observe, the questions they are asked, and their memory."""
+"""The evacuees: their observations, questions and memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 INSIDE, ESCAPED, DEAD = "inside", "escaped", "dead"
 LETTERS = "ABCDEFGHI"
-"""The letters of the options: eight neighbouring cells, and staying."""
+"""The letters of the options: the eight neighbouring cells, and staying."""
 MESSAGE = Text(max_words=50, numbers=False, label="message")
 FEELING = Text(max_words=40)
 WORDS_AN_EXIT = 20
@@ -37,7 +37,7 @@ _DIRECTIONS = {
 
 
 class Glance(NamedTuple):
-    """The last look around of one person.
+    """The last view of a person.
 
     Attributes:
         distances: cells to each exit (Euclidean; the mean over the cells of a wide exit).
@@ -59,7 +59,7 @@ class InRoom(Observation):
     Attributes:
         room: the room: its size, walls, obstacles and exits.
         round: the round, from 0.
-        n_rounds: the rounds after which nobody survives inside.
+        n_rounds: the number of rounds after which people inside are dead.
         condition: the condition of the run.
         cell: the cell of the person, as (x, y).
     """
@@ -86,7 +86,7 @@ class InRoom(Observation):
             "exits": ", ".join(exits),
             "n_exits": len(exits),
             "persona": book.persona(self.persona),
-            # The personas with a mental trait hold the attitude of their condition themselves.
+            # Personas with a mental trait include the attitude of their condition.
             "attitude": "" if self.persona in TRAITS else book.render("attitude", {}),
             "diagonals": book.render("diagonals", {}),
             "moves": book.render("moves", {}),
@@ -97,14 +97,14 @@ class InRoom(Observation):
 
 @dataclass(frozen=True, slots=True)
 class Situation(InRoom):
-    """The observation of a person that speaks or plans: sight, messages, feeling, memory.
+    """The observation of a person who speaks or plans: sight, messages, feeling, memory.
 
     Attributes:
-        glance: its look around.
+        glance: its view.
         communication: whether people talk in this run.
         heard: the messages of others near it in this round, the nearest speaker first.
         feeling: its last sentence on panic, or ``""``.
-        evaluation: its sentences on the exits, just given, or ``""``.
+        evaluation: its latest sentences on the exits, or ``""``.
         choices: the exits it has chosen so far.
     """
 
@@ -116,7 +116,7 @@ class Situation(InRoom):
     choices: tuple[str, ...]
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """Placeholder → value; distances and crowds are rounded to one place.
+        """Placeholder → value; distances and crowds are rounded to one decimal.
 
         Args:
             book: the prompts of the run.
@@ -151,14 +151,13 @@ class Situation(InRoom):
 
 @dataclass(frozen=True, slots=True)
 class Crossing(InRoom):
-    """The observation of a person before a step: its exit, its last cell, the cells it can reach.
+    """The observation of a person before a step: its exit, its last cell, and the reachable cells.
 
     Attributes:
-        target: the exit it wants to leave by.
+        target: its chosen exit.
         previous: its cell one round ago; None in the first round.
         options: the free neighbouring cells and its own, in the order of their letters.
-        trace: the dynamic floor field by (x, y), for minds of theory that are declared
-            `informed`; else None.
+        trace: the dynamic floor field by (x, y), for `informed` minds, otherwise None.
     """
 
     target: str
@@ -193,7 +192,7 @@ class Crossing(InRoom):
 
 
 def _direction(here: Cell, there: Cell) -> str:
-    """The entry with the words for a direction: straight in one row or column, else diagonal."""
+    """The entry with the words for a direction: straight within a row or column, else diagonal."""
     x, y = there[0] - here[0], there[1] - here[1]
     return _DIRECTIONS[(x > 0) - (x < 0), (y > 0) - (y < 0)]
 
@@ -202,7 +201,7 @@ _DRAWS = {n: tuple((i, i + 1, (i + 1).bit_length()) for i in range(n - 1, 0, -1)
 
 
 def _shuffle(cells: list[Cell], random: Random) -> None:
-    """Shuffle as `Random.shuffle` does, in half its time: it is done for each step."""
+    """The same result as `Random.shuffle` in half the time; called for each step."""
     bits = random.getrandbits
     for last, n, width in _DRAWS[len(cells)]:
         while (drawn := bits(width)) >= n:
@@ -211,7 +210,7 @@ def _shuffle(cells: list[Cell], random: Random) -> None:
 
 
 class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `cell` twice
-    """A person in the room: talks, plans, and steps.
+    """A person in the room, who talks, plans and steps.
 
     Args:
         model: the evacuation.
@@ -219,16 +218,16 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
     Attributes:
         x: row of its cell; the exit cell in the round in which it escapes, then None.
         y: column of that cell.
-        target: the exit it wants to leave by; None before its first readable choice.
+        target: its chosen exit; None before its first readable choice.
         previous: its cell one round ago; None in the first round.
         status: ``"inside"``, ``"escaped"`` or ``"dead"``.
-        exit: the exit it left by, or None.
+        exit: the exit through which it left, or None.
         choices: the exits it has chosen so far.
         feeling: its last sentence on panic.
         evaluation: its last sentences on the exits.
         glance: its last look around.
-        hearers: the ids of the people that hear it when it talks.
-        talkers: the squared distances and ids of those that it hears when they talk.
+        hearers: the ids of the people who hear its messages.
+        talkers: the squared distances and ids of the people whose messages it hears.
     """
 
     model: EmergencyEvacuation
@@ -236,7 +235,7 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
 
     def __init__(self, model: EmergencyEvacuation) -> None:
         super().__init__(model)
-        self._mesa_cell = None  # Mesa sets it later: see the base class
+        self._mesa_cell = None  # set here, as in the base class; Mesa sets it later
         self.x: int | None = None
         self.y: int | None = None
         self.target: str | None = None
@@ -250,11 +249,11 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         self.talkers: list[tuple[int, int]] = []
 
     async def communicate(self) -> Decision:
-        """Say something to people near; later speakers among them hear it."""
+        """Send a message to people nearby; later speakers among them hear it."""
         return await self.ask("communicate", MESSAGE, self.observe(self.heard()))
 
     async def plan(self) -> Decision:
-        """Tell whether it panics, judge the exits, and choose one."""
+        """State whether it panics, judge the exits, and choose one."""
         self.evaluation, heard = "", self.heard()
         panic = await self.ask("panic", FEELING, self.observe(heard))
         self.feeling = panic.value or ""
@@ -263,10 +262,10 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         return await self.ask("choose", self.model.exit_spec, self.observe(heard))
 
     async def act(self) -> Decision:
-        """Choose a neighbouring cell or its own; without a free cell or a target nothing is asked.
+        """Choose a neighbouring cell or its own; no question without a free cell or a target.
 
         Returns:
-            The cell; None when the answer could not be read.
+            The cell; None if the answer was unreadable.
         """
         model, here = self.model, self.pos
         previous, self.previous = self.previous, here
@@ -293,15 +292,15 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         return Decision(options[LETTERS.index(step.value)], step.reasoning, "", step.attempts)
 
     def heard(self) -> tuple[Message, ...]:
-        """Return the messages of others that it has heard in this round, the nearest first."""
+        """Return the messages that it has heard in this round, from the nearest sender first."""
         words = self.model.words
-        # No two have one position.
+        # Positions are unique.
         heard = [(away, words[i].position, words[i]) for away, i in self.talkers if i in words]
         heard.sort()
         return tuple([message for _, _, message in heard])
 
     def observe(self, heard: tuple[Message, ...]) -> Situation:
-        """Return what the person sees, hears, feels and remembers now.
+        """Return the observation of the person: sight, messages, feeling and memory.
 
         Args:
             heard: see `heard`.

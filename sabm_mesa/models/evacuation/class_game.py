@@ -48,7 +48,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
 
 def _room(seen: Any) -> dict[str, Any]:
     room = seen.room
-    # Nobody learns of obstacles inside.
+    # People do not see obstacles on the board.
     last = room.height - 1, room.width - 1
     solid = np.argwhere(room.solid)
     walls = [cell for cell in solid if 0 in cell or cell[0] == last[0] or cell[1] == last[1]]
@@ -63,7 +63,7 @@ def _room(seen: Any) -> dict[str, Any]:
 
 
 def _exits(seen: Any) -> dict[str, Any]:
-    """The whole room with the exits to choose from, and what is seen and said of each."""
+    """The whole room with the exits as options, their visible crowds, and messages about them."""
     room, glance = seen.room, seen.glance
     sights = zip(room.names, glance.distances, glance.crowds, strict=True)
     lines: list[str] = [
@@ -87,12 +87,12 @@ def _exits(seen: Any) -> dict[str, Any]:
 
 
 def _named(exit_: str) -> str:
-    """An exit by its name, by which minds know it in what people say, and what that means."""
+    """An exit by the name that appears in messages, with its meaning."""
     return known(f"words.{slug(exit_)}", exit_)
 
 
 def _grouped(seen: Any) -> list[str]:
-    """How many messages speak of which exit, such as ``"left (11)"``."""
+    """The number of messages about each exit, such as ``"left (11)"``."""
     counts = Counter[str]()
     for message in seen.heard:
         words = set(re.findall(r"\w+", message.text.lower()))
@@ -107,20 +107,20 @@ def _place(cell: Any) -> list[int]:
     return [int(column), int(row)]
 
 
-def told(played: ToldRound) -> list[str]:
-    """How many are out, and whether the person is.
+def result_lines(played: ToldRound) -> list[str]:
+    """The number of people who are out, and whether the player is out.
 
     Args:
         played: the round.
     """
     out = int((played.agents["status"] == ESCAPED).sum())
     lines: list[str] = [Phrase("room.out", n=out, of=len(played.model.population))]
-    own = played.own
-    if own.get("status") == ESCAPED:
-        lines.append(Phrase("room.you_are_out", exit=_named(own["exit"])))
-    elif own.get("status") == DEAD:
+    mine = played.own
+    if mine.get("status") == ESCAPED:
+        lines.append(Phrase("room.you_are_out", exit=_named(mine["exit"])))
+    elif mine.get("status") == DEAD:
         lines.append(Phrase("room.not_out"))
-    elif own:
+    elif mine:
         lines.append(Phrase("room.inside"))
     return lines
 
@@ -129,12 +129,12 @@ GAME = ClassGame(
     rule=Phrase("rules.room"),
     people=(2, 30),
     minutes=10,
-    # A smaller room, in which nobody waits for the steps of others.
+    # A smaller room, in which people do not wait long for the steps of others.
     parameters={
         "n_people": 30, "n_rounds": 20, "width": 15, "height": 15, "movement": "simultaneous",
     },
     people_answer=("choose", "act"),
     board=board,
-    told=told,
+    told=result_lines,
     never=(Phrase("room.still_inside"), Phrase("room.never_out")),
 )  # fmt: skip

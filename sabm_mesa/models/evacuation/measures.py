@@ -1,7 +1,7 @@
-"""Measures of the evacuation: what messages do, coded by rules, and how even counts are.
+"""Measures of the evacuation: codes of messages by rules, and the evenness of counts.
 
 The coder can be checked by hand: its word lists are in ``words.toml`` of this folder, its rules
-in the docstrings below. It reads the surface of English sentences and no more.
+in the docstrings below. It reads only the surface of English sentences.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sabm_mesa.models.evacuation.room import Room
 
 CODES = ("informing", "encouraging", "guiding")
 WORDS = Path(__file__).with_name("words.toml")
-"""The word lists; some of them are also those of the coder that scenarios share."""
+"""The word lists; some of them are shared with the common coder."""
 _CLAUSE_END = re.compile(r"[.,:;!?\n]|\s(?:but|so|and then|instead of|rather than)\s")
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
@@ -34,7 +34,7 @@ ANNOUNCEMENT = Announcement(
     "exit promised and headed for", "target", find=_exits_of,
     kept=lambda announced, done: bool(announced == done),
 )  # fmt: skip
-"""The exit that somebody says it will take, and its target when it has planned in that round."""
+"""The announced exit of a person, and its target if it has planned in the same round."""
 
 
 def evenness(counts: Iterable[float]) -> float:
@@ -44,11 +44,11 @@ def evenness(counts: Iterable[float]) -> float:
     collections", Journal of Theoretical Biology 13.
 
     Args:
-        counts: how many of each kind, zeros included.
+        counts: the count of each kind, including zeros.
 
     Returns:
-        1 when all kinds are equally frequent, 0 when there is only one; NaN when nothing was
-        counted or there are fewer than two kinds.
+        1 if all kinds are equally frequent, 0 if only one kind occurs; NaN without counts or with
+        fewer than two kinds.
     """
     numbers = list(counts)
     total = sum(numbers)
@@ -63,8 +63,8 @@ def evenness(counts: Iterable[float]) -> float:
 def codes(text: str, exits: tuple[str, ...]) -> frozenset[str]:
     """Return the codes of a message.
 
-    ``informing``: it names an exit or the way there together with a word on distance or crowd.
-    ``encouraging``: it holds a phrase that calms or heartens. ``guiding``: it speaks for an exit
+    ``informing``: it names an exit or the way to it together with a word about distance or crowd.
+    ``encouraging``: it contains a calming or heartening phrase. ``guiding``: it recommends an exit
     in a clause with a word of direction ("let's take the left exit").
 
     Args:
@@ -86,10 +86,10 @@ def codes(text: str, exits: tuple[str, ...]) -> frozenset[str]:
 
 
 def shares(messages: Iterable[str], exits: tuple[str, ...]) -> dict[str, float]:
-    """Return code → share of the messages that carry it; NaN without messages.
+    """Return code → share of the messages with it; NaN without messages.
 
     Args:
-        messages: the messages; blank ones are no messages.
+        messages: the messages; blank ones do not count.
         exits: the names of the exits.
     """
     coded = [codes(text, exits) for text in messages if text.strip()]
@@ -99,7 +99,7 @@ def shares(messages: Iterable[str], exits: tuple[str, ...]) -> dict[str, float]:
 
 
 def recommended(text: str, exits: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the exits that a message speaks for, in the order in which it names them.
+    """Return the exits that a message recommends, in the order in which it names them.
 
     An exit counts when a clause names it without a word against it ("avoid the left exit", "the
     left exit is crowded").
@@ -129,7 +129,7 @@ def _words() -> dict[str, tuple[str, ...]]:
 
 
 def _clauses(text: str) -> list[str]:
-    """The clauses as words between single blanks, with a blank at either end."""
+    """The clauses as words separated by single blanks, with a blank at both ends."""
     plain = text.lower().replace("\u2019", "'")
     for phrase in _words()["favour"]:
         plain = plain.replace(phrase, "clear")

@@ -1,4 +1,4 @@
-"""The classical minds of the evacuation: exits by the time they take, steps by the floor field."""
+"""The classical minds of the evacuation: exits by expected time, steps by the floor field."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from sabm_mesa.models.evacuation.room import FRESH
 
 K_S, K_D = 2.0, 1.0
 """Coupling to the static and to the dynamic floor field. The papers vary both over wide ranges and
-name no value for people; these are the defaults of a program of the model, Chraibi's
-``cellular_automata`` (calibrated by nobody to this room)."""
+give no value for people; these are the defaults of a program of the model, Chraibi's
+``cellular_automata`` (not calibrated to this room).
+"""
 FOLLOWS = {"confident": 0.0, "afraid": 1.0}
 """Factor on the coupling to the dynamic field by the mental trait. Kirchner and Schadschneider 2002
-read a strong coupling as herding in panic; that afraid people follow others and confident ones do
-not is our reading of the trait."""
+interpret a strong coupling as herding in panic. It is our interpretation of the trait that afraid
+people follow others and confident ones do not.
+"""
 PACE = {"strong": 1.0, "weak": 0.63}
 """Cells a round by the physical trait: 0.78 m/s over 1.24 m/s, the mean walking speeds on flat
 terrain of passengers older than 50 (the mobility impaired among them) and of those up to 50 (IMO,
@@ -36,28 +38,28 @@ choice."""
 
 
 class FloorField(ClassicalMind):
-    """A person that leaves by the exit that takes the least time, and walks by the floor fields.
+    """A person who chooses the exit with the shortest time, and walks by the floor fields.
 
-    It is `informed`: it knows the room with the steps to each exit around obstacles, of which the
-    prompts say only that there are some, where it stands in it also when it talks and plans, and
-    the trace that people leave where they walk. It remembers the crowds of earlier prompts.
+    It is `informed`: it knows the room, including the steps to each exit around obstacles (prompts
+    only mention that there are obstacles), its own position also when it talks and plans, and the
+    trace that walking people leave. It remembers the crowds of earlier prompts.
 
-    The time to leave by an exit is that of the way, its steps over the person's pace, and that of
-    the queue, the people seen towards the exit over the number of its cells, for a cell lets out
-    one person a round. Words of others near it say where they want to leave by: when k of the N
-    people in view name an exit, each of them counts at the exit it has named, and the crowds that
-    are seen count for the other N − k. It chooses the exit of the least time. When it speaks it
-    names the exit that takes the least time by what it sees, and in the uncooperative condition
-    none. It says that it panics when its trait is afraid.
+    The time to leave by an exit is the walking time (steps divided by the person's pace) plus the
+    queueing time (people seen towards the exit divided by its number of cells, since a cell lets
+    out one person per round). Messages reveal the targets of others: if k of the N people in view
+    name an exit, each of them counts at the named exit, and the seen crowds represent the other N −
+    k. It chooses the exit with the shortest time. Its messages name the exit with the shortest time
+    by sight, or no exit in the uncooperative condition. It says that it panics if its trait is
+    afraid.
 
     A step goes to a free cell or nowhere, with probabilities in proportion to exp(k_s S + k_d D):
-    S is the static field of its exit (the steps to it, negative), D the dynamic one without its
-    own trace. A weak person walks in a part of the rounds only, and stays in the others.
+    S is the static field of its exit (the negative number of steps to it), D the dynamic field
+    without its own trace. A weak person walks only in some of the rounds, and stays in the others.
 
     Source: Ehtamo, Heliövaara, Korhonen & Hostikka 2010 (exits by the time of the way and of the
     queue, as the best reply to the exits of others); Burstedde, Klauck, Schadschneider &
-    Zittartz 2001 and Kirchner & Schadschneider 2002 (floor fields). That others' exits are known by
-    their words, and that the queue is what is seen, is our own addition.
+    Zittartz 2001 and Kirchner & Schadschneider 2002 (floor fields). It is our addition that the
+    exits of others are known from messages, and that the queue is the visible crowd.
 
     Args:
         spec: the spec of the mind, as the data have it.
@@ -77,7 +79,7 @@ class FloorField(ClassicalMind):
         self._in_view = 0
 
     async def answer(self, ask: Ask) -> object:
-        """Speak, say how it feels, judge the exits, choose one, or step.
+        """Speak, state its feeling, judge the exits, choose one, or step.
 
         Args:
             ask: the question; its observation is a `Situation` or a `Crossing`.
@@ -111,7 +113,7 @@ class FloorField(ClassicalMind):
         heard: Sequence[Message] = (),
         in_view: int = 0,
     ) -> list[float]:
-        """Return the rounds to leave by each exit; infinite when it cannot be reached.
+        """Return the number of rounds to leave by each exit; infinite if it cannot be reached.
 
         Args:
             seen: the observation of the person.
@@ -135,21 +137,22 @@ class FloorField(ClassicalMind):
         return [way / pace + (others * crowd + say) / width for way, crowd, say, width in known]
 
     def step(self, seen: Crossing, rng: np.random.Generator) -> int:
-        """Return the place of a cell among the options.
+        """Return the index of a cell among the options.
 
         Args:
             seen: the observation before a step.
             rng: the random stream of the person.
         """
         field, (x, y) = seen.room.way_down[seen.target], seen.cell
-        # One draw for both: below the pace it walks, and where below it is uniform again.
+        # One draw serves twice: below the pace the person walks, and the rescaled draw is uniform
+        # again.
         draw = rng.random() / _traits(seen.persona).pace
         if draw >= 1 or not isfinite(field[x][y]):
             return seen.options.index(seen.cell)
         return self.walk(seen, field, draw)
 
     def walk(self, seen: Crossing, field: Sequence[Sequence[float]], draw: float) -> int:
-        """Return the place of the cell it steps to among the options, when it walks.
+        """Return the index of the cell of its step among the options, if it walks.
 
         Args:
             seen: the observation before a step.
@@ -173,8 +176,8 @@ class FloorField(ClassicalMind):
 class NearestCell(FloorField):
     """The same person, with steps to the free cell nearest to its exit by the static field.
 
-    It stays when none is nearer than its own; of equal ones it takes the first in the random order
-    of the options. That is the limit of the floor-field model for a large k_s and k_d = 0.
+    It stays if no cell is nearer than its own; among equal cells it takes the first in the random
+    order of the options. This is the limit of the floor-field model for a large k_s and k_d = 0.
 
     Source: as `FloorField`.
 
@@ -185,7 +188,7 @@ class NearestCell(FloorField):
     informed = ("room", "cell")
 
     def walk(self, seen: Crossing, field: Sequence[Sequence[float]], draw: float) -> int:
-        """Return the place of the nearest cell."""
+        """Return the index of the nearest cell."""
         del draw
         x, y = seen.cell
         here = field[x][y]
@@ -196,21 +199,21 @@ class NearestCell(FloorField):
 
 @lru_cache(maxsize=4096)
 def _votes(text: str, exits: tuple[str, ...]) -> tuple[tuple[int, float], ...]:
-    """The places of the exits that a message speaks for, and how much it counts at each."""
+    """The indices of the exits that a message recommends, and its weight at each."""
     names = recommended(text, exits)
     return tuple((exits.index(name), 1 / len(names)) for name in names)
 
 
 @lru_cache(maxsize=4096)
 def _judgement(book: PromptBook, name: str, rounds: int | None) -> str:
-    """The sentence on an exit that takes this many rounds; None: that cannot be reached."""
+    """The sentence on an exit with this number of rounds; None: the exit cannot be reached."""
     if rounds is None:
         return book.render("classical_exit_closed", {"exit": name})
     return book.render("classical_exit", {"exit": name, "time": rounds})
 
 
 class _Traits(NamedTuple):
-    """The pace of a person, how it follows others (1 and 1 without a trait), and its fear."""
+    """The pace of a person, its tendency to follow others, and its fear."""
 
     pace: float
     follows: float

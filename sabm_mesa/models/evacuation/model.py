@@ -1,10 +1,10 @@
-"""Emergency evacuation: people leave a room by several exits, and may talk with those near them.
+"""Emergency evacuation: people leave a room by several exits, and may talk with people nearby.
 
 Room
-    A grid of `height` × `width` cells with a wall all round; x runs from top to bottom, y from
-    left to right, from 0. Exits are gaps in the wall: in the published room of 33 × 33 left
-    (15..17, 0), bottom (32, 15..17) and right (17, 32). One person a cell. People start at random
-    free cells.
+    A grid of `height` × `width` cells with a wall all round; x runs from top to bottom, y from left
+    to right, both from 0. Exits are gaps in the wall: in the published room of 33 × 33 left
+    (15..17, 0), bottom (32, 15..17) and right (17, 32). A cell holds one person. People start at
+    random free cells.
 
 Round
     1. In round 0 everybody plans; afterwards each person with probability `REPLAN`, drawn anew.
@@ -31,9 +31,9 @@ Round
 
 Perception
     Distance to an exit: Euclidean, the mean over its cells. Crowd: people within radius 10 whose
-    direction lies within 45° of that to the exit, not hidden by obstacles (Bresenham line of
-    sight, for some pairs in one direction only, see `room.bresenham`; people hide nobody), the
-    mean over its cells. In view: the same in all directions.
+    direction is within 45° of the direction to the exit, not hidden by obstacles (Bresenham line of
+    sight, for some pairs in one direction only, see `room.bresenham`; people do not hide others),
+    the mean over its cells. In view: the same in all directions.
 
 Parameters (source: Wu et al. 2024, table 3 and section 6)
     ``n_people`` 100; ``width``, ``height`` 33 cells; ``n_rounds`` 50;
@@ -55,20 +55,21 @@ Measures
     persona; dead; ``evenness``; ``rounds_to_clear``, none unless everybody got out.
 
 Unreadable answers
-    An exit that is unknown or unreadable, also after asking again: the person keeps its target;
-    one without any stays where it is until it plans again. A step that is unreadable or not
-    among the options: the person stays. An unreadable message is not said; an unreadable
-    sentence on panic or exits is left out of the later questions. A person without a free
-    neighbouring cell is not asked and stays; people who are walled in stay and die.
+    An unknown or unreadable exit, after all attempts: the person keeps its target; a person without
+    a target stays until it plans again. A step that is unreadable or not among the options: the
+    person stays. An unreadable message is not sent; an unreadable sentence on panic or exits is
+    left out of later questions. A person without a free neighbouring cell is not asked and stays;
+    people who are walled in stay and die.
 
 Deviations from the authors' program
-    Its texts swap the two traits, and its perception and logs cost most of its time; neither is
-    repeated here. Prompts state the number of people in view beside that in the eight neighbouring
-    cells. The step names all cells of the exit, not only the nearest. Classical persons know the
-    room, the way around obstacles and their own cell at all times (`FloorField.informed`).
-    The prompts are in our own words. As in the program the right exit has one cell and the others
-    have three; the paper gives no widths. It is probably a slip, and it shapes figure 9. The order
-    of steps is by exit, nearest first, and not by cell of an exit. Trampling is left out.
+    Its texts swap the two traits, and its perception and logs take most of its running time;
+    neither is repeated here. Prompts state the number of people in view and in the eight
+    neighbouring cells. The step names all cells of the exit, not only the nearest. Classical
+    persons know the room, the way around obstacles and their own cell at all times
+    (`FloorField.informed`). The prompts are in our own words. As in the program the right exit has
+    one cell and the others have three; the paper gives no widths. This is probably an error, and it
+    affects figure 9. Steps are ordered by exit, nearest first, not by the cells of an exit.
+    Trampling is left out.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
@@ -127,7 +128,7 @@ T = TypeVar("T")
 REPLAN = 0.2
 """The probability of planning again in a round."""
 CONGESTED = 3.0
-"""People within this many cells of an exit crowd it."""
+"""Maximum distance in cells of people who count as crowding an exit."""
 HEARING = around(disc(5))
 """The offsets from a speaker to the cells of its hearers."""
 TOUCH = around((dx, dy) for dx in range(-2, 3) for dy in range(-2, 3) if (dx, dy) != (0, 0))
@@ -139,7 +140,7 @@ _STAYS = (
 
 
 def within_hearing(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
-    """Return the people that hear a planner."""
+    """Return the people who hear a planner."""
     return [model.people[i - 1] for i in person.hearers]
 
 
@@ -150,7 +151,7 @@ def within_touch(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
 
 
 def nearest_first(model: EmergencyEvacuation, people: Sequence[Evacuee]) -> list[Evacuee]:
-    """By target exit, nearest to it first; people without a target come last."""
+    """Sort by target exit, nearest first; people without a target are last."""
     target, (x, y) = _targets_of(model, people), _cells_of(people).T
     distance = model.room.distance[np.minimum(target, len(model.room.names) - 1), x, y]
     return [people[i] for i in np.lexsort((distance, target)).tolist()]
@@ -163,20 +164,20 @@ def _cells_of(people: Iterable[Evacuee]) -> Ints:
 
 
 def _targets_of(model: EmergencyEvacuation, people: Iterable[Evacuee]) -> Ints:
-    """The places of their targets among the exits, or the number of exits without a target."""
+    """The indices of people's targets among the exits; without a target, the number of exits."""
     places: dict[str | None, int] = {name: i for i, name in enumerate(model.room.names)}
     places[None] = len(places)
     return np.array([places[person.target] for person in people], dtype=np.int64)
 
 
 def _split(values: list[T], cells: Ints, n: int) -> Iterator[list[T]]:
-    """The values of each of `n` cells; `cells` has the cell of each value, in ascending order."""
+    """Split values by cell, for `n` cells; `cells` is the ascending cell of each value."""
     ends = np.cumsum(np.bincount(cells, minlength=n)).tolist()
     return (values[begin:end] for begin, end in pairwise([0, *ends]))
 
 
 def _columns(exits: Sequence[str]) -> Mapping[str, str]:
-    """The model columns for these exits, each the attribute of its name."""
+    """The model columns for these exits, each an attribute of the same name."""
     names = (
         *("escaped", *(f"escaped_{name}" for name in exits), "inside", "dead"),
         *("evenness", "target_evenness", "mean_distance", "changed"),
@@ -325,7 +326,7 @@ class EmergencyEvacuation(SmartModel):
         self.remaining, self.planners = list(self.people), list[Evacuee]()
         self.words: dict[int, Message] = {}
         self.changed = 0
-        self._ids = np.arange(n + 1).astype(object)  # each id once, in however many messages
+        self._ids = np.arange(n + 1).astype(object)  # each id once
         self._out = dict.fromkeys(self.room.names, 0)
         self._left: list[Evacuee] = []
         self._wishes: dict[Cell, list[Evacuee]] = {}
@@ -366,14 +367,14 @@ class EmergencyEvacuation(SmartModel):
             self.words[speaker.unique_id] = message
 
     def after_plan(self, person: Evacuee, choice: Decision) -> None:
-        """Take the chosen exit as the target; an unreadable choice changes nothing."""
+        """Set the chosen exit as the target; an unreadable choice changes nothing."""
         if choice.valid:
             person.choices.append(choice.value)
             self.changed += person.target not in {None, choice.value}
             person.target = choice.value
 
     def after_act(self, person: Evacuee, step: Decision) -> None:
-        """Step at once, or note the wish when all step at the end of the round."""
+        """Step at once, or store the wish if all step at the end of the round."""
         if step.value is None or step.value == person.pos:
             return
         if self.movement == "sequential":
@@ -399,10 +400,10 @@ class EmergencyEvacuation(SmartModel):
             setattr(self, name, value)
 
     def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
-        """Take over the changes of a fork, also the steps that a variant allows."""
+        """Apply the changes of a fork, including the steps that a variant allows."""
         super().apply_fork(clone, changed)
         for person in self.remaining:
-            person.status = INSIDE  # a longer run gives the dead more time
+            person.status = INSIDE  # in a longer run, the dead continue
         if clone.room.diagonals != self.room.diagonals:
             old, self.room, self.grid = self.grid, clone.room, RoomGrid(clone.room, self.random)
             for person in self.remaining:
@@ -441,7 +442,7 @@ class EmergencyEvacuation(SmartModel):
             self.remaining = [person for person in self.remaining if person.exit is None]
 
     def _listen(self, cells: Ints) -> None:
-        """Note for each planner the people that hear it, and the planners among them."""
+        """Determine for each planner the people who hear it, and the planners among them."""
         near = self.grid.people_near(cells, HEARING)
         plans = np.zeros(self.n_people + 1, dtype=np.bool_)
         plans[[person.unique_id for person in self.planners]] = True
@@ -470,7 +471,7 @@ class EmergencyEvacuation(SmartModel):
         person.x, person.y = cell
 
     def _measures(self) -> dict[str, float]:
-        """The measures of the round that has just been played, by column."""
+        """The measures of the last round, by column."""
         exits, inside = self.room.names, len(self.remaining)
         targets, (x, y) = _targets_of(self, self.remaining), _cells_of(self.remaining).T
         bound = targets < len(exits)

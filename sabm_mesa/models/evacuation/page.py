@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 
 ROOM = ("width", "height", "obstacles", "exits")
-"""The parameters of the room; the published table belongs to their defaults."""
+"""The parameters of the room; the published table is for their defaults."""
 MARKERS = {"confident": "o", "afraid": "^"}
 WALL, OBSTACLE = "#4D4D4D", "#B3B3B3"
 PUBLISHED = (style.VERMILLION, style.GREEN, style.PURPLE)
 """The colours of the published conditions."""
 OUTSIDE, EDGE, ROW = 5.0, 1.0, 13
-"""Cells beyond a wall with exits and one without, and people in a row of those who are out."""
+"""Margins in cells outside walls with and without exits, and people per row outside."""
 
 
 def charts(
     model: EmergencyEvacuation, model_data: pd.DataFrame, agent_data: pd.DataFrame
 ) -> list[Chart]:
-    """People out, in all and by exit, beside the published means; and those who are inside.
+    """People out, in total and by exit, with the published means; and people inside.
 
     Args:
         model: the evacuation.
-        model_data: one row a round.
+        model_data: one row per round.
         agent_data: not used.
     """
     del agent_data
@@ -69,9 +69,9 @@ def charts(
 
 
 def scene(model: EmergencyEvacuation, people: pd.DataFrame | None) -> Scene:
-    """The room with all people; those who are out are beside their exit.
+    """The room with all people; people who are out stand beside their exit.
 
-    The colour of a person is that of its target; its shape shows its state of mind.
+    The colour of a person shows its target, its shape the mental trait.
 
     Args:
         model: the evacuation.
@@ -138,7 +138,7 @@ def _rows(model: EmergencyEvacuation, people: pd.DataFrame | None) -> list[tuple
 
 
 def _beside(cells: Sequence[tuple[int, int]], i: int, width: int) -> tuple[float, float]:
-    """The cell of the next one outside an exit, in rows away from the wall."""
+    """The cell of the next person outside an exit, in rows away from the wall."""
     x, y = sum(cell[0] for cell in cells) / len(cells), sum(cell[1] for cell in cells) / len(cells)
     row, k = divmod(i, ROW)
     along = (-1) ** k * ((k + 1) // 2)
@@ -161,19 +161,19 @@ def hearers(_model: EmergencyEvacuation, message: Message) -> str:
 
 
 def public_columns(_model: EmergencyEvacuation) -> list[str]:
-    """Return the columns a human player may see: how many are out, inside and dead."""
+    """Return the columns that players may see: the numbers of people out, inside and dead."""
     return ["escaped", "inside", "dead"]
 
 
 def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
-    """Return the escapes beside those of table 2 of Wu et al. 2024.
+    """Return the escapes, compared with table 2 of Wu et al. 2024.
 
     Args:
         model: the evacuation.
-        model_data: one row a round.
+        model_data: one row per round.
 
     Returns:
-        The caption, and one row a number of rounds played; None in another room than the
+        The caption, and one row per number of rounds played; None in another room than the
         published one, and before the first round.
     """
     published = parameters_of(type(model))

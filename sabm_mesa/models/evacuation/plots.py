@@ -37,23 +37,23 @@ if TYPE_CHECKING:
 
 
 EXIT_COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.ORANGE, style.PURPLE, style.YELLOW)
-"""The colours of exits, and of people with that target, in the order of the exits."""
+"""The colours of exits and of people with this target, in the order of the exits."""
 PREFIX = "escaped_"
 FASTEST = "most that walls and exits allow"
 _MARKS = ("o", "s", "^")
 SHOWN_ROUNDS = (1, 5, 10, 20, 30, 40)
-"""Rounds played at which snapshots are taken, as far as people are still inside."""
+"""Numbers of played rounds for snapshots, if people are still inside."""
 _WALL, _OBSTACLE, _NO_TARGET = "#4D4D4D", "#B3B3B3", style.BLACK
 _COLUMNS = ["run", "round", "agent", "x", "y", "target", "status"]
 ROUTES = (style.BLUE, style.VERMILLION, style.PURPLE, style.BLACK)
-"""The colours of different routes of a walker, the most frequent first; others are not drawn."""
+"""The colours of the routes of a walker, the most frequent first; further routes are not drawn."""
 _SHORTEST: dict[str, Any] = {"color": style.GREEN, "linestyle": (0, (1.6, 0.9)), "linewidth": 4.5}
 _NAMED: dict[str, Any] = {"linewidth": 1.6, "marker": "o", "markersize": 3.5}
 _ROUTE_COLUMNS = ["start", "route"]
 _APART = 0.14
-"""Cells between routes that would lie on one another."""
+"""Offset in cells between overlapping routes."""
 _LINE = 0.19
-"""Inches of a line of the legend."""
+"""Height of a line of the legend in inches."""
 
 
 def figures(
@@ -120,10 +120,10 @@ def cumulative_escapes(
     agent_data: pd.DataFrame | None = None,
     rng: np.random.Generator | int = 0,
 ) -> Figure:
-    """People escaped by round, beside the fastest evacuation and the published rows.
+    """People escaped by round, with the fastest evacuation and the published rows.
 
     Args:
-        model_data: one row a run and round, with columns ``run``, ``round``, ``escaped`` and
+        model_data: one row per run and round, with columns ``run``, ``round``, ``escaped`` and
             ``inside``; a run that ended early stays at its last value.
         subtitle: which minds and condition were run; the number of runs is added.
         room: the room. The published rows are drawn for the published number of people, in the
@@ -168,7 +168,7 @@ def escapes_by_exit(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     """People escaped by exit: the mean of the runs, and each run as a thin line.
 
     Args:
-        model_data: one row a run and round, with columns ``run``, ``round``, ``inside``,
+        model_data: one row per run and round, with columns ``run``, ``round``, ``inside``,
             ``escaped`` and one ``escaped_NAME`` an exit.
         subtitle: which minds and condition were run; the number of runs is added.
 
@@ -201,17 +201,17 @@ def escapes_by_exit(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
 
 
 def fastest(agent_data: pd.DataFrame, room: Room, last: int) -> npt.NDArray[np.float64]:
-    """The most people that can have escaped after each number of rounds played, mean of the runs.
+    """The maximum number of escaped people after each number of rounds, mean of the runs.
 
-    The data begin with the cells after the first round, so that the bound holds from there on and
-    equals the data up to there. Steps count as if diagonal ones were allowed, also
-    in a room without, since a run may have been forked between the two.
+    The data begin with the cells after the first round, so the bound applies from there on and
+    equals the data before. Diagonal steps count as allowed even in a room without them, since a run
+    may have been forked between the two.
 
     Args:
-        agent_data: one row a run, round and person, with columns ``run``, ``round``, ``status``,
+        agent_data: one row per run, round and person, with columns ``run``, ``round``, ``status``,
             ``x`` and ``y``.
         room: the room.
-        last: the last number of rounds played that is wanted.
+        last: the last number of rounds.
 
     Returns:
         Shape (last + 1,), after 0, 1, … rounds.
@@ -249,7 +249,7 @@ def _exit_columns(model_data: pd.DataFrame) -> list[str]:
 
 
 def _by_rounds_played(model_data: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """The data by rounds played, from 0, in whole runs: a run that ended stays as it was."""
+    """The data by number of rounds, from 0; a run that ended keeps its last values."""
     require_rows(model_data, ["run", "round", *columns])
     if model_data.duplicated(["run", "round"]).any():
         raise ValueError("a run has more than one row for a round: select one condition first")
@@ -291,7 +291,7 @@ class FloorPlan:
     """The drawn parts of a room.
 
     Attributes:
-        walls: 1 at walls, 2 at obstacles, else 0, by (x, y).
+        walls: 1 at walls, 2 at obstacles, 0 elsewhere, by (x, y).
         exits: exit → its cells.
     """
 
@@ -324,7 +324,7 @@ class FloorPlan:
         cells = [cell for exit_cells in exits.values() for cell in exit_cells]
         height = int(max(agent_data["x"].max() + 1, *(x for x, _ in cells), 2)) + 1
         width = int(max(agent_data["y"].max() + 1, *(y for _, y in cells), 2)) + 1
-        # An exit is a gap in the wall, so that one at the largest row or column is the wall's own.
+        # An exit is a gap in the wall, so an exit at the largest row or column is at the wall.
         height -= any(x == height - 2 and 0 < y < width - 1 for x, y in cells)
         width -= any(y == width - 2 and 0 < x < height - 1 for x, y in cells)
         walls = np.ones((height, width), dtype=np.int64)
@@ -346,16 +346,16 @@ def snapshots(
     room: Room | FloorPlan | None = None,
     rounds: Sequence[int] | None = None,
 ) -> Figure:
-    """The room after several rounds of the first run; a person has the colour of its target.
+    """The room after several rounds of the first run; the colour of a person shows its target.
 
     People who have escaped are not drawn.
 
     Args:
-        agent_data: one row a run, round and agent, with columns ``x`` and ``y`` (NaN: escaped
+        agent_data: one row per run, round and agent, with columns ``x`` and ``y`` (NaN: escaped
             before), ``target``, ``status`` and ``exit``.
         subtitle: which minds and condition were run; the number of the run is added.
         room: the room; None infers its size and exits from the data, without obstacles.
-        rounds: the rounds played at which to look; None for some while people are inside.
+        rounds: the numbers of played rounds; None: some rounds with people inside.
 
     Raises:
         ValueError: if a column is missing or there are no rows.
@@ -392,7 +392,7 @@ def snapshots(
 def occupancy(
     agent_data: pd.DataFrame, subtitle: str = "", *, room: Room | FloorPlan | None = None
 ) -> Figure:
-    """Rounds with somebody in each cell at their end, mean over the runs.
+    """Number of rounds at whose end each cell was occupied, mean over the runs.
 
     Args:
         agent_data: see `snapshots`.
@@ -418,7 +418,7 @@ def occupancy(
     )
     ax = figure.add_subplot()
     shown = np.ma.masked_where(plan.walls > 0, counts / n_runs)
-    # The square root of the scale shows ways that few people take beside the queues.
+    # The square-root scale makes rarely used routes visible beside the queues.
     scale = PowerNorm(0.5, vmin=0, vmax=max(float(counts.max()) / n_runs, 1.0))
     image = ax.imshow(shown, cmap="viridis", norm=scale, zorder=1)
     draw_room(ax, plan, floor=False)
@@ -436,7 +436,7 @@ def animate(
     room: Room | FloorPlan | None = None,
     interval_ms: int = 250,
 ) -> FuncAnimation:
-    """The first run as an animation, one frame a round.
+    """The first run as an animation, one frame per round.
 
     Save it with ``animate(...).save("run.gif", writer="pillow")``, or as MP4 with
     ``writer="ffmpeg"`` where ffmpeg is installed.
@@ -515,7 +515,7 @@ def _draw_people(ax: Axes, now: pd.DataFrame, plan: FloorPlan) -> None:
 
 
 def _inside(now: pd.DataFrame) -> pd.DataFrame:
-    """Rows of people inside; in the round of its escape a person has the cell of the exit."""
+    """Rows of people inside; in the round of its escape, a person has the cell of the exit."""
     return now[now["status"] != "escaped"].dropna(subset=["x", "y"])
 
 
@@ -567,10 +567,10 @@ def route_figures(
     size: int = 10,
     exits: Sequence[Cell] = ((5, 0), (9, 4), (8, 9)),
 ) -> Mapping[str, Figure]:
-    """All plots of the path test; for several minds, one each.
+    """All plots of the path test; one per mind for several minds.
 
     Args:
-        model_data: not used; all scenarios' plots are given it.
+        model_data: not used; all plot functions take it.
         agent_data: see `routes`, with the column ``mind``.
         subtitle: the mind that was asked.
         size: cells along a side of the room.
@@ -589,10 +589,10 @@ def route_figures(
 def routes(
     agent_data: pd.DataFrame, subtitle: str = "", *, size: int, exits: Sequence[Cell]
 ) -> Figure:
-    """The room with the routes that were named and the shortest ones, a panel for each start.
+    """The room with the named and the shortest routes, one panel per start.
 
     Args:
-        agent_data: one row an answer, with columns ``start`` and ``route`` as texts (see
+        agent_data: one row per answer, with columns ``start`` and ``route`` as texts (see
             `theory.in_words`); a route is missing without a list of cells.
         subtitle: the mind that was asked.
         size: cells along a side of the room.
@@ -630,7 +630,7 @@ def routes(
         below.set_axis_off()
         key = below.legend(handles=handles, loc="upper left", borderaxespad=0.0, frameon=False,
                            fontsize=style.NOTE, handlelength=2.6)  # fmt: skip
-        key.set_in_layout(False)  # its place is the panel, however long its words are
+        key.set_in_layout(False)  # keep its place in the panel, regardless of its length
     return figure
 
 
@@ -699,7 +699,7 @@ def _draw_routes(
 
 
 def _draw_illegal(ax: Axes, last: Cell, cell: Cell, size: int, aside: float, colour: str) -> None:
-    """A dotted line to where an illegal move leads, and a cross there or at the edge."""
+    """Draw a dotted line to the target of an illegal move, and a cross there or at the edge."""
     x, y = (min(max(coordinate, -0.5), size - 0.5) for coordinate in cell)
     ax.plot([last[1] + aside, y + aside], [last[0] + aside, x + aside], color=colour,
             linewidth=1.4, linestyle=":", zorder=3)  # fmt: skip

@@ -1,9 +1,9 @@
-"""The room of the evacuation: walls, exits, obstacles, distances, what people see, and the grid.
+"""The room of the evacuation: walls, exits, obstacles, distances, sight, and the grid.
 
 Cells are (x, y): x runs from top to bottom, y from left to right, both from 0. The outermost ring
 of cells is the wall; exits are gaps in it. A `Room` computes its maps once. `Sight` computes the
-field of view (a disc of offsets) and the line of sight to each of its cells once; a look around is
-then a few NumPy operations on all observers together. `RoomGrid` is the only seam to Mesa's grid.
+field of view (a disc of offsets) and the line of sight to each of its cells once; looking around is
+then a few NumPy operations on all observers together. Only `RoomGrid` uses Mesa's grid.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ People = npt.NDArray[np.intc]
 # The room.
 
 Side = Annotated[int, Ge(5), Le(2000)]
-"""Cells along a side, the wall included."""
+"""Minimum and maximum number of cells along a side, including the wall."""
 PUBLISHED = (33, 33)
 """Width and height of the published room."""
 STRAIGHT: tuple[Cell, ...] = ((-1, 0), (0, -1), (0, 1), (1, 0))
@@ -45,11 +45,11 @@ RADIUS = 10
 EMPTY, SOLID = 0, -1
 """The values of the padded map without people; elsewhere it holds their ids."""
 _SAME_ANGLE = 1e-9
-"""Two angles that differ by less are the same but for rounding."""
+"""Tolerance for equal angles."""
 _HALF_VIEW = np.array([-np.pi / 4 - _SAME_ANGLE, np.pi / 4 + _SAME_ANGLE])[:, None, None]
-"""The ends of a view of 90° from its middle."""
+"""The ends of a view of 90°, relative to its middle."""
 _OBSERVERS = 512
-"""Observers handled at a time."""
+"""Number of observers per batch."""
 AUTHORS_ROWS = (2, 4, 6, 8, 10, 12, 19, 21, 23, 25, 27, 29)
 AUTHORS_COLUMNS = (*range(4, 15), *range(18, 29))
 """The published layout of obstacles: these rows × these columns."""
@@ -65,8 +65,8 @@ class Room:
         width: cells from left to right, the wall included.
         height: cells from top to bottom, the wall included.
         exits: name → cells; None for the published ones (see `standard_exits`).
-        obstacles: False for none; True for the published layout, as far as it lies inside; a
-            list of cells; or a map: one text a row (or one text with line breaks), ``#`` for an
+        obstacles: False for none; True for the part of the published layout inside the room; a list
+            of cells; or a map: one text per row (or one text with line breaks), ``#`` for an
             obstacle, ``.`` or a blank for a free cell, as large as the room.
         diagonals: whether diagonal steps are allowed.
 
@@ -81,7 +81,7 @@ class Room:
     diagonals: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse an impossible room."""
+        """Check that the room is possible."""
         check_fields(self)
         _ = self.exit_cells, self.solid
 
@@ -131,7 +131,7 @@ class Room:
 
     @cached_property
     def inside(self) -> Ints:
-        """The free cells that are not exits, one per row: the possible cells at the start."""
+        """The free cells that are not exits, one per row: the possible starting cells."""
         free = np.argwhere(~self.solid[1:-1, 1:-1]) + 1
         return free.astype(np.int64)
 
@@ -148,7 +148,7 @@ class Room:
 
     @cached_property
     def steps(self) -> Floats:
-        """Steps to each exit around walls and obstacles, by (exit, x, y); else infinite."""
+        """Steps to each exit around walls and obstacles, by (exit, x, y), or infinity."""
         return np.array([self._steps_to(cells) for cells in self.exit_cells.values()])
 
     @cached_property
@@ -159,7 +159,7 @@ class Room:
 
     @cached_property
     def field(self) -> Floats:
-        """The floor field: `steps`, and among cells with equally many the straighter one is lower.
+        """The floor field: `steps`, with ties broken in favour of the straighter route.
 
         Source: static floor field of Burstedde, Klauck, Schadschneider & Zittartz 2001.
         """
@@ -228,18 +228,18 @@ def standard_exits(width: int, height: int) -> dict[str, tuple[Cell, ...]]:
 # The dynamic floor field.
 
 DECAY, DIFFUSION = 0.3, 0.1
-"""The parts of a trace that vanish and that spread in a round: the defaults of Chraibi's program
+"""The shares of a trace that decay and that diffuse in a round: the defaults of Chraibi's program
 ``cellular_automata``; the papers vary both."""
 FRESH = (1 - DECAY) * (1 - DIFFUSION)
-"""The part of the trace of one step that is still in the cell one round later."""
+"""The share of the trace of a step that remains in the cell after one round."""
 
 
 class Trace:
-    """The dynamic floor field: a trace that everybody leaves behind, which spreads and vanishes.
+    """The dynamic floor field: a trace of all people, which diffuses and decays.
 
-    A step adds 1 to the cell that is left. At the end of a round a part of each trace vanishes,
-    and a part of the rest goes to the free cells up, down, left and right in equal shares: the mean
-    of the particles of the source, which vanish and move at random.
+    A step adds 1 to the cell that it leaves. At the end of a round, a share of each trace decays,
+    and a share of the rest moves to the free cells up, down, left and right in equal parts: the
+    expectation of the random particles of the source.
 
     Source: Burstedde, Klauck, Schadschneider & Zittartz 2001; Kirchner & Schadschneider 2002.
 
@@ -248,7 +248,7 @@ class Trace:
 
     Attributes:
         field: the field by (x, y).
-        rows: the same as plain rows, for fast reads of single cells.
+        rows: the field as plain rows, for fast reads of single cells.
     """
 
     def __init__(self, room: Room) -> None:
@@ -259,7 +259,7 @@ class Trace:
         self._at_least_one = np.maximum(self._ways, 1)
 
     def end_round(self, left: npt.NDArray[np.bool_]) -> None:
-        """Add the steps of a round; then let the field vanish and spread.
+        """Add the steps of a round; then let the field decay and diffuse.
 
         Args:
             left: whether a cell was left, by (x, y).
@@ -284,7 +284,7 @@ class Trace:
 
 
 class View(NamedTuple):
-    """The view of observers, one row each.
+    """The view of observers, one row per observer.
 
     Attributes:
         distances: Euclidean distance to each exit.
@@ -300,10 +300,9 @@ class View(NamedTuple):
 
 
 class Sight:
-    """The sight of everybody in a room.
+    """The sight of all people in a room.
 
-    Flat indices run over the room with a margin as wide as the view, so that no offset leaves the
-    array.
+    Flat indices cover the room with a margin as wide as the view, so offsets stay inside the array.
 
     Args:
         room: the room.
@@ -338,7 +337,7 @@ class Sight:
         return offsets[:, 0] * self.stride + offsets[:, 1]
 
     def look(self, cells: Ints, people: People) -> View:
-        """Look around from several cells.
+        """Compute the view from several cells.
 
         Args:
             cells: the cells of the observers, one (x, y) per row.
@@ -367,15 +366,16 @@ class Sight:
         )
 
     def _towards(self, x: Ints, y: Ints, so_far: Ints) -> Ints:
-        """Number of people whose direction lies within 45° of that to each cell of an exit.
+        """Number of people whose direction is within 45° of the direction to each cell of an exit.
 
-        The offsets go round by angle, so that those within 45° follow one another. Two angles of
-        different size differ by more than `_SAME_ANGLE`.
+        The offsets are sorted by angle, so the offsets within 45° are consecutive. Different angles
+        differ by more than `_SAME_ANGLE`.
 
         Args:
             x: rows of the observers.
             y: columns of the observers.
-            so_far: for each observer the number of people at the offsets before each, and at all.
+            so_far: for each observer the cumulative number of people over the offsets, and the
+                total.
         """
         exits_x, exits_y = self._exits
         way = np.arctan2(exits_y - y[:, None], exits_x - x[:, None])
@@ -386,7 +386,7 @@ class Sight:
         return towards
 
     def _lines_of_sight(self, offsets: Ints) -> Ints:
-        """For each offset the flat offsets its line passes; (0, 0), never solid, fills up."""
+        """The flat offsets on the line to each offset, padded with (0, 0), which is never solid."""
         lines = np.zeros((len(offsets), RADIUS - 1), dtype=np.int64)
         for line, (dx, dy) in zip(lines, offsets.tolist(), strict=True):
             for i, (x, y) in enumerate(bresenham(dx, dy)):
@@ -395,7 +395,7 @@ class Sight:
 
 
 def _three_turns(angles: Floats) -> Floats:
-    """Ascending angles over one turn, with those of the turn before and the turn after."""
+    """Ascending angles over one turn, repeated for the turn before and the turn after."""
     return np.concatenate([angles - 2 * np.pi, angles, angles + 2 * np.pi])
 
 
@@ -404,7 +404,7 @@ class Around(NamedTuple):
 
     Attributes:
         offsets: the offsets, one (x, y) per row.
-        away: the square of the Euclidean length of each.
+        away: the squared Euclidean length of each offset.
     """
 
     offsets: Ints
@@ -431,9 +431,9 @@ def disc(radius: int) -> tuple[Cell, ...]:
 def bresenham(dx: int, dy: int) -> list[Cell]:
     """The offsets strictly between (0, 0) and (dx, dy) on a line of cells.
 
-    Where the exact line runs midway between two cells, the rule decides as seen from the
-    starting end; so the line back may pass other cells, and of two people beside an obstacle
-    one may see the other and not the reverse.
+    If the exact line runs midway between two cells, the choice depends on the starting end. So the
+    line back may pass other cells, and beside an obstacle one person may see another but not the
+    reverse.
 
     Source: Bresenham 1965, "Algorithm for computer control of a digital plotter".
     """
@@ -456,7 +456,7 @@ def bresenham(dx: int, dy: int) -> list[Cell]:
 
 
 def _in_parts(cells: Ints) -> Iterator[tuple[int, Ints]]:
-    """Cells in parts, which bounds the memory: the place of the first one, and the part."""
+    """Split cells into batches to bound memory: the index of the first cell, and the batch."""
     for first in range(0, max(len(cells), 1), _OBSERVERS):
         yield first, cells[first : first + _OBSERVERS]
 
@@ -465,10 +465,10 @@ def _in_parts(cells: Ints) -> Iterator[tuple[int, Ints]]:
 
 
 class Near(NamedTuple):
-    """People near several cells, one a row: cell by cell, in the order of the offsets.
+    """People near several cells, one per row: by cell, in the order of the offsets.
 
     Attributes:
-        cell: the place of the cell among those asked for.
+        cell: the index of the cell in the query.
         away: the square of its Euclidean distance from the cell.
         person: the id of the person.
     """
@@ -479,11 +479,11 @@ class Near(NamedTuple):
 
 
 class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from Mesa 4 on
-    """Mesa's grid over a room, with one person a cell and none in a wall.
+    """Mesa's grid over a room, with one person per cell and none in walls.
 
     Mesa's first coordinate is x, which runs from top to bottom here: the grid has the room's
-    height as its ``width``. The cells of Mesa are not connected with one another: `free_neighbours`
-    and `people_near` give what is near.
+    height as its ``width``. Mesa's cells are not connected: use `free_neighbours` and `people_near`
+    instead.
 
     Args:
         room: the room.
@@ -498,7 +498,7 @@ class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from M
         self.sight = sight = Sight(room)
         self._map = array("i", sight.blank.tobytes())
         self._stride, self._first = sight.stride, int(sight.index(0, 0))
-        # Each place once: people who come and go share it.
+        # Cache the positions, which people share.
         self._places: list[Any] = [None] * len(self._map)
         for x in range(room.height):
             begin = self._first + x * self._stride
@@ -506,28 +506,28 @@ class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from M
         self._jumps = [dx * self._stride + dy for dx, dy in room.moves]
 
     def _connect_cells(self) -> None:
-        """Leave the cells unconnected, which a large room could not afford."""
+        """Leave the cells unconnected, since connections are too slow for a large room."""
 
     @property
     def people(self) -> People:
-        """The padded map of the room, see `Sight.look`; a view of what the grid keeps."""
+        """The padded map of the room, see `Sight.look`; a view of the grid's data."""
         return np.frombuffer(self._map, dtype=np.intc)
 
     @property
     def ids(self) -> People:
-        """The map of the room alone, by (x, y); a view of what the grid keeps."""
+        """The map of the room without padding, by (x, y); a view of the grid's data."""
         margin = slice(RADIUS, -RADIUS)
         return self.people.reshape(-1, self.sight.stride)[margin, margin]
 
     def place_agent(self, agent: Any, pos: Cell) -> None:
-        """Put a person into a cell, also from another one.
+        """Place a person in a cell, or move it from another cell.
 
         Args:
             agent: the person, Mesa's ``CellAgent``; its ``cell`` and its ``pos`` are set.
             pos: the cell.
 
         Raises:
-            ValueError: when the cell is wall or obstacle, or somebody is in it.
+            ValueError: when the cell is a wall, an obstacle or occupied.
         """
         now, first, stride = self._map, self._first, self._stride
         index = first + pos[0] * stride + pos[1]
@@ -634,7 +634,7 @@ def read_positions(given: Any, n: int, free: Sequence[Cell]) -> list[Cell]:
     """Read the cells of people at the start.
 
     Args:
-        given: one cell a person.
+        given: one cell per person.
         n: the number of people.
         free: the cells that a person can enter.
 
@@ -657,7 +657,7 @@ def read_cells(what: str, given: Any) -> tuple[Cell, ...]:
         given: pairs of whole numbers.
 
     Raises:
-        ParameterError: when it is something else.
+        ParameterError: for anything else.
     """
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise ParameterError(f"{what} has to be a list of cells [x, y], not {given!r}.")
@@ -696,7 +696,7 @@ def _is_gap(cell: Cell, width: int, height: int) -> bool:
 
 
 def _name(name: Any) -> str:
-    # No digits, since messages, which hold none, name the exits.
+    # No digits, since messages name exits and must not contain digits.
     if not (isinstance(name, str) and name[:1].isalpha() and name.replace("_", "").isalpha()):
         raise ParameterError(
             "An exit needs one word as its name, of letters (of any script) and underscores, "

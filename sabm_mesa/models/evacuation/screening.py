@@ -1,20 +1,20 @@
 """Path test, the screening of the evacuation: does a mind find its way out of an empty room?
 
 Purpose
-    Before a language model plays the people of an evacuation, it has to show that it finds an exit.
-    Each walker is asked once, for its whole way.
+    Before a language model plays people in an evacuation, this test shows whether it finds an exit.
+    Each walker is asked once for its whole route.
 
 Entities, state variables and scales
-    One walker for each start, each with a mind and a persona, alone in the room. The room is a
-    grid of `size` × `size` cells (x, y), both from 0; exits are some of them. All cells can be
-    walked on; there are no walls or obstacles. There is one round.
+    One walker per start, with a mind and a persona, alone in the room. The room is a grid of `size`
+    × `size` cells (x, y), both from 0; exits are some of them. All cells can be walked on; there
+    are no walls or obstacles. There is one round.
 
 Process overview
     Action: every walker names the cells that it moves to, all at the same time. Update: the route
-    is walked to the first exit on it, or to its first illegal move. A move is legal when it leads
-    to one of the eight cells around, inside the room. A route that begins with the start itself
-    says the same without it. An answer that is no list of cells is asked for again,
-    ``max_attempts`` times in all; a list with illegal moves is an answer, and a wrong one.
+    is walked to the first exit on it, or to its first illegal move. A move is legal if it leads to
+    one of the eight neighbouring cells inside the room. A route may begin with the start itself. If
+    an answer is not a list of cells, the question is repeated, up to ``max_attempts`` in total; a
+    list with illegal moves is a wrong answer.
 
 Initialization and input
     ``size`` 3 to 100, 10; ``exits`` and ``starts`` lists of cells, by default the published ones:
@@ -24,13 +24,13 @@ Initialization and input
 
 Measures
     Shares of the walkers: ``answered`` (a list of cells), ``legal``, ``reached`` (an exit),
-    ``shortest`` (an exit with as few moves as possible); ``excess``: moves beyond the fewest,
-    mean of those who reach an exit. By walker the same, with route, exit and moves.
+    ``shortest`` (an exit with the minimum number of moves); ``excess``: moves beyond the minimum,
+    mean over walkers that reach an exit. By walker: the same, with route, exit and moves.
 
 Deviations
-    The prompts are in our own words. The coordinates are explained without the contradiction of
-    the published prompt, which calls the move from (1, 1) to (2, 2) one to the upper right while
-    (0, 0) is at the top left.
+    The prompts are in our own words. Our explanation of the coordinates avoids a contradiction in
+    the published prompt, where the move from (1, 1) to (2, 2) goes to the upper right although (0,
+    0) is at the top left.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
@@ -85,14 +85,14 @@ STARTS: tuple[Cell, ...] = ((1, 3), (2, 6))
 _FILE_NAME = re.compile(r"[^A-Za-z0-9.]+")
 _LONGEST_NAME = 60
 MOST_CELLS = 100
-"""Most cells of a route: as many as the room of the published test has."""
+"""Maximum number of cells of a route: the number of cells in the published test."""
 _CELL = r"\(\s*[-+]?\d{1,6}\s*,\s*[-+]?\d{1,6}\s*\)"
 _BETWEEN = r"\s*(?:,|;|->|→)?\s*"
 _ROUTE = re.compile(rf"\[?\s*(?P<route>{_CELL}(?:{_BETWEEN}{_CELL})*)")
 
 
 class ShortestWay(ClassicalMind):
-    """A walker that takes a shortest way to the nearest exit, the first of equally near ones.
+    """A walker that takes a shortest route to the nearest exit (the first of equally near ones).
 
     Source: a shortest path on the graph of the cells, the benchmark of other minds.
 
@@ -101,7 +101,7 @@ class ShortestWay(ClassicalMind):
     """
 
     async def answer(self, ask: Ask) -> object:
-        """Name the cells of the way.
+        """Name the cells of the route.
 
         Args:
             ask: the question; its observation is a `Place`.
@@ -185,7 +185,7 @@ class PathTest(SmartModel):
         self.walkers = self.populate(Walker, len(self.starts))
 
     def after_act(self, walker: Walker, route: Decision) -> None:
-        """Walk the named route of a walker; without one it stays."""
+        """Walk the named route of a walker; without a route, it stays."""
         walker.answered = route.valid
         walked = walk(self.size, walker.start, self.exits, route.value or ())
         walker.route = in_words(route.value) if route.valid else None
@@ -258,7 +258,7 @@ class Place(Observation):
 
 
 class Walker(SmartAgent):
-    """A person that names its way out of the room.
+    """A person who names a route out of the room.
 
     Args:
         model: the test.
@@ -268,10 +268,10 @@ class Walker(SmartAgent):
         answered: whether its answer was a list of cells.
         route: that list as a text; None without one.
         legal: whether all its moves up to an exit or to its end can be made.
-        exit: the exit it reaches, as a text; None when it reaches none.
+        exit: the reached exit, as a text, or None.
         moves: the moves to that exit; None when it reaches none.
         shortest: the moves to the nearest exit.
-        is_shortest: whether it reaches an exit with so few.
+        is_shortest: whether it reaches an exit with this number of moves.
     """
 
     model: PathTest
@@ -307,9 +307,9 @@ class Walker(SmartAgent):
 class Cells(AnswerSpec):
     """A list of cells.
 
-    In a plain text each is in round brackets, with commas, semicolons, arrows or blanks
-    between them, on one line or several, and nothing else. A cell need not lie in
-    the room, nor be next to the one before: such a route is an answer, and a wrong one.
+    In plain text, each cell is in round brackets, separated by commas, semicolons, arrows or
+    blanks, on one or several lines, without other text. Cells may lie outside the room or not be
+    adjacent: such a route is a wrong answer.
     """
 
     kind = "cells"
@@ -379,10 +379,10 @@ def _in_list(value: Any) -> tuple[Cell, ...]:
 
 
 class RouteScreener(Screener):
-    """A mind passes when enough of its answers from each start are shortest ways to an exit."""
+    """A mind passes if enough of its answers from each start are shortest routes to an exit."""
 
     def find(self, frames: Frames) -> Finding:
-        """The shares of legal routes, of those to an exit, and of shortest ones, by start."""
+        """The shares of legal routes, of routes to an exit, and of shortest routes, by start."""
         walked = frames["agent_data"]
         measures: dict[str, float] = {"answers": float(len(walked))}
         parts = []
@@ -421,14 +421,14 @@ class RouteScreener(Screener):
         return drawn
 
     def tables(self, screened: Screened) -> dict[str, pd.DataFrame]:
-        """``routes.csv``: one row an answer."""
+        """``routes.csv``: one row per answer."""
         (frames,) = screened.frames.values()
         columns = ["mind", "run", "start", "route", "legal", "exit", "moves", "shortest"]
         return {"routes.csv": frames["agent_data"][columns]}
 
 
 def _way(rows: pd.DataFrame, measures: Mapping[str, float]) -> str:
-    """Say in a few words where the answers from one start lead."""
+    """Summarise where the answers from one start lead."""
     if not measures["answered"]:
         return "no list of cells"
     exits = " or ".join(dict.fromkeys(rows["exit"].dropna()))

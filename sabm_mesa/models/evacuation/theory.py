@@ -1,9 +1,9 @@
 """The fastest evacuation that the walls and exits of a room allow, and routes of one person.
 
-Nobody is outside sooner than the steps to an exit take, and no exit lets out more people in a
-round than it has cells, since a cell holds one person, and people on exit cells leave at the end
-of the round. These are the only limits: people do not block one another elsewhere, so that no run
-can be faster, and few are as fast.
+Nobody can leave before the steps to an exit are walked, and an exit lets out at most one person per
+cell and round, since a cell holds one person, and people on exit cells leave at the end of the
+round. These are the only limits: people do not block each other elsewhere. So no run can be faster,
+and few are as fast.
 
 Sources:
     Ford and Fulkerson (1958), "Constructing Maximal Dynamic Flows from Static Flows", Operations
@@ -32,11 +32,10 @@ _NUMBER = re.compile(r"[-+]?\d+")
 
 
 def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> Ints:
-    """Return the most people that can have escaped after each number of rounds.
+    """Return the maximum number of escaped people after each number of rounds.
 
-    For each number of rounds a largest flow: a person reaches an exit after as many rounds as
-    there are steps to it, may wait there, and each round as many people leave as the exit has
-    cells.
+    It is a maximum flow for each number of rounds: a person reaches an exit after one round per
+    step, may wait there, and one person leaves per exit cell and round.
 
     Args:
         steps: steps to each exit, shape (n_exits, n_people); infinite where there is no way.
@@ -61,7 +60,7 @@ def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> In
 
 
 class _Crowd:
-    """People by their steps to the exits; those with the same steps count together."""
+    """People grouped by their steps to the exits."""
 
     def __init__(self, steps: npt.ArrayLike, widths: Sequence[int]) -> None:
         given = np.maximum(
@@ -79,12 +78,12 @@ class _Crowd:
         self.steps, self.counts = np.unique(able, axis=1, return_counts=True)
 
     def most_out(self, rounds: int) -> int:
-        """Return the largest flow from the people to the outside within this many rounds."""
+        """Return the maximum flow of people to the outside within a number of rounds."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import maximum_flow
 
         n_exits, n_groups = self.steps.shape
-        # The nodes: source, sink, one a group of people, one an exit and round.
+        # The nodes: source, sink, one per group of people, and one per exit and round.
         ends = np.arange(n_exits * rounds).reshape(n_exits, rounds) + 2 + n_groups
         exit_, group = np.nonzero(self.steps <= rounds)
         arrival = ends[exit_, self.steps[exit_, group].astype(np.int64) - 1]
@@ -105,7 +104,7 @@ def room_graph(free: npt.NDArray[np.bool_], diagonals: bool = True) -> nx.Graph[
 
     Args:
         free: whether people can enter a cell, exits included, by (x, y); shape (height, width).
-        diagonals: whether steps lead to eight neighbours, else to four.
+        diagonals: whether steps lead to eight neighbours instead of four.
     """
     graph: nx.Graph[Cell] = nx.Graph()
     cells = [(int(x), int(y)) for x, y in np.argwhere(free)]
@@ -154,7 +153,7 @@ class Walk:
 
 
 def walk(size: int, start: Cell, exits: Sequence[Cell], route: Sequence[Cell]) -> Walk:
-    """Walk a route to the first exit on it, or as far as its moves are legal.
+    """Walk a route to the first exit on it, or up to the first illegal move.
 
     Args:
         size: cells along a side.

@@ -1,4 +1,4 @@
-"""The players of finite games, and their knowledge."""
+"""The players of finite games, and their observations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PastPlay:
-    """A game that was played, as all its players know it.
+    """A past game, as known to all its players.
 
     Attributes:
         number: its number among the player's own games, from 1.
@@ -36,15 +36,15 @@ class PastPlay:
 
 @dataclass(frozen=True, slots=True)
 class PlayerView(Observation):
-    """The knowledge of a player.
+    """The observation of a player.
 
     Attributes:
         player: its number in its group, from 0.
         form: the game, with the names of options and in the unit of money of this run.
         currency: the unit of money.
-        n_rounds: times that the game is played at most.
-        continuation: the probability that another time follows; None where the end is known.
-        matching: whether groups stay.
+        n_rounds: maximum number of games.
+        continuation: the probability of another game after each game; None if the end is known.
+        matching: how groups are formed.
         talk: whether players talk before they decide.
         plays: its own past games, oldest first.
         path: the moves of this game so far.
@@ -70,7 +70,7 @@ class PlayerView(Observation):
 
     @property
     def move(self) -> int:
-        """The number of the player's next move; in turns the one that follows now."""
+        """The number of the player's next move; in games in turns, the current move."""
         return self.player if self.form.together else min(len(self.path), len(self.form.moves) - 1)
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
@@ -200,7 +200,7 @@ class PlayerView(Observation):
     def _chosen(self, book: PromptBook, path: Choices) -> str:
         sentences = []
         moves = list(enumerate(path))
-        if self.form.together:  # the own choice first
+        if self.form.together:  # the player's choice first
             moves.sort(key=lambda choice: self.form.moves[choice[0]].player != self.player)
         for k, value in moves:
             move = self.form.moves[k]
@@ -229,11 +229,11 @@ class Player(SmartAgent):
         model: the model.
 
     Attributes:
-        role: its number in its group, from 1; it stays.
+        role: its number in its group, from 1; it is constant.
         group: the number of its group in this round, from 1.
         choices: its valid choices of this round, by the number of the move.
-        choice: the same by the names of the file; None without a valid one.
-        payoff: its payoff of this round; NaN when its group had a choice missing.
+        choice: its choices by the names in the file; None without a valid one.
+        payoff: its payoff in this round; NaN if a choice of its group is missing.
         value: its private value in an auction; NaN elsewhere.
         plays: its own past games, oldest first.
     """
@@ -250,16 +250,16 @@ class Player(SmartAgent):
         self.plays: list[PastPlay] = []
 
     async def communicate(self) -> Decision:
-        """Say something to the others of the group."""
+        """Send a message to the others of the group."""
         return await self.ask("communicate", Text(max_words=40), self.observe())
 
     async def act(self) -> Decision:
-        """Choose at the same time as all others."""
+        """Choose simultaneously with all others."""
         move = self.role - 1
         return await self.ask("act", answer_spec(self.model.form, move), self.observe())
 
     async def move(self) -> Decision:
-        """Make the next move of the group's game, if it is there and the player's own."""
+        """Make the next move of the group's game, if it is the player's turn."""
         path = self.model.path_of(self)
         move = None if path is None else self.model.form.move_after(path)
         if path is None or move is None or self.model.form.moves[move].player != self.role - 1:
@@ -267,7 +267,7 @@ class Player(SmartAgent):
         return await self.ask("move", answer_spec(self.model.form, move, path), self.observe())
 
     def observe(self) -> PlayerView:
-        """The knowledge of the player at this moment."""
+        """The current observation of the player."""
         model = self.model
         members = [member.unique_id for member in model.groups[self.group - 1]]
         heard = tuple([message for message in model.said if message.sender in members])

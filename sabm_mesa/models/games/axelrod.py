@@ -18,16 +18,16 @@ from sabm_mesa.models.games.minds import Conditional, nice_choice
 
 
 class AxelrodMind(Conditional):
-    """A player that decides by a strategy of the Axelrod library.
+    """A player who decides by a strategy of the Axelrod library.
 
-    To cooperate is the nice choice (see `Conditional`), to defect the other one. The strategy is
-    played anew through the player's past games before each decision, with the choices that were
-    made, so that nothing but the past and the seed counts. Games without choices are passed over,
-    and where the other one changes they count as those with one. Needs ``pip install axelrod``.
+    Cooperation is the nice choice (see `Conditional`), defection the other one. Before each
+    decision, the strategy is replayed through the player's past games with the actual choices, so
+    it depends only on the past and the seed. Games without choices are skipped, and changing
+    opponents count as one opponent. Needs ``pip install axelrod``.
 
     Args:
-        strategy: the player of the library, such as ``axelrod.TitForTat()``; it stays as it is.
-        spec: the name of the mind in the data; that of the strategy when empty.
+        strategy: the player of the library, such as ``axelrod.TitForTat()``; it is not modified.
+        spec: the name of the mind in the data; ``""``: the name of the strategy.
     """
 
     def __init__(self, strategy: Any, spec: str = "") -> None:
@@ -36,7 +36,7 @@ class AxelrodMind(Conditional):
         self._seeds: dict[int, int] = {}
 
     def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
-        """The option that the strategy takes.
+        """The option that the strategy chooses.
 
         Raises:
             MindError: in a game of more players or options, or in turns.

@@ -1,8 +1,8 @@
 """Behavioural models of the choices in finite games.
 
-A choice is the index of an option among those of the player in the order of their values: the same
-whatever the options are called, and in which order they are shown. The facts are those of
-`sabm_mesa.analysis.matrix_behaviour`; games in turns and auctions have none of them yet.
+A choice is the index of an option among the player's options in the order of their values. It does
+not depend on the names and the displayed order of the options. The facts are those of
+`sabm_mesa.analysis.matrix_behaviour`; they are not available for games in turns and auctions yet.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from sabm_mesa.models.games.agents import PlayerView, answer_spec, label_of
 from sabm_mesa.models.games.rules import Choices, Floats, GameForm, Rules, load_game, table_of
 
 MOST_OUTCOMES = 2_500
-"""Outcomes of a game up to which its payoffs are facts."""
+"""Maximum number of outcomes of a game for payoffs as facts."""
 
 
 def rows(run: PlayedRun) -> Iterator[Row]:
@@ -58,7 +58,7 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
-    """The facts of a player that chooses; None when it speaks.
+    """The facts of a player that chooses; None for messages.
 
     Args:
         ask: the question.
@@ -77,11 +77,11 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
 
 
 def answer(ask: Ask, choice: float | None) -> object:
-    """Choose an option, or say nothing that helps or harms.
+    """Choose an option, or send a neutral message.
 
     Args:
         ask: the question.
-        choice: the index of the option; None when the player speaks.
+        choice: the index of the option; None for messages.
     """
     if choice is None:
         return ask.book.render("classical_quiet", {})
@@ -118,7 +118,7 @@ def _rows_together(run: PlayedRun, rules: Rules, form: GameForm) -> Iterator[Row
 
 
 def _rows_in_turn(run: PlayedRun, rules: Rules, form: GameForm) -> Iterator[Row]:
-    """The moves of a game in turns in which each player moves once at most."""
+    """The moves of a game in turns in which each player moves at most once."""
     paths: dict[int, list[Choices]] = {}
     for _, group in run.agents.groupby(["round", "group"]):
         by_role = {int(row["role"]) - 1: row for row in group.to_dict("records")}
@@ -143,7 +143,7 @@ def _rows_in_turn(run: PlayedRun, rules: Rules, form: GameForm) -> Iterator[Row]
 
 
 def has_payoffs(form: GameForm) -> bool:
-    """Whether all choose at the same time, with payoffs that are known and not too many.
+    """Whether the game is simultaneous, with known payoffs and not too many outcomes.
 
     Args:
         form: the game.
@@ -176,7 +176,7 @@ def facts(
         form: the game, with its options in order.
         me: the player, from 0.
         last: the last choice of each player of its last game, as an index; None where unknown.
-        paths: all choices in each of its own past games that count.
+        paths: all choices in each of its valid past games.
     """
     others = [player for player in range(form.n_players) if player != me]
     seen = [last[player] for player in others]
@@ -192,7 +192,7 @@ def facts(
 
 
 def plans_once(form: GameForm) -> bool:
-    """Whether the players move in turn, each of them once at most.
+    """Whether the players move in turn, each at most once.
 
     Args:
         form: the game.
@@ -204,16 +204,17 @@ def plans_once(form: GameForm) -> bool:
 def fairness(
     form: GameForm, me: int, path: Choices, paths: Sequence[Choices]
 ) -> dict[str, list[float]]:
-    """The facts of inequity aversion: what each option is expected to bring for all.
+    """The facts of inequity aversion: the expected payoffs of all players for each option.
 
-    The others are expected to choose as often as in the own past games, in turns after the same
-    moves; all their options together count as one game more (the beliefs of the classical minds).
+    The others are expected to choose with the frequencies of the player's past games (in turns,
+    after the same moves), with one additional game spread over all their options (the beliefs of
+    the classical minds).
 
     Args:
         form: the game, with its options in order.
         me: the player, from 0.
         path: the moves so far, in a game in turns.
-        paths: all choices in each of its own past games that count.
+        paths: all choices in each of its valid past games.
     """
     spread = _spread(form, me)
     if form.together:
@@ -227,7 +228,7 @@ def fairness(
 
 
 def _expected_together(form: GameForm, me: int, paths: Sequence[Choices]) -> Floats:
-    """Own payoff, and the means of what others have more and less, by the own option."""
+    """The player's payoff, and mean differences to others with more and less, by option."""
     payoffs = _unequal_outcomes(form, me)
     others = [player for player in range(form.n_players) if player != me]
     for player in reversed(others):
@@ -240,7 +241,7 @@ def _expected_together(form: GameForm, me: int, paths: Sequence[Choices]) -> Flo
 
 
 def _expected(form: GameForm, me: int, path: Choices, paths: Sequence[Choices]) -> Floats:
-    """The same of a course that begins with a path."""
+    """The same values for courses that begin with a path."""
     move = form.move_after(path)
     if move is None:
         return _unequal(np.roll(np.array(form.payoffs(path)), -me))
@@ -255,7 +256,7 @@ def _expected(form: GameForm, me: int, path: Choices, paths: Sequence[Choices]) 
 
 
 def _unequal(payoffs: Floats) -> Floats:
-    """Own payoff, and the means of what others have more and less, on the last axis.
+    """The player's payoff, and mean differences to others with more and less, on the last axis.
 
     Args:
         payoffs: the players on the last axis, the player itself first.
@@ -272,7 +273,7 @@ def _unequal_outcomes(form: GameForm, me: int) -> Floats:
 
 @lru_cache(maxsize=128)
 def _spread(form: GameForm, me: int) -> float:
-    """The largest own payoff less the smallest one; 1 where all are equal."""
+    """The player's largest payoff minus the smallest one; 1 if all are equal."""
     payoffs = [form.payoffs(path)[me] for path in form.courses()]
     return (max(payoffs) - min(payoffs)) or 1.0
 

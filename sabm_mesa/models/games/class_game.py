@@ -11,11 +11,11 @@ from sabm_mesa.models.declarations import ClassGame, ToldRound
 from sabm_mesa.models.games.rules import library
 
 MOST_OPTIONS = 6
-"""Options of a player in a table of payoffs, at most."""
+"""Maximum number of options of a player in a table of payoffs."""
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """The payoffs of a game of two who decide at the same time, with few options.
+    """The payoffs of a simultaneous game of two players with few options.
 
     Args:
         ask: the question.
@@ -25,8 +25,8 @@ def board(ask: Ask) -> dict[str, Any] | None:
     if ask.name != "act" or form.n_players != 2 or not form.together or form.auction:
         return None
     moves = sorted(form.moves, key=lambda move: move.player != seen.player)
-    own, other = (move.options for move in moves)
-    if not 0 < len(own) <= MOST_OPTIONS or not 0 < len(other) <= MOST_OPTIONS:
+    my_options, their_options = (move.options for move in moves)
+    if not 0 < len(my_options) <= MOST_OPTIONS or not 0 < len(their_options) <= MOST_OPTIONS:
         return None
 
     def cell(mine: float, theirs: float) -> list[float]:
@@ -36,27 +36,29 @@ def board(ask: Ask) -> dict[str, Any] | None:
 
     return {
         "kind": "matrix",
-        "rows": [option.label for option in own],
-        "columns": [option.label for option in other],
-        "cells": [[cell(mine.value, theirs.value) for theirs in other] for mine in own],
+        "rows": [option.label for option in my_options],
+        "columns": [option.label for option in their_options],
+        "cells": [
+            [cell(mine.value, theirs.value) for theirs in their_options] for mine in my_options
+        ],
     }
 
 
-def told(played: ToldRound) -> list[str]:
-    """The own choice beside those of the group, and the payoff.
+def result_lines(played: ToldRound) -> list[str]:
+    """The player's choice, the choices of the group, and the payoff.
 
     Args:
         played: the round.
     """
-    own = played.own
-    if not own or not isinstance(own["payoff"], float) or math.isnan(own["payoff"]):
+    mine = played.own
+    if not mine or not isinstance(mine["payoff"], float) or math.isnan(mine["payoff"]):
         return []
-    group = played.agents[played.agents["group"] == own["group"]]
+    group = played.agents[played.agents["group"] == mine["group"]]
     others = [str(choice) for choice in group.loc[group["agent"] != played.agent, "choice"]]
-    earned = Phrase("choices.earned", earned=own["payoff"])
-    if len(others) != 1 or own["choice"] is None:
+    earned = Phrase("choices.earned", earned=mine["payoff"])
+    if len(others) != 1 or mine["choice"] is None:
         return [earned]
-    return [Phrase("choices.chose", own=str(own["choice"]), other=others[0]), earned]
+    return [Phrase("choices.chose", own=str(mine["choice"]), other=others[0]), earned]
 
 
 GAME = ClassGame(
@@ -65,5 +67,5 @@ GAME = ClassGame(
     minutes=6,
     choices={"game": library},
     board=board,
-    told=told,
+    told=result_lines,
 )

@@ -1,9 +1,9 @@
-"""Formulas of payoffs: arithmetic that a stranger may write, and nothing else.
+"""Formulas of payoffs: a safe subset of arithmetic for untrusted files.
 
 A formula has numbers, names, ``+ - * / // %``, ``**``, comparisons, ``and or not``,
 ``A if TEST else B`` and the functions ``min``, ``max``, ``abs``, ``floor``. It is parsed into a
-tree, each node of which is looked up in the tables below: a node that is not there is refused, and
-no text is ever run. All numbers are floats, so that no number grows without end.
+tree whose nodes are looked up in the tables below; unknown nodes are refused, and no text is
+executed. All numbers are floats, so numbers cannot grow without bound.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from sabm_mesa.errors import ParameterError, one_line
 Values = Mapping[str, float]
 Formula = Callable[[Values], float]
 LONGEST = 400
-"""Characters of a formula at most."""
+"""Maximum number of characters of a formula."""
 DEEPEST = 50
-"""Levels of a formula at most, such as brackets in brackets, or terms of a sum."""
+"""Maximum nesting depth of a formula, counting nested brackets and terms of a sum."""
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -51,18 +51,18 @@ _FUNCTIONS: dict[str, tuple[Callable[..., float], int, int]] = {
     "abs": (abs, 1, 1),
     "floor": (lambda x: float(math.floor(x)), 1, 1),
 }
-"""Name → function, and of how many numbers at least and at most."""
+"""Name → function, and its minimum and maximum number of arguments."""
 
 
 @cache
 def read_formula(text: str) -> Formula:
-    """The function of a formula: name → value, to the number that it gives.
+    """Compile a formula into a function from a mapping name → value to a number.
 
     Args:
         text: the formula.
 
     Raises:
-        ParameterError: for a text that is no formula.
+        ParameterError: for a text that is not a formula.
     """
     return _compiled(_tree(text), text)
 
@@ -74,7 +74,7 @@ def names_in(text: str) -> set[str]:
         text: the formula.
 
     Raises:
-        ParameterError: for a text that is no formula.
+        ParameterError: for a text that is not a formula.
     """
     read_formula(text)
     return {
@@ -85,14 +85,14 @@ def names_in(text: str) -> set[str]:
 
 
 def check_names(text: str, known: Collection[str]) -> None:
-    """Check that a formula uses known names alone.
+    """Check that a formula uses only known names.
 
     Args:
         text: the formula.
         known: the names.
 
     Raises:
-        ParameterError: for a text that is no formula, or a name that is not known.
+        ParameterError: for a text that is not a formula, or an unknown name.
     """
     if unknown := sorted(names_in(text) - set(known)):
         raise ParameterError(
@@ -102,14 +102,14 @@ def check_names(text: str, known: Collection[str]) -> None:
 
 
 def with_numbers(text: str, numbers: Values) -> str:
-    """A formula with numbers instead of some of its names.
+    """Replace some names of a formula by numbers.
 
     Args:
         text: the formula.
         numbers: name → number.
 
     Raises:
-        ParameterError: for a text that is no formula.
+        ParameterError: for a text that is not a formula.
     """
     read_formula(text)
 
@@ -117,21 +117,21 @@ def with_numbers(text: str, numbers: Values) -> str:
         def visit_Name(self, node: ast.Name) -> ast.expr:
             if node.id not in numbers:
                 return node
-            size = ast.Constant(abs(numbers[node.id]))  # a sign would bind less than a power
+            size = ast.Constant(abs(numbers[node.id]))  # a sign binds less tightly than a power
             return ast.UnaryOp(ast.USub(), size) if numbers[node.id] < 0 else size
 
     return ast.unparse(_Numbers().visit(_tree(text)))
 
 
 def evaluate(text: str, values: Values) -> float:
-    """The number that a formula gives.
+    """The value of a formula.
 
     Args:
         text: the formula.
         values: name → value.
 
     Raises:
-        ParameterError: when there is no number, as after a division by zero.
+        ParameterError: when the value is not a number, as after a division by zero.
     """
     try:
         value = float(read_formula(text)(values))
@@ -162,7 +162,7 @@ def _tree(text: str) -> ast.expr:
 
 
 def _compiled(node: ast.expr, text: str) -> Formula:
-    """The function of one node, made of those of its parts."""
+    """The function of a node, composed of the functions of its parts."""
     make = _MAKERS.get(type(node))
     made = make(node, text) if make else None
     if made is None:
@@ -249,7 +249,7 @@ _MAKERS: dict[type[ast.expr], Callable[[Any, str], Formula | None]] = {
     ast.IfExp: _of_condition,
     ast.Call: _of_call,
 }
-"""Kind of node → the function that makes it; None where it is no arithmetic."""
+"""Kind of node → the function that compiles it; None for nodes that are not allowed."""
 
 
 def _shown(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The predictions of theory for a game, and the measures of the choices in it."""
+"""Theoretical predictions for a game, and measures of the choices in it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Equilibrium:
     """One equilibrium of a game.
 
     Attributes:
-        choices: for each move the probability of each value that has one.
+        choices: for each move, the values with positive probability and their probabilities.
         payoffs: the expected payoff of each player.
     """
 
@@ -56,7 +56,7 @@ class Equilibrium:
 
     @property
     def pure(self) -> bool:
-        """Whether nobody draws lots."""
+        """Whether the equilibrium is pure."""
         return all(len(choice) <= 1 for choice in self.choices)
 
 
@@ -65,12 +65,12 @@ class Predictions:
     """The predictions for a game and the results of people, in the unit of money of a run.
 
     Attributes:
-        rules: all that the file of the game says.
+        rules: the contents of the game's file.
         form: the game, with the names of the file.
         scale: the factor of all money.
-        columns: column → what it holds.
-        equilibria: the Nash equilibria that are found (see `equilibria_of`); in turns the
-            subgame-perfect courses; none for an auction.
+        columns: column → its content.
+        equilibria: the Nash equilibria (see `equilibria_of`); in turns, the subgame-perfect
+            courses; empty for an auction.
         least: the smallest mean payoff of a group; NaN for an auction.
         largest: the largest one.
     """
@@ -84,7 +84,7 @@ class Predictions:
     largest: float
 
     def efficiency(self, payoff: float) -> float:
-        """A mean payoff, from the smallest (0) to the largest (1) that the game has.
+        """A mean payoff, scaled from the smallest (0) to the largest (1) of the game.
 
         Args:
             payoff: the mean payoff.
@@ -94,7 +94,7 @@ class Predictions:
         return (payoff - self.least) / (self.largest - self.least)
 
     def equilibrium_share(self, paths: Sequence[Choices]) -> float:
-        """The share of games whose choices are an equilibrium without lots.
+        """The share of games whose choices are a pure equilibrium.
 
         Args:
             paths: the choices of each game.
@@ -117,7 +117,7 @@ class Predictions:
         }
 
     def predicted(self, column: str) -> list[float]:
-        """The values of a column in the equilibria, each once.
+        """The distinct values of a column in the equilibria.
 
         Args:
             column: the column.
@@ -136,7 +136,7 @@ class Predictions:
         return sorted({round(value, 9) for value in values if not math.isnan(value)})
 
     def payoffs(self) -> list[float]:
-        """The mean payoffs of the equilibria, each once; of an auction the expected one."""
+        """The distinct mean payoffs of the equilibria; for an auction, the expected payoff."""
         form = self.form
         if form.auction is not None:
             return [auction_payoff(form.auction.least, form.auction.largest, form.n_players)]
@@ -145,7 +145,7 @@ class Predictions:
         )
 
     def people(self, column: str) -> list[tuple[float, str]]:
-        """Published results of people for a column: the value and who they were.
+        """Published results of people for a column: the value and a description of the people.
 
         Args:
             column: the column.
@@ -230,7 +230,7 @@ def predictions_of(rules: Rules, scale: float) -> Predictions:
 def choice_columns(rules: Rules) -> list[ChoiceColumn]:
     """The columns of the choices of a game.
 
-    A symmetric game has one column an option; else an option has one for each player that has it.
+    A symmetric game has one column per option; otherwise there is one column per option and player.
 
     Args:
         rules: the game.
@@ -264,9 +264,10 @@ def choice_columns(rules: Rules) -> list[ChoiceColumn]:
 def equilibria_of(form: GameForm) -> tuple[Equilibrium, ...]:
     """The equilibria of a game.
 
-    At the same time: those without lots; of two players also those with lots, by supports, as long
-    as these are few, or else those of a symmetric game in which both draw alike. In turns: the
-    subgame-perfect courses. Of an auction, whose players do not know the game of the others: none.
+    Simultaneous games: the pure equilibria; for two players also the mixed equilibria, by support
+    enumeration if there are few supports, otherwise the symmetric equilibria of a symmetric game.
+    Games in turns: the subgame-perfect courses. Auctions, where players do not know the values of
+    the others: none.
 
     Args:
         form: the game.

@@ -1,10 +1,10 @@
-"""Classical minds of finite games; each of them needs only the rules, their payoffs and the past.
+"""Classical minds of finite games; they need only the rules, the payoffs and the past.
 
-They judge each option by its expected utility: of the own payoffs, or of those of all. At the same
-time the others are expected to choose by a belief; in turns the own later moves are planned as
-well, and those of the others are expected move by move (backward induction). Of several options
-that are equally good the first one is taken. In an auction the values of the others are not known:
-their payoffs count as if they had the mean value.
+They judge each option by its expected utility, from the player's payoffs or those of all. In
+simultaneous games the others choose according to a belief. In games in turns the player also plans
+its later moves, and predicts the others move by move (backward induction). Among equally good
+options, the first one is chosen. In an auction, where the values of others are unknown, the mean
+value is used for them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EQUAL = 1e-9
 
 
 class PayoffMind(ClassicalMind):
-    """A mind that judges options by their expected utility.
+    """A mind that chooses the option with the highest expected utility.
 
     Args:
         spec: the name of the mind in the data.
@@ -45,20 +45,20 @@ class PayoffMind(ClassicalMind):
     def over_games(
         self, view: PlayerView, name: Hashable, start: T, after: Callable[[T, PastPlay], T]
     ) -> T:
-        """A value that follows from all past games; each is looked at once in a run.
+        """A value updated from all past games; each game is processed once in a run.
 
         Args:
-            view: the knowledge of the player.
-            name: the name of the value among those of the mind.
+            view: the observation of the player.
+            name: the name of the value in the mind.
             start: the value before the first game.
             after: the value before a game, and the game → the value after it.
         """
         plays = view.plays
         if not plays:
             return start
-        key = id(plays[0]), name  # each player has its own
+        key = id(plays[0]), name  # one per player
         n, last, value = self._over.get(key, (0, None, start))
-        if n > len(plays) or (n and plays[n - 1] is not last):  # those of another run
+        if n > len(plays) or (n and plays[n - 1] is not last):  # of another run
             n, value = 0, start
         for play in plays[n:]:
             value = after(value, play)
@@ -66,7 +66,7 @@ class PayoffMind(ClassicalMind):
         return value
 
     async def answer(self, ask: Ask) -> object:
-        """Choose, or say what it is going to choose.
+        """Choose, or announce the choice.
 
         Args:
             ask: the question; its observation is a `PlayerView`.
@@ -88,7 +88,7 @@ class PayoffMind(ClassicalMind):
         """The value of the option, or the amount.
 
         Args:
-            view: the knowledge of the player.
+            view: the observation of the player.
             move: the number of the move.
             rng: the generator to draw from.
         """
@@ -100,7 +100,7 @@ class PayoffMind(ClassicalMind):
         """The expected utility of each option.
 
         Args:
-            view: the knowledge of the player.
+            view: the observation of the player.
             move: the number of the move.
         """
         form, me = view.form, view.player
@@ -115,7 +115,7 @@ class PayoffMind(ClassicalMind):
         return expected_payoffs(self.utility(_payoffs(view), me), me, beliefs)
 
     def utility(self, payoffs: Floats, me: int) -> Floats:
-        """The utility of outcomes; the own payoff unless a mind overrides it.
+        """The utility of outcomes; the player's payoff unless a mind overrides it.
 
         Args:
             payoffs: the payoffs, the players on the last axis.
@@ -125,11 +125,11 @@ class PayoffMind(ClassicalMind):
 
     @abstractmethod
     def belief(self, view: PlayerView, move: int, path: Choices, n: int) -> Sequence[float]:
-        """The probability with which another player takes each option of a move.
+        """The probability that another player chooses each option of a move.
 
         Args:
-            view: the knowledge of the player.
-            move: the number of the move; at the same time that of the other player.
+            view: the observation of the player.
+            move: the number of the move; in simultaneous games, that of the other player.
             path: the moves before it, in a game in turns.
             n: number of options.
         """
@@ -151,13 +151,13 @@ class PayoffMind(ClassicalMind):
 
 
 class FictitiousPlay(PayoffMind):
-    """A player that expects others to choose as often as so far, and takes the best reply.
+    """The best response to the past frequencies of the others' choices.
 
-    Before the first game all options of the others are equally likely; together they count as one
-    game. In turns it counts the choices after the same moves.
+    Before the first game all options of the others are equally likely; this prior counts as one
+    game. In turns, choices after the same moves are counted.
 
     Source: Brown 1951, "Iterative Solution of Games by Fictitious Play", in Activity Analysis of
-    Production and Allocation; with beliefs that start alike, as in Fudenberg and Levine 1998, The
+    Production and Allocation; with uniform initial beliefs, as in Fudenberg and Levine 1998, The
     Theory of Learning in Games, chapter 2.
 
     Args:
@@ -176,10 +176,10 @@ class FictitiousPlay(PayoffMind):
 
 
 class BestReply(FictitiousPlay):
-    """A player that expects others to repeat their last choice, and takes the best reply.
+    """The best response to the last choices of the others.
 
-    Before there is a last choice, all options are equally likely; in turns the others are expected
-    to take what is best for themselves.
+    Without a last choice, all options are equally likely; in turns, the others are expected to
+    choose what is best for themselves.
 
     Source: Cournot 1838, Researches into the Mathematical Principles of the Theory of Wealth,
     chapter 7.
@@ -199,9 +199,9 @@ class BestReply(FictitiousPlay):
 
 
 class Logit(FictitiousPlay):
-    """A player with the beliefs of fictitious play that takes better options more often.
+    """A player with the beliefs of fictitious play who chooses better options more often.
 
-    The probability of an option grows with the exponential of its expected payoff.
+    The probability of an option is proportional to the exponential of its scaled expected payoff.
 
     Source: McKelvey and Palfrey 1995, Games and Economic Behavior 10(1), 6-38 (the logit rule);
     Fudenberg and Levine 1998, chapter 4 (with beliefs from the past). The precision is our choice.
@@ -221,7 +221,7 @@ class Logit(FictitiousPlay):
 
 
 class LevelK(PayoffMind):
-    """A player that replies best to players of the level below; those of level 0 draw blindly.
+    """The best response to players of the level below; level 0 plays randomly.
 
     Source: Stahl and Wilson 1995, Games and Economic Behavior 10(1), 218-254; Nagel 1995.
 
@@ -256,7 +256,7 @@ class LevelK(PayoffMind):
 
 
 class InequityAverse(FictitiousPlay):
-    """A player that dislikes to have less, and less so to have more, than the others.
+    """A player who dislikes having less than the others, and to a lesser degree having more.
 
     It draws its weights of envy and guilt from the published types, and has the beliefs of
     fictitious play.
@@ -276,20 +276,20 @@ class InequityAverse(FictitiousPlay):
         self.weights: tuple[float, float] | None = None
 
     def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
-        """Draw the type once, and take the best option for it."""
+        """Draw the type once, and choose the best option for it."""
         if self.weights is None:
             envy, guilt, _ = TYPES[int(rng.choice(len(TYPES), p=[share for *_, share in TYPES]))]
             self.weights = envy, guilt
         return super().choose(view, move, rng)
 
     def utility(self, payoffs: Floats, me: int) -> Floats:
-        """The payoff less envy and guilt."""
+        """The payoff minus envy and guilt."""
         assert self.weights is not None
         return inequity_averse(payoffs, me, *self.weights)
 
 
 class Altruist(FictitiousPlay):
-    """A player to which the payoffs of all count alike, with the beliefs of fictitious play.
+    """A player who maximises the sum of all payoffs, with the beliefs of fictitious play.
 
     Source: Andreoni and Miller 2002, Econometrica 70(2), 737-753 (perfect substitutes).
 
@@ -305,11 +305,11 @@ class Altruist(FictitiousPlay):
 
 
 class Conditional(BestReply):
-    """The base of minds that are nice or not by what happened.
+    """The base class of minds that are nice or not, depending on the past.
 
-    The nice choice is the own part of the outcome with the largest sum of payoffs; in turns the
-    choice that leads to the largest sum. The other one is the choice with the best smallest payoff
-    against all that others may do. In the prisoner's dilemma these are to cooperate and to defect.
+    The nice choice is the player's part of the outcome with the largest sum of payoffs; in turns,
+    the choice that leads to the largest sum. The other choice is the maximin choice, with the
+    highest minimum payoff. In the prisoner's dilemma these are cooperation and defection.
 
     Args:
         spec: the name of the mind in the data.
@@ -327,15 +327,15 @@ class Conditional(BestReply):
         """Whether it makes the nice choice.
 
         Args:
-            view: the knowledge of the player.
+            view: the observation of the player.
         """
 
 
 class TitForTat(Conditional):
-    """A player that is nice at first, and then as long as all others were in the last game.
+    """A player who is nice at first, and then if all others were nice in the last game.
 
-    Where it plays with one other that has equally many options, it repeats the place of the
-    other's last choice among them.
+    Against a single other player with the same number of options, it copies the rank of the other's
+    last choice.
 
     Source: Axelrod and Hamilton 1981, Science 211, 1390-1396.
 
@@ -344,7 +344,7 @@ class TitForTat(Conditional):
     """
 
     def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
-        """Repeat the other's last choice where that can be done."""
+        """Copy the other's last choice if possible."""
         form = view.form
         options, pair = form.options(move, view.path), form.n_players == 2
         if form.together and pair and len(options) == len(form.options(1 - view.player)):
@@ -360,7 +360,7 @@ class TitForTat(Conditional):
 
 
 class Grim(Conditional):
-    """A player that is nice until any other is not, and never again after that.
+    """A player who is nice until another player is not, and never again afterwards.
 
     Source: Friedman 1971, Review of Economic Studies 38(1), 1-12.
 
@@ -378,10 +378,10 @@ class Grim(Conditional):
 
 
 class WinStayLoseShift(Conditional):
-    """A player that repeats its choice when that paid at least the mean of all outcomes.
+    """A player who repeats its choice if it paid at least the mean of all outcomes.
 
-    Otherwise it takes its next option, after the last one the first. In turns it makes the nice
-    choices after a game that paid enough, and the safe ones after another, and the other way round.
+    Otherwise it switches to its next option, cyclically. In turns it keeps its nice or safe
+    behaviour after a game that paid enough, and switches otherwise.
 
     Source: Nowak and Sigmund 1993, Nature 364, 56-58. The mean as aspiration is our choice.
 
@@ -402,7 +402,7 @@ class WinStayLoseShift(Conditional):
         return values[i if won else (i + 1) % len(values)]
 
     def is_nice(self, view: PlayerView) -> bool:
-        """Whether it is nice in turns: it changes after each game that paid too little."""
+        """Whether it is nice in games in turns; it switches after a game that paid too little."""
         mean = float(_all_payoffs(view)[..., view.player].mean())
 
         def shifted(nice: bool, play: PastPlay) -> bool:
@@ -413,7 +413,7 @@ class WinStayLoseShift(Conditional):
 
 
 def first_best(values: Floats) -> int:
-    """The place of the first of the largest values.
+    """The index of the first maximum, with tolerance.
 
     Args:
         values: the values.
@@ -423,10 +423,10 @@ def first_best(values: Floats) -> int:
 
 
 def nice_choice(view: PlayerView, move: int, path: Choices) -> int:
-    """The place of the choice that leads to the largest sum of payoffs.
+    """The index of the choice that leads to the largest sum of payoffs.
 
     Args:
-        view: the knowledge of the player.
+        view: the observation of the player.
         move: the number of the move.
         path: the moves before it, in a game in turns.
     """
@@ -439,10 +439,10 @@ def nice_choice(view: PlayerView, move: int, path: Choices) -> int:
 
 
 def safe_choice(view: PlayerView, move: int) -> int:
-    """The place of the choice with the best smallest payoff.
+    """The index of the choice with the highest minimum payoff.
 
     Args:
-        view: the knowledge of the player.
+        view: the observation of the player.
         move: the number of the move.
     """
     me = view.player
@@ -473,13 +473,13 @@ def _last_game(view: PlayerView) -> PastPlay | None:
 
 
 def _last_chosen(view: PlayerView, move: int, path: Choices) -> int | None:
-    """The place of the choice of a move in the last game; in turns, after the same moves."""
+    """The index of the choice of a move in the last game; in turns, after the same moves."""
     places = (_chosen(view, move, path, play) for play in reversed(view.plays))
     return next((i for i in places if i is not None), None)
 
 
 def _chosen(view: PlayerView, move: int, path: Choices, play: PastPlay) -> int | None:
-    """The place of the choice of a move in a past game; None in turns after other moves."""
+    """The index of the choice of a move in a past game; None in turns after other moves."""
     if move >= len(play.path) or not (view.form.together or play.path[: len(path)] == path):
         return None
     values = [option.value for option in view.form.options(move, path)]
@@ -487,7 +487,7 @@ def _chosen(view: PlayerView, move: int, path: Choices, play: PastPlay) -> int |
 
 
 def _in_file(form: GameForm, move: int, chosen: int) -> int:
-    """The index of the player's option with the same rank as the option that the other chose."""
+    """The index of the player's option with the same rank as the other's choice."""
     other = form.options(1 - move)
     rank = sorted(option.value for option in other).index(other[chosen].value)
     mine = form.options(move)
@@ -525,7 +525,7 @@ def _certain(option: int, n: int) -> list[float]:
 
 
 def _selfish(form: GameForm, path: Choices) -> tuple[int, Sequence[float]]:
-    """The place and payoffs of the choice of a player to which only its own payoff counts."""
+    """The index and payoffs of the choice of a selfish player."""
     return _rational(_at(tree_of(form), path))
 
 
@@ -538,7 +538,7 @@ def _rational(node: Node) -> tuple[int, Sequence[float]]:
 
 
 def _of_level(node: Node, level: int) -> int:
-    """The choice of a player of a level in turns: the others are of the level below."""
+    """The choice of a player of a level in turns, where the others are one level below."""
 
     def worth(at: Node | Sequence[float]) -> float:
         if not isinstance(at, Node):
@@ -560,7 +560,7 @@ def _largest_sum(tree: Node | Sequence[float]) -> float:
 
 
 def _smallest(tree: Node | Sequence[float], me: int) -> float:
-    """The payoff that a player can be sure of."""
+    """The minimum payoff that a player can guarantee."""
     if not isinstance(tree, Node):
         return tree[me]
     values = [_smallest(branch, me) for branch in tree.after]

@@ -1,34 +1,36 @@
-"""Finite games: one file of data is one game, and people, rules and language models play it.
+"""Finite games: each data file is a game, played by people, rules and language models.
 
 Purpose
-    How do minds play a game that is known from texts, and how the same game under other names,
-    another currency, another order and scale, or a new game of the same class? Between whom do
-    the predictions of theory hold?
+    How do minds play a game that is known from texts, the same game with other names, currency,
+    order or scale, and a new game of the same class? For which pairs of minds do theoretical
+    predictions hold?
 
 Entities, state variables and scales
-    The players of one or several groups, each with a mind, a persona, a role that stays, and its
-    own past games. A round is one game in each group. Payoffs are in the unit of money of the run.
+    The players of one or several groups, each with a mind, a persona, a constant role, and its past
+    games. A round is one game in each group. Payoffs are in the unit of money of the run.
 
 Process overview and scheduling
-    Groups are formed: ``matching``: ``partner`` (once) or ``stranger`` (drawn anew every round,
-    within the roles). With ``talk`` the players of a group speak once each, one after another.
-    Then all choose at the same time, or move in turn and see the moves before. The run ends after
-    ``n_rounds``, or by lot: another round follows each with probability ``continuation``.
+    Groups are formed: ``matching``: ``partner`` (once) or ``stranger`` (redrawn every round, within
+    the roles). With ``talk``, each player of a group speaks once, one after another. Then all
+    choose simultaneously, or move in turn and see the earlier moves. The run ends after
+    ``n_rounds``, or at random: after each round, another one follows with probability
+    ``continuation``.
 
 Design concepts
-    Emergence: choices, cooperation, coordination. Sensing: the rules, all payoffs, own past games
-    with the choices and payoffs of the group, what was said; in an auction the own value. Learning:
-    in the minds. Interaction: by the choices. Stochasticity: groups, private values, the winner
-    among equal bids, the end by lot, the minds. Observation: see Measures.
+    Emergence: choices, cooperation, coordination. Sensing: the rules, all payoffs, the player's
+    past games with the choices and payoffs of the group, messages; in an auction, the player's
+    value. Learning: in the minds. Interaction: by the choices. Stochasticity: groups, private
+    values, the winner among equal bids, the random end, the minds. Observation: see Measures.
 
 Initialization and input
     ``game``: a name of the library, a TOML file, or ``novel:CLASS:SEED``, a game with drawn
-    payoffs. The file holds the rules (see ``docs/how-to/games.md``); a recording keeps its content.
-    ``n_players``: the players of all groups; None: one group. ``n_rounds``, ``continuation`` and
-    ``talk``: None: as the file says; ``continuation`` 0 ends a game of the library at a known time.
-    Disguises change no payoff: ``labels`` (the names of options: letters, colours, invented words,
-    or those of the file), ``currency``, ``option_order`` (as given, reversed, or shuffled for each
-    role), ``scale`` (the factor of all money). ``temperature`` 1, ``max_tokens`` 256 (our choice).
+    payoffs. The file contains the rules (see ``docs/how-to/games.md``); a recording stores its
+    content. ``n_players``: the players of all groups; None: one group. ``n_rounds``,
+    ``continuation`` and ``talk``: None: the value in the file; ``continuation`` 0 gives a game of
+    the library a known end. Disguises change no payoff: ``labels`` (the names of options: letters,
+    colours, invented words, or those of the file), ``currency``, ``option_order`` (as given,
+    reversed, or shuffled for each role), ``scale`` (the factor of all money). ``temperature`` 1,
+    ``max_tokens`` 256 (our choice).
 
 Submodels
     Payoffs: a table, the outcomes of a tree, formulas, or an auction (see
@@ -36,16 +38,16 @@ Submodels
 
 Measures
     By round: mean ``payoff`` of the players whose game counts, ``efficiency`` (the sum of payoffs,
-    from the smallest one that the game has, 0, to the largest one, 1), ``equilibrium`` (share of
-    groups whose choices are a Nash equilibrium without lots, in turns a subgame-perfect course;
-    empty where there is none), ``absent`` (groups without a game that counts), and for each option
-    its share among the choices, ``share_OPTION``, for amounts their mean, ``mean_CHOICE``.
-    By player: choice, payoff, role, group, value. Of a run: the means over its rounds.
+    scaled from the smallest, 0, to the largest of the game, 1), ``equilibrium`` (share of groups
+    whose choices are a pure Nash equilibrium, in turns a subgame-perfect course; empty if there is
+    none), ``absent`` (groups without a valid game), and for each option its share among the
+    choices, ``share_OPTION``, or for amounts their mean, ``mean_CHOICE``. By player: choice,
+    payoff, role, group, value. By run: the means over its rounds.
 
 Unreadable answers
-    A group in which a valid choice is missing has no game in this round: nobody in it earns
-    anything, its payoffs are empty, and all its players are told so. In turns the game stops there.
-    Without a valid text nothing is said.
+    A group with an invalid choice has no game in this round: nobody in it earns anything, its
+    payoffs are empty, and prompts inform its players. In turns, the game stops there. Without a
+    valid text, no message is sent.
 
 Source
     Nash 1951, Annals of Mathematics 54(2), 286-295; each game names its own source.
@@ -76,7 +78,7 @@ from sabm_mesa.models.games.novel import novel_game
 from sabm_mesa.models.games.rules import Choices, GameForm, Rules, load_game
 
 LONGEST_CURRENCY = 30
-"""Characters of the name of a unit of money, at most."""
+"""Maximum number of characters of the name of a currency."""
 Continuation = Annotated[float, Ge(0), Lt(1)]
 Labels = Literal["letters", "colours", "invented", "names"]
 OptionOrder = Literal["given", "reversed", "shuffled"]
@@ -95,7 +97,7 @@ def _talks(model: FiniteGame) -> bool:
 
 
 def _by_moves(model: FiniteGame, players: list[Player]) -> list[Player]:
-    """The players in the order of the moves; one of them has as many turns as moves."""
+    """The players in the order of the moves; a player has one turn per move."""
     del players
     return [
         group[move.player] for move in model.rules.form.moves for group in model.groups
@@ -107,7 +109,7 @@ def _own_group(model: FiniteGame, player: Player) -> Iterable[Player]:
 
 
 class FiniteGame(SmartModel):
-    """A finite game that is read from data.
+    """A finite game that is defined by data.
 
     Args:
         game: a game of the library, a TOML file, ``novel:CLASS:SEED``, or what a file holds.
@@ -129,15 +131,15 @@ class FiniteGame(SmartModel):
         settings: the other parameters of `SmartModel`.
 
     Attributes:
-        rules: all that the file says.
-        form: the game as players are told it: with the labels, order and scale of this run.
-        predictions: what theory says of the game, in the unit of the run.
+        rules: the contents of the file.
+        form: the game as shown to players: with the labels, order and scale of this run.
+        predictions: theoretical predictions for the game, in the currency of the run.
         players: all players in the order of their ids.
         groups: the players of each game of the round, in the order of their roles.
         payoff: mean payoff of the round.
-        efficiency: the sum of payoffs between the smallest and the largest of the game.
+        efficiency: the sum of payoffs, scaled between the smallest and the largest of the game.
         equilibrium: share of the groups in equilibrium.
-        absent: groups without a game that counts.
+        absent: groups without a valid game.
         share_OPTION, mean_CHOICE: the columns of the choices, which depend on the game.
 
     Raises:
@@ -232,13 +234,13 @@ class FiniteGame(SmartModel):
 
     @classmethod
     def identity(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters as JSON values, with the content of the game instead of its name."""
+        """The parameters as JSON values, with the contents of the game instead of its name."""
         game = given.get("game", "")
         rules = {"game": kept(game, load_game(game))} if game else {}
         return super().identity({**given, **rules})
 
     def columns(self) -> Mapping[str, str]:
-        """The model columns, with those of the choices of the game."""
+        """The model columns, including the columns of choices."""
         names = (column.name for column in choice_columns(self.rules))
         return self.model_columns | {name: name for name in names}
 
@@ -252,7 +254,7 @@ class FiniteGame(SmartModel):
             player.value = self._private_value()
 
     def path_of(self, player: Player) -> Choices | None:
-        """The moves so far of the game that a player is in; None after an invalid one.
+        """The moves so far in a player's game; None after an invalid move.
 
         Args:
             player: the player.
@@ -260,22 +262,22 @@ class FiniteGame(SmartModel):
         return _path(self.groups[player.group - 1], self.form)
 
     def after_communicate(self, player: Player, text: Decision) -> None:
-        """Tell the group what a player said."""
+        """Send a player's message to the group."""
         self.say(player, text.value, to=self.groups[player.group - 1])
 
     def after_act(self, player: Player, chosen: Decision) -> None:
-        """Take a choice; None when it could not be read."""
+        """Store a choice; None if it was unreadable."""
         self._take(player, player.role - 1, (), chosen)
 
     def after_move(self, player: Player, chosen: Decision) -> None:
-        """Take a move, unless the game was over."""
+        """Store a move, unless the game is over."""
         path = self.path_of(player)
         move = None if path is None else self.form.move_after(path)
         if path is not None and move is not None and chosen.attempts:
             self._take(player, move, path, chosen)
 
     def update(self) -> None:
-        """Pay, add the games to the memories, measure, and draw whether the run continues."""
+        """Compute payoffs, extend the memories, measure, and draw whether the run continues."""
         played = [self._settle(group) for group in self.groups]
         paths = [path for path in played if path is not None]
         self.absent = len(played) - len(paths)
@@ -297,7 +299,7 @@ class FiniteGame(SmartModel):
         return {"predictions": self.predictions, "currency": self.currency}
 
     def _private_value(self) -> float:
-        """A value of the object of an auction, drawn; NaN elsewhere."""
+        """A random value of the object of an auction; NaN in other games."""
         sale, amounts = self.form.auction, self.form.moves[0].amounts
         if sale is None or amounts is None:
             return math.nan
@@ -317,7 +319,7 @@ class FiniteGame(SmartModel):
         return replace(form, moves=tuple(moves))
 
     def _draw_groups(self) -> list[list[Player]]:
-        """The players of each group; drawn within each role, unless groups stay."""
+        """The players of each group; redrawn within each role, unless groups are constant."""
         size = self.rules.form.n_players
         n_groups = len(self.players) // size
         groups: list[list[Player]] = [[] for _ in range(n_groups)]
@@ -338,7 +340,7 @@ class FiniteGame(SmartModel):
         player.choices[move] = value
 
     def _settle(self, group: list[Player]) -> Choices | None:
-        """Pay a group, and add its game to the memories; its choices, None when it has no game."""
+        """Pay a group and extend its memories; return its choices, or None without a game."""
         path = _path(group, self.form)
         payoffs: tuple[float, ...] = ()
         if path is not None:
@@ -351,14 +353,14 @@ class FiniteGame(SmartModel):
         return path
 
     def _choice_of(self, player: Player) -> str | float | None:
-        """The valid choices of a player by the names of the file; of several moves in one text."""
+        """The valid choices of a player by the names in the file, joined for several moves."""
         known = [self.rules.name_of(m, v) for m, v in player.choices.items() if not math.isnan(v)]
         if len(known) == 1:
             return known[0]
         return " ".join(map(str, known)) or None
 
     def _paid(self, group: list[Player], path: Choices) -> tuple[float, ...]:
-        """The payoffs of a group; among the highest bids of an auction a draw decides."""
+        """The payoffs of a group; a random draw decides between equal highest bids."""
         if not self.form.auction:
             return self.form.payoffs(path)
         best = self.form.winners(path)
@@ -368,7 +370,7 @@ class FiniteGame(SmartModel):
 
 
 def kept(game: str | Mapping[str, Any], rules: Rules) -> str | Mapping[str, Any]:
-    """The parameter `game` as it is recorded: instead of a file its content.
+    """The recorded value of the parameter `game`: for a file, its contents.
 
     Args:
         game: the parameter.
@@ -378,7 +380,7 @@ def kept(game: str | Mapping[str, Any], rules: Rules) -> str | Mapping[str, Any]
 
 
 def _path(group: list[Player], form: GameForm) -> Choices | None:
-    """The choices of a group so far, in the order of the moves; None with an invalid one."""
+    """The choices of a group so far, in the order of the moves; None if one is invalid."""
     known = {move: value for player in group for move, value in player.choices.items()}
     if any(math.isnan(value) for value in known.values()):
         return None
@@ -387,7 +389,7 @@ def _path(group: list[Player], form: GameForm) -> Choices | None:
 
 
 def _currency(given: Any) -> str:
-    """The name of the unit of money, on one line."""
+    """The name of the currency, on one line."""
     name = one_line(given) if isinstance(given, str) else ""
     if not name or len(name) > LONGEST_CURRENCY:
         raise ParameterError(

@@ -1,8 +1,8 @@
-"""New games of a named class: their payoffs are drawn, so that no text has them.
+"""New games of a named class, with random payoffs that do not appear in any text.
 
-A class is an order of payoffs, or a property of the equilibria; a seed gives one game of it. All
-payoffs of a game differ, and lie far from those of textbooks. Disguises (`FiniteGame`) change what
-a known game looks like; here the game itself is new.
+A class is defined by an order of payoffs or a property of the equilibria; a seed selects a game of
+the class. All payoffs of a game differ, and are unlike those of textbooks. Disguises (`FiniteGame`)
+change the appearance of a known game; here the game itself is new.
 
 Source:
     Rapoport and Guyer 1966, "A Taxonomy of 2 x 2 Games", General Systems 11, 203-214: classes of
@@ -22,21 +22,21 @@ from sabm_mesa.models.games.theory import dominated_options, mixed_equilibria, p
 
 Ints = npt.NDArray[np.int64]
 LOWEST, HIGHEST = 101, 997
-"""The smallest and the largest payoff that is drawn."""
+"""The smallest and the largest random payoff."""
 MOST_DRAWS = 10_000
 LEAST_STEPS = 3
-"""Steps in which dominated options are taken away, at least."""
+"""Minimum number of elimination steps of dominated options."""
 
 
 def novel_game(given: str) -> dict[str, Any]:
-    """The table of a new game, as a file would hold it.
+    """The table of a new game, in the format of a file.
 
     Args:
         given: ``CLASS:SEED``.
 
     Raises:
-        UnknownName: for a class that is not known.
-        ParameterError: for a seed that is no whole number of 0 or more.
+        UnknownName: for an unknown class.
+        ParameterError: for a seed that is not a whole number of at least 0.
     """
     name, _, seed = given.partition(":")
     if name not in CLASSES:
@@ -58,7 +58,7 @@ def novel_game(given: str) -> dict[str, Any]:
 
 
 def _four(rng: np.random.Generator) -> list[int]:
-    """Four different payoffs, the largest first."""
+    """Four distinct payoffs, the largest first."""
     return sorted(map(int, rng.choice(np.arange(LOWEST, HIGHEST + 1), 4, replace=False)))[::-1]
 
 
@@ -93,7 +93,7 @@ def _battle(rng: np.random.Generator) -> Ints:
 
 
 def _matching(rng: np.random.Generator) -> Ints:
-    """Player 1 wants to match and player 2 does not: the only equilibrium draws lots."""
+    """Player 1 wants to match and player 2 does not: the only equilibrium is mixed."""
     one, two = _four(rng), _four(rng)
     first = np.array([[one[0], one[2]], [one[3], one[1]]])
     second = np.array([[two[2], two[0]], [two[1], two[3]]])
@@ -101,7 +101,7 @@ def _matching(rng: np.random.Generator) -> Ints:
 
 
 def _drawn_until(rng: np.random.Generator, fits: Callable[[Ints], bool]) -> Ints:
-    """A game of two with three options each, drawn until it fits."""
+    """A game of two players with three options each, redrawn until it fits the class."""
     for _ in range(MOST_DRAWS):
         payoffs = rng.choice(np.arange(LOWEST, HIGHEST + 1), (3, 3, 2), replace=False)
         if fits(payoffs):
@@ -114,7 +114,7 @@ def _dominance(rng: np.random.Generator) -> Ints:
 
 
 def _lots(rng: np.random.Generator) -> Ints:
-    """The only equilibrium draws lots between all options."""
+    """Whether the only equilibrium mixes all options."""
 
     def fits(payoffs: Ints) -> bool:
         if pure_equilibria(payoffs.astype(float)):
@@ -126,12 +126,12 @@ def _lots(rng: np.random.Generator) -> Ints:
 
 
 def is_dominance_solvable(payoffs: npt.NDArray[Any]) -> bool:
-    """Whether one outcome is left when dominated options are taken away again and again.
+    """Whether iterated elimination of dominated options leaves one outcome.
 
-    It has to take at least three steps, so that nobody sees it at once.
+    It must take at least three steps, so that the outcome is not obvious.
 
     Args:
-        payoffs: the game, of two players.
+        payoffs: the payoffs of a game of two players.
     """
     left, steps = payoffs.astype(float), 0
     while max(left.shape[:2]) > 1:
@@ -152,4 +152,4 @@ CLASSES: dict[str, tuple[Callable[[np.random.Generator], Ints], tuple[str, ...]]
     "dominance": (_dominance, ("one", "two", "three")),
     "lots": (_lots, ("one", "two", "three")),
 }
-"""Class → how a game of it is drawn, and the names of its options."""
+"""Class → the function that draws a game of it, and the names of its options."""

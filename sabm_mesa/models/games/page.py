@@ -1,4 +1,4 @@
-"""The page of finite games: the payoffs, or the equilibria, beside the charts."""
+"""The page of finite games: charts, and a table of the payoffs or the equilibria."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sabm_mesa.models.games.plots import MOST_MARKED, has_table
 
 
 def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> list[Chart]:
-    """The share or mean of each choice beside that in equilibrium, and the payoffs.
+    """The share or mean of each choice, with its value in equilibrium, and the payoffs.
 
     Args:
         model: the model.
-        model_data: one row a round.
+        model_data: one row per round.
         agent_data: not used.
     """
     del agent_data
@@ -42,11 +42,11 @@ def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> li
 
 
 def theory_table(model: Any, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame]:
-    """The payoffs of a game of two with few options; of any other game its equilibria.
+    """The payoffs of a two-player game with few options, or the equilibria of any other game.
 
     Args:
         model: the model.
-        model_data: one row a round.
+        model_data: one row per round.
     """
     del model_data
     predictions: Predictions = model.predictions
@@ -79,7 +79,7 @@ def heading(model: Any) -> str:
 
 
 def public_columns(model: Any) -> Sequence[str]:
-    """None: columns have the names of the file, and say what is in equilibrium.
+    """None: the columns reveal the names in the file and the equilibrium.
 
     Args:
         model: the model.

@@ -1,4 +1,4 @@
-"""Plots of finite games; what theory says is drawn into each of them."""
+"""Plots of finite games, with theoretical predictions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ COLOURS = (
 )  # fmt: skip
 MOST_LINES = len(COLOURS)
 MOST_CELLS = 6
-"""Options of each player up to which a payoff table is drawn."""
+"""Maximum number of options per player for a payoff table."""
 MOST_MARKED = 4
-"""Equilibria that are marked in a distribution, at most."""
+"""Maximum number of marked equilibria in a distribution."""
 PAIR = 2
 BEST = "*"
-"""Marks a payoff that is the best one against the choice of the other."""
+"""Mark of a payoff that is a best response to the other's choice."""
 
 
 def figures(
@@ -43,11 +43,11 @@ def figures(
     """All plots of the scenario, by name.
 
     Args:
-        model_data: one row a run and round.
-        agent_data: one row a run, round and agent.
+        model_data: one row per run and round.
+        agent_data: one row per run, round and agent.
         subtitle: the minds and the condition.
-        predictions: what theory and people say of the game.
-        currency: the unit of money.
+        predictions: theoretical predictions and results of people for the game.
+        currency: the name of the currency.
 
     Returns:
         ``table`` (two players with few options each), ``bids`` (an auction), ``choices``,
@@ -71,7 +71,7 @@ def has_table(predictions: Predictions) -> bool:
     """Whether a game is drawn as a table: two players with few options each.
 
     Args:
-        predictions: what theory says of the game.
+        predictions: theoretical predictions for the game.
     """
     form = predictions.form
     few = all(0 < len(move.options) <= MOST_CELLS for move in form.moves)
@@ -79,12 +79,12 @@ def has_table(predictions: Predictions) -> bool:
 
 
 def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictions) -> Figure:
-    """The payoffs of two players, with best replies; the darker a cell, the more often it came.
+    """The payoffs of two players, with best responses; darker cells occurred more often.
 
     Args:
-        agent_data: one row a run, round and agent, with ``group``, ``role`` and ``choice``.
+        agent_data: one row per run, round and agent, with ``group``, ``role`` and ``choice``.
         subtitle: the minds and the condition; the number of runs is added.
-        predictions: what theory says of the game.
+        predictions: theoretical predictions for the game.
     """
     from matplotlib.patches import Rectangle
 
@@ -143,12 +143,12 @@ def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
 
 
 def distribution(agent_data: pd.DataFrame, subtitle: str, predictions: Predictions) -> Figure:
-    """How often each option or amount was chosen over all rounds, with equilibria and people.
+    """The distribution of choices over all rounds, with equilibria and results of people.
 
     Args:
-        agent_data: one row a run, round and agent, with ``role`` and ``choice``.
+        agent_data: one row per run, round and agent, with ``role`` and ``choice``.
         subtitle: the minds and the condition; the number of runs is added.
-        predictions: what theory and people say of the game.
+        predictions: theoretical predictions and results of people for the game.
     """
     parts = _panels(predictions)
     figure = style.new_figure(
@@ -166,15 +166,15 @@ def by_round(model_data: pd.DataFrame, subtitle: str, predictions: Predictions) 
     """Shares of options, or mean amounts, by round.
 
     Args:
-        model_data: one row a run and round, with the columns of the choices.
+        model_data: one row per run and round, with the columns of the choices.
         subtitle: the minds and the condition; the number of runs is added.
-        predictions: what theory and people say of the game.
+        predictions: theoretical predictions and results of people for the game.
     """
     shares = [name for name, column in predictions.columns.items() if column.option]
     amounts = [name for name, column in predictions.columns.items() if not column.option]
     for panel in _panels(predictions):
         if panel[0].option and len(panel) == PAIR:
-            shares.remove(panel[1].name)  # the rest of the other share
+            shares.remove(panel[1].name)  # the complement of the other share
     parts = [part[:MOST_LINES] for part in (shares, amounts) if part]
     figure = style.new_figure(
         "Choices by round", style.with_runs(subtitle, model_data), height=1.1 + 2.3 * len(parts)
@@ -194,13 +194,13 @@ def by_round(model_data: pd.DataFrame, subtitle: str, predictions: Predictions) 
 def payoffs_by_round(
     model_data: pd.DataFrame, subtitle: str, predictions: Predictions, currency: str
 ) -> Figure:
-    """Mean payoff by round, with those of the equilibria and the largest and smallest one.
+    """Mean payoff by round, with the payoffs of equilibria and the largest and smallest payoff.
 
     Args:
-        model_data: one row a run and round, with ``payoff``.
+        model_data: one row per run and round, with ``payoff``.
         subtitle: the minds and the condition; the number of runs is added.
-        predictions: what theory says of the game.
-        currency: the unit of money.
+        predictions: theoretical predictions for the game.
+        currency: the name of the currency.
     """
     figure = style.new_figure(
         "Mean payoff by round", style.with_runs(subtitle, model_data), height=3.2
@@ -230,10 +230,10 @@ def bids_by_value(
     """Bids of an auction by private value, with the equilibrium of risk-neutral bidders.
 
     Args:
-        agent_data: one row a run, round and agent, with ``value`` and ``choice``.
+        agent_data: one row per run, round and agent, with ``value`` and ``choice``.
         subtitle: the minds and the condition; the number of runs is added.
-        predictions: what theory says of the game.
-        currency: the unit of money.
+        predictions: theoretical predictions for the game.
+        currency: the name of the currency.
     """
     form, sale = predictions.form, predictions.form.auction
     assert sale is not None
@@ -260,7 +260,7 @@ def bids_by_value(
 
 
 def _panels(predictions: Predictions) -> list[list[ChoiceColumn]]:
-    """The columns that share a panel of the distribution: those of the same moves."""
+    """The columns of one panel of the distribution: the columns of the same moves."""
     parts: dict[tuple[int, ...], list[ChoiceColumn]] = {}
     for column in predictions.columns.values():
         parts.setdefault(column.moves, []).append(column)
@@ -310,7 +310,7 @@ def _draw_distribution(
 def _draw_people(
     ax: Axes, predictions: Predictions, part: list[ChoiceColumn], places: Floats, width: float
 ) -> None:
-    """Short lines at published shares, or a line at a published mean."""
+    """Draw short lines at published shares, or a line at a published mean."""
     marks: list[tuple[float, float, str]] = []
     for x, column in zip(places, part, strict=False):
         if column.option:
@@ -370,13 +370,13 @@ def _cells(agent_data: pd.DataFrame, rows: list[str], columns: list[str]) -> Any
 def _chosen(
     agent_data: pd.DataFrame, predictions: Predictions, column: ChoiceColumn
 ) -> pd.Series[Any]:
-    """The choices of a column's moves, of all rounds."""
+    """The choices of a column's moves in all rounds."""
     form = predictions.form
     roles = {form.moves[k].player + 1 for k in column.moves}
     choices = agent_data[agent_data["role"].isin(roles)]["choice"].dropna()
     if form.together:
         return choices
-    # In turns a player with several moves has their names in one text.
+    # In turns, the names of a player's moves are joined in one text.
     return choices.astype(str).str.split(" ").explode()
 
 
@@ -396,7 +396,7 @@ def _title(part: list[ChoiceColumn]) -> str:
 
 
 def _legend_below(figure: Figure, panels: Iterable[Axes]) -> None:
-    """One legend of all panels, below them."""
+    """Draw a common legend below all panels."""
     entries = {
         label: artist
         for ax in panels

@@ -1,7 +1,7 @@
 """The rules of a finite game, read from one TOML file.
 
-`GameForm` is what players know: who moves, between what, and what each outcome pays. `Rules`
-adds what they do not know: names, source, and results of people. Docs: ``docs/how-to/games.md``.
+`GameForm` is the part that players know: players, moves, options and payoffs. `Rules` adds the part
+that they do not know: names, source, and results of people. Docs: ``docs/how-to/games.md``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Floats = npt.NDArray[np.float64]
 Choices = tuple[float, ...]
 """The choices so far, in the order of the moves: values of options, or amounts."""
 NOVEL = "novel:"
-"""Begins the name of a game with drawn payoffs."""
+"""The prefix of the name of a game with random payoffs."""
 LIBRARY = Path(__file__).with_name("library")
 MOST_PLAYERS, MOST_MOVES, MOST_OPTIONS, MOST_OUTCOMES = 8, 100, 1001, 100_000
-"""Limits of a file; the last one is of combinations of choices."""
+"""Limits of a file; the last one limits the combinations of choices."""
 ROUNDING = 0.03
-"""Published shares may miss 1 by so much in all."""
+"""Tolerance for the sum of published shares."""
 _KEYS = {
     "title", "source", "players", "options", "values", "payoffs", "moves", "outcomes", "money",
     "numbers", "rule", "auction", "rounds", "continuation", "talk", "people",
@@ -44,7 +44,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _OF_PROFILE = (
     "own", "others", "total", "mean", "lowest", "highest", "others_lowest", "others_highest", "n",
 )  # fmt: skip
-"""Names in formulas of games in which all choose at the same time."""
+"""Names in formulas of simultaneous games."""
 _OF_RULE = ("n_players", "n_others", "low", "high", "step", "currency")
 """Placeholders of a rule, in addition to figures and options."""
 
@@ -67,9 +67,9 @@ class Amounts:
     """A range of amounts.
 
     Attributes:
-        low: the smallest amount, or a formula of the moves before.
-        high: the largest amount, or a formula of the moves before.
-        step: the distance of two amounts.
+        low: the smallest amount, or a formula of the earlier moves.
+        high: the largest amount, or a formula of the earlier moves.
+        step: the distance between two amounts.
         money: whether they are money.
     """
 
@@ -80,7 +80,7 @@ class Amounts:
 
     @property
     def fixed(self) -> bool:
-        """Whether both ends are known before the game."""
+        """Whether both limits are known before the game."""
         return not isinstance(self.low, str) and not isinstance(self.high, str)
 
 
@@ -90,7 +90,7 @@ class Move:
 
     Attributes:
         player: the player, from 0.
-        options: the options; empty when an amount is named.
+        options: the options; empty for amounts.
         amounts: the amounts; None with options.
     """
 
@@ -101,10 +101,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Auction:
-    """A sale of one object by sealed bids, with private values.
+    """A sealed-bid auction of one object, with private values.
 
     Attributes:
-        price: ``"first"`` or ``"second"``: the bid that the winner pays.
+        price: ``"first"`` or ``"second"``: the rank of the bid that the winner pays.
         least: the smallest private value.
         largest: the largest one.
     """
@@ -116,7 +116,7 @@ class Auction:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number of the rules that has a name.
+    """A named number of the rules.
 
     Attributes:
         name: the name in formulas and in the rule.
@@ -131,18 +131,18 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class GameForm:
-    """A finite game, as its players know it.
+    """A finite game, as known to its players.
 
     Attributes:
         n_players: number of players.
-        together: whether all choose at the same time; else they move in turn.
-        moves: the decisions: one a player, or in their order.
-        outcomes: the payoffs of every course; empty where formulas or an auction give them.
-        formulas: one formula of payoffs for all players, or one each; in it ``m1``, ``m2``, …
-            are the moves.
-        figures: the numbers with a name.
-        rule: the rules in words, with figures in braces; needed with formulas.
-        auction: the sale, or None.
+        together: whether all choose simultaneously; otherwise they move in turn.
+        moves: the decisions: one per player, or in order.
+        outcomes: the payoffs of every course; empty for formulas or an auction.
+        formulas: one payoff formula for all players, or one per player; in it ``m1``, ``m2``, … are
+            the moves.
+        figures: the named numbers.
+        rule: the rules in words, with figures in braces; required with formulas.
+        auction: the auction, or None.
     """
 
     n_players: int
@@ -155,7 +155,7 @@ class GameForm:
     auction: Auction | None = None
 
     def move_after(self, path: Choices) -> int | None:
-        """The number of the move that follows in a game in turns; None when the game is over.
+        """The number of the next move in a game in turns; None if the game is over.
 
         Args:
             path: the moves so far.
@@ -169,10 +169,10 @@ class GameForm:
 
         Args:
             move: the number of the move.
-            path: the moves before it, in a game in turns.
+            path: the earlier moves, in a game in turns.
 
         Raises:
-            ParameterError: when the moves before leave no amount, or too many.
+            ParameterError: when the earlier moves leave no amount, or too many.
         """
         asked = self.moves[move]
         if asked.options:
@@ -194,7 +194,7 @@ class GameForm:
 
         Args:
             amounts: the amounts of the move.
-            path: the moves before it, in a game in turns.
+            path: the earlier moves, in a game in turns.
         """
         low, high = (
             evaluate(end, self._values(path)) if isinstance(end, str) else end
@@ -203,7 +203,7 @@ class GameForm:
         return low, high
 
     def payoffs(self, path: Choices, values: Sequence[float] = ()) -> tuple[float, ...]:
-        """The payoff of each player at the end of a course; ties of an auction are split.
+        """The payoff of each player at the end of a course; the winners of a tied auction share.
 
         Args:
             path: all choices.
@@ -250,7 +250,7 @@ class GameForm:
                 open_paths += [(*path, o.value) for o in reversed(self.options(move, path))]
 
     def table(self, values: Sequence[float] = ()) -> Floats:
-        """The payoffs of a game in which all choose at the same time.
+        """The payoffs of a simultaneous game.
 
         Args:
             values: the private values of an auction.
@@ -269,7 +269,7 @@ class GameForm:
         return paid.reshape((*sizes, self.n_players))
 
     def scaled(self, scale: float) -> GameForm:
-        """The same game in another unit of money.
+        """The same game with scaled amounts of money.
 
         Args:
             scale: the factor of all amounts of money.
@@ -320,7 +320,7 @@ class GameForm:
         return known
 
     def _place_of_price(self) -> int:
-        """The place of the price among the bids in rising order."""
+        """The index of the price among the bids in rising order."""
         assert self.auction is not None
         return -1 if self.auction.price == "first" else -2
 
@@ -335,7 +335,7 @@ class GameForm:
 
 @lru_cache(maxsize=128)
 def table_of(form: GameForm, values: tuple[float, ...] = ()) -> Floats:
-    """`GameForm.table`, kept for the next time.
+    """`GameForm.table`, cached.
 
     Args:
         form: the game.
@@ -349,12 +349,12 @@ class PeopleResult:
     """A published result of people in a game.
 
     Attributes:
-        move: the number of the move, from 0; in a game at the same time that of all players, or of
-            one player.
-        option: the option whose share it is; ``""`` for a mean amount.
+        move: the number of the move, from 0; in a simultaneous game, of all players or of one
+            player.
+        option: the option of the share; ``""`` for a mean amount.
         value: the share, or the mean amount in units of the file.
-        shares: the share of each amount, in rising order; empty where they are not known.
-        of: who they were and how they played.
+        shares: the share of each amount, in rising order; empty if unknown.
+        of: a description of the people and the experiment.
         source: the publication.
     """
 
@@ -368,19 +368,19 @@ class PeopleResult:
 
 @dataclass(frozen=True)
 class Rules:
-    """All that the file of a game says.
+    """The contents of the file of a game.
 
     Attributes:
         title: the name of the game in words.
-        source: where it comes from.
+        source: its publication.
         form: the game, with the names of the file.
         options: for each move the names of its options; empty for amounts.
         move_names: the names of the moves.
-        rounds: times that it is played.
-        continuation: the probability that another round follows; None where the end is known.
+        rounds: number of rounds.
+        continuation: the probability of another round after each round; None if the end is known.
         talk: whether players talk before each round.
         people: published results of people.
-        data: the table of the file, which is recorded.
+        data: the recorded table of the file.
     """
 
     title: str
@@ -395,7 +395,7 @@ class Rules:
     data: Mapping[str, Any]
 
     def name_of(self, move: int, value: float) -> str | float:
-        """The name of the option with a value in the file; an amount is itself.
+        """The name in the file of the option with a value; an amount is returned as is.
 
         Args:
             move: the number of the move.
@@ -407,14 +407,14 @@ class Rules:
         return self.options[move][values.index(value)]
 
     def labelled(self, labels: Sequence[str]) -> GameForm:
-        """The game with other names of its options.
+        """The game with other option names.
 
         Args:
-            labels: the new names, for the options in the order in which the file names them; none
-                keeps those of the file.
+            labels: the new names, in the order of the options in the file; empty: the names in the
+                file.
 
         Raises:
-            ParameterError: when they are too few.
+            ParameterError: when there are too few labels.
         """
         names = list(dict.fromkeys(name for options in self.options for name in options))
         if labels and len(labels) < len(names):
@@ -441,7 +441,7 @@ class Rules:
 
 
 def library() -> list[str]:
-    """The names of the games of the package."""
+    """The names of the games in the library."""
     return sorted(path.stem for path in LIBRARY.glob("*.toml"))
 
 
@@ -454,8 +454,8 @@ def load_game(given: str | Mapping[str, Any]) -> Rules:
             file holds.
 
     Raises:
-        ParameterError: for a file that cannot be used: the message says where.
-        UnknownName: for a name that is not known.
+        ParameterError: for an unusable file; the message names the position.
+        UnknownName: for an unknown name.
     """
     if isinstance(given, Mapping):
         return _Reading(given, "the game").rules()
@@ -473,7 +473,7 @@ def load_game(given: str | Mapping[str, Any]) -> Rules:
 
 
 class _Reading:
-    """Reads the table of one file; every error says its place.
+    """Reads the table of a file; every error names its position.
 
     Args:
         data: the table.
@@ -489,7 +489,7 @@ class _Reading:
         """The rules.
 
         Raises:
-            ParameterError: for a table that is no game.
+            ParameterError: for a table that does not define a game.
         """
         if unknown := sorted(set(self.data) - _KEYS):
             raise self._bad(unknown[0], f"is not known; known: {', '.join(sorted(_KEYS))}.")
@@ -733,7 +733,7 @@ class _Reading:
         return by_name
 
     def _baked(self, formula: str) -> str:
-        """A formula without the names of options and moves of the file."""
+        """Replace the names of options and moves in a formula."""
         text = with_numbers(formula, self._option_values())
         if "moves" in self.data:
             for number, name in enumerate(self.move_names, 1):
@@ -820,7 +820,7 @@ class _Reading:
         return tuple(map(float, given))
 
     def _check(self, form: GameForm) -> None:
-        """Every course has payoffs, and there are not too many."""
+        """Check that every course has payoffs, and that there are not too many."""
         if form.together:
             sizes = [len(form.options(k)) for k in range(form.n_players)]
             if math.prod(sizes) > MOST_OUTCOMES:
@@ -882,7 +882,7 @@ class _Reading:
 
 @contextmanager
 def _placed(location: str) -> Iterator[None]:
-    """Put the place before the message of an error."""
+    """Prefix the message of an error with its position."""
     try:
         yield
     except ParameterError as error:

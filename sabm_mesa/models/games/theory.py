@@ -1,7 +1,7 @@
-"""The mathematics of finite games: equilibria, dominance, best replies, backward induction.
+"""The mathematics of finite games: equilibria, dominance, best responses, backward induction.
 
-A game at the same time is an array of payoffs of shape (options of player 1, …, options of player
-n, n). A game in turns is a tree: a `Node`, or the payoffs at its end.
+A simultaneous game is an array of payoffs of shape (options of player 1, …, options of player n,
+n). A game in turns is a tree: a `Node`, or the payoffs at its end.
 
 Source:
     Nash 1951, "Non-Cooperative Games", Annals of Mathematics 54(2), 286-295. Support enumeration:
@@ -24,21 +24,21 @@ Floats = npt.NDArray[np.float64]
 Strategy = tuple[float, ...]
 """The probability of each option of a player."""
 SMALL = 1e-9
-"""Differences below this share of the largest payoff do not count."""
+"""Tolerance, as a share of the largest payoff."""
 PAIR = 2
 MOST_OPTIONS = 12
-"""Options up to which the equilibria with one strategy for both are sought."""
+"""Maximum number of options for computing symmetric equilibria."""
 MOST_SUPPORTS = 5_000
-"""Pairs of supports that are tried at most: two players with 7 options each have 3,431."""
+"""Maximum number of pairs of supports: two players with 7 options each have 3,431."""
 
 
 class Node(NamedTuple):
     """A decision in a game in turns.
 
     Attributes:
-        player: the player that decides, from 0.
+        player: the deciding player, from 0.
         choices: the values of its options.
-        after: what follows each of them.
+        after: the node or payoffs after each option.
     """
 
     player: int
@@ -59,13 +59,13 @@ class Course(NamedTuple):
 
 
 def pure_equilibria(payoffs: Floats) -> list[tuple[int, ...]]:
-    """All Nash equilibria in which nobody draws lots.
+    """All pure Nash equilibria.
 
     Args:
-        payoffs: the game at the same time.
+        payoffs: the payoffs of a simultaneous game.
 
     Returns:
-        The number of each player's option, in rising order.
+        The index of each player's option, in rising order.
     """
     best = np.ones(payoffs.shape[:-1], dtype=bool)
     for player in range(payoffs.shape[-1]):
@@ -91,12 +91,12 @@ def expected_payoffs(payoffs: Floats, player: int, beliefs: Sequence[Sequence[fl
 
 
 def dominant_option(payoffs: Floats, player: int, *, weakly: bool = False) -> int | None:
-    """The option that is better than any other one, whatever the others do; None without one.
+    """The dominant option of a player, or None.
 
     Args:
-        payoffs: the game at the same time.
+        payoffs: the payoffs of a simultaneous game.
         player: the player, from 0.
-        weakly: whether it may also be only as good, if better in some case.
+        weakly: whether weak dominance is enough.
     """
     payoff = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
     gap = _tolerance(payoffs)
@@ -114,10 +114,10 @@ def dominant_option(payoffs: Floats, player: int, *, weakly: bool = False) -> in
 
 
 def dominated_options(payoffs: Floats, player: int) -> list[int]:
-    """The options of a player to each of which another option is always strictly better.
+    """The strictly dominated options of a player.
 
     Args:
-        payoffs: the game at the same time.
+        payoffs: the payoffs of a simultaneous game.
         player: the player, from 0.
     """
     payoff = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
@@ -130,16 +130,16 @@ def dominated_options(payoffs: Floats, player: int) -> list[int]:
 
 
 def mixed_equilibria(payoffs: Floats) -> list[tuple[Strategy, Strategy]]:
-    """Nash equilibria of two players by supports of equal size, those without lots included.
+    """Nash equilibria of two players by supports of equal size, including pure ones.
 
-    They are all of them unless the game is degenerate: a mixture of k options has then more than k
-    best replies, and there may be further ones.
+    These are all equilibria unless the game is degenerate: then a mixture of k options has more
+    than k best responses, and further equilibria may exist.
 
     Args:
-        payoffs: the game at the same time, of two players.
+        payoffs: the payoffs of a simultaneous two-player game.
 
     Returns:
-        The strategies of both players, larger probabilities of earlier options first; none when
+        The strategies of both players, sorted by larger probabilities of earlier options; empty if
         there are more than `MOST_SUPPORTS` pairs of supports.
     """
     first, second = payoffs[..., 0], payoffs[..., 1]
@@ -162,13 +162,13 @@ def mixed_equilibria(payoffs: Floats) -> list[tuple[Strategy, Strategy]]:
 
 
 def symmetric_equilibria(payoffs: Floats) -> list[Strategy]:
-    """Nash equilibria of a symmetric game of two in which both have the same strategy.
+    """Symmetric Nash equilibria of a symmetric two-player game.
 
     Args:
-        payoffs: the game at the same time, of two players with the same options.
+        payoffs: the payoffs of a simultaneous game of two players with the same options.
 
     Returns:
-        The strategies; none when the game is not symmetric, or has more than `MOST_OPTIONS`.
+        The strategies; empty if the game is not symmetric or has more than `MOST_OPTIONS` options.
     """
     if payoffs.shape[-1] > PAIR or len(payoffs) > MOST_OPTIONS or not is_symmetric(payoffs):
         return []
@@ -186,7 +186,7 @@ def is_symmetric(payoffs: Floats) -> bool:
     """Whether all players have the same options and payoffs.
 
     Args:
-        payoffs: the game at the same time.
+        payoffs: the payoffs of a simultaneous game.
     """
     n = payoffs.shape[-1]
     if len(set(payoffs.shape[:-1])) > 1:
@@ -201,10 +201,10 @@ def is_symmetric(payoffs: Floats) -> bool:
 
 
 def subgame_perfect(tree: Node | Sequence[float]) -> list[Course]:
-    """The courses of all subgame-perfect equilibria without lots.
+    """The courses of all pure subgame-perfect equilibria.
 
-    A course stays one when the player that decides gains at least as much as by any other choice
-    after which the worst equilibrium for it follows.
+    A course is kept if the deciding player gains at least as much as with any other choice followed
+    by its worst equilibrium.
 
     Args:
         tree: the game in turns.
@@ -226,7 +226,7 @@ def subgame_perfect(tree: Node | Sequence[float]) -> list[Course]:
 
 
 def inequity_averse(payoffs: Floats, player: int, envy: float, guilt: float) -> Floats:
-    """Utility after Fehr and Schmidt 1999, equation 1: payoff less envy and guilt.
+    """Utility after Fehr and Schmidt 1999, equation 1: payoff minus envy and guilt.
 
     Args:
         payoffs: payoffs, the players on the last axis.
@@ -251,8 +251,8 @@ def logit_choice(expected: Sequence[float] | Floats, precision: float, spread: f
 
     Args:
         expected: the expected payoff of each option.
-        precision: the weight of payoffs, as shares of `spread`; 0 draws each equally likely.
-        spread: the largest payoff less the smallest one; 0 makes all equally likely.
+        precision: the weight of payoffs, as shares of `spread`; 0 makes all options equally likely.
+        spread: the largest payoff minus the smallest one; 0 makes all options equally likely.
     """
     values = np.asarray(expected, dtype=np.float64)
     weights = (
@@ -266,7 +266,7 @@ def auction_bid(value: float, n_players: int, least_value: float, price: str) ->
     """The equilibrium bid of risk-neutral bidders whose private values are uniform.
 
     Source: Vickrey 1961, "Counterspeculation, Auctions, and Competitive Sealed Tenders", Journal of
-    Finance 16(1), 8-37; for values and bids that are no whole numbers.
+    Finance 16(1), 8-37; for real values and bids.
 
     Args:
         value: the bidder's own value.
@@ -282,8 +282,8 @@ def auction_bid(value: float, n_players: int, least_value: float, price: str) ->
 def auction_payoff(least_value: float, largest_value: float, n_players: int) -> float:
     """The expected payoff of a bidder in the equilibrium of either auction.
 
-    Source: Vickrey 1961. The winner has the largest of n uniform values and pays, on average, the
-    second-largest one: the gap of the two is one part of n + 1.
+    Source: Vickrey 1961. The winner has the largest of n uniform values and pays the second-largest
+    one on average; the expected gap between them is 1 / (n + 1) of the range.
 
     Args:
         least_value: the smallest value.
@@ -298,7 +298,7 @@ def _n_supports(rows: int, columns: int) -> int:
 
 
 def _indifferent(payoffs: Floats, mine: Sequence[int], yours: Sequence[int]) -> Floats | None:
-    """The strategy on `yours` that makes the options `mine` equally good; None without one."""
+    """The strategy on `yours` that makes the options `mine` equally good, or None."""
     size = len(mine)
     system = np.zeros((size + 1, size + 1))
     system[:size, :size] = payoffs[np.ix_(mine, yours)]

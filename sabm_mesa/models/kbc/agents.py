@@ -44,7 +44,7 @@ class Discussion(Observation):
     said: tuple[Message, ...]
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """Return placeholder → value; the lines of the player itself are marked.
+        """Return placeholder → value; the player's lines are marked.
 
         Args:
             book: the prompts of the run.
@@ -70,7 +70,7 @@ class Discussion(Observation):
 
 
 class Player(SmartAgent):
-    """A player: says one sentence to all, and picks a number.
+    """A player, who says one sentence to all and picks a number.
 
     Args:
         model: the contest.
@@ -92,7 +92,7 @@ class Player(SmartAgent):
         self.level: int | None = None
 
     async def communicate(self) -> Decision:
-        """Say one sentence to all; later speakers hear it."""
+        """Send one sentence to all; later speakers hear it."""
         return await self.ask("communicate", SENTENCE, self.observe())
 
     async def act(self) -> Decision:

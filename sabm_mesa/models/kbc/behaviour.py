@@ -1,8 +1,8 @@
 """Behavioural models of the picks in the Keynesian beauty contest.
 
-The reference of a player, from which its steps of reasoning begin, is the mean of the numbers that
-the others have named since its last pick (the last one of each), or the middle of the range where
-they have named none: the same for a recorded player and for a mind.
+The reference of a player, where the steps of reasoning begin, is the mean of the last numbers that
+the others have named since its last pick, or the middle of the range if they named none. It is the
+same for a recorded player and for a mind.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
-    """The facts of a player that picks; None when it speaks.
+    """The facts of a player that picks; None for messages.
 
     Args:
         ask: the question.
@@ -50,11 +50,11 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
 
 
 def answer(ask: Ask, pick: float | None) -> object:
-    """Pick a number, or say nothing that helps or harms.
+    """Pick a number, or send a neutral message.
 
     Args:
         ask: the question.
-        pick: the pick; None when the player speaks.
+        pick: the pick; None for messages.
     """
     if pick is None:
         return ask.book.render("fitted_says", {})
@@ -62,7 +62,7 @@ def answer(ask: Ask, pick: float | None) -> object:
 
 
 def _named(messages: Iterable[tuple[int, int, str]]) -> dict[int, dict[int, float]]:
-    """Round → speaker → the last number in what it said."""
+    """Round → speaker → the last number in its message."""
     named: dict[int, dict[int, float]] = {}
     for time, speaker, text in messages:
         if numbers := stated_numbers(text):

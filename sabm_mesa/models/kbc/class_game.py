@@ -17,7 +17,7 @@ from sabm_mesa.models.kbc.agents import HIGH, LOW, P
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """A number line for the pick; none for what is said.
+    """A number line for the pick; none for messages.
 
     Args:
         ask: the question.
@@ -26,7 +26,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
 
 
 def levels(_model: Any) -> dict[str, float]:
-    """The picks of theory: the equilibrium, and the first steps of reasoning from the middle."""
+    """Theoretical picks: the equilibrium, and the first steps of reasoning from the middle."""
     middle = (LOW + HIGH) / 2
     return {
         Phrase("theory.equilibrium"): LOW,
@@ -35,8 +35,8 @@ def levels(_model: Any) -> dict[str, float]:
     }
 
 
-def told(played: ToldRound) -> list[str]:
-    """The target, who won, and the own place by the distance from the target.
+def result_lines(played: ToldRound) -> list[str]:
+    """The target, the winners, and the player's rank by distance from the target.
 
     Args:
         played: the round.
@@ -50,7 +50,7 @@ GAME = ClassGame(
     people=(4, 30),
     minutes=15,
     board=board,
-    told=told,
+    told=result_lines,
     debrief=Debrief(
         "choice", Phrase("decisions.pick"), lambda _: LOW, lambda _: HIGH, levels,
         lambda _: ("nagel-1995",), course_in_words,

@@ -1,4 +1,4 @@
-"""The measures of the discussion: how many messages agree, and the numbers they announce."""
+"""The measures of the discussion: the share of agreeing messages, and announced numbers."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ ANNOUNCEMENT = Announcement(
     find=lambda _: numbers_in(0, 100),
     kept=lambda announced, done: abs(announced - done) <= 0.5,  # 33.3 is kept by 33
 )  # fmt: skip
-"""The number that a player says it will pick, and its pick of the same round."""
+"""The announced number of a player, and its pick in the same round."""
 
 _SEVERAL = -1
-"""Stands for several speakers instead of the id of one."""
+"""Represents several speakers instead of the id of one."""
 
 
 class Agreement:
-    """How far the messages of a discussion agree, round by round.
+    """The agreement of the messages of a discussion, by round.
 
-    Only equal numbers are the same: 33 and 33.3 are two numbers.
+    Only equal numbers count as the same: 33 and 33.3 differ.
     """
 
     def __init__(self) -> None:
         self._named: dict[float, int] = {}  # number → its only speaker, or `_SEVERAL`
 
     def share(self, messages: Sequence[Message]) -> float:
-        """Return the share of messages that agree, or take up a number of another player.
+        """Return the share of messages that agree or repeat a number of another player.
 
         Args:
-            messages: the messages of the next round in their order; blank ones do not count. The
-                numbers of earlier rounds can be taken up as well.
+            messages: the messages of the next round in their order; blank ones do not count.
+                Numbers of earlier rounds count too.
 
         Returns:
             A share from 0 to 1; NaN without messages.

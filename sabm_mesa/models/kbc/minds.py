@@ -1,4 +1,4 @@
-"""Classical minds of the Keynesian beauty contest: steps of reasoning, also on what was said."""
+"""Classical minds of the Keynesian beauty contest: steps of reasoning that respond to messages."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.kbc.agents import HIGH, LOW, Discussion, P
 
 MIDDLE = (LOW + HIGH) / 2
-"""The first reference of those who reason."""
+"""The initial reference of players with steps of reasoning."""
 TRUST = {"baseline": 0.5, "cooperative": 0.9, "uncooperative": 0.05}
-"""Weight of the words of others, by condition (our choice: there is no estimate)."""
+"""Weight of the messages of others, by condition (our choice: there is no estimate)."""
 PERSONA_TRUST = {"agreeable": 1.5, "disagreeable": 0.5}
-"""Factor on the trust of two personas (our choice); other personas change nothing here."""
+"""Factor on the trust of two personas (our choice); other personas have no effect here."""
 
 
 class CognitiveHierarchy(ClassicalMind):
-    """A player of the Poisson cognitive hierarchy that replies to the numbers of others.
+    """A player of the Poisson cognitive hierarchy who responds to the numbers of others.
 
-    It draws its steps of reasoning k from a Poisson distribution. With k = 0 its first opinion is
-    a uniform pick; otherwise it is the best reply to a population of players with fewer steps,
-    times lognormal noise, which it keeps. When others name numbers, it reasons again with the
-    same k: their mean takes the place of the middle of the range, so that a player of one step
-    replies with two thirds of it, and one of none takes the mean itself. Its opinion moves by its
-    trust towards that reply. Told to cooperate it does not outguess the others and replies with
-    their mean. It names its opinion when it speaks, and picks it, rounded, when it acts. It
-    reads its attitude to cooperation when it picks, and remembers it in the talk.
+    It draws its steps of reasoning k from a Poisson distribution. With k = 0 its first opinion is a
+    uniform pick; otherwise it is the best response to a population of players with fewer steps,
+    times constant lognormal noise. When others name numbers, it reasons again with the same k:
+    their mean replaces the middle of the range, so a player with one step responds with two thirds
+    of it, and a player with no step with the mean itself. Its opinion moves towards that response,
+    weighted by its trust. In the cooperative condition it responds with the mean of the others. It
+    names its opinion when it speaks, and picks the rounded opinion. Its attitude to cooperation
+    comes from the question for the pick, and is remembered in the talk.
 
-    Source: Camerer, Ho & Chong 2004 (steps); Nagel 1995 (noise, and steps from the mean of others:
-    there the mean of the last round); DeGroot 1974 (weight of what others say).
+    Source: Camerer, Ho & Chong 2004 (steps); Nagel 1995 (noise, and steps from the mean of others,
+    there of the last round); DeGroot 1974 (weight of the opinions of others).
 
     Args:
         spec: the spec of the mind, as the data have it.
 
     Attributes:
-        opinion: the number it would pick now; None before its first question.
-        factor: its reply to a mean, divided by that mean.
+        opinion: the number that it would pick now; None before its first question.
+        factor: its response to a mean, divided by that mean.
     """
 
     assumes = MappingProxyType(
@@ -111,9 +111,9 @@ class CognitiveHierarchy(ClassicalMind):
 
 
 class LevelK(CognitiveHierarchy):
-    """The same player with steps of the level-k model: k steps reply to r with r · (2/3)^k.
+    """The same player with the steps of the level-k model: the response to r is r · (2/3)^k.
 
-    Source: Nagel 1995 (steps); DeGroot 1974 (weight of what others say).
+    Source: Nagel 1995 (steps); DeGroot 1974 (weight of the opinions of others).
 
     Args:
         spec: the spec of the mind, as the data have it.

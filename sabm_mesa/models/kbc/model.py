@@ -1,20 +1,20 @@
 """Keynesian beauty contest: 24 players guess two thirds of their average guess, and may talk first.
 
 Purpose
-    Do competing players come to cooperate through talk when nobody tells them to? A falling
-    variance of the picks over rounds of discussion is taken as the sign of it.
+    Do competing players start to cooperate through talk without an instruction to do so? The sign
+    of cooperation is a decreasing variance of the picks over rounds of discussion.
 
 Entities, state variables and scales
-    N players, each with a mind, a persona, its last pick, payoff (credits) and whether it won. The
-    world is the discussion: all messages with their senders and rounds. A round is one
+    N players, each with a mind, a persona, its last pick, its payoff (credits) and whether it won.
+    The world is the discussion: all messages with their senders and rounds. A round is one
     discussion and one pick; there is no space.
 
 Process overview and scheduling
-    Communication (not in round 0): everybody speaks one sentence to all, one after another in an
+    Communication (not in round 0): each player says one sentence to all, one after another in an
     order shuffled every round, and hears all earlier messages of this and of earlier rounds.
-    Action: everybody thinks privately and picks, all at the same time. Update: target, winners and
-    payoffs. Players are not told picks, targets or winners of earlier rounds: k = 0, 1, 2, 3 rounds
-    of discussion precede the picks.
+    Action: all players think privately and pick simultaneously. Update: target, winners and
+    payoffs. Players do not see picks, targets or winners of earlier rounds; 0, 1, 2, 3 rounds of
+    discussion precede the picks.
 
 Design concepts
     Emergence: agreement on a number. Objective: to win. Sensing: the discussion, and nothing else.
@@ -31,28 +31,29 @@ Initialization and input
     (table 3).
 
 Submodels: picks, winners, payoffs
-    A pick is an integer from 0 to 100. The target is 2/3 of the mean of all valid picks; every
-    player at the smallest distance to it wins, compared exactly. ``reward_rule``: ``independent``
+    A pick is an integer from 0 to 100. The target is 2/3 of the mean of all valid picks; all
+    players at the smallest distance to it win (compared exactly). ``reward_rule``: ``independent``
     (each winner gets 100 credits), ``amplified`` (each of M winners gets M · 100), ``exclusive``
-    (100 for a single winner, nothing when there are several). In theory: when a sole winner is paid
-    more than one of several, all pick 0 is a Nash equilibrium, and in integers also all pick 1 from
-    4 players on; under ``independent`` and ``amplified`` every common pick is one in the weak
-    sense, and 0 (and 1 from 5 players on) in the strict sense (`symmetric_equilibria` checks it).
+    (100 for a single winner, nothing when there are several). In theory: if a sole winner earns
+    more than one of several winners, "all pick 0" is a Nash equilibrium, and for integers also "all
+    pick 1" with at least 4 players. Under ``independent`` and ``amplified`` every common pick is a
+    weak equilibrium, and 0 (with at least 5 players also 1) is a strict one under ``independent``
+    (`symmetric_equilibria` checks it).
 
 Measures
     By round: mean, target, population variance of the picks, number of winners, ``agreement`` (the
     share of messages that agree or repeat a number named before; NaN without messages). By player:
     pick, whether it won, payoff in credits, and the depth of reasoning after Nagel 1995 (−1 above
-    50; 0 to 3; 4 deeper), always against 50, since players are not told earlier means.
+    50; 0 to 3; 4 deeper), always relative to 50, since players do not see earlier means.
 
 Unreadable answers
-    A player whose pick could not be read abstains: its choice is empty, it cannot win, and it
-    counts neither in the mean nor in the variance. A speaker whose sentence could not be read
-    says nothing.
+    A player with an unreadable pick abstains: its choice is empty, it cannot win, and it does not
+    count in the mean and the variance. An unreadable sentence is not sent.
 
 Deviations from the authors' program
-    An unreadable answer became 0, the Nash pick; the first number in a text was taken as the pick;
-    shuffles were not seeded. None of that is repeated here. The prompts are in our own words.
+    In their program, an unreadable answer became 0, the Nash pick; the first number in a text was
+    the pick; shuffles were not seeded. None of this is repeated here. The prompts are in our own
+    words.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
@@ -81,7 +82,7 @@ from sabm_mesa.models.kbc.minds import CognitiveHierarchy, LevelK
 
 
 def after_the_first_round(model: KeynesianBeautyContest) -> bool:
-    """Whether the players talk in this round: in all but round 0."""
+    """Whether the players talk in this round: in all rounds except round 0."""
     return model.round > 0
 
 
@@ -177,11 +178,11 @@ class KeynesianBeautyContest(SmartModel):
         self.players = self.populate(Player, self.n_players)
 
     def after_communicate(self, player: Player, sentence: Decision) -> None:
-        """Let everybody hear the sentence of a player."""
+        """Send the sentence of a player to all."""
         self.say(player, sentence.value)
 
     def after_act(self, player: Player, pick: Decision) -> None:
-        """Take the pick of a player; None when it could not be read."""
+        """Store the pick of a player; None if it was unreadable."""
         player.choice = pick.value
 
     def update(self) -> None:

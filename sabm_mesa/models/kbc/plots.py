@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MOST_PANELS = 6
-"""Most rounds of a histogram; of more rounds it shows the first and the last one."""
+"""Maximum number of rounds of a histogram; with more rounds, it shows the first and the last."""
 SHOWN = 0.01
-"""The smallest share of players for which a step is drawn."""
+"""The minimum share of players for drawing a step."""
 _AREA, _HEIGHT, _HEADROOM = 300.0, 0.88, 1.2
 UNREADABLE = "unreadable"
 LEVELS = (*range(HIGHER, -2, -1),)
@@ -42,13 +42,13 @@ NAMES = (
     UNREADABLE,
 )
 LEVEL_COLOURS = ("#08306B", "#2171B5", "#6BAED6", "#BDD7E7", "#EFF3FF", style.ORANGE)
-"""Deeper steps are darker; a pick above the reference is no step."""
+"""Deeper steps are darker; a pick above the reference is not a step."""
 LOOKS: list[dict[str, Any]] = [
     *({"facecolor": colour, "edgecolor": style.GREY} for colour in LEVEL_COLOURS),
     {"facecolor": "#FFFFFF", "edgecolor": style.GREY, "hatch": "////"},
 ]
 NUMBERED = 6
-"""Most rounds for which the shares are written into the bars."""
+"""Maximum number of rounds for writing the shares into the bars."""
 _ROOM_FOR_NUMBER = 0.06
 
 
@@ -78,7 +78,7 @@ def variance_by_round(
     """Variance of the picks by round: single runs, their mean and its confidence interval.
 
     Args:
-        model_data: one row a run and round, with columns ``run``, ``round`` and ``variance``
+        model_data: one row per run and round, with columns ``run``, ``round`` and ``variance``
             (population variance of the picks, in picks squared; NaN without valid picks).
         subtitle: which minds and condition were run; the number of runs is added.
         rng: generator or seed of the bootstrap.
@@ -141,14 +141,14 @@ def picks_histogram(
     the prediction of the cognitive hierarchy, which is a theory of first picks.
 
     Args:
-        model_data: one row a run and round, with columns ``run``, ``round`` and ``target``.
-        agent_data: one row a run, round and agent, with columns ``run``, ``round`` and
+        model_data: one row per run and round, with columns ``run``, ``round`` and ``target``.
+        agent_data: one row per run, round and agent, with columns ``run``, ``round`` and
             ``choice`` (NaN: the agent abstained).
         subtitle: which minds and condition were run; the number of runs is added.
         p: factor of the target, between 0 and 1.
         low: smallest legal pick.
         high: largest legal pick.
-        bin_width: whole numbers a bar; bars are centred on whole numbers if 1.
+        bin_width: number of whole numbers per bar; bars of width 1 are centred on whole numbers.
 
     Raises:
         ValueError: if a column is missing, there are no rows, or a pick is outside the
@@ -180,7 +180,7 @@ def picks_histogram(
         style.mark_values(ax, marks, named=ax is panels[0])
         if number == 0:
             _draw_hierarchy(ax, low, high, p)
-        above = None if ax is panels[0] else 1.0  # nothing there that it has to make room for
+        above = None if ax is panels[0] else 1.0  # it needs no space there
         title = _panel_title(number, target, choices)
         ax.set_title(title, loc="left", fontsize=style.LABEL, y=above)
         ax.set_xlim(low - 2, high + 2)
@@ -196,7 +196,7 @@ def _picks_panel(ax: Axes, choices: Floats, edges: Floats, target: float) -> Non
 
     valid = choices[~np.isnan(choices)]
     counts, _ = np.histogram(valid, edges)
-    some = counts > 0  # each bar takes time, and most would be empty
+    some = counts > 0  # bars are slow to draw, and most would be empty
     ax.bar(
         edges[:-1][some], counts[some], np.diff(edges)[some], align="edge",
         color=style.SKY_BLUE, edgecolor=style.BLACK, linewidth=0.4,
@@ -237,7 +237,7 @@ def _panel_title(number: int, target: float, choices: Floats) -> str:
     return " · ".join(parts)
 
 
-# First picks as the cognitive hierarchy predicts them.
+# The prediction of the cognitive hierarchy for first picks.
 
 
 class Prediction(NamedTuple):
@@ -245,7 +245,7 @@ class Prediction(NamedTuple):
 
     Attributes:
         picks: the pick of each step.
-        shares: the share of players on that step; the rest is on step 0 and picks anything.
+        shares: the share of players on each step; the rest is on step 0 and picks uniformly.
     """
 
     picks: npt.NDArray[np.float64]
@@ -253,7 +253,7 @@ class Prediction(NamedTuple):
 
 
 def predicted(low: float, high: float, p: float) -> Prediction:
-    """Return the picks that the hierarchy predicts for players that have seen no other pick.
+    """Return the predicted picks of the hierarchy for players who have not seen other picks.
 
     Args:
         low: smallest legal pick.
@@ -341,11 +341,11 @@ def levels_by_round(agent_data: pd.DataFrame) -> pd.DataFrame:
     """Shares of the answers by class of reasoning and round, over all runs.
 
     Args:
-        agent_data: one row a run, round and player, with columns ``round`` and ``level``: the
-            class after Nagel (1995), see `nagel_level`; NaN where no pick could be read.
+        agent_data: one row per run, round and player, with columns ``round`` and ``level``: the
+            class after Nagel (1995), see `nagel_level`; NaN for unreadable picks.
 
     Returns:
-        Rounds in rising order as index and one column a class: 4 (deeper than step 3) down to
+        Rounds in rising order as index and one column per class: 4 (deeper than step 3) down to
         -1 (above the reference), then ``unreadable``; the shares of a round sum to 1.
 
     Raises:
@@ -364,7 +364,7 @@ def levels_by_round(agent_data: pd.DataFrame) -> pd.DataFrame:
 
 
 def _layer(ax: Axes, rounds: Ints, bottom: Floats, heights: Floats, look: dict[str, Any]) -> None:
-    """One class: a piece of the bar of each round, with its share where there is room."""
+    """Draw one class: a segment of each round's bar, with its share if there is space."""
     few = len(rounds) <= style.FEW
     bars = ax.bar(rounds, heights, bottom=bottom, width=0.75 if few else 1.0, zorder=2, **look)
     for bar, height in zip(bars, heights, strict=True):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from sabm_mesa.models.declarations import ENOUGH, Finding, Frames, Screener, number, percent
 
 HIGHEST_PICK = 67
-"""The highest pick that is not dominated: the next integer to the highest possible target."""
+"""The highest undominated pick: the integer nearest to the highest possible target."""
 
 
 class PickScreener(Screener):
-    """A mind passes when enough of its answers are undominated picks."""
+    """A mind passes if enough of its answers are undominated picks."""
 
     def find(self, frames: Frames) -> Finding:
-        """The shares of usable and undominated picks, and where the picks lie."""
+        """The shares of usable and undominated picks, and the location of the picks."""
         asked = frames["decisions"]
         picks = frames["agent_data"]["choice"].dropna().astype(float)
         levels = frames["agent_data"]["level"].dropna().astype(float)

@@ -1,4 +1,4 @@
-"""The players of the public goods game, and their knowledge."""
+"""The players of the public goods game, and their observations."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PastGame:
-    """A past game, as one of its players knows it.
+    """A past game in a player's memory.
 
     Attributes:
         number: its number among the player's own games, from 1.
-        partners: the names of the others; empty where players have none.
+        partners: the names of the others; empty if players have no names.
         n_others: number of others in its group.
-        n_absent: number of others that took no part, since their answers could not be used.
-        contribution: its own contribution; None when it took no part.
-        pot: the pot after it was multiplied.
+        n_absent: number of others without a usable answer.
+        contribution: the player's contribution; None if it did not take part.
+        pot: the multiplied pot.
         share: its share of the pot.
         payoff: its payoff.
-        others_mean: mean contribution of the others that took part, which follows from the pot;
-            None when none did.
+        others_mean: mean contribution of the other participants, computed from the pot; None
+            without participants.
     """
 
     number: int
@@ -49,18 +49,18 @@ class PastGame:
 
 @dataclass(frozen=True, slots=True)
 class PlayerView(Observation):
-    """The knowledge of a player: the rules, its partners, its own past games, and its chats.
+    """The observation of a player: the rules, its partners, its past games, and its chats.
 
     Attributes:
         name: its own name; ``""`` where players have none.
         partners: the names of the others in this game; empty where players have none.
         n_players: players in its group.
-        endowment: dollars of each of them at the start.
+        endowment: dollars of each player at the start.
         multiplier: factor by which the pot grows.
         matching: how groups are formed.
         n_rounds: number of announced games; None when prompts do not state it.
-        games: its own past games that it remembers, oldest first.
-        party: the agent it was at a cocktail party; None when it was not there.
+        games: its remembered past games, oldest first.
+        party: its agent at the cocktail party; None if it was not there.
         chats: its talks there, oldest first.
     """
 
@@ -113,19 +113,18 @@ class PlayerView(Observation):
 
 
 class Player(SmartAgent):
-    """A player: puts a part of its endowment into the pot of its group.
+    """A player, who puts a part of its endowment into the pot of its group.
 
     Args:
         model: the model.
 
     Attributes:
-        contribution: its contribution in the last round; None when it was in no game, or its answer
-            could not be used.
-        payoff: its payoff in the last round; NaN when it was in no game.
-        group: the number of its group in the last round, from 1; None when it was in no game.
+        contribution: its contribution in the last round; None without a game or a usable answer.
+        payoff: its payoff in the last round; NaN without a game.
+        group: the number of its group in the last round, from 1; None without a game.
         games: its own past games, oldest first.
-        agent_at_party: the agent it was at the cocktail party; None when it was not there.
-        name: its name among players that know one another; ``""`` without a party.
+        agent_at_party: its agent at the cocktail party; None if it was not there.
+        name: its name among players who know each other; ``""`` without a party.
         chats: its talks at the party, oldest first.
     """
 
@@ -143,7 +142,7 @@ class Player(SmartAgent):
 
     @property
     def malicious(self) -> bool:
-        """Whether it is one of the last players, which give nothing with any `minds`."""
+        """Whether it is one of the malicious players, which give nothing with any `minds`."""
         return self.unique_id > self.model.n_players - self.model.malicious
 
     async def act(self) -> Decision:
@@ -151,7 +150,7 @@ class Player(SmartAgent):
         return await self.ask("act", _amount(self.model.endowment), self.observe())
 
     def observe(self) -> PlayerView:
-        """The knowledge of the player at this moment."""
+        """The current observation of the player."""
         model = self.model
         others = model.others_of(self)
         return PlayerView(
@@ -171,12 +170,12 @@ class Player(SmartAgent):
 
 @lru_cache
 def _amount(endowment: float) -> Number:
-    """The definition of a legal contribution, which all players of a game share."""
+    """The answer spec of a contribution, shared by all players of a game."""
     return Number(0, endowment, reasoning=words(60), label="contribution")
 
 
 def dollars(amount: float) -> str:
-    """An amount in prompts: with cents where there are any."""
+    """An amount in prompts, with cents if there are any."""
     return f"{amount:.2f}".removesuffix(".00")
 
 

@@ -1,8 +1,8 @@
 """Behavioural models of contributions to a public good.
 
 A decision is a contribution in twentieths of the endowment, rounded, as in the laboratory of
-Fischbacher and Gächter 2010. A player expects of the others their mean contribution in its last
-game, and before it knows one, the first belief of the subjects there.
+Fischbacher and Gächter 2010. The expected contribution of the others is their mean contribution in
+the player's last game; before the first game, it is the first belief of these subjects.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ def answer(ask: Ask, units: float | None) -> object:
     """
     view = ask.observation
     assert isinstance(view, PlayerView)
-    assert units is not None  # no other question is asked
+    assert units is not None  # there are no other questions
     return view.endowment * units / UNITS
 
 
 def _known(expected: float | None, n: int, multiplier: float) -> dict[str, Any]:
-    """The expected contribution of the others, and what each own contribution brings with it.
+    """The expected contribution of the others, and the consequences of each contribution.
 
     Args:
         expected: the mean contribution of the others, as a share of the endowment.

@@ -11,7 +11,7 @@ from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 
 
 def board(ask: Ask) -> dict[str, Any]:
-    """The money to be kept or put into the pot.
+    """The money to keep or to put into the pot.
 
     Args:
         ask: the question.
@@ -27,25 +27,25 @@ def board(ask: Ask) -> dict[str, Any]:
     }
 
 
-def told(played: ToldRound) -> list[str]:
-    """The own contribution beside the mean, and the payoff.
+def result_lines(played: ToldRound) -> list[str]:
+    """The player's contribution, the mean contribution, and the payoff.
 
     Args:
         played: the round.
     """
-    if not (own := played.own):
+    if not (mine := played.own):
         return []
     mean = played.agents["contribution"].astype(float).mean()
-    put = float(own["contribution"])
+    put = float(mine["contribution"])
     nothing = math.isnan(put)
     return [
         Phrase("pot.put", put=Phrase("pot.nothing") if nothing else put, mean=float(mean)),
-        Phrase("pot.earned", earned=float(own["payoff"])),
+        Phrase("pot.earned", earned=float(mine["payoff"])),
     ]
 
 
 def course(model: Any, began: float, ended: float) -> str:
-    """Whether giving fell, as it does in most experiments.
+    """Whether contributions fell, as in most experiments.
 
     Args:
         model: the game.
@@ -61,7 +61,7 @@ GAME = ClassGame(
     people=(4, 40),
     minutes=8,
     board=board,
-    told=told,
+    told=result_lines,
     debrief=Debrief(
         "contribution", Phrase("decisions.contribution"), lambda _: 0,
         lambda model: model.endowment,

@@ -16,7 +16,7 @@ def run_measures(
     """The measures of one run.
 
     Args:
-        model_data: one row a round, with ``contribution``, ``normal_contribution`` and
+        model_data: one row per round, with ``contribution``, ``normal_contribution`` and
             ``efficiency``.
         agent_data: see `infections`.
         chain: whether the players are a chain.
@@ -45,7 +45,7 @@ def run_measures(
 
 
 def infections(agent_data: pd.DataFrame) -> pd.DataFrame:
-    """Contributions of the players of a chain before and after they met the infected player.
+    """Contributions of the players of a chain before and after meeting the infected player.
 
     In a chain the last player meets player 1 in round 0, player 1 meets player 2 in round 1, and
     so on: player K is infected to the order K in round K − 1, and plays once more in round K.
@@ -53,11 +53,11 @@ def infections(agent_data: pd.DataFrame) -> pd.DataFrame:
     Source: Lai et al. 2024, section 4.2 (before and after meeting the infecting player).
 
     Args:
-        agent_data: one row a run, round and agent of chains of one length, with columns ``run``,
+        agent_data: one row per run, round and agent of chains of one length, with columns ``run``,
             ``round``, ``agent`` and ``contribution`` (NaN: none, or not in a game).
 
     Returns:
-        One row a run and order: ``run``, ``order``, ``before``, ``after`` and ``drop`` (before
+        One row per run and order: ``run``, ``order``, ``before``, ``after`` and ``drop`` (before
         minus after; all in money, NaN where an answer could not be used). Orders whose second game
         was not played are left out.
 
@@ -76,7 +76,7 @@ def infections(agent_data: pd.DataFrame) -> pd.DataFrame:
 
 
 def group_efficiency(contribution: float, endowment: float) -> float:
-    """The mean contribution as a share of the endowment: 1 when all give all.
+    """The mean contribution as a share of the endowment: 1 if all give everything.
 
     Args:
         contribution: the mean.

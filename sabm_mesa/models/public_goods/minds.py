@@ -29,7 +29,7 @@ from sabm_mesa.models.public_goods.agents import PlayerView
 
 
 class FischbacherGaechter(ClassicalMind):
-    """A player of one of four types, which gives by its schedule and its belief about the others.
+    """A player of one of four types, who gives by its schedule and its belief about the others.
 
     It draws its type by the shares of the types among the subjects, and its first contribution
     from the distribution of its type. After each game it revises its belief about the mean

@@ -1,8 +1,8 @@
-"""Public goods: players put money into a pot that grows and is split equally, round after round.
+"""Public goods: players repeatedly put money into a pot that grows and is split equally.
 
 Purpose
-    How much do players give when giving pays for all but not for oneself, how does a player that
-    gives nothing infect the others, and does a common past protect against it?
+    How much do players give if giving benefits the group but not the giver? How does a player who
+    gives nothing affect the others, and does a common past protect against this?
 
 Entities, state variables and scales
     N players, each with a mind, a persona, its contribution and payoff of the last game, its own
@@ -10,31 +10,31 @@ Entities, state variables and scales
     one game in each group; amounts are in dollars and may have cents.
 
 Process overview and scheduling
-    Groups are formed; all players in a group name their contributions at the same moment; each pot
-    is multiplied and split. ``matching``: ``partner`` (groups drawn once), ``stranger`` (groups
-    drawn anew every round), ``chain`` (one game of two a round: the last player with player 1,
-    then 1 with 2, 2 with 3, …; the run ends with the last pair).
-    The published chain of infection is ``matching="chain", n_players=4, malicious=1``: the
-    malicious player 4 meets X = 1, X meets Y = 2, Y meets Z = 3. A player's contribution in its
-    first game is "before", that in its second is "after" it met the infected one.
+    Groups are formed; all players in a group name their contributions simultaneously; each pot is
+    multiplied and split. ``matching``: ``partner`` (groups drawn once), ``stranger`` (groups drawn
+    anew every round), ``chain`` (one game of two a round: the last player with player 1, then 1
+    with 2, 2 with 3, …; the run ends with the last pair). The published chain of infection is
+    ``matching="chain", n_players=4, malicious=1``: the malicious player 4 meets X = 1, X meets Y =
+    2, Y meets Z = 3. A player's contribution in its first game is "before", that in its second is
+    "after" it met the infected one.
 
 Design concepts
-    Emergence: the level of contributions, its decay, infection along a chain. Objective: what a
-    mind makes of it. Sensing: own past games only (contribution, pot, share, payoff). Learning: in
-    the minds. Interaction: by the pot. Stochasticity: groups, and the minds. Observation: below.
+    Emergence: the level of contributions, its decay, infection along a chain. Objective: depends on
+    the mind. Sensing: own past games only (contribution, pot, share, payoff). Learning: in the
+    minds. Interaction: by the pot. Stochasticity: groups, and the minds. Observation: below.
 
 Initialization and input
     Round 0 starts without past games. ``n_players`` 2; ``n_rounds`` 10, at most
     (our choice; 1 is the published one-shot game); ``endowment`` 100; ``multiplier`` 1.3;
     ``group_size`` all; ``memory``: past games in the prompts of a player, all; ``malicious`` 0: the
-    last players, in this number, have the mind ``fixed:0``, whatever ``minds`` is. The paper does
+    last players, in this number, have the mind ``fixed:0``, regardless of ``minds``. The paper does
     not say whether its malicious player was scripted: this one is (our choice; the persona
     ``self_serving`` is a prompted one). ``party``: the recording of a cocktail party whose
-    conversations the players remember; ``members``: the agents they were, ``A`` (1, 10, 9) or
-    ``B`` (1, 6, 8), whose numbers mean something at the published party alone; at another one
+    conversations the players remember; ``members``: the agents they were, ``A`` (1, 10, 9) or ``B``
+    (1, 6, 8), whose numbers mean something at the published party alone; at another one
     ``familiar`` (1, the one it talked with most, the one whom that one did, …) or ``strangers``
-    (with least); or a list. Malicious players were not there. A replay needs that recording in
-    its place, and says so when it is another. ``temperature`` 1, ``top_p`` 0.7 (appendix A),
+    (with least); or a list. Malicious players were not there. A replay needs that recording in its
+    place, and says so when it is another. ``temperature`` 1, ``top_p`` 0.7 (appendix A),
     ``max_tokens`` 256 (our choice).
 
 Submodels
@@ -53,17 +53,17 @@ Measures
     `sabm_mesa.models.public_goods.measures` (drops, resilience ratio).
 
 Unreadable answers
-    Also a contribution out of range is asked for again. A player without a valid amount takes no
-    part in this game: it keeps its endowment, its contribution is empty and counts neither in the
-    mean nor in the pot, which is split among the others; a player that is left alone gets all
-    of it. It counts in ``absent`` and ``invalid``. A player that is in no game has no payoff.
+    The question is also repeated for a contribution out of range. A player without a valid amount
+    does not take part in the game: it keeps its endowment, its contribution is empty and does not
+    count in the mean and the pot, which is split among the others; a single remaining player gets
+    the whole pot. It counts in ``absent`` and ``invalid``. A player without a game has no payoff.
 
 Deviations from the authors' program
-    None was published. An amount is given on a line of its own, not after a keyword. Players
-    without a party have no names, and no prompt states the kind of the others. Under
-    ``partner`` and ``stranger`` prompts state the number of games, as in the laboratory; in a chain
-    each game seems the only one. The order of players, the name of outsiders, repetition, groups
-    and more than two players are our choice.
+    None was published. An amount is on a separate line, not after a keyword. Players without a
+    party have no names, and no prompt states the kind of the others. Under ``partner`` and
+    ``stranger`` prompts state the number of games, as in the laboratory; in a chain each game seems
+    the only one. The order of players, the name of outsiders, repetition, groups and more than two
+    players are our choice.
 
 Source
     Lai, Potter, Kim, Zhuang, Song and Evans 2024, "Evolving AI Collectives to Enhance Human
@@ -290,11 +290,11 @@ class PublicGoods(SmartModel):
         return measures | caution(self.multiplier, self.group_size)
 
     def plot_options(self) -> dict[str, Any]:
-        """The endowment, and whether the players are a chain."""
+        """The endowment, and whether the matching is a chain."""
         return {"endowment": self.endowment, "chain": self.matching == "chain"}
 
     def _settle(self, group: list[Player]) -> None:
-        """Split a group's pot among its participants, and add the game to all memories."""
+        """Split a group's pot among its participants, and extend all memories."""
         given = {p: p.contribution for p in group if p.contribution is not None}
         paid = payoffs(list(given.values()), self.endowment, self.multiplier)
         ends = dict(zip(given, paid.tolist(), strict=True))
@@ -342,7 +342,7 @@ class PublicGoods(SmartModel):
         return size
 
     def _draw_groups(self) -> list[list[Player]]:
-        """All players in random groups, each in the order of the ids; one group draws nothing."""
+        """All players in random groups, each in the order of ids; a single group needs no draw."""
         size = self.group_size
         if size == self.n_players:
             return [list(self.players)]
@@ -351,16 +351,16 @@ class PublicGoods(SmartModel):
         return [[self.players[i] for i in group] for group in cut]
 
     def _attend(self, memories: PartyMemories, members: Members) -> None:
-        """Give the players the names and memories of agents of a cocktail party.
+        """Give the players the names and memories of the agents of a cocktail party.
 
-        Malicious players were not there, and have names that no agent had.
+        Malicious players were not at the party, and get other names.
 
         Args:
             memories: the memories of the party.
             members: see `agents_at_party`.
 
         Raises:
-            ParameterError: for agents that were not there, or more players than agents.
+            ParameterError: for agents who were not at the party, or more players than agents.
         """
         guests = [player for player in self.players if not player.malicious]
         agents = agents_at_party(members, memories, len(guests))
@@ -373,7 +373,7 @@ class PublicGoods(SmartModel):
 
 
 def caution(multiplier: float, group_size: int) -> dict[str, str]:
-    """The measure ``caution`` of a game that is no social dilemma; nothing for a dilemma.
+    """The measure ``caution`` of a game without a social dilemma; empty for a dilemma.
 
     Args:
         multiplier: factor by which the pot grows.
@@ -391,7 +391,7 @@ def caution(multiplier: float, group_size: int) -> dict[str, str]:
 
 
 def agents_at_party(members: Members, memories: PartyMemories, n: int) -> list[int]:
-    """The agents that n players were at the party.
+    """The agents of the party that become the n players.
 
     Args:
         members: ``"A"``, ``"B"``, ``"familiar"``, ``"strangers"``, or agents in the order of the
@@ -400,7 +400,7 @@ def agents_at_party(members: Members, memories: PartyMemories, n: int) -> list[i
         n: number of players.
 
     Raises:
-        ParameterError: for agents that were not there, or more players than agents.
+        ParameterError: for agents who were not at the party, or more players than agents.
     """
     n_agents = memories.n_agents
     chosen = listed_members(members) or _by_talks(memories, most=members == FAMILIAR)
@@ -448,5 +448,5 @@ def listed_members(members: Any) -> Sequence[int]:
 
 
 def _mean(values: list[Any]) -> float:
-    # As `mean` of numpy computes it, which takes far longer for a few values.
+    # The same result as numpy's `mean`, which is much slower for a few values.
     return float(np.add.reduce(np.array(values, float))) / len(values) if values else math.nan

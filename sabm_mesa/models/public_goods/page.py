@@ -18,8 +18,8 @@ def charts(model: PublicGoods, model_data: pd.DataFrame, agent_data: pd.DataFram
 
     Args:
         model: the game.
-        model_data: one row a round.
-        agent_data: one row a round and player.
+        model_data: one row per round.
+        agent_data: one row per round and player.
     """
     mean = lines(model_data, {"contribution": "mean"}, ("#000000",))
     given = [*dots(agent_data, "contribution"), *mean]

@@ -67,10 +67,10 @@ def contributions_by_round(
     """Mean contribution by round: the mean over runs with its interval, and single runs or players.
 
     Args:
-        model_data: one row a run and round, with columns ``run``, ``round``, ``contribution`` and
+        model_data: one row per run and round, with columns ``run``, ``round``, ``contribution`` and
             ``normal_contribution`` (dollars; NaN without valid amounts). The second one is also
             drawn where it differs.
-        agent_data: one row a run, round and agent, with ``run``, ``round``, ``agent`` and
+        agent_data: one row per run, round and agent, with ``run``, ``round``, ``agent`` and
             ``contribution``.
         subtitle: the minds and the condition; the number of runs is added.
         endowment: dollars of each player at the start of a game.
@@ -121,7 +121,7 @@ def shares_by_round(agent_data: pd.DataFrame, subtitle: str, endowment: float) -
     """Shares of players that give nothing, some or all of their endowment, by round over all runs.
 
     Args:
-        agent_data: one row a run, round and agent, with ``run``, ``round``, ``contribution``
+        agent_data: one row per run, round and agent, with ``run``, ``round``, ``contribution``
             (dollars; NaN without a valid amount) and ``payoff`` (NaN: in no game).
         subtitle: the minds and the condition; the number of runs is added.
         endowment: dollars of each player at the start of a game.

@@ -1,4 +1,4 @@
-"""The writers of the joint sentence making: they talk in pairs and write sentences."""
+"""The writers of joint sentence making, who talk in pairs and write sentences."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from sabm_mesa.models.sentence_making.model import SentenceMaking
 
 _IN_A_WORD = "[!#-Z^-~]"
-"""A character of a word where a pattern holds it: ASCII, and none that JSON escapes."""
+"""A character of a word in a pattern: ASCII, without characters that JSON escapes."""
 _LONGEST_WORD = 12
-"""Characters of a word at most where a pattern holds it."""
+"""Maximum number of characters of a word in a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Sentence(Text):
 
     Attributes:
         max_words: words of a sentence at most; longer ones are refused, not cut.
-        words: the words it has to use.
-        taken: the writer's own sentences of these words so far, which it may not repeat.
+        words: the required words.
+        taken: the writer's sentences for these words so far, which it must not repeat.
     """
 
     max_words: int = MAX_WORDS
@@ -43,7 +43,7 @@ class Sentence(Text):
 
     @property
     def kind(self) -> str:  # type: ignore[override]  # of the class in the other specs
-        """The entries with the form of the answer."""
+        """The prompt entries for the form of the answer."""
         return "sentence"
 
     def check(self, value: Any) -> str:
@@ -58,7 +58,7 @@ class Sentence(Text):
         return text
 
     def bounded_schema(self) -> dict[str, Any]:
-        """A text of few enough words, with the given ones in their order."""
+        """A text within the word limit, with the given words in order."""
         gap = (self.max_words - len(self.words)) // (len(self.words) + 1)
         word = f"{_IN_A_WORD}{{1,{_LONGEST_WORD}}}"
         given = [re.escape(word) for word in self.words]
@@ -69,7 +69,7 @@ class Sentence(Text):
         return {"type": "string", "pattern": pattern, "maxLength": most}
 
     def example(self, rng: np.random.Generator) -> str:
-        """Return the words, with others behind them until it repeats no sentence."""
+        """Return the words, followed by others until no sentence is repeated."""
         words = [*self.words, *["so"] * int(rng.integers(1, 4))]
         while same_sentence(" ".join(words)) in set(map(same_sentence, self.taken)):
             words.append("so")
@@ -82,13 +82,13 @@ class Sentence(Text):
 
 @dataclass(frozen=True, slots=True)
 class TaskView(PairView):
-    """The knowledge of a writer: its talks, and the task.
+    """The observation of a writer: its talks, and the task.
 
     Attributes:
-        words: the words to be used.
-        n_sentences: number of sentences it hands in.
+        words: the required words.
+        n_sentences: number of sentences to hand in.
         sentences: its sentences so far.
-        alone: whether it works without the others.
+        alone: whether it works alone.
         assigned: whether its partner was assigned.
     """
 
@@ -124,15 +124,15 @@ class TaskView(PairView):
 
 
 class Writer(PairAgent):
-    """An agent that writes sentences of given words.
+    """An agent who writes sentences with given words.
 
     Args:
         model: the model.
 
     Attributes:
         decisions: the decision on each sentence for the words of the round.
-        written: number of them that could be used.
-        valid: number of them that are valid.
+        written: number of usable sentences.
+        valid: number of valid sentences.
     """
 
     model: SentenceMaking
@@ -154,10 +154,10 @@ class Writer(PairAgent):
         return Decision(tuple(decisions))
 
     def observe(self, **more: Any) -> TaskView:
-        """The knowledge of the writer at this moment.
+        """The current observation of the writer.
 
         Args:
-            more: the fields of the view that belong to the question.
+            more: the fields of the view that depend on the question.
         """
         model = self.model
         task = {

@@ -5,15 +5,15 @@ from sabm_mesa.models.declarations import ClassGame, ToldRound
 from sabm_mesa.models.pairs import partners_in_words
 
 
-def told(played: ToldRound) -> list[str]:
-    """The partners of the person, and how many sentences could be used.
+def result_lines(played: ToldRound) -> list[str]:
+    """The partners of the player, and the number of usable sentences.
 
     Args:
         played: the round.
     """
-    if not (own := played.own):
+    if not (mine := played.own):
         return []
-    wrote, valid = int(own["written"]), int(own["valid"])
+    wrote, valid = int(mine["written"]), int(mine["valid"])
     return [*partners_in_words(played), Phrase("talk.wrote", n=wrote, valid=valid)]
 
 
@@ -21,6 +21,6 @@ GAME = ClassGame(
     rule=Phrase("rules.sentences"),
     people=(2, 10),
     minutes=20,
-    told=told,
+    told=result_lines,
     people_answer=("invite", "accept", "say", "write"),
 )

@@ -1,4 +1,4 @@
-"""Validity of a sentence of given words, by rules that can be checked by hand.
+"""Validity of a sentence with given words, by rules that can be checked by hand.
 
 Lai et al. 2024, section 3, count a sentence as valid when it is coherent, unique, has all the
 words and at most 40 in all; they do not say how coherence was judged, nor whether inflected forms
@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 MAX_WORDS = 40
-"""Words of a sentence at most (Lai et al. 2024, appendix B)."""
+"""Maximum number of words of a sentence (Lai et al. 2024, appendix B)."""
 OTHER_WORDS = 5
-"""Words of a sentence in addition to the given ones at least: fewer make a list (our choice)."""
+"""Minimum number of other words; with fewer, the text is a list (our choice)."""
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
 _END = re.compile(r"[.!?\u2026]+[\"'\u201d\u2019)]*(?=\s|$)")
@@ -34,9 +34,9 @@ def n_words(sentence: str) -> int:
 def stem(word: str) -> str:
     """The common stem of inflected forms of an English word.
 
-    One ending of the regular inflection is taken off, then a doubled consonant made single, and y
-    becomes i: "murmured" and "murmurs", "hummed" and "humming", "valley" and "valleys", "buried"
-    and "buries" are the same. Irregular forms are not.
+    One regular ending is removed, then a doubled consonant is reduced to one, and y becomes i:
+    "murmured" and "murmurs", "hummed" and "humming", "valley" and "valleys", "buried" and "buries"
+    are the same. Irregular forms are not.
 
     Args:
         word: a word in lower case.
@@ -53,28 +53,28 @@ def stem(word: str) -> str:
 
 
 def missing_words(sentence: str, given: Sequence[str]) -> list[str]:
-    """The given words that a sentence lacks in all their forms, in their order.
+    """The given words that a sentence lacks in every form, in order.
 
     Args:
         sentence: the sentence.
-        given: the words it has to use.
+        given: the required words.
     """
     forms = {stem(part) for word in words_of(sentence) for part in (word, *word.split("-"))}
     return [word for word in given if stem(word.lower()) not in forms]
 
 
 def is_well_formed(sentence: str, given: Sequence[str]) -> bool:
-    """Whether a text is one sentence and more than a list of words, in place of coherence.
+    """Whether a text is a single sentence and more than a list of words, as a proxy for coherence.
 
-    It begins with a capital letter, ends with a sentence mark and has none inside, and has at
-    least five words in addition to the given ones. Its meaning is not judged.
+    It begins with a capital letter, has a sentence mark only at its end, and has at least five
+    words other than the given ones. Its meaning is not checked.
 
     Args:
         sentence: the text.
-        given: the words it has to use.
+        given: the required words.
     """
     text = sentence.strip().lstrip("\"'\u201c\u2018(")
-    ends = [found.end() for found in _END.finditer(text)]
+    ends = [match.end() for match in _END.finditer(text)]
     whole = bool(text) and text[0].isupper() and ends == [len(text)]
     stems = {stem(word.lower()) for word in given}
     others = [word for word in words_of(text) if stem(word) not in stems]
@@ -82,7 +82,7 @@ def is_well_formed(sentence: str, given: Sequence[str]) -> bool:
 
 
 def same_sentence(sentence: str) -> tuple[str, ...]:
-    """The same value for sentences that differ only in capitals, marks and blanks."""
+    """A key that is equal for sentences that differ only in capitals, marks and blanks."""
     return tuple(words_of(sentence))
 
 
@@ -91,8 +91,8 @@ def is_valid(sentence: str, given: Sequence[str], earlier: Iterable[str] = ()) -
 
     Args:
         sentence: the sentence.
-        given: the words it has to use.
-        earlier: sentences of the same words that were handed in before it.
+        given: the required words.
+        earlier: earlier sentences with the same words.
     """
     return (
         n_words(sentence) <= MAX_WORDS
@@ -103,7 +103,7 @@ def is_valid(sentence: str, given: Sequence[str], earlier: Iterable[str] = ()) -
 
 
 def valid_sentences(sentences: Iterable[str], given: Sequence[str]) -> list[str]:
-    """The valid sentences of one word set; of duplicates the first one.
+    """The valid sentences of a word set; only the first of duplicates counts.
 
     Args:
         sentences: all sentences handed in, in order.

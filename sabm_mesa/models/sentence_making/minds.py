@@ -1,4 +1,4 @@
-"""A classical writer that fills templates, so that the scenario runs; no model of people."""
+"""A classical writer that fills templates, for test runs; it is not a model of people."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ INSPIRED = 0.5
 class TemplateWriter(Sociable):
     """A writer that puts the words, in random order, into a template.
 
-    Each sentence takes place in a setting: one that it heard in its talks of the round, or one of
-    its own three. Sometimes it forgets a word; asked again, it uses all. So writers that talk share
-    more settings than solitary ones, and each knows more. All of it is our choice; nothing is
-    fitted to data.
+    Each sentence has a setting: one that the writer heard in its talks of the round, or one of its
+    three private settings. Sometimes the writer forgets a word; when asked again, it uses all
+    words. So writers who talk share and know more settings than solitary ones. These rules are our
+    choice; nothing is fitted to data.
 
     Args:
         spec: the name of the mind in the data.
@@ -57,20 +57,20 @@ class TemplateWriter(Sociable):
             words.pop()
         text = " ".join(chat.text for chat in view.chats if chat.round == view.round)
         heard = [setting for setting in _entries(ask, "settings") if setting in text]
-        own = self._own(ask, view.agent)
+        private = self._own(ask, view.agent)
         inspired = heard and rng.random() < INSPIRED
         return ask.book.render(
             "classical_sentence",
             {
                 "opening": _one(rng, _entries(ask, "openings")),
-                "setting": _one(rng, heard if inspired else own),
+                "setting": _one(rng, heard if inspired else private),
                 "list": ", ".join(words[:-1]) + f" and {words[-1]}",
                 "teller": _one(rng, _entries(ask, "tellers")),
             },
         )
 
     def _own(self, ask: Ask, agent: int) -> list[str]:
-        """The three own settings of a writer."""
+        """The three private settings of a writer."""
         settings = _entries(ask, "settings")
         return [settings[(agent + i) % len(settings)] for i in range(3)]
 

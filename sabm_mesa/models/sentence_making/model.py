@@ -1,8 +1,8 @@
-"""Joint sentence making: agents make sentences of given words, alone or after talks in pairs.
+"""Joint sentence making: agents write sentences with given words, alone or after talks in pairs.
 
 Purpose
-    Does talk among agents that know one another from a party make their sentences better or more
-    different than those of an agent by itself, and does talk among agents that hardly met?
+    Does talk among agents who know each other from a party make their sentences better or more
+    diverse than those of single agents? Does talk among agents who hardly met?
 
 Entities, state variables and scales
     N writers, called L1, L2, …, each with a mind, a persona and memories of the party and of the
@@ -51,15 +51,15 @@ Measures
     the run: the means over the word sets.
 
 Unreadable answers
-    A sentence that lacks a word, is too long or repeats an own one is asked for again with the
-    reason; if it stays so, it is not handed in: it counts as due and not valid, and as an invalid
-    answer. Invitations and talks: as at the party.
+    If a sentence lacks a word, is too long or repeats an earlier one of the writer, the question is
+    repeated with the reason. After the last attempt, the sentence counts as due, not valid, and as
+    an invalid answer. Invitations and talks: as at the party.
 
 Deviations from the authors' program
-    No program was published. The sentences are asked for one by one, where the paper has one answer
-    with five; those that break a rule that can be checked at once are asked for again. The paper's
-    task says under 40 words and its criterion at most 40; here both say at most 40. The prompts are
-    in our own words.
+    No program was published. Each sentence is a separate question, while the paper has one answer
+    with five. Questions are repeated for sentences that break a rule. The paper's task says under
+    40 words and its criterion at most 40; here both say at most 40. The prompts are in our own
+    words.
 
 Source
     Lai et al. 2024, "Evolving AI Collectives to Enhance Human Diversity and Enable
@@ -146,7 +146,7 @@ class SentenceMaking(PairModel):
         words: the words of the round.
         conversations: number of talks in the last round.
         valid_ratio: valid sentences relative to all that were due.
-        valid_ratio_at_once: the same without sentences that were asked for again.
+        valid_ratio_at_once: the same ratio for sentences of first attempts.
         variance: variance of the valid sentences (see `sabm_mesa.analysis.sparse_text`); NaN
             without any.
 
@@ -248,28 +248,28 @@ class SentenceMaking(PairModel):
                 writer.invitations = tuple(replace(i, round=i.round - earlier) for i in invitations)
 
     def after_write(self, writer: Writer, decisions: Decision) -> None:
-        """Take the sentences of a writer."""
+        """Store the sentences of a writer."""
         writer.decisions = decisions.value
 
     def update(self) -> None:
-        """Keep the round, and judge the sentences in the order of the writers."""
+        """Store the round, and judge the sentences in the order of the writers."""
         self.conversations = len(self.held)
         super().update()
         usable = [
             decision for writer in self.writers for decision in writer.decisions if decision.valid
         ]
-        valid = valid_sentences([each.value for each in usable], self.words)
-        at_once = [each.value for each in usable if each.attempts == 1]
+        valid = valid_sentences([decision.value for decision in usable], self.words)
+        at_once = [decision.value for decision in usable if decision.attempts == 1]
         due = self.n_agents * self.n_sentences
         self.valid_ratio = len(valid) / due
         self.valid_ratio_at_once = len(valid_sentences(at_once, self.words)) / due
         self.variance = variance(valid)
         left = set(valid)
         for writer in self.writers:
-            own = {decision.value for decision in writer.decisions if decision.valid} & left
+            kept = {decision.value for decision in writer.decisions if decision.valid} & left
             writer.written = sum(decision.valid for decision in writer.decisions)
-            writer.valid = len(own)
-            left -= own
+            writer.valid = len(kept)
+            left -= kept
 
     def plot_options(self) -> dict[str, Any]:
         """The number of sentences of each writer for a word set."""

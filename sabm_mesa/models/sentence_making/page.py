@@ -21,7 +21,7 @@ def charts(
 
     Args:
         model: the model.
-        model_data: one row a word set.
+        model_data: one row per word set.
         agent_data: not used.
     """
     del model, agent_data

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROUND = ("word set", 1)
 """The word for a round, and the number of the first one."""
 MANY = 40
-"""Writers up to which every cell shows its number."""
+"""Maximum number of writers for numbers in all cells."""
 
 
 def figures(
@@ -45,7 +45,7 @@ def scores(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     """Validity and diversity of the sentences by word set: the runs and their mean.
 
     Args:
-        model_data: one row a run and round, with ``valid_ratio``, ``valid_ratio_at_once`` and
+        model_data: one row per run and round, with ``valid_ratio``, ``valid_ratio_at_once`` and
             ``variance``.
         subtitle: the minds and the condition; the number of runs is added.
 
@@ -77,7 +77,7 @@ def writers(agent_data: pd.DataFrame, subtitle: str = "", n_sentences: int = 5) 
     """Valid sentences of each writer for each word set, mean over runs.
 
     Args:
-        agent_data: one row a run, round and agent, with ``valid``.
+        agent_data: one row per run, round and agent, with ``valid``.
         subtitle: the minds and the condition; the number of runs is added.
         n_sentences: sentences of each writer for each word set.
 

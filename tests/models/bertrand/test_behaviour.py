@@ -55,7 +55,7 @@ def test_q_learning_follows_the_learner_of_the_mind() -> None:
     rng, learner = np.random.default_rng(0), QLearner(MARKET)
     places, rivals = rng.integers(POINTS, size=(2, 200))
     prices = np.array(learner.grid)
-    state, greedy, rows = (learner.place(2.0), learner.place(2.0)), [], []
+    state, greedy, rows = (learner.index_of(2.0), learner.index_of(2.0)), [], []
     for t, (own, rival) in enumerate(zip(places, rivals, strict=True)):
         values = learner.values(state)
         greedy.append(values.index(max(values)))

@@ -263,7 +263,7 @@ def test_q_learning_changes_its_price_by_what_it_learns() -> None:
     )
     model.run_model()
     rows = model.model_frame()
-    first = mind.learner.place(rows.loc[1, "price_1"])
+    first = mind.learner.index_of(rows.loc[1, "price_1"])
     assert first not in (2, 3)
 
     # The state (3, 1) is met in rounds 3, 4 and 5. What it learned of its price in round 3, when
@@ -290,7 +290,7 @@ def test_q_learning_learns_from_its_own_profit(name: str) -> None:
         learner = model.firms[me - 1].mind.learner
         price = last[f"price_{me}"]
         start = 20 * (price - 2) * (2100 - 200 * price)
-        learned = learner.values(state)[learner.place(price)]
+        learned = learner.values(state)[learner.index_of(price)]
         assert learned == pytest.approx(0.85 * start + 0.15 * (last[f"profit_{me}"] + 0.95 * START))
         assert abs(learned - start) > 1
 
@@ -415,7 +415,7 @@ def test_q_values_follow_the_rule() -> None:
         0.85 * start[3] + 0.15 * (1e6 + 0.95 * max(start))
     )
     assert learner.choose((0, 0), rng) == 3
-    assert [learner.place(p) for p in (2, 5.8, 5.9, 7, 8.2, 14)] == [0, 0, 1, 7, 14, 14]
+    assert [learner.index_of(p) for p in (2, 5.8, 5.9, 7, 8.2, 14)] == [0, 0, 1, 7, 14, 14]
 
 
 def test_too_many_firms_for_q_learning() -> None:
