@@ -162,7 +162,7 @@ class HierarchySteps(TypesModel):
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
-        """Draw a pick of a player with a number of steps."""
+        """Draw a pick of a player with a given number of steps."""
         if kind == 0:
             return self._uniform.draw(parameters, panel, rng)
         reply = self._replies(parameters, panel)[kind]

@@ -156,7 +156,7 @@ class HierarchyOfPlay(TypesModel):
     def draw_type(
         self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
     ) -> Floats:
-        """Draw a choice of a player with a number of steps."""
+        """Draw a choice of a player with a given number of steps."""
         by_steps = _strategies_by_steps(panel, float(parameters[0]), self.k_max)
         return drawn_options(
             (1 - parameters[1]) * by_steps[kind] + parameters[1] * by_steps[0], rng

@@ -38,7 +38,7 @@ TRIED = 2
 """Number of questions of each kind, in each answer format, when a model is checked."""
 
 SERVICES = {"base_url": "", "max_asks": "", "budget_usd": ""}
-"""Settings of the page besides the parameters, with their defaults."""
+"""Settings of the page in addition to the parameters, with their defaults."""
 
 
 class PageState:

@@ -412,7 +412,7 @@ def clock(
 def Watched(view: GameView, version: int, *, details: bool, language: str = ENGLISH) -> None:
     """A game as it goes: its world, the timeline and its charts.
 
-    A component of its own, as several games have charts of one name, and each its own clock.
+    A separate component, since several games have charts of the same name and separate timelines.
 
     Args:
         view: how the game is watched.

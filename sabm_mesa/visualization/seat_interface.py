@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PATH = "/api/seats/"
 """The path of a seat, before its token."""
 MOST_WAIT_S = 60.0
-"""Maximum number of seconds that a `GET` waits for a question, whatever its ``wait`` is."""
+"""Maximum number of seconds that a `GET` waits for a question, for any ``wait``."""
 RETRY_S = 1
 """Seconds after which a program without a question should ask again."""
 LONGEST_BODY = 4 * LONGEST + 1000

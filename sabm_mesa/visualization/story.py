@@ -241,7 +241,7 @@ def Story(
     Args:
         source: where it is read.
         agent: the agent.
-        round_: the last round that is told.
+        round_: the last round of the story.
         moment: the state of the recording; the story is read again when it changes.
         close: called when the user closes the panel.
     """

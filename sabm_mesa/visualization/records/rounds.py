@@ -288,7 +288,7 @@ def value_of(stored: object) -> str:
     """A value as text; empty when there is none.
 
     Args:
-        stored: its JSON.
+        stored: the value as JSON.
     """
     if not isinstance(stored, str):
         return ""
