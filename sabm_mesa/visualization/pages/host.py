@@ -366,7 +366,7 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
     condition, set_condition = solara.use_state("baseline")
     seed, set_seed = solara.use_state("")
     limit, set_limit = solara.use_state(link.get("seconds", TIME_LIMIT_S))
-    language, set_language = solara.use_state(LANGUAGES[link.get("lang", ENGLISH)])
+    language, set_language = solara.use_state(LANGUAGES[link.get("lang", words.language)])
     public, set_public = solara.use_state(link.get("results", True))
     ranked, set_ranked = solara.use_state(link.get("rank", False))
     conditions = solara.use_memo(lambda: list(PromptBook(model.prompt_file).conditions), [name])

@@ -121,7 +121,7 @@ def test_the_page_of_a_host_has_the_language_of_its_browser(browse) -> None:
     host.get_by_role("img", name="Diagramm: Zahlen je Runde. ").wait_for()
     keep(host, "host-de")
     host.goto(host.url.partition("/host")[0] + wall)
-    says(host, "The game is over")  # the class has a language of its own
+    says(host, "Das Spiel ist vorbei")
     host.goto(host.url.partition("/wall")[0] + "/host?lang=ja")
     says(host, "人と一緒にプレイ")
 
