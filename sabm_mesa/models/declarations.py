@@ -153,23 +153,26 @@ class Declarations:
         title: the name in words; `scenario_name` by default.
         source: the publications that it follows; `NO_SOURCE` by default.
         given_rounds: the number of rounds at the start whose state is given. Their rows are in the
-        data, but not in the measures. column_bounds: column of the model or agent data → its
-        minimum and maximum possible value, if the rules set them; tests of a mean need them. plots:
-        the module with its plots, or ``""``. pictures: pictures of its current state, in space or
-        on a network, for the viewer and the end of each run. page: the module with its
-        `ScenarioPage` as ``PAGE``, or ``""``. class_game: the module with its `ClassGame` as
-        ``GAME``, or ``""``. score: the score by which a tournament ranks minds, or None.
+            data, but not in the measures.
+        column_bounds: column of the model or agent data → its minimum and maximum possible value,
+            if the rules set them; tests of a mean need them.
+        plots: the module with its plots, or ``""``.
+        pictures: pictures of its current state, in space or on a network, for the viewer and the
+            end of each run.
+        page: the module with its `ScenarioPage` as ``PAGE``, or ``""``.
+        class_game: the module with its `ClassGame` as ``GAME``, or ``""``.
+        score: the score by which a tournament ranks minds, or None.
         theory_marks: name → predictions of theory for plots of experiments: label → model column,
             or a number.
         message_words: the path of the words on its subject for the coder of messages (see
             `sabm_mesa.analysis.messages.read_words`), or ``""``.
         message_measures: name → measure of the messages of a run, in addition to their codes.
         level_column: the agent column with the step of a decision (level-k), or ``""``.
-        announcement: the announcements of its agents, or None. builds_on: the earlier run of
-        another scenario that a run builds on, or None. draw_game: draws the table of a new game
-        from ``CLASS:SEED``; None without such games. screener: ``module:Class`` that judges the
-        tests of its ``screening.toml``, or ``""``. behaviour: the module with its `Behaviour` as
-        ``BEHAVIOUR``: the behavioural models that
+        announcement: the announcements of its agents, or None.
+        builds_on: the earlier run of another scenario that a run builds on, or None.
+        draw_game: draws the table of a new game from ``CLASS:SEED``; None without such games.
+        screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
+        behaviour: the module with its `Behaviour` as ``BEHAVIOUR``: the behavioural models that
             apply to its decisions; or ``""``.
         dry_run_with: parameters with which only the minds of the population cost money.
     """

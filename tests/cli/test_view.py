@@ -11,6 +11,7 @@ import threading
 import webbrowser
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 
@@ -76,6 +77,7 @@ def test_a_machine_without_a_network_is_called_by_its_name(monkeypatch):
     assert server.address_of("::1", 80) == "http://[::1]:80"
 
 
+@patch.dict(os.environ)  # the server sets variables, which no other test shall see
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_the_browser_is_opened_by_the_name_in_printed_links(monkeypatch, host):
     opened, done, said = [], threading.Event(), []

@@ -130,8 +130,8 @@ def test_the_steps_are_the_phases_of_the_model() -> None:
     ]  # fmt: skip
     assert steps[2] == (
         "Phase `communicate`: each firm says something to the other firms (`communicate`, at most "
-        "60 words); later speakers hear it. It takes place if the firms talk in this round, one "
-        "after another. Order: one after another, in an order that is drawn anew each time; each "
+        "60 words); later speakers hear it. It takes place if the firms talk in turns in this "
+        "round. Order: one after another, in an order that is drawn anew each time; each "
         "agent sees the effect of the decisions before. Each agent has 3 turns."
     )
 

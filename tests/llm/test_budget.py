@@ -51,9 +51,9 @@ def test_thoughts_are_set_aside_for_where_answers_have_no_limit() -> None:
     [
         (
             Completion("42", "gpt-4o", prompt_tokens=500, completion_tokens=2, cost_usd=0.0),
-            "took 500 tokens of the prompt for an answer of 'gpt-4o' where 58 at most",
+            "took 500 tokens of the prompt for an answer of 'gpt-4o' where at most 58",
         ),
-        (DONE, "took $0.5 for an answer of 'gpt-4o' where $0.000345 at most"),
+        (DONE, "took $0.5 for an answer of 'gpt-4o' where at most $0.000345"),
     ],
 )
 def test_a_warning_names_what_was_more_than_expected(
@@ -237,7 +237,7 @@ def test_a_server_that_ignores_the_limit_of_tokens_passes_no_cap(
         "The budget of 20 dollars is used up: 15.36 spent, and the next ask could cost 5.12. "
     )
     (said,) = caplog.messages
-    assert said.startswith(f"{server.url} took 512 tokens for an answer of 'stub' where 64 at most")
+    assert said.startswith(f"{server.url} took 512 tokens for an answer of 'stub' where at most 64")
 
 
 def test_what_was_under_way_before_a_server_was_caught_is_in_the_sum() -> None:

@@ -99,7 +99,7 @@ def test_a_redirect_that_drops_the_question_is_not_followed(status: int) -> None
     with LLMServer(faults=[fault]) as server:
         error = asked(server)
         assert server.stats["requests"] == 1
-    assert f"answered {status}: it redirects to {server.url}/chat/completions, where" in str(error)
+    assert f"answered {status}: it redirects to {server.url}/chat/completions, and" in str(error)
 
 
 def test_a_request_goes_through_the_proxy_of_the_environment(

@@ -266,7 +266,7 @@ def test_no_mind_is_paid_in_a_run_that_is_not_recorded_unless_that_is_wanted(tmp
         def begin_round(self):
             self.cells[0].mind = paid  # as that of an agent that comes later
 
-    with pytest.raises(RunError, match=r"'priced' is paid for.*not recorded.*recording=PATH"):
+    with pytest.raises(RunError, match=r"'priced' costs money.*not recorded.*recording=PATH"):
         Model(minds="fixed:1", rng=1).step()
     assert not asked
     for where in (False, tmp_path / "r.sqlite"):

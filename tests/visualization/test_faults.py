@@ -232,7 +232,7 @@ def test_an_error_that_is_none_of_the_packages_ends_a_game_with_a_line():
 
 def test_people_are_not_among_the_others():
     for others in ("human", {"human": 1, "classical": 1}):
-        with pytest.raises(MindSpecError, match="no people"):
+        with pytest.raises(MindSpecError, match="cannot be people"):
             with_others(KeynesianBeautyContest, {"n_players": 3}, others)
 
 
