@@ -352,7 +352,9 @@ def world(
         words: follow its title.
         language: the language of its texts.
     """
-    said = [[each.sender, each.text, each.to] for each in controller.said().get(round_, ())]
+    said = [
+        [message.sender, message.text, message.to] for message in controller.said().get(round_, ())
+    ]
     scenes = controller.scenes(round_)
     if words:
         file = words.replace(": ", "-")
@@ -397,9 +399,9 @@ def clock(
         INVALID: [i for i, n in enumerate(invalid) if n > 0],
     }  # fmt: skip
     with inside("div", "sabm-card sabm-clock"):
-        ticks = ticks_of(kinds, {each: each for each in played}, lambda n: round_of(model, n))
+        ticks = ticks_of(kinds, {n: n for n in played}, lambda n: round_of(model, n))
         Timeline(
-            rounds=[each + first for each in played], at=round_, noun=noun_in(model, language),
+            rounds=[n + first for n in played], at=round_, noun=noun_in(model, language),
             before=translated(round_of(model, -1).capitalize(), language),
             until=model.n_rounds - 1 + first if model.n_rounds < MOST_ROUNDS else None,
             ticks=[tuple(tick) for tick in translated(ticks, language)],
