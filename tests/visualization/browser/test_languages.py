@@ -100,7 +100,7 @@ def test_the_wall_and_slides_of_20_groups_fit_in_the_language_of_the_class(serve
             assert wall.locator(".sabm-slide polyline").count() == 20
             assert wall.locator(".sabm-slide rect").count() == 2, "the chosen group and the others"
         if number < 5:
-            host.get_by_text(f"{number} of 5", exact=True).wait_for()
+            host.get_by_text(f"{number} of 6", exact=True).wait_for()
             host.get_by_role("button", name="Next").click()
 
 

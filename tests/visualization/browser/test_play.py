@@ -300,7 +300,7 @@ def test_what_leads_nowhere(browse) -> None:
     says(other, "Cannot read the mind spec 'chess'.")
     put(other, "Seed", "one")
     other.get_by_role("button", name="Open the game").click()
-    says(other, "the seed has to be a whole number")
+    says(other, "Seed: give a whole number of 0 or more, or nothing.")
     keep(other, "host-problem")
 
 
