@@ -148,7 +148,8 @@ def right_option(name: str, arguments: Sequence[str]) -> str:
         name: the unknown option.
         arguments: the words after ``sabm``.
 
-    Returns: ``""`` when no known option is similar.
+    Returns:
+        ``""`` when no known option is similar.
     """
     from sabm_mesa.core.parameters import parameters_of
     from sabm_mesa.errors import UsageError

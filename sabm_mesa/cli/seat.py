@@ -44,7 +44,8 @@ def play(
         say: shows a text.
         listen: shows a prompt and returns the typed line; raises EOFError at the end.
 
-    Returns: The finished game.
+    Returns:
+        The finished game.
 
     Raises:
         UsageError: for a game that cannot be played.
@@ -103,7 +104,8 @@ def serve(
             limit.
         say: shows a text.
 
-    Returns: The finished game.
+    Returns:
+        The finished game.
 
     Raises:
         UsageError: for a game that cannot be played.

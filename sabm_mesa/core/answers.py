@@ -752,8 +752,8 @@ class Text(AnswerSpec):
             text: the text after cutting or filling.
             whole: the whole text before.
 
-        Returns: `text` unchanged; a spec whose texts may end with a special word restores that
-        word.
+        Returns:
+            `text` unchanged; a spec whose texts may end with a special word restores that word.
         """
         del whole
         return text

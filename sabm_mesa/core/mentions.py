@@ -59,8 +59,9 @@ def normalise(text: str) -> str:
     Args:
         text: the answer.
 
-    Returns: The text with boxed and tagged parts in square brackets, and bold, italic and code
-    parts between ``⦃`` and ``⦄``.
+    Returns:
+        The text with boxed and tagged parts in square brackets, and bold, italic and code parts
+        between ``⦃`` and ``⦄``.
     """
     text = "".join(map(_in_plain, text.translate(_SIGNS)))
     for pattern, plain in _MARKUP_COMPILED:

@@ -18,7 +18,8 @@ def find_objects(text: str, opening: str = "{[") -> list[tuple[int, int, Any]]:
         text: the text.
         opening: their first characters.
 
-    Returns: The beginning, end and value of each.
+    Returns:
+        The beginning, end and value of each.
     """
     objects, at = [], 0
     start = _next(text, opening, at)
@@ -111,7 +112,8 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         value: the object.
         name: its name.
 
-    Yields: The name of the field in lower case without blanks and punctuation, and the value.
+    Yields:
+        The name of the field in lower case without blanks and punctuation, and the value.
     """
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -292,8 +292,8 @@ class PromptBook:
         Args:
             messages: the messages of one or more rounds, in their order.
 
-        Returns: The rounds in their order; with ``"reversed"``, the last speaker of each round
-        first.
+        Returns:
+            The rounds in their order; with ``"reversed"``, the last speaker of each round first.
         """
         spoken = list(messages)
         if self.speaker_order == "spoken":

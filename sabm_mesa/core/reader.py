@@ -147,7 +147,8 @@ def find_value(
             ignored within a sentence ("I divide $100: you get $40").
         last_line: whether only the last line is the answer, and all before it is reasoning.
 
-    Returns: The value, which may be illegal if no legal one is given; None without any.
+    Returns:
+        The value, which may be illegal if no legal one is given; None without any.
 
     Raises:
         TwoValuesError: when two different values are candidates at one step.
@@ -464,9 +465,10 @@ def unwrap(text: str, label: str = "") -> str:
         text: the answer.
         label: the word that the spec declares for the text, such as "message".
 
-    Returns: The text after a line that ends with a colon, after "Here is …:", "Answer:" or the
-    label, between tags, or in quotes, without a count of words and an offer of help; otherwise the
-    unchanged answer.
+    Returns:
+        The text after a line that ends with a colon, after "Here is …:", "Answer:" or the label,
+        between tags, or in quotes, without a count of words and an offer of help; otherwise the
+        unchanged answer.
     """
     inner = text.strip()
     if inner.startswith("<") and (tagged := _TAGGED.fullmatch(inner)):

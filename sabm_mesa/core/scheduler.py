@@ -199,7 +199,8 @@ def action(order: Order = SIMULTANEOUS, **options: Any) -> Phase:
 async def run_phase(model: Phased, phase: Phase) -> int:
     """Run one phase of the current round.
 
-    Returns: The length of the longest chain of attempts that had to wait for one another.
+    Returns:
+        The length of the longest chain of attempts that had to wait for one another.
     """
     if phase.when is not None and not phase.when(model):
         return 0

@@ -233,8 +233,9 @@ def call_as_text(text: str, spec: AnswerSpec) -> tuple[str, str]:
             that the model wrote beside them.
         spec: the definition of a legal answer.
 
-    Returns: The answer in the format ``"json"``, and the rest of the text, which is a thought if no
-    reasoning was requested. With several calls, there is no answer.
+    Returns:
+        The answer in the format ``"json"``, and the rest of the text, which is a thought if no
+        reasoning was requested. With several calls, there is no answer.
     """
     made = json.loads(text)
     calls, (beside, thoughts) = made["calls"], split_thoughts(made["text"])

@@ -402,7 +402,8 @@ def column_meanings(model: SmartModel) -> tuple[dict[str, str], dict[str, str]]:
     Args:
         model: the model, before its first round.
 
-    Returns: Column → meaning, in the order of the columns; ``""`` for unknown ones.
+    Returns:
+        Column → meaning, in the order of the columns; ``""`` for unknown ones.
     """
     texts: Mapping[str, str] = read_texts(type(model)).get("columns", {})
 

@@ -192,8 +192,9 @@ class OpenAIClient:
         Args:
             request: the request.
 
-        Returns: The body with the parameters that the model is known to support, and the version of
-        its dialect.
+        Returns:
+            The body with the parameters that the model is known to support, and the version of its
+            dialect.
 
         Raises:
             BadRequest: when the model does not support a parameter that the study depends on.

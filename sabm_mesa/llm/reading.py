@@ -293,8 +293,9 @@ def read_embeddings(
         latency_s: seconds from sending to the whole answer.
         origin: its origin.
 
-    Returns: A completion whose text has one line per vector, in the order of the texts; the vectors
-    are not checked.
+    Returns:
+        A completion whose text has one line per vector, in the order of the texts; the vectors are
+        not checked.
 
     Raises:
         ValueError: when it has no embeddings.

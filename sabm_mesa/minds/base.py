@@ -74,8 +74,9 @@ class Mind(ABC):
         Args:
             ask: the question.
 
-        Returns: A text, which is read strictly; or a value, which is checked; or a `Reply` with one
-        of these and its cost.
+        Returns:
+            A text, which is read strictly; or a value, which is checked; or a `Reply` with one of
+            these and its cost.
         """
 
     def digest(self, ask: Ask) -> str:

@@ -223,7 +223,8 @@ class Seat:
             reasoning: private reasoning, if the question asks for it.
             message: its id, by which a repeated message is recognized; ``""`` for none.
 
-        Returns: Why the answer was refused; ``""`` when it was accepted, now or earlier.
+        Returns:
+            Why the answer was refused; ``""`` when it was accepted, now or earlier.
         """
         if len(answer or "") + len(reasoning) > LONGEST:
             return Phrase("seat.too_long", most=LONGEST)
@@ -263,7 +264,8 @@ class Seat:
             text: the message.
             message: its id, so that a repeated message counts once; ``""`` for none.
 
-        Returns: Why it was refused; ``""`` when it was accepted.
+        Returns:
+            Why it was refused; ``""`` when it was accepted.
         """
         if not self.held_by(holder):
             return Phrase("seat.not_yours")
@@ -345,7 +347,8 @@ class Seat:
         Args:
             ask: the question.
 
-        Returns: The answer; an abstention when there was none within the time limit.
+        Returns:
+            The answer; an abstention when there was none within the time limit.
         """
         started = time.monotonic()
         limit = self.time_limit_s

@@ -193,7 +193,8 @@ def limit_reading(connection: sqlite3.Connection, size: int) -> Callable[[], boo
         connection: to the file.
         size: the bytes of the file.
 
-    Returns: A function that says whether a query has passed its limit.
+    Returns:
+        A function that says whether a query has passed its limit.
     """
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):

@@ -210,21 +210,22 @@ class Recorded:
             run: only this run.
             rounds: only these rounds, counted from 0.
 
-        Returns: The columns of the recording: the position of the attempt (``run``, ``round``,
-        ``phase``,
-            ``agent``, ``call``, ``attempt``), ``name`` (the prompt entry), ``mind``, ``request``
-            (SHA-256), ``raw`` (the raw answer, without thoughts), ``thoughts`` (private; no
-            agent is ever shown them), ``form`` (the format of the answer), ``value`` (the value
-                read, as JSON), ``read_as`` (the step that read it, as in `sabm_mesa.core.reader`),
-            ``reasoning``, ``valid``, ``reason`` (why not), ``prompt_tokens``,
-            ``cached_tokens``, ``completion_tokens``, ``thought_tokens`` (those of thoughts among
-            them, if the server reports them), ``cost_usd`` (dollars), ``latency_s`` (seconds),
-            ``served_model``, ``finish_reason``, ``retries``, ``response_id``, ``provenance`` (JSON:
-            the ``model`` asked for, ``provider``, ``system_fingerprint``, and the parameters
-            ``sent``, with those ``asked`` for if they differ), and
-            ``copied`` (answered, and paid for, in the parent of a fork) ``position`` (the turn of
-            the phase in which it was asked, from 0: the order of speakers), and ``final`` (whether
-            this attempt decided; after one that did not, the question was asked again).
+        Returns:
+            The columns of the recording: the position of the attempt (``run``, ``round``,
+            ``phase``, ``agent``, ``call``, ``attempt``), ``name`` (the prompt entry), ``mind``,
+            ``request`` (SHA-256), ``raw`` (the raw answer, without thoughts), ``thoughts``
+            (private; no agent is ever shown them), ``form`` (the format of the answer), ``value``
+            (the value read, as JSON), ``read_as`` (the step that read it, as in
+            `sabm_mesa.core.reader`), ``reasoning``, ``valid``, ``reason`` (why not),
+            ``prompt_tokens``, ``cached_tokens``, ``completion_tokens``, ``thought_tokens`` (those
+            of thoughts among them, if the server reports them), ``cost_usd`` (dollars),
+            ``latency_s`` (seconds), ``served_model``, ``finish_reason``, ``retries``,
+            ``response_id``, ``provenance`` (JSON: the ``model`` asked for, ``provider``,
+            ``system_fingerprint``, and the parameters ``sent``, with those ``asked`` for if they
+            differ), and ``copied`` (answered, and paid for, in the parent of a fork) ``position``
+            (the turn of the phase in which it was asked, from 0: the order of speakers), and
+            ``final`` (whether this attempt decided; after one that did not, the question was asked
+            again).
         """
         with self._moment(run) as tables:
             return tables.asks(messages, run, rounds)
@@ -235,14 +236,14 @@ class Recorded:
         Args:
             run: only this run.
 
-        Returns: Its position (``run``, ``round``, ``phase``, ``agent``, ``call``), ``name``,
-            ``mind``; of its last attempt ``valid``, ``value`` as text (missing when invalid),
-            ``number`` (the value as a number, or NaN), ``read_as``, ``reasoning`` and
-            ``reason`` (why it is invalid); over all attempts ``attempts``, ``prompt_tokens``,
-            ``cached_tokens``, ``completion_tokens``, ``cost_usd``, ``latency_s``; ``copied`` and
-            ``position`` as in `asks`; and ``final``: False when the last answer is invalid and the
-            run stopped (or is) before asking again, so that nothing was decided. `runs` does not
-            count it.
+        Returns:
+            Its position (``run``, ``round``, ``phase``, ``agent``, ``call``), ``name``, ``mind``;
+            of its last attempt ``valid``, ``value`` as text (missing when invalid), ``number`` (the
+            value as a number, or NaN), ``read_as``, ``reasoning`` and ``reason`` (why it is
+            invalid); over all attempts ``attempts``, ``prompt_tokens``, ``cached_tokens``,
+            ``completion_tokens``, ``cost_usd``, ``latency_s``; ``copied`` and ``position`` as in
+            `asks`; and ``final``: False when the last answer is invalid and the run stopped (or is)
+            before asking again, so that nothing was decided. `runs` does not count it.
         """
         with self._moment(run) as tables:
             return tables.decisions(run)
@@ -334,8 +335,9 @@ class Recorded:
             agent: the agent.
             rounds: the rounds, one after another, from 0.
 
-        Returns: For these rounds the ``asks`` and ``agent_data`` of the agent, and the ``messages``
-        of all agents, in the form of the methods of these names.
+        Returns:
+            For these rounds the ``asks`` and ``agent_data`` of the agent, and the ``messages`` of
+            all agents, in the form of the methods of these names.
         """
         with self._moment(run) as tables:
             data = tables.data("agent", run, rounds)

@@ -339,7 +339,8 @@ def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun
         path: the recording; it need not exist.
         specs: the digests of the plans.
 
-    Returns: Digest → its run; of several, the first finished one, or else the last one.
+    Returns:
+        Digest → its run; of several, the first finished one, or else the last one.
 
     Raises:
         RecordingError: when it is not a recording, or damaged.

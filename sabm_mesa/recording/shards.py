@@ -45,8 +45,9 @@ def merge_shard(connection: sqlite3.Connection, command: str, shard: Path) -> No
         command: the identifier of the runs that are merged together.
         shard: a recording with one finished run without requests.
 
-    Raises: sqlite3.Error: when the shard cannot be read or the recording cannot be written; both
-    are kept.
+    Raises:
+        sqlite3.Error: when the shard cannot be read or the recording cannot be written; both are
+            kept.
     """
     connection.execute("ATTACH ? AS shard", [str(shard)])
     try:

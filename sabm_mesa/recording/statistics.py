@@ -297,8 +297,9 @@ def mended_requests(path: str | Path, runs: Sequence[int]) -> dict[str, Any]:
         path: the recording.
         runs: the numbers of the runs.
 
-    Returns: Mind → the parameters that were last ``asked`` and ``sent``; minds without differences
-    are left out.
+    Returns:
+        Mind → the parameters that were last ``asked`` and ``sent``; minds without differences are
+        left out.
 
     Raises:
         RecordingError: when it cannot be read.
@@ -325,10 +326,11 @@ def origins(path: str | Path, runs: Sequence[int]) -> list[dict[str, Any]]:
         path: the recording.
         runs: the numbers of the runs.
 
-    Returns: The different provenances, in the order of their first occurrence: ``mind``, ``model``
+    Returns:
+        The different provenances, in the order of their first occurrence: ``mind``, ``model``
         (asked for), ``served_model``, ``provider``, ``system_fingerprint``, the parameters
         ``sent``, those ``asked`` for if they differ, and the number of ``answers``. Fields that a
-            server does not report are missing.
+        server does not report are missing.
 
     Raises:
         RecordingError: when it cannot be read.

@@ -429,7 +429,8 @@ class Recorder(ABC):
             key: the place of the question in the run.
             attempt: the number of the attempt, from 0.
 
-        Returns: None if the answer has to be read now.
+        Returns:
+            None if the answer has to be read now.
         """
         del key, attempt
         return None
@@ -444,8 +445,8 @@ class Recorder(ABC):
             most: the most that each answer can cost.
             in_batch: its place in a batch, or None.
 
-        Returns: A note for each answer; the attempt with the answer names it. Nothing is noted
-        without a
+        Returns:
+            A note for each answer; the attempt with the answer names it. Nothing is noted without a
             recording.
         """
         del model, most, in_batch

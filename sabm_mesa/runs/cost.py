@@ -18,20 +18,25 @@ Tokens
     option, a sentence, or the decided fields with sentences as texts. High, it has `max_tokens` if
     text, lists or reasoning are free, otherwise the length of its JSON schema. At most `UNUSABLE`
     are asked again.
-Thoughts High: the allowance (`max_thought_tokens`; `ANSWER_TOKENS` if an effort is set without a
-limit). Low: none. Likely: the share `THOUGHTS` of the allowance, or of `ANSWER_TOKENS`.
-    Models that think by default are known by their names (`thinks_unasked`), and use the allowance
-    of the run; for others only a pilot shows thoughts.
-Embeddings Their texts are those of the dry run, in which memories are similar by chance; no tokens
-are received. Dollars By the price table of the endpoint. Low: all tokens sent are in the server's
-cache. High: all are written to it. Unknown is NaN, never zero. In batches (`batch`) a question of a
-simultaneous phase
-    costs `BATCH_SHARE` of that.
-Pilot A recording gives the means by question: tokens sent per character, tokens and texts received,
-repeated asks, cached tokens, thoughts. Another run differs by the factor ``MARGIN + 3 / n``
+Thoughts
+    High: the allowance (`max_thought_tokens`; `ANSWER_TOKENS` if an effort is set without a limit).
+    Low: none. Likely: the share `THOUGHTS` of the allowance, or of `ANSWER_TOKENS`. Models that
+    think by default are known by their names (`thinks_unasked`), and use the allowance of the run;
+    for others only a pilot shows thoughts.
+Embeddings
+    Their texts are those of the dry run, in which memories are similar by chance; no tokens are
+    received.
+Dollars
+    By the price table of the endpoint. Low: all tokens sent are in the server's cache. High: all
+    are written to it. Unknown is NaN, never zero. In batches (`batch`) a question of a simultaneous
+    phase costs `BATCH_SHARE` of that.
+Pilot
+    A recording gives the means by question: tokens sent per character, tokens and texts received,
+    repeated asks, cached tokens, thoughts. Another run differs by the factor ``MARGIN + 3 / n``
     after `n` asks (rule of three: an event that never happened in `n` trials).
-Not known Runs that end earlier than with classical minds, failed requests, unrequested thoughts,
-shared requests. Only a cap (`Budget`) is a certain bound.
+Not known
+    Runs that end earlier than with classical minds, failed requests, unrequested thoughts, shared
+    requests. Only a cap (`Budget`) is a certain bound.
 """
 
 from __future__ import annotations
@@ -365,8 +370,9 @@ def one_by_one(models: Iterable[SmartModel]) -> str:
         models: the models of the runs, before their first round; a run that repeats a recording
             counts only its later rounds.
 
-    Returns: A sentence; ``""`` when all can be batched, when nothing is paid for, or when only the
-    run knows a mind.
+    Returns:
+        A sentence; ``""`` when all can be batched, when nothing is paid for, or when only the run
+        knows a mind.
 
     Raises:
         RunError: when the scenario or a classical mind fails.

@@ -60,7 +60,8 @@ class Executor(Protocol):
             specs: the runs.
             scratch: a folder on this machine for unfinished recordings.
 
-        Returns: The runs, as they finish; closing the iterator ends the workers.
+        Returns:
+            The runs, as they finish; closing the iterator ends the workers.
 
         Raises:
             RunError: when a run fails, or loses its worker repeatedly.

@@ -266,7 +266,8 @@ class Game:
             seat: the person's seat.
             suspect: the agent; 0 for nobody.
 
-        Returns: Why it was refused; ``""`` when it was accepted.
+        Returns:
+            Why it was refused; ``""`` when it was accepted.
 
         Raises:
             RecordingError: when it cannot be written.
@@ -571,7 +572,8 @@ class ClassSession:
             holder: a secret of the browser.
             word: the word of the seat.
 
-        Returns: The game and the seat; None when no taken seat has the word.
+        Returns:
+            The game and the seat; None when no taken seat has the word.
         """
         with self._lock:
             for game, seat in self.seats:

@@ -151,7 +151,8 @@ def find_runs(specs: Iterable[RunSpec], path: str | Path) -> dict[str, RecordedR
         specs: the plans.
         path: the recording; it need not exist.
 
-    Returns: Digest of the plan → its run, for the recorded plans; see `RecordedRun.finished`.
+    Returns:
+        Digest of the plan → its run, for the recorded plans; see `RecordedRun.finished`.
 
     Raises:
         RecordingError: when it is not a recording, or damaged.
@@ -190,8 +191,9 @@ def trial_models(
         specs: the plans.
         connection: how language models are reached.
 
-    Returns: The identity of the plans → an unrecorded model: one for all plans that differ only in
-    seed or tags. For a fork it has the parameters after the fork.
+    Returns:
+        The identity of the plans → an unrecorded model: one for all plans that differ only in seed
+        or tags. For a fork it has the parameters after the fork.
 
     Raises:
         UsageError: for a value that cannot be used.
@@ -228,7 +230,8 @@ def run_missing(
         watch: called with the models every tenth of a second.
         spread: plays new runs elsewhere first; the rest is played in this process.
 
-    Returns: The number of runs that were played or continued now.
+    Returns:
+        The number of runs that were played or continued now.
 
     Raises:
         UsageError: for parameters or minds that cannot be used; then nothing has been written.

@@ -99,7 +99,8 @@ def reread(
         scenario: the model class, when it cannot be imported by its recorded name.
         watch: called with the models every tenth of a second.
 
-    Returns: The number of text answers, and those that are read differently now.
+    Returns:
+        The number of text answers, and those that are read differently now.
 
     Raises:
         RecordingError: when the recording cannot be read, or the run differs with the recorded
@@ -139,7 +140,8 @@ def resume(
             cost of these runs so far.
         watch: called with the models every tenth of a second.
 
-    Returns: The runs; with several scenarios, those of the scenario with the most runs.
+    Returns:
+        The runs; with several scenarios, those of the scenario with the most runs.
 
     Raises:
         RecordingError: when the recording cannot be read or written, when a run is in use, or when

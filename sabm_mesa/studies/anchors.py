@@ -243,7 +243,8 @@ def ask(
         day: the day; today when ``""``.
         watch: called with the models every tenth of a second.
 
-    Returns: The number of sessions that were asked or continued now.
+    Returns:
+        The number of sessions that were asked or continued now.
 
     Raises:
         UsageError: for minds that cannot be used; then nothing has been asked.

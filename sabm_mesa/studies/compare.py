@@ -80,11 +80,12 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
     Args:
         sources: folders with a ``recording.sqlite``, or recordings.
 
-    Returns: One row per run: ``seed``; each varied parameter and tag in words, and ``source`` if
-    there are several; and each numerical end measure, as ``measure.NAME``. The names of the
-    factors: of the tags, only those that the other columns do not determine, and that do not differ
-    in each run. The runs. If a parameter and a tag have one name, they are ``set.NAME`` and
-    ``tag.NAME``.
+    Returns:
+        One row per run: ``seed``; each varied parameter and tag in words, and ``source`` if there
+        are several; and each numerical end measure, as ``measure.NAME``. The names of the factors:
+        of the tags, only those that the other columns do not determine, and that do not differ in
+        each run. The runs. If a parameter and a tag have one name, they are ``set.NAME`` and
+        ``tag.NAME``.
 
     Raises:
         RecordingError: when one cannot be read, or has no finished run, or when the runs are of

@@ -331,7 +331,8 @@ def table_of_types(study: FitStudy) -> pd.DataFrame:
     Args:
         study: the fits.
 
-    Returns: One row per agent: ``run``, ``agent``, ``mind``, ``decisions``, ``type`` and its
+    Returns:
+        One row per agent: ``run``, ``agent``, ``mind``, ``decisions``, ``type`` and its
         ``probability``; empty when the selected model has no types.
     """
     panel, best = study.pooled.panel, study.pooled.selected.fit

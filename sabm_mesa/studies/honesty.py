@@ -44,12 +44,13 @@ def honesty_of(recording: str | Path | Recorded, run: int | None = None) -> pd.D
         recording: the recording.
         run: only this run.
 
-    Returns: One row per agent and round with a message, for scenarios that declare an announcement:
+    Returns:
+        One row per agent and round with a message, for scenarios that declare an announcement:
         ``run``, ``round`` (of the talk), ``agent``, ``form`` (``intention``, ``proposal``,
         ``agreement``, ``unclear`` or ``nothing``), ``announced`` (the value, or None), ``done``
         (the decision that it is compared with, or None), ``honest`` (1 or 0; NaN when nothing was
         read, or done), ``read`` and ``unclear`` (1 or 0), and ``gap`` (done minus announced, for
-            numbers; else NaN).
+        numbers; else NaN).
 
     Raises:
         RecordingError: when it cannot be read.

@@ -4,9 +4,9 @@ The codes and the coder of messages by rules are those of `sabm_mesa.analysis.me
 words that the scenarios declare (`SmartModel.message_words`); those of private reasoning, which is
 the reasoning and the thoughts before a decision, are those of `sabm_mesa.analysis.reasoning`.
 
-Rules of the judge Each different text is given to the judge once, by itself, as to the rule-based
-coder. There is one agent per text, and all are asked in one round, as many at once as the endpoint
-accepts. The
+Rules of the judge
+    Each different text is given to the judge once, by itself, as to the rule-based coder. There is
+    one agent per text, and all are asked in one round, as many at once as the endpoint accepts. The
     answer is a list of codes or the word "none", read strictly; an unreadable answer is asked for
     again, three times in all. Then the text has no codes, and counts as ``invalid``.
 
@@ -261,7 +261,8 @@ def judge(
         watch: called with the models every tenth of a second.
         settings: other parameters of `Judging`.
 
-    Returns: The same rows with one column per code (True, False, or missing), and the run.
+    Returns:
+        The same rows with one column per code (True, False, or missing), and the run.
 
     Raises:
         UsageError: for messages or parameters that cannot be used; then nothing has been asked.
@@ -290,10 +291,10 @@ def reasoning_of(recording: str | Path | Recorded, run: int | None = None) -> pd
         recording: the recording.
         run: only this run.
 
-    Returns: One row per decision with any: ``run``, ``round``, ``phase``, ``agent``, ``call``,
-    ``name``
+    Returns:
+        One row per decision with any: ``run``, ``round``, ``phase``, ``agent``, ``call``, ``name``
         (of the question), ``text`` (reasoning, then thoughts) and ``level`` (the step of the
-            decision itself, if the scenario declares its column; see `SmartModel.level_column`).
+        decision itself, if the scenario declares its column; see `SmartModel.level_column`).
 
     Raises:
         RecordingError: when it cannot be read.

@@ -1,7 +1,8 @@
 """Probe: has a mind memorized published games, or does it solve games by their rules?
 
-Purpose A mind that has read of a game may repeat its published results. Its answers then do not
-    change with the rules, while those of a mind that solves the game do.
+Purpose
+    A mind that has read of a game may repeat its published results. Its answers then do not change
+    with the rules, while those of a mind that solves the game do.
 
 Entities, state variables and scales
     One agent per question, all with the same mind; none sees another. There is one round.
@@ -842,7 +843,8 @@ def write(findings: Sequence[ProbeFinding], folder: Path) -> list[Path]:
         findings: the findings.
         folder: where to.
 
-    Returns: ``probe.csv`` (one row per question), ``probe.json``, ``probe.png`` and ``probe.md``.
+    Returns:
+        ``probe.csv`` (one row per question), ``probe.json``, ``probe.png`` and ``probe.md``.
 
     Raises:
         OutputError: when a file cannot be written.

@@ -391,7 +391,8 @@ def frozen(plan: Plan) -> dict[str, Any]:
     Args:
         plan: the experiment.
 
-    Returns: JSON values; each language model is replaced by `ANY_MODEL`.
+    Returns:
+        JSON values; each language model is replaced by `ANY_MODEL`.
     """
     experiment = plan.experiment
     conditions = {}
@@ -844,7 +845,8 @@ def other_attempts(folder: Path) -> list[str]:
     Args:
         folder: the folder of an experiment; its siblings are ``../../*/NAME`` with the same name.
 
-    Returns: One line per folder: its name, number of runs, seeds and first day.
+    Returns:
+        One line per folder: its name, number of runs, seeds and first day.
     """
     home = folder.resolve()
     places = sorted(home.parent.parent.glob(f"*/{glob.escape(home.name)}/{RECORDING}"))

@@ -193,10 +193,10 @@ def games_of(
         score: the score of the scenario.
         entered: the entrants.
 
-    Returns: Games, one row per agent and run: ``run``, ``seed``, ``agent``, ``entrant``,
-    ``opponent``
+    Returns:
+        Games, one row per agent and run: ``run``, ``seed``, ``agent``, ``entrant``, ``opponent``
         (in pairs; else missing), ``score``, ``decisions`` and ``invalid`` of them. And reasons, one
-            row per entrant and reason: ``entrant``, ``reason``, ``times``.
+        row per entrant and reason: ``entrant``, ``reason``, ``times``.
     """
     name_of = {entrant.spec: entrant.name for entrant in entered}
     seed_of = runs.set_index("run")["seed"]

@@ -590,8 +590,8 @@ def echoes(case: Case) -> Mapping[str, Callable[[SmartModel], dict[int, Any]]]:
     Args:
         case: the scenario, which is played once.
 
-    Returns: Column → the function that returns its values in a model: agent → value, None without
-    one.
+    Returns:
+        Column → the function that returns its values in a model: agent → value, None without one.
     """
     mind = NotingMind()
     data = case.played(minds=mind).agent_frame()

@@ -103,8 +103,9 @@ class SupervisorClient:
         Args:
             start: the data from which it is made.
 
-        Returns: Its number, and its future result: ``name`` and ``paid``, or a ``problem``; a
-        `MindError` when the system has no process left for it.
+        Returns:
+            Its number, and its future result: ``name`` and ``paid``, or a ``problem``; a
+            `MindError` when the system has no process left for it.
         """
         number = next(self._numbers)
         self._living.add(number)

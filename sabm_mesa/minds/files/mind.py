@@ -173,7 +173,8 @@ class FileMind(Mind):
         Args:
             ask: the question.
 
-        Returns: Its answer; a reply with the reason when it lost the decision.
+        Returns:
+            Its answer; a reply with the reason when it lost the decision.
 
         Raises:
             MindError: when its observation cannot be sent to another process, or no process can be

@@ -429,7 +429,8 @@ def expected_cost_of_audit(
         prices: the user's price file, or None.
         batch: whether questions that can wait are sent in batches.
 
-    Returns: An estimate with one line per cell, after one for the earlier runs of each model.
+    Returns:
+        An estimate with one line per cell, after one for the earlier runs of each model.
     """
     before = earlier_plans(audit.plans)
     named = [

@@ -213,10 +213,10 @@ def ratios(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
         experiment: the experiment.
         values: its measures, as `measured` returns them.
 
-    Returns: One row per ratio: ``label``, ``measure``, ``condition``, ``than``, ``ratio`` (of the
-    means; NaN when the denominator is 0) with ``low`` and ``high`` (NaN without an interval),
-        ``why`` it has no interval (or ``""``), ``unpaired`` (why runs are not compared pair by
-            pair, or
+    Returns:
+        One row per ratio: ``label``, ``measure``, ``condition``, ``than``, ``ratio`` (of the means;
+        NaN when the denominator is 0) with ``low`` and ``high`` (NaN without an interval), ``why``
+        it has no interval (or ``""``), ``unpaired`` (why runs are not compared pair by pair, or
         ``""``), ``published`` and ``source``.
     """
     rows = []
@@ -455,7 +455,8 @@ def limits(claim: Claim) -> list[tuple[int, float]]:
     Args:
         claim: the claim.
 
-    Returns: (1, limit) for a lower limit, (−1, limit) for an upper limit: one, or both.
+    Returns:
+        (1, limit) for a lower limit, (−1, limit) for an upper limit: one, or both.
     """
     match claim.kind:
         case "below":

@@ -85,8 +85,9 @@ def expected_cost(
         among: plans that share the recording, this one included.
         anchored: the specs of minds to ask the anchors, if any run is missing.
 
-    Returns: An estimate with one line per condition and one for anchors, and all minds in one text;
-    interrupted runs count in full.
+    Returns:
+        An estimate with one line per condition and one for anchors, and all minds in one text;
+        interrupted runs count in full.
 
     Raises:
         UsageError: for parameters, minds or prices that cannot be used.

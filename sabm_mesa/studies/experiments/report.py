@@ -158,7 +158,8 @@ def write_index(results: Sequence[Results], folder: Path) -> Path:
         results: the experiments; the report of each is in its folder below this one.
         folder: where to.
 
-    Returns: ``index.html``; ``index.md`` is beside it.
+    Returns:
+        ``index.html``; ``index.md`` is beside it.
 
     Raises:
         OutputError: when a file cannot be written.
