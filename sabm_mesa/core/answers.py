@@ -100,9 +100,9 @@ TOKENS_A_WORD, TOKENS_AROUND = 4, 40
 FARTHEST = 1e9
 """Replaces an infinite end of a range when a number is drawn."""
 _ENDS = {(True, True): "", (True, False): "_from", (False, True): "_to", (False, False): "_untold"}
-"""Which bounds are finite → the last part of the name of the entry that states them."""
+"""Finite bounds (lower, upper) → the last part of the name of the entry that states them."""
 _REFUSED = {(True, True): "out_of_range", (True, False): "too_small", (False, True): "too_large"}
-"""Which bounds are finite → the reason for refusing a number."""
+"""Finite bounds (lower, upper) → the reason for refusing a number."""
 
 
 class InvalidAnswer(ValueError):

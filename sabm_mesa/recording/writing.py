@@ -694,7 +694,7 @@ class NoRecording(Recorder):
 
 
 Where = Recording | Recorder | str | Path | bool | None
-"""Where a run is recorded: an open recording, which others may share, and which the caller closes;
+"""The place of a recording: an open recording, which others may share, and which the caller closes;
 a recorder, such as that of a replay; a path; False for nowhere; None for a new file in `FOLDER` if
 answers are paid for, otherwise nowhere."""
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TITLE = Phrase("earlier.title")
 MEASURE, LAST = "measure.", "last_"
-"""What stands before the names of measures in data, and before that of a last round."""
+"""Prefixes of the names of measures in data, and of that of a last round."""
 WIDTH, LEFT, RIGHT, ROW, TOP = 440, 142, 16, 46, 34
 
 

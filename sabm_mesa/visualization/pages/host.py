@@ -554,7 +554,7 @@ def _refusal(error: Exception, sizes: Iterable[str]) -> list[str]:
 
 
 def _problem_lines(lines: Sequence[str], words: HostTexts) -> None:
-    """What is wrong with the settings; before an English line one in the page's language."""
+    """The problem of the settings; before an English line one in the page's language."""
     *_, last = lines
     if len(lines) == 1 or words.language == ENGLISH:
         problem(words.of(last))

@@ -1,4 +1,4 @@
-"""What a person of a class sees beside a question of the beauty contest."""
+"""The content that a person of a class sees beside a question of the beauty contest."""
 
 from types import SimpleNamespace
 from typing import Any

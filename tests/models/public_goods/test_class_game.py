@@ -1,4 +1,4 @@
-"""What a person of a class sees beside the question of the public goods game."""
+"""The content that a person of a class sees beside the question of the public goods game."""
 
 from types import SimpleNamespace
 
