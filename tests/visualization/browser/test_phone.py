@@ -80,7 +80,7 @@ def test_a_talk_wraps_on_a_narrow_phone_and_a_result_is_read(server, browse) -> 
 
 
 def test_after_a_sleep_the_page_says_what_was_missed(server, browse) -> None:
-    host, code = open_class(browse, "beauty-contest", Number_of_rounds=2, Seconds_for_an_answer=8)
+    host, code = open_class(browse, "beauty-contest", Number_of_rounds=1, Seconds_for_an_answer=20)
     phone = browse(f"{server.url}/join", viewport=PHONE)
     join(phone, server, code)
     start(host)
