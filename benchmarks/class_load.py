@@ -368,9 +368,9 @@ class Reader(Person):
 
     async def _press(self, button: str) -> None:
         """Press a button, unless it waits for a response or the question is over."""
-        found = self.page.get_by_role("button", name=button)
-        if await found.count() and await found.is_enabled():
-            await found.click()
+        element = self.page.get_by_role("button", name=button)
+        if await element.count() and await element.is_enabled():
+            await element.click()
 
     async def close(self) -> None:
         """Close the page."""
@@ -427,27 +427,27 @@ def recorded_of(host: dict[str, Any]) -> Counter[tuple[str, str]]:
         host: the path of the recording, and the run and the agent of each seat.
     """
     tokens = {tuple(place): token for token, place in host["seats"].items()}
-    found: Counter[tuple[str, str]] = Counter()
+    recorded: Counter[tuple[str, str]] = Counter()
     for run, agent, value in Recorded(host["path"]).asks()[["run", "agent", "value"]].to_numpy():
         read = json.loads(value) if isinstance(value, str) else None
         token = tokens[run, agent]
         if isinstance(read, list):
-            found.update((token, each["text"]) for each in read)
+            recorded.update((token, message["text"]) for message in read)
         elif read is not None:
-            found[token, f"{read:.3f}"] += 1
-    return found
+            recorded[token, f"{read:.3f}"] += 1
+    return recorded
 
 
-def report(course: Course, found: Counter[tuple[str, str]], load: object) -> bool:
-    """Print what was measured; whether nothing is lost or doubled.
+def report(course: Course, recorded: Counter[tuple[str, str]], load: object) -> bool:
+    """Print the measurements, and return whether no answer is lost or doubled.
 
     Args:
-        course: what happened.
-        found: what the recording holds.
-        load: how busy the machine was before.
+        course: the answers and times that the people noted.
+        recorded: the answers in the recording, as `recorded_of` returns them.
+        load: the load of the machine before.
     """
-    lost = [each for each in course.accepted if each not in found]
-    twice = [each for each, n in found.items() if n > 1]
+    lost = [answer for answer in course.accepted if answer not in recorded]
+    twice = [answer for answer, n in recorded.items() if n > 1]
     took, late = [*course.took.values()], [*course.late.values()]
     half, nineteen, most = (float(v) for v in np.percentile(took, [50, 95, 100]))
     aim = f"The aim, 95 % in {AIM_S:g} s, is {'reached' if nineteen <= AIM_S else 'missed'}"
