@@ -433,8 +433,8 @@ def recorded_of(host: dict[str, Any]) -> Counter[tuple[str, str]]:
         token = tokens[run, agent]
         if isinstance(read, list):
             recorded.update((token, message["text"]) for message in read)
-        elif read is not None:
-            recorded[token, f"{read:.3f}"] += 1
+        elif read is not None:  # a price, or the text of a plan: long games ask for some
+            recorded[token, read if isinstance(read, str) else f"{read:.3f}"] += 1
     return recorded
 
 

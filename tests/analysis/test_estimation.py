@@ -128,6 +128,7 @@ def test_the_share_gained_is_that_of_the_log_likelihood_of_chance(picks: Panel) 
     assert found.bic_of(10) == pytest.approx(4 * math.log(10) - 2 * found.log_likelihood)
 
 
+@pytest.mark.slow
 def test_a_model_that_is_true_is_not_refused_and_favourite_numbers_are() -> None:
     rows = [Row(Decider(0, i, "x"), t, 0.0, FACTS) for i in range(20) for t in range(10)]
     panel, rng = Panel.of(rows), np.random.default_rng(5)
@@ -142,6 +143,7 @@ def test_a_model_that_is_true_is_not_refused_and_favourite_numbers_are() -> None
     assert {"repeats", "values"} <= set(test.misses)
 
 
+@pytest.mark.slow
 def test_more_difference_between_players_and_a_trend_are_named() -> None:
     rows = [Row(Decider(0, i, "x"), t, 0.0, FACTS) for i in range(12) for t in range(12)]
     panel, rng = Panel.of(rows), np.random.default_rng(9)

@@ -119,6 +119,7 @@ def test_a_mean_without_bounds_is_refused() -> None:
     assert infer("difference", [1, 2], [3, 4], below=0).why == NO_BOUNDS
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
@@ -243,6 +244,7 @@ def test_groups_with_equal_means_and_unequal_shapes_agree_in_at_most_three_per_c
             assert float(np.mean(p <= LEVEL)) <= 0.03
 
 
+@pytest.mark.slow
 def test_runs_needed_is_a_range() -> None:
     sure = runs_needed(Estimand("median", above=0), [[5, 5.1, 5.2, 5.3, 5.4, 5.5]])
     assert (sure.low, sure.likely, sure.high) == (6, 6, 6)

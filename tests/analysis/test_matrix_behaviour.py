@@ -105,6 +105,7 @@ def test_levels_of_a_dominance_solvable_game_climb_to_its_equilibrium() -> None:
     assert strategies[2] == strategies[3] == [1, 0, 0]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("model", "truth"),
     [

@@ -36,6 +36,7 @@ def test_the_error_of_a_conditional_cooperator_is_rounded_and_cut_off() -> None:
     assert np.exp(found) == pytest.approx([0.19741, 0.22663, 0.22663], abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "vector"),
     [(ConditionalCooperator(), [0.1, 0.6, 0.3]), (FreeRider(), [0.4])],
@@ -81,6 +82,7 @@ def test_inequity_aversion_weighs_envy_and_guilt() -> None:
     ] == pytest.approx(1 / (1 + math.exp(5 * 0.2)))
 
 
+@pytest.mark.slow
 def test_shares_of_types_are_recovered() -> None:
     rng, mixture = np.random.default_rng(0), cooperation_mixture(hump=True)
     seen = rng.uniform(0, 1, (60, 10))
@@ -119,6 +121,7 @@ def test_a_belief_moves_by_its_share_of_the_distance() -> None:
     assert found == pytest.approx(line)
 
 
+@pytest.mark.slow
 def test_the_slope_of_players_with_adaptive_beliefs_is_found_again() -> None:
     rng, n, rounds = np.random.default_rng(2), 40, 12
     belief, gifts, seen = np.clip(rng.normal(0.5, 0.2, n), 0, 1), [], [np.full(n, 0.49)]

@@ -106,6 +106,7 @@ def test_the_interval_of_many_runs_has_about_the_width_of_the_standard_error() -
     assert found.loc[0, "high"] - values.mean() == pytest.approx(half, rel=0.15)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("family", "mean", "least"), [("normal", 0.0, 0.93), ("lognormal", math.exp(0.5), 0.9)]
 )

@@ -25,6 +25,7 @@ def planted(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_classical_minds_are_said_to_read_nothing(sabm: Sabm, planted: Path) -> None:
     out = planted.parent / "audit"
     command = ["audit", planted, *FACTORS, "--runs", 3, "--out", out]

@@ -21,6 +21,7 @@ from tests.test_repository import ROOT
 from .support import Sabm, one_line
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_text_and_the_json_say_the_same(sabm: Sabm, name: str) -> None:
     text = sabm("describe", name).out

@@ -190,6 +190,7 @@ def test_something_else_listens(sabm: Sabm) -> None:
     assert "answered 404" in lines(outcome)["endpoint"]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("options", [[], ["--model", "stub"]], ids=["models", "chat"])
 def test_a_server_that_hangs_is_given_up(sabm: Sabm, options: list[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and says nothing

@@ -83,6 +83,7 @@ def test_where_no_form_works_the_command_says_so(sabm: Sabm) -> None:
     assert "No form works: choose a larger model." in outcome.out
 
 
+@pytest.mark.slow
 def test_a_run_with_many_refused_answers_recommends_the_trial_in_its_last_line(
     sabm: Sabm, tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ def test_replay_in_json_and_into_a_folder(sabm: Sabm, tmp_path: Path) -> None:
     assert all(Path(path).exists() for path in summary["files"])
 
 
+@pytest.mark.slow
 def test_resume_of_several_runs_with_a_larger_cap_elsewhere(sabm: Sabm, tmp_path: Path) -> None:
     recording = tmp_path / "out" / "recording.sqlite"
     with LLMServer(brain=first_question) as server:
@@ -212,10 +213,10 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
     assert tables(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "command",
-    ["sweep", "tournament", "reproduce", "audit", "screen", "probe", "anchors", "judge"],
+    ["anchors", "sweep", "tournament", "reproduce", "audit", "screen", "probe", "judge"],
 )
 def test_commands_that_go_on_report_what_was_lost(command: str, sabm: Sabm, tmp_path: Path) -> None:
     said = tmp_path / "said.sqlite"
@@ -267,6 +268,7 @@ def test_commands_that_go_on_report_what_was_lost(command: str, sabm: Sabm, tmp_
         assert re.search(r"^\d+ requests were sent", compared.err, re.MULTILINE), compared.err
 
 
+@pytest.mark.slow
 def test_tables_that_a_kill_after_the_last_round_left_out_are_written(
     sabm: Sabm, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ SHRINKS = "a pot times 0.5 does not grow, so that giving helps nobody"
 PAYS = "comes back of each dollar that one gives, so that giving costs nothing"
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("settings", "why"),
     [

@@ -67,6 +67,7 @@ def test_the_list(sabm: Sabm) -> None:
     assert len(sabm("reproduce", "--list", "kbc-figure-4a").out.splitlines()) == 4
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_report_do_what_they_say(sabm: Sabm, small: Path) -> None:
     assert sabm("reproduce", small.name, "--minds", "baseline=fixed:7=2,fixed:8=1").status == 0
     text = Path("out/reproduce/small/report.md").read_text("utf-8")
@@ -106,6 +107,7 @@ def test_the_cost_of_what_is_missing_is_said_and_nothing_is_sent(
     assert "nothing to pay" in sabm(*command).out
 
 
+@pytest.mark.slow
 def test_several_experiments_have_an_index(sabm: Sabm, small: Path) -> None:
     Path("other.toml").write_text(OTHER, "utf-8")
     done = sabm("reproduce", small.name, "other.toml", small.name, "--out", "out", "--runs", 1)
@@ -200,6 +202,7 @@ def test_a_plot_of_a_column_that_is_not_there(sabm: Sabm, small: Path) -> None:
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
 def test_a_budget_stops_and_the_same_command_goes_on(
     sabm: Sabm, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

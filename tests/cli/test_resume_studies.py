@@ -63,6 +63,7 @@ def enter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return entered
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_study_that_is_resumed_is_the_study(sabm: Sabm, enter, name: str) -> None:
     command, out = COMMANDS[name]

@@ -60,6 +60,7 @@ def test_every_scenario_is_tested_here() -> None:
     assert set(PLOTS) == set(SCENARIOS)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_classical_run_writes_the_tables_and_plots_of_the_design(
     sabm: Sabm, tmp_path: Path, name: str

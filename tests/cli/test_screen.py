@@ -164,6 +164,7 @@ def test_a_server_that_fails(sabm: Sabm, tmp_path: Path) -> None:
     assert not (tmp_path / "screening.md").exists()
 
 
+@pytest.mark.slow
 def test_nothing_in_a_name_acts_in_the_report(sabm: Sabm, tmp_path: Path) -> None:
     mind = "fixed:<b>|x|[a](http://b)`![c](d)"
     assert sabm("screen", "--minds", mind, "--out", tmp_path).status == 0

@@ -114,6 +114,7 @@ NOT_ISOLATED_LINE = (
 )
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.usefixtures("students")
 @pytest.mark.parametrize(
     "command",
@@ -141,6 +142,7 @@ def test_a_line_says_how_minds_from_files_are_isolated(
     assert done.err == NOT_ISOLATED_LINE
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("students")
 def test_commands_that_go_on_say_how_minds_from_files_are_isolated(
     sabm: Sabm, monkeypatch: pytest.MonkeyPatch
@@ -162,6 +164,7 @@ def test_commands_that_go_on_say_how_minds_from_files_are_isolated(
     assert (forked.status, forked.err) == (0, NOT_ISOLATED_LINE)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "command",
     [

@@ -242,6 +242,7 @@ raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_gets_an_engine_of_its_own() -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORK]

@@ -104,6 +104,7 @@ def test_figures_come_from_the_code(name: str) -> None:
     assert figures - SMALL <= WRITTEN_OUT.get(family, set())
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", [*SCENARIOS, *UNLISTED])
 def test_each_phase_names_the_questions_that_it_asks(name: str, tmp_path) -> None:
     model = model_at({**SCENARIOS, **UNLISTED}[name])

@@ -80,6 +80,7 @@ def blocks(page: Path, *languages: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_every_source_that_the_package_names_is_in_the_bibliography() -> None:
     bibliography = sources.works()
     named = [(where, m) for where, text in sources.texts() for m in sources.mentions(text)]

@@ -136,6 +136,7 @@ def test_the_endpoint_entries_of_the_how_to_are_read(tmp_path: Path) -> None:
         assert (price is not None) == (name in SOLD)
 
 
+@pytest.mark.slow
 def test_the_mind_of_the_how_to_takes_two_thirds_of_what_it_hears(tmp_path: Path) -> None:
     (mind,) = blocks("own-minds", "python")
     (tmp_path / "mine.py").write_text(mind, "utf-8")

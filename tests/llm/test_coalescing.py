@@ -296,6 +296,7 @@ def test_what_a_retry_mends_is_sent_again_as_one(fault: str, tmp_path: Path) -> 
     assert rows(path, "SELECT agent FROM asks WHERE retries") == [(1,)]
 
 
+@pytest.mark.slow
 def test_an_answer_that_does_not_come_in_time_is_asked_for_again_as_one() -> None:
     with LLMServer(faults=["hang"]) as server:
         model = played(server, connection=Connection(timeout_s=2.0))

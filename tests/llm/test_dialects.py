@@ -124,6 +124,7 @@ def test_a_value_that_is_wrong_is_no_dialect(message: str) -> None:
 FAULTS = ["429", "500", "reset", "empty", "length", "refusal", "error-200", "null"]
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("name", ["gpt5", "claude", "mistral_proxy", "openrouter"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_dialect_crossed_with_a_fault(name: str, fault: str, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def assert_same(found: list[pd.DataFrame], expected: list[pd.DataFrame]) -> None
         pd.testing.assert_frame_equal(one, other)
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("fault", [*LOST, "408", "409", "429", "500", "502", "503"])
 def test_what_a_retry_mends_leaves_no_trace_in_the_results(
     fault: str, clean: list[pd.DataFrame]
@@ -121,6 +122,7 @@ def test_json_of_another_schema_is_asked_for_again(answer: str) -> None:
     assert list(model.agent_frame()["reasks"]) == [1] * 6
 
 
+@pytest.mark.slow
 def test_a_huge_answer_is_recorded_whole_and_cut_where_others_read_it(tmp_path: Path) -> None:
     size = 3_900_000
 
@@ -171,6 +173,7 @@ def test_what_no_retry_mends_ends_the_run_and_keeps_what_was_answered(
     assert rows(path, "SELECT status, problem FROM runs") == [("failed", str(caught.value))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [Fault("hang"), Fault("slow", pace=0.05)], ids=str)
 def test_a_server_that_never_comes_to_an_end_ends_the_run(fault: Fault, tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"

@@ -98,6 +98,7 @@ def test_a_huge_answer_is_read() -> None:
     assert (len(done.text), requests) == (3_900_000, 1)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("fault", ["hang", Fault("slow", pace=0.05)], ids=str)
 def test_the_whole_answer_has_to_come_in_time(fault: Fault | str) -> None:
     error, requests = answered(fault, times=9, max_retries=1, timeout_s=0.25)
@@ -107,6 +108,7 @@ def test_the_whole_answer_has_to_come_in_time(fault: Fault | str) -> None:
     assert requests == 2
 
 
+@pytest.mark.slow
 def test_an_answer_after_a_hang_is_an_answer() -> None:
     done, requests = answered("hang", timeout_s=2.0)
     assert (done.text, done.retries, requests) == ("42", 1, 2)

@@ -69,6 +69,7 @@ SERVERS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("server", SERVERS)
 def test_a_failing_run_leaves_no_key(
     server: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]

@@ -115,6 +115,7 @@ def test_a_jump_during_back_off_sends_no_request_twice() -> None:
     assert late < LONGEST_WAIT_S
 
 
+@pytest.mark.slow
 def test_an_answer_that_came_while_the_loop_stood_still_is_not_paid_for_again() -> None:
     with LLMServer(brain=lambda _m, _b: "42") as server:
         server.hold()

@@ -179,6 +179,7 @@ def test_a_scenario_of_a_script_cannot_be_known_elsewhere(mind) -> None:
 # Minds that lose decisions.
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
@@ -210,6 +211,7 @@ def test_a_mind_loses_its_decision_and_not_the_run(body, problem, mind, strict, 
     loses_its_decision(spec, strict, problem, tmp_path / "run.sqlite")
 
 
+@pytest.mark.slow
 def test_a_mind_that_sleeps_loses_its_decision_too(mind, impatient, tmp_path) -> None:
     spec = mind("import time\ndef answer(ask):\n    time.sleep(60)\n")
     loses_its_decision(spec, impatient, "it took too long", tmp_path / "run.sqlite")
@@ -257,6 +259,7 @@ def test_a_mind_that_lost_three_processes_is_not_asked_any_more(mind, strict, tm
     assert reason(path) == [*lost, given_up, given_up]
 
 
+@pytest.mark.slow
 def test_the_process_of_all_minds_may_be_lost_too(mind) -> None:
     kill = "if ask.key.round == 0: os.kill(os.getppid(), 9)"
     model = played(mind(f"import os\ndef answer(ask):\n    {kill}\n    return 5"), None, 1, 2)

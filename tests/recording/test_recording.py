@@ -365,7 +365,7 @@ Doomed(n=5, n_rounds=4, minds=mind, rng=1, recording=sys.argv[1]).run_model()
 """
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("used", [13, 1, 4])
 def test_what_was_used_is_in_the_file_when_the_process_is_killed(tmp_path, used) -> None:
     path = tmp_path / "r.sqlite"
@@ -456,6 +456,7 @@ except RecordingError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
 def test_when_the_disk_is_full_the_run_stops_and_what_was_used_is_kept(tmp_path) -> None:
     path = tmp_path / "r.sqlite"

@@ -392,6 +392,7 @@ def test_an_unknown_price_is_not_zero() -> None:
 # The cost of the runs
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_what_is_spent_lies_in_the_estimate(name: str) -> None:
     model, given = scenario(name), SMALLER.get(name, {})

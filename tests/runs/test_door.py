@@ -536,6 +536,7 @@ print(model.datacollector.get_model_vars_dataframe()["total"].tolist(), Own.call
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("village")
 def test_a_killed_script_loses_no_answer_and_goes_on(folder) -> None:
     (folder / "script.py").write_text(SCRIPT, "utf-8")

@@ -158,6 +158,7 @@ def test_commands_play_it_as_a_script_does() -> None:
     assert runs.models[0].plain.log == model.log
 
 
+@pytest.mark.slow
 def test_a_killed_run_loses_no_answer_and_goes_on() -> None:
     whole, run_for = made(minds=Own(), record=False)
     run_for(LENGTH)

@@ -132,6 +132,7 @@ def test_the_parameters_of_a_mind_are_found_again_in_its_recording(tmp_path: Pat
     assert {group.name for group in both.groups} == {"all agents", "fixed:0", spec}
 
 
+@pytest.mark.slow
 def test_invalid_answers_are_left_out_and_counted(tmp_path: Path) -> None:
     minds = {"classical": 5, ScriptedMind(nonsense): 1}
     file = played(tmp_path, n_players=6, n_rounds=1, minds=minds, rng=1)
@@ -155,6 +156,7 @@ def test_what_is_not_there_is_named(
         fit_recording(file, options)
 
 
+@pytest.mark.slow
 def test_an_interval_that_ends_where_the_search_does_is_open(tmp_path: Path) -> None:
     file = played(tmp_path, "public-goods", n_players=2, n_rounds=1, minds="fixed:50", rng=1)
     study = fit_recording(file, FitOptions(models=("inequity_aversion",), bootstrap=0))
@@ -181,6 +183,7 @@ def test_recordings_without_the_decisions_or_facts_of_a_model_are_refused(tmp_pa
         fit_recording(silent)
 
 
+@pytest.mark.slow
 def test_the_verdict_is_none_of_these_where_decisions_are_unlike_the_best_model(
     tmp_path: Path,
 ) -> None:

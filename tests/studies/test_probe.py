@@ -48,6 +48,7 @@ def test_solving_reciting_and_drawn_answers_get_their_verdicts() -> None:
     assert verdicts("classical:random", range(8)) == {"responds inconsistently": 8}
 
 
+@pytest.mark.slow
 def test_a_mind_that_knows_the_published_games_alone_responds_inconsistently() -> None:
     found = []
     for seed in range(24):

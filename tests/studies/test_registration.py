@@ -282,6 +282,7 @@ def test_a_mind_from_a_file_and_earlier_runs_are_frozen_with_the_rest(tmp_path: 
     assert deviations(frozen, changed, LLM) == ["condition earlier/warm n_agents: 5, registered 4"]
 
 
+@pytest.mark.slow
 def test_runs_that_were_played_besides_are_named(tmp_path: Path) -> None:
     frozen = register(planned(minds="classical"), LLM)
     run(planned(minds="classical", runs=8), tmp_path)

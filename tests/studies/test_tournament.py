@@ -137,6 +137,7 @@ def test_what_agents_are_scored_by() -> None:
 # Nobody can spoil it.
 
 
+@pytest.mark.slow
 def test_minds_that_fail_lose_decisions_and_not_the_tournament(mind, tmp_path) -> None:
     files = [
         mind("def answer(ask):\n    raise RuntimeError('help')\n", "raises"),

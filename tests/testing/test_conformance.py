@@ -27,12 +27,13 @@ SMALL: dict[str, dict[str, Any]] = {
 """Scenario → parameters that make its runs small."""
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_conforms(name: str) -> None:
     check_scenario(scenario(name), **SMALL.get(name, {}))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
@@ -72,6 +73,7 @@ def points(model: Any, **parameters: Any) -> dict[str, str]:
     return {point: match[2] for match in found if match for point in match[1].split(", ")}
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize(
     ("model", "point", "told"),
     [

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from sabm_mesa import BertrandCompetition, RepeatedBeautyContest
+from sabm_mesa import BertrandCompetition, EmergencyEvacuation, RepeatedBeautyContest
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.visualization.game_view import VIEWS, GameView
 from sabm_mesa.visualization.pages import board, debrief
@@ -95,7 +95,7 @@ def test_slides_have_a_sentence_each_and_the_ranking_where_it_is_wanted(
     monkeypatch.setattr(game, "agent_data", lambda: frame)
     monkeypatch.setattr(game, "model_data", lambda: pd.DataFrame({"round": [0, 1]}))
     score = SimpleNamespace(
-        label="Points", lower_is_better=False,
+        label="Points", lower_is_better=False, until="",
         of_agents=lambda data: data.groupby("agent", as_index=False).agg(
             mind=("mind", "first"), score=("payoff", "sum")
         ),
@@ -113,6 +113,54 @@ def test_slides_have_a_sentence_each_and_the_ranking_where_it_is_wanted(
     ranking = debrief.slides(session)[3]
     assert ranking.words == ["Player 2 is first of 2."]
     assert "<li>1. Player 2: 10</li><li>2. Player 1: 3</li>" in ranking.drawing
+
+
+def _evacuated(monkeypatch: pytest.MonkeyPatch, escaped: list[int | None]) -> ClassSession:
+    """A class in a room for two rounds: the round in which each person is out, None for never."""
+    n = len(escaped)
+    game = Game(EmergencyEvacuation, minds="human", n_people=n, n_rounds=2, rng=1, recording=False)
+    VIEWS[game] = GameView(game)
+    rows = [
+        {
+            "run": 0, "round": round_, "agent": agent, "mind": "human",
+            "status": "inside" if out is None or round_ < out else "escaped",
+        }
+        for round_ in range(2)
+        for agent, out in enumerate(escaped, 1)
+    ]  # fmt: skip
+    rounds = {"round": [0, 1], **{name: [0, 0] for name in game.model.columns()}}
+    monkeypatch.setattr(game, "agent_data", lambda: pd.DataFrame(rows))
+    monkeypatch.setattr(game, "model_data", lambda: pd.DataFrame(rounds))
+    game.ranked = True
+    return ClassSession([game])
+
+
+def test_who_never_got_out_is_counted_and_is_in_no_mean(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, earned, ranking, _ = debrief.slides(_evacuated(monkeypatch, [0, 1, None]))
+    assert earned.words == [
+        "Rounds until out of the room: people 1.5 on average, and 1 at best.",
+        "Did not get out: 1 of 3.",
+    ]
+    assert ">2<" in earned.drawing
+    assert ">3<" not in earned.drawing
+    assert "3. Evacuee 3: did not get out" in ranking.drawing
+
+
+def test_a_room_that_nobody_left_has_no_mean_and_no_chart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, earned, _, _ = debrief.slides(_evacuated(monkeypatch, [None, None]))
+    assert (earned.words, earned.drawing) == (["Did not get out: 2 of 2."], "")
+
+
+def test_the_axis_of_shares_ends_at_whole_percent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawing = debrief.slides(_evacuated(monkeypatch, [0, 0, 1]))[1].drawing
+    assert "Share (%)" in drawing
+    assert ">70<" in drawing  # two of three
 
 
 def test_the_board_gives_those_who_decide_no_hint(monkeypatch: pytest.MonkeyPatch) -> None:

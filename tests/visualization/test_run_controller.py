@@ -209,6 +209,7 @@ def test_an_error_names_the_label_of_its_control(name, value, label):
         assert page_state.controller.join(WAIT_S)
 
 
+@pytest.mark.slow
 def test_reset_gives_the_server_of_a_local_model_the_new_options(tmp_path, monkeypatch):
     servers, path = unstarted(monkeypatch), tmp_path / "small.gguf"
     path.write_bytes(gguf(KEYS))

@@ -56,6 +56,7 @@ async def is_ended(port: int, sent: bytes, source: str = "127.0.0.1") -> bool:
         writer.close()
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("sent", HALF.values(), ids=HALF)
 def test_a_connection_that_asks_for_nothing_is_ended(monkeypatch, sent: bytes):
     monkeypatch.setattr(viewer, "REQUEST_S", 0.2)

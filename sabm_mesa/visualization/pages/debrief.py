@@ -253,17 +253,30 @@ def _scored(game: Game) -> dict[int, list[str]]:
     """Agent → its score in words."""
     if (score := game.model.score) is None:
         return {}
-    played = len(game.model.decided_rounds(game.model_data()))
-    never = load_class_game(game.model.class_game).never[-1:]
-    table = score.of_agents(game.model.decided_rounds(game.agent_data()))
-    values = dict(zip(table["agent"].tolist(), table["score"].tolist(), strict=True))
-    label = score_in_words(score.label)
+    table, label = _scores(game), score_in_words(score.label)
+    never = _never(game)
     return {
-        agent: [*never]
-        if score.until and value > played
-        else [Phrase("slides.scored", value=Amount(value), label=label)]
-        for agent, value in values.items()
+        agent: [Phrase("slides.scored", value=Amount(value), label=label) if reached else never]
+        for agent, value, reached in zip(
+            table["agent"].tolist(), table["score"].tolist(), table["reached"], strict=True
+        )
     }
+
+
+def _scores(game: Game) -> pd.DataFrame:
+    """The score of each agent, and whether it ``reached`` the value of `Score.until`, if any."""
+    score = game.model.score
+    assert score is not None
+    table = score.of_agents(game.model.decided_rounds(game.agent_data()))
+    if not score.until:
+        return table.assign(reached=True)
+    played = len(game.model.decided_rounds(game.model_data()))
+    return table.assign(reached=table["score"] <= played)
+
+
+def _never(game: Game) -> str:
+    """The words for a score with `Score.until` that was never reached."""
+    return load_class_game(game.model.class_game).never[-1]
 
 
 @dataclass(frozen=True)
@@ -478,20 +491,21 @@ def _shape(games: Sequence[Game], declared: Debrief) -> Slide:
 def _earned(games: Sequence[Game]) -> Slide:
     score = games[0].model.score
     assert score is not None
-    tables = [score.of_agents(game.model.decided_rounds(game.agent_data())) for game in games]
-    table = pd.concat(tables, ignore_index=True)
-    means = [
-        Phrase(
-            "slides.is",
-            what=mind_in_words(str(mind)),
-            value=float(own.mean()),
-        )
-        for mind, own in table.groupby("mind")["score"]
-    ]
-    best = table["score"].min() if score.lower_is_better else table["score"].max()
+    everybody = pd.concat([_scores(game) for game in games], ignore_index=True)
+    table = everybody[everybody["reached"]]
     label = score_in_words(score.label)
-    words: list[str] = [Phrase("slides.earned", label=label, means=means, best=float(best))]
-    low, high = float(table["score"].min()), float(table["score"].max())
+    words: list[str] = []
+    if len(table):
+        means = [
+            Phrase("slides.is", what=mind_in_words(str(mind)), value=float(own.mean()))
+            for mind, own in table.groupby("mind")["score"]
+        ]
+        best = float(table["score"].min() if score.lower_is_better else table["score"].max())
+        words.append(Phrase("slides.earned", label=label, means=means, best=best))
+    if missing := len(everybody) - len(table):
+        counted = Phrase("slides.of", some=missing, of=len(everybody))
+        words.append(Phrase("slides.never", what=_never(games[0]), counted=counted).capitalize())
+    low, high = (float(table["score"].min()), float(table["score"].max())) if len(table) else (0, 1)
     high = high if high > low else low + 1
     people = table.loc[table["mind"] == HUMAN, "score"]
     others = table.loc[table["mind"] != HUMAN, "score"]
@@ -502,7 +516,7 @@ def _earned(games: Sequence[Game]) -> Slide:
     return Slide(
         Phrase("slides.who_earned"),
         words,
-        Drawing(lambda language: drawing.in_(language).replace(YOU, "")),
+        Drawing(lambda language: drawing.in_(language).replace(YOU, "")) if len(table) else "",
     )
 
 
@@ -519,14 +533,17 @@ def _ranking(games: Sequence[Game]) -> Slide:
     """The best people of the class by name."""
     score = games[0].model.score
     assert score is not None
-    rows = []
+    rows: list[tuple[float, str, float | str]] = []
     for place, game in enumerate(games, 1):
-        table = score.of_agents(game.model.decided_rounds(game.agent_data()))
-        for agent, own in zip(table["agent"], table["score"], strict=True):
+        table = _scores(game)
+        for agent, own, reached in zip(
+            table["agent"], table["score"], table["reached"], strict=True
+        ):
             if any(seat.agent == agent for seat in game.seats.values()):
                 name = name_of(game.model, int(agent))
                 in_group = Phrase("slides.of_group", name=name, group=_group(place))
-                rows.append((float(own), in_group if len(games) > 1 else name))
+                value = float(own) if reached else _never(game)
+                rows.append((float(own), in_group if len(games) > 1 else name, value))
     rows.sort(key=lambda row: row[0], reverse=not score.lower_is_better)
     first = next(iter(rows), None)
     words = Phrase("slides.nobody_ranked")
@@ -535,11 +552,11 @@ def _ranking(games: Sequence[Game]) -> Slide:
     lines = [
         Phrase(
             "slides.ranked",
-            place=1 + sum(_is_better(other, own, score.lower_is_better) for other, _ in rows),
+            place=1 + sum(_is_better(other[0], own, score.lower_is_better) for other in rows),
             name=name,
-            value=own,
+            value=value,
         )
-        for own, name in rows[:MOST_RANKED]
+        for own, name, value in rows[:MOST_RANKED]
     ]
     title = Phrase("slides.ranking", label=score_in_words(score.label))
     return Slide(title, [words], _list(lines) if lines else "")
@@ -632,8 +649,9 @@ def _histogram_in(
 ) -> str:  # fmt: skip
     say = partial(translated, language=language)
     share = say(Phrase("slides.share"))
-    top = max([0.1, *(part for values in series for _, _, part in values.steps)])
-    parts = [_axes(language, low, high, 0, top, (say(label), share))]
+    largest = max([0.1, *(part for values in series for _, _, part in values.steps)])
+    top = math.ceil(20 * largest - 1e-9) / 20  # a multiple of 5 %
+    parts = [_axes(language, low, high, 0, 100 * top, (say(label), share))]
     legend = []
     for place, values in enumerate(series):
         colour = _FILL if values.filled else COLOURS[place % len(COLOURS)]

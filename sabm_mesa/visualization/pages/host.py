@@ -407,6 +407,13 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
         return []
 
     opening = solara.lab.use_task(open_new, dependencies=None)
+    router = solara.use_router()
+    solara.use_effect(  # the link is used: the form is folded below its game, also after a reload
+        lambda: (
+            router.push("/host") if linked.game and opening.finished and not opening.value else None
+        ),
+        [opening.finished, opening.value],
+    )
 
     def resize(size: str) -> Callable[[Any], None]:
         return lambda value: set_own(lambda own: {**own, size: value})

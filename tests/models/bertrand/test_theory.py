@@ -100,6 +100,7 @@ def test_reference_prices_of_calvano() -> None:
     assert solve_cartel_price(CALVANO) == pytest.approx(1.925, abs=5e-4)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n", [2, 3, 5, 10])
 @pytest.mark.parametrize("make", [linear, logit])
 def test_formula_and_search_agree(make, n: int) -> None:

@@ -88,6 +88,7 @@ def test_the_published_rows_stand_beside_runs_of_as_many_people() -> None:
     assert line(ax, "this run").get_ydata().tolist() == [0, 50, 100]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("room", "drawn"),
     [

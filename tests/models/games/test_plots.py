@@ -27,6 +27,7 @@ def test_the_table_has_payoffs_shares_and_the_equilibrium() -> None:
     assert (frame.get_x(), frame.get_y()) == pytest.approx((0.52, 0.54))  # around (defect, defect)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "game", ["inspection", "ultimatum", "eleven_twenty", "first_price_auction"]
 )

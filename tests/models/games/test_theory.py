@@ -125,6 +125,7 @@ def test_the_money_request_game_has_its_published_equilibrium() -> None:
     assert only.choices == (pytest.approx(shares), pytest.approx(shares))
 
 
+@pytest.mark.slow
 def test_quantities_and_claims_in_equilibrium() -> None:
     found = [each.choices for each in equilibria_of(load_game("cournot").form)]
     # Quantities are whole numbers, so 11 and 13 are best replies to each other as well.

@@ -15,6 +15,7 @@ def writers():
     return model
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("runs", [(0,), (0, 1, 2)])
 def test_every_figure_is_drawn_with_labels(writers, runs) -> None:
     before = dict(rcParams)

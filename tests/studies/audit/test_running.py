@@ -34,6 +34,7 @@ def audited(tmp_path_factory):
     return done
 
 
+@pytest.mark.slow
 def test_the_wording_that_turns_the_claim_round_is_named(audited) -> None:
     (found,) = audited.judged
 

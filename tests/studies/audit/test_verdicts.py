@@ -94,6 +94,7 @@ def test_a_seed_without_a_value_in_one_cell_is_left_out_of_all() -> None:
     assert found.effect == pytest.approx(np.median(np.delete(y, 7, axis=1).mean(axis=0)))
 
 
+@pytest.mark.slow
 def test_a_claim_that_is_nil_in_one_wording_is_called_robust_in_at_most_three_per_cent() -> None:
     rng = np.random.default_rng(7)
     words = [judge(effects(rng, 15.0), DESIGN, FACTORS, ABOVE).word for _ in range(300)]
@@ -101,6 +102,7 @@ def test_a_claim_that_is_nil_in_one_wording_is_called_robust_in_at_most_three_pe
     assert words.count("robust") / 300 <= 0.03 + 2 * np.sqrt(0.03 * 0.97 / 300)
 
 
+@pytest.mark.slow
 def test_the_power_of_an_audit_is_that_of_its_verdicts() -> None:
     expected = audit_power(DESIGN, 12, 1.0)
     rng = np.random.default_rng(8)

@@ -150,6 +150,7 @@ def test_the_effect_in_one_model_is_compared_with_that_in_another() -> None:
         assert (found.word, found.test.estimate) == (expected, -10)
 
 
+@pytest.mark.slow
 def test_the_number_of_claims_is_corrected_for() -> None:
     one = 'kind = "below"\nvalue = 9'
     for n, expected in ((1, 2 / 2**8), (2, 4 / 2**8)):
@@ -339,6 +340,7 @@ def test_runs_too_few_for_any_verdict_are_told_before(
     assert re.search(said, too_few_runs(plan(experiment, runs=runs)))
 
 
+@pytest.mark.slow
 def test_what_comes_of_a_real_experiment(tmp_path: Path) -> None:
     published = """
     [[published]]

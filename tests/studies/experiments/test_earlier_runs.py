@@ -134,6 +134,7 @@ def test_a_folder_that_was_moved_goes_on_and_replays(tmp_path: Path) -> None:
         replay(recording)
 
 
+@pytest.mark.slow
 def test_language_models_hold_their_party_and_pay_for_it_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

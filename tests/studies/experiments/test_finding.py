@@ -42,6 +42,7 @@ def owned(outcome: Outcome) -> dict[str, list[int]]:
     return {str(name): list(runs) for name, runs in outcome.runs.groupby("condition")["run"]}
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("experiment", [TWINS, TRIPLETS])
 def test_what_was_cut_off_is_gone_on_with_before_anything_is_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, experiment: Experiment

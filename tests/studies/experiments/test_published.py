@@ -76,6 +76,7 @@ def may_be_missing(measure: Measure, condition: str, outcome: Outcome) -> bool:
     return measure.take == "slope" and measure.rounds[0] >= outcome.model_data["round"].max()
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("name", STUDY)
 def test_every_experiment_runs_and_measures(name: str, tmp_path: Path) -> None:
     outcome = played(name, tmp_path)
@@ -171,6 +172,7 @@ def test_the_talk_is_stopped_in_the_same_runs(tmp_path: Path) -> None:
     assert (stopped["messages"][~before] == 0).all()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "name",
     ["kbc-figure-5", "kbc-figure-10", "kbc-figure-4a", "evacuation-figure-16", "evacuation-table2"],

@@ -129,7 +129,7 @@ def test_every_experiment_can_be_run(name: str) -> None:
         assert not plot.human or human_distributions()[plot.human]
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -218,6 +218,7 @@ def test_the_published_sizes() -> None:
     assert newcomer == {"newcomer_month": 4, "n_rounds": 15}
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", ["govsim-fishery", "lu-mixed-types", "public-goods-infection"])
 def test_cost_classes(name: str, tmp_path: Path) -> None:
     found = load_experiment(name)

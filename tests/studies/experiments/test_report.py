@@ -433,6 +433,7 @@ def test_without_claims_and_talk_there_are_no_empty_parts(tmp_path: Path) -> Non
     assert "ublished" not in said  # nothing of a user's own experiment was
 
 
+@pytest.mark.slow
 def test_a_fork_says_where_it_comes_from(tmp_path: Path) -> None:
     found = made(SMALL + FORK, tmp_path / "small", minds={"cooperative": "fixed:3"})
     said = (tmp_path / "small/report.md").read_text("utf-8")
@@ -444,6 +445,7 @@ def test_a_fork_says_where_it_comes_from(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_long_courses_and_many_pairs_are_cut_in_the_text_alone(tmp_path: Path) -> None:
     conditions = "".join(
         f'\n[[conditions]]\nname = "c{i}"\nlabel = "C{i}"\nset = {{ n_players = {i + 4} }}\n'
