@@ -57,7 +57,7 @@ reproduce: .venv/ready ## the published experiments, small and with classical mi
 	$(BIN)/sabm reproduce --all --out out/reproduce
 
 # mypy runs beside the tests: it uses one core, and they use what is left.
-test: lint ## style, types and the fast tier of the tests, on one Python (5 minutes on two cores)
+test: lint ## style, types and the fast tier of the tests, on one Python (4 minutes on two cores)
 	@$(BIN)/mypy & types=$$!; \
 	$(BIN)/pytest $(FAST); tests=$$?; \
 	wait $$types && exit $$tests
