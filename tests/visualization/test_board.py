@@ -148,6 +148,20 @@ def test_who_never_got_out_is_counted_and_is_in_no_mean(
     assert "3. Evacuee 3: did not get out" in ranking.drawing
 
 
+def test_the_course_of_one_group_is_no_mean_and_one_round_is_a_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = _evacuated(monkeypatch, [0, None])
+    course = debrief.slides(session)[0]
+    label = course.words[0].partition(":")[0]
+    assert course.words == [f"{label}: from 0 in the first round to 0 in the last one."]
+    assert "<circle" not in course.drawing
+    (game,) = session.games
+    one = game.model_data().head(1)
+    monkeypatch.setattr(game, "model_data", lambda: one)
+    assert debrief.slides(session)[0].drawing.count("<circle") == 1
+
+
 def test_a_room_that_nobody_left_has_no_mean_and_no_chart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

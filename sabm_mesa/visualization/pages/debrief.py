@@ -126,6 +126,8 @@ def debrief_of(game: Game, seat: Seat) -> dict[str, Any] | None:
         key = "slides.you_none" if mine is None else "slides.you"
         mean: Any = "–" if comparison.mean is None else comparison.mean
         words = Phrase(key, round=round_, mine=mine, n=comparison.n, mean=mean)
+        if comparison.n == 0:
+            words = Phrase("slides.nobody_answered", round=round_)
         charts.append({"words": words, "svg": comparison.drawn(mine)})
     return {"title": Phrase("slides.you_and_others"), "charts": charts} if charts else None
 
@@ -452,7 +454,8 @@ def _course(games: Sequence[Game], declared: Debrief | None, chosen: int) -> Sli
     words: list[str] = []
     if ends[0]:
         began, ended = (float(sum(values) / len(values)) for values in ends)
-        words = [Phrase("slides.course", label=label, began=began, ended=ended)]
+        key = "slides.course" if len(games) > 1 or declared else "slides.course_of_one"
+        words = [Phrase(key, label=label, began=began, ended=ended)]
         if declared is not None and declared.course is not None:
             words = [declared.course(model, began, ended)]
     drawing = _lines_svg(lines, theory, label, model, chosen)
@@ -721,6 +724,9 @@ def _lines_in(
         )
         grey = many and place != chosen
         colour = _GREY if grey else COLOURS[0 if many else place]
+        if len(line) == 1:  # one point is no line
+            left, down = points.split(",")
+            parts.append(f'<circle cx="{left}" cy="{down}" r="5" fill="{colour}"/>')
         parts.append(
             f'<polyline points="{points}" fill="none" stroke="{colour}" '
             f'stroke-width="{1.5 if grey else 3}" stroke-linejoin="round"/>'
