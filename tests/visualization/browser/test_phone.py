@@ -84,9 +84,11 @@ def test_after_a_sleep_the_page_says_what_was_missed(server, browse) -> None:
     phone = browse(f"{server.url}/join", viewport=PHONE)
     join(phone, server, code)
     start(host)
+    host.get_by_role("button", name="Pause").click()  # however slow the phone is
     phone.locator("form[data-question]").wait_for()
     address = phone.url
     phone.goto("about:blank")
+    host.get_by_role("button", name="Go on").click()
     says(host, "The game is over.")
     phone.goto(address)
     says(phone, "While you were away, time was up: Round")
