@@ -15,7 +15,7 @@ from sabm_mesa.runs.rerun import replay
 from sabm_mesa.studies.humans import votes_in_words
 from sabm_mesa.visualization.pages.class_fit import beside_another_game, how_they_thought
 from sabm_mesa.visualization.pages.debrief import THOUGHT, debrief_of, report, slides
-from sabm_mesa.visualization.pages.host import open_session
+from sabm_mesa.visualization.pages.host import open_session, take_up
 from sabm_mesa.visualization.pages.lesson_link import read_link
 from sabm_mesa.visualization.pages.play import state_of
 from sabm_mesa.visualization.pages.play_parts import GAMES
@@ -216,3 +216,25 @@ def test_where_no_decision_is_compared_a_vote_is_by_scores() -> None:
     ballot = state_of(game, ann, ANN)["vote"]
     assert [each["did"] for each in ballot["options"]] == ["did not get out"] * 2
     GAMES.close(game)
+
+
+def test_all_groups_of_a_class_that_was_cut_off_are_taken_up(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    sizes = {"n_players": 2, "n_rounds": 2, "rng": 1}
+    session = open_session(
+        "cut off", RepeatedBeautyContest, sizes, "classical", 1, time_limit_s=600, public=True,
+        groups=2,
+    )  # fmt: skip
+    for _, seat in session.seats:
+        seat.take("person")
+    session.start()
+    for game in session.games:
+        game.stop()
+        game.join()
+    path = session.games[0].model.recording_path
+
+    again = take_up("cut off", path, 1)
+
+    assert [game.model.entropy for game in again.games] == [(1,), (2,)]
+    for game in again.games:
+        game.stop()

@@ -294,7 +294,8 @@ def take_up(host: str, path: Path, run: int, language: str = ENGLISH) -> ClassSe
         for played in load_runs(path)
         if played.command == first.command and not played.finished and HUMAN in played.minds
     ]
-    recording = Recording(path) if len(left) > 1 and first in left else None
+    together = len(left) > 1 and any(played.run == first.run for played in left)
+    recording = Recording(path) if together else None
     games: list[ContinuedGame] = []
     try:
         for played in left if recording is not None else [first]:
