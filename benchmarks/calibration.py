@@ -27,7 +27,7 @@ import numpy.typing as npt
 from scipy.stats import beta, binom, expon, gamma, lognorm, norm, pareto, t, uniform
 
 from benchmarks.probe_players import probes
-from sabm_mesa.analysis.inference import LEVEL, Estimand, runs_for_share, runs_needed
+from sabm_mesa.analysis.inference import LEVEL, Estimand, Side, runs_for_share, runs_needed
 from sabm_mesa.analysis.statistics import mean_interval
 
 Floats = npt.NDArray[np.float64]
@@ -145,14 +145,14 @@ def cell(
         draws: studies.
     """
     rng = np.random.default_rng([n, *map(ord, groups[0].name)])
-    wrong = {"above": 0, "below": 0}
+    wrong: dict[Side, int] = {"above": 0, "below": 0}
     right = 0
     bare = estimand()
     for begin in range(0, draws, CHUNK):
         shape = (min(CHUNK, draws - begin), n)
         drawn = [each.draw(rng, shape) for each in groups]
-        for side in ("above", "below"):
-            wrong[side] += int((bare.p(drawn, truth, side) <= LEVEL).sum())  # type: ignore[arg-type]
+        for side in wrong:
+            wrong[side] += int((bare.p(drawn, truth, side) <= LEVEL).sum())
         right += int((bare.p(drawn, truth - step, "above") <= LEVEL).sum())
     refused = n < estimand(above=truth).fewest_runs()
     size = max(wrong.values()) / draws

@@ -421,7 +421,7 @@ async def _drops(course: Course, seconds: float) -> None:
 
 
 def recorded_of(host: dict[str, Any]) -> Counter[tuple[str, str]]:
-    """How often the recording holds each message and price: seat and text → number.
+    """How often the recording holds each message, price and plan: seat and text → number.
 
     Args:
         host: the path of the recording, and the run and the agent of each seat.
@@ -433,7 +433,7 @@ def recorded_of(host: dict[str, Any]) -> Counter[tuple[str, str]]:
         token = tokens[run, agent]
         if isinstance(read, list):
             recorded.update((token, message["text"]) for message in read)
-        elif read is not None:  # a price, or the text of a plan: long games ask for some
+        elif read is not None:  # a price, or a plan, which long games ask for
             recorded[token, read if isinstance(read, str) else f"{read:.3f}"] += 1
     return recorded
 

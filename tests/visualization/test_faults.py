@@ -124,7 +124,7 @@ def test_an_error_of_a_constructor_is_a_line():
         assert "TypeError: no such luck" in page_state.problem
         page_state.set("n_players", 5)
         page_state.play()
-        wait_for(lambda: not page_state.busy)  # the model before it is over, too
+        wait_for(lambda: not page_state.busy)  # the previous model is over, too
         wait_for(lambda: page_state.controller.status == "over")
     finally:
         page_state.close()

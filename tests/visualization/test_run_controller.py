@@ -286,7 +286,7 @@ def test_a_stage_makes_models_from_its_controls():
         page_state.set("minds", "fixed:10=2,classical=3")
         assert page_state.dirty
         page_state.play()
-        wait_for(lambda: not page_state.busy)  # the model before it is over, too
+        wait_for(lambda: not page_state.busy)  # the previous model is over, too
         wait_for(lambda: page_state.controller.status == "over")
         model = page_state.controller.model
         assert model.minds_in_use() == {"fixed:10": 2, "classical": 3}

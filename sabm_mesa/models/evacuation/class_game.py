@@ -67,9 +67,7 @@ def _exits(seen: Any) -> dict[str, Any]:
     room, glance = seen.room, seen.glance
     sights = zip(room.names, glance.distances, glance.crowds, strict=True)
     lines: list[str] = [
-        Phrase(
-            "room.sight", exit=_named(name), away=round(away), n=round(crowd), crowd=round(crowd)
-        )
+        Phrase("room.sight", exit=_named(name), away=round(away), n=round(crowd))
         for name, away, crowd in sights
     ]
     if seen.heard:

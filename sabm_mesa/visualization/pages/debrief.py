@@ -123,11 +123,11 @@ def debrief_of(game: Game, seat: Seat) -> dict[str, Any] | None:
     for comparison in _comparisons(games, declared) if declared is not None else ():
         mine = comparison.own[games.index(game)].get(seat.agent)
         round_ = round_of(game.model, comparison.round).capitalize()
-        key = "slides.you_none" if mine is None else "slides.you"
-        mean: Any = "–" if comparison.mean is None else comparison.mean
-        words = Phrase(key, round=round_, mine=mine, n=comparison.n, mean=mean)
         if comparison.n == 0:
             words = Phrase("slides.nobody_answered", round=round_)
+        else:
+            key = "slides.you_none" if mine is None else "slides.you"
+            words = Phrase(key, round=round_, mine=mine, n=comparison.n, mean=comparison.mean)
         charts.append({"words": words, "svg": comparison.drawn(mine)})
     return {"title": Phrase("slides.you_and_others"), "charts": charts} if charts else None
 
@@ -508,7 +508,10 @@ def _earned(games: Sequence[Game]) -> Slide:
     if missing := len(everybody) - len(table):
         counted = Phrase("slides.of", some=missing, of=len(everybody))
         words.append(Phrase("slides.never", what=_never(games[0]), counted=counted).capitalize())
-    low, high = (float(table["score"].min()), float(table["score"].max())) if len(table) else (0, 1)
+    title = Phrase("slides.who_earned")
+    if table.empty:
+        return Slide(title, words, "")
+    low, high = float(table["score"].min()), float(table["score"].max())
     high = high if high > low else low + 1
     people = table.loc[table["mind"] == HUMAN, "score"]
     others = table.loc[table["mind"] != HUMAN, "score"]
@@ -516,11 +519,7 @@ def _earned(games: Sequence[Game]) -> Slide:
     if len(others):
         series.append(Distribution(Phrase("slides.other_minds"), _steps(others, low, high)))
     drawing = _histogram(series, low, high, {}, label)
-    return Slide(
-        Phrase("slides.who_earned"),
-        words,
-        Drawing(lambda language: drawing.in_(language).replace(YOU, "")) if len(table) else "",
-    )
+    return Slide(title, words, Drawing(lambda language: drawing.in_(language).replace(YOU, "")))
 
 
 def score_in_words(label: str) -> str:

@@ -294,7 +294,7 @@ def take_up(host: str, path: Path, run: int, language: str = ENGLISH) -> ClassSe
         for played in load_runs(path)
         if played.command == first.command and not played.finished and HUMAN in played.minds
     ]
-    together = len(left) > 1 and any(played.run == first.run for played in left)
+    together = len(left) > 1 and run in [played.run for played in left]
     recording = Recording(path) if together else None
     games: list[ContinuedGame] = []
     try:

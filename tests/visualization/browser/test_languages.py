@@ -79,6 +79,8 @@ def test_the_wall_and_slides_of_20_groups_fit_in_the_language_of_the_class(serve
     host = browse(link)
     host.get_by_role("button", name="Open the game").click()
     host.get_by_role("button", name="Start the game").wait_for()
+    host.wait_for_url("**/host")  # the link is used, and the form for another game is folded
+    host.locator("details:not([open]) > summary", has_text="New game").wait_for()
     address = host.get_by_role("link", name="Read-only").get_attribute("href")
     wall = browse(server.url + address, viewport={"width": 1280, "height": 720})
     says(wall, "0 von 40 dabei")
