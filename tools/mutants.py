@@ -2,9 +2,11 @@
 
 A mutant is the package with one change in one function: another operator, comparison, constant or
 condition, made by `cosmic-ray`. The functions are drawn at random, equally often from each part of
-the package. Only the tests that run the changed function are run, until the first one fails. A
-mutant that no test kills is a survivor: a fault of this kind would pass unseen. Some survivors
-change nothing that a user can observe; read the list.
+the package. Only the tests that run the changed function are run, until the first one fails: those
+of the fast tier, then those of the slow tier. Which fast tests run a function is measured. Of the
+slow tests, and of functions that run in other processes, this is not known: the tests are those of
+the files that name the module. A mutant that no test kills is a survivor: a fault of this kind
+would pass unseen. Some survivors change nothing that a user can observe; read the list.
 
 The package itself is never changed. Each process works in a copy of the checkout.
 """
@@ -15,13 +17,14 @@ import argparse
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +42,12 @@ COPIED = (PACKAGE, "tests", "benchmarks", "tools", "course", "docs", "examples",
 # No faults of a program: annotations, where most `|` stand, are never evaluated, and the last three
 # need the name of a variable or end in a NameError.
 LEFT_OUT = ("BitOr", "RemoveDecorator", "VariableReplacer", "VariableInserter")
+# `is` and `==` agree on classes, members of enumerations, None and small numbers.
+ALIKE = ("Operator_Eq_Is", "Operator_Is_Eq", "Operator_NotEq_IsNot", "Operator_IsNot_NotEq")
+STRICT = re.compile(r"strict=\s*\w+")
+"""It looks for a fault of the caller: another value changes nothing where there is none."""
+FAST, SLOW = "not slow", "slow"
+NO_ANSWER, NO_TESTS = "no answer", 5
 AT_MOST_TESTS = 400
 AT_MOST_S = 300.0
 
@@ -67,6 +76,7 @@ class Mutant:
     line: int
     change: str
     tests: list[str] = field(default_factory=list)
+    tier: str = FAST
     killed_by: str | None = None
 
 
@@ -93,11 +103,13 @@ def _last(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return node.end_lineno or node.lineno
 
 
-def drawn(number: int, seed: int) -> Iterator[Mutant]:
-    """``number`` mutants of random functions, equally many from each part of the package."""
+def drawn(number: int, seed: int, chosen: Collection[str] = ()) -> Iterator[Mutant]:
+    """``number`` mutants of random functions, equally many from each part that is chosen."""
     chance = random.Random(seed)
     by_part: dict[str, list[Function]] = {}
     for function in functions():
+        if chosen and function.part not in chosen:
+            continue
         by_part.setdefault(function.part, []).append(function)
     for candidates in by_part.values():
         chance.shuffle(candidates)
@@ -126,7 +138,7 @@ def mutate(function: Function, chance: random.Random) -> Mutant | None:
     tree = get_ast(source)
     kinds: dict[str, list[tuple[Operator, int, int]]] = {}
     for name in operator_names():
-        if any(word in name for word in LEFT_OUT):
+        if name.endswith(ALIKE) or any(word in name for word in LEFT_OUT):
             continue
         operator = get_operator(name)()
         for occurrence, line in enumerate(_lines(tree, operator)):
@@ -138,7 +150,7 @@ def mutate(function: Function, chance: random.Random) -> Mutant | None:
         if not kinds[kind]:
             del kinds[kind]
         code = mutate_code(source, operator, occurrence)
-        if code is not None and code != source and _compiles(code):
+        if code is not None and STRICT.sub("", code) != STRICT.sub("", source) and _compiles(code):
             return Mutant(function, code, line, _change(source, code))
     return None
 
@@ -171,7 +183,9 @@ def contexts() -> coverage.CoverageData:
     if not file.exists() or file.stat().st_mtime < newest:
         with tempfile.TemporaryDirectory() as folder:
             settings = Path(folder) / "coveragerc"
-            settings.write_text(f"[run]\nsource = {PACKAGE}\ndata_file = {file}\n", "utf-8")
+            settings.write_text(
+                f"[run]\nsource = {PACKAGE}\nrelative_files = true\ndata_file = {file}\n", "utf-8"
+            )
             command = [sys.executable, "-m", "pytest", "-q", "--numprocesses=auto"]
             command += ["--dist=loadfile", "-m", "not slow", f"--cov={PACKAGE}"]
             command += ["--cov-context=test", "--cov-report=", f"--cov-config={settings}"]
@@ -183,7 +197,7 @@ def contexts() -> coverage.CoverageData:
 
 def covering(data: coverage.CoverageData, function: Function) -> list[str]:
     """The tests that run a function: those of its own part first."""
-    by_line = data.contexts_by_lineno(str(CHECKOUT / function.path))
+    by_line = data.contexts_by_lineno(function.path)
     tests = {
         context.rsplit("|", 1)[0]
         for line in function.lines
@@ -200,28 +214,51 @@ def covering(data: coverage.CoverageData, function: Function) -> list[str]:
     return sorted(tests, key=distance)[:AT_MOST_TESTS]
 
 
+def naming(function: Function) -> list[str]:
+    """The files of tests that name the module of a function, in their name or in an import."""
+    module = Path(function.path).with_suffix("")
+    stem = module.parent.name if module.name == "__init__" else module.name
+    folder = ".".join(module.parent.parts)
+    imported = re.compile(rf"{re.escape(folder)}(\.| import [^\n]*\b){re.escape(stem)}\b")
+    return [
+        str(file.relative_to(CHECKOUT))
+        for file in sorted((CHECKOUT / "tests").rglob("test_*.py"))
+        if stem in file.stem or imported.search(file.read_text("utf-8"))
+    ]
+
+
 def kill(mutant: Mutant, folder: Path) -> None:
     """Run the tests of a mutant in a copy of the checkout, until one fails."""
     file = folder / mutant.function.path
     source = file.read_text("utf-8")
-    tests = list(mutant.tests)
-    while tests:
-        file.write_text(mutant.code, "utf-8")
-        try:
-            failed = _first_failure(tests, folder)
-        finally:
-            file.write_text(source, "utf-8")
-        if failed is None:
+    for tier in (FAST, SLOW):
+        mutant.tier = tier
+        tests = mutant.tests if tier == FAST and mutant.tests else naming(mutant.function)
+        others: list[str] = []
+        while tests and mutant.killed_by is None:
+            file.write_text(mutant.code, "utf-8")
+            try:
+                failed = _first_failure(tests, others, tier, folder)
+            finally:
+                file.write_text(source, "utf-8")
+            if failed is None:
+                break
+            again = tests if failed == NO_ANSWER else [failed]
+            if _first_failure(again, others, tier, folder) is None:
+                mutant.killed_by = failed
+            elif failed == NO_ANSWER:
+                break  # the tests take too long without the change, too
+            else:
+                others.append(failed)  # it fails in a copy without the change, too
+        if mutant.killed_by is not None:
             return
-        if failed == "no answer" or _first_failure([failed], folder) is None:
-            mutant.killed_by = failed
-            return
-        tests.remove(failed)  # it fails in a copy without the change, too
 
 
-def _first_failure(tests: list[str], folder: Path) -> str | None:
+def _first_failure(tests: list[str], others: list[str], tier: str, folder: Path) -> str | None:
+    """The first test that fails, without ``others``; None where none does."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no", "-n0", "-p"]
-    command += ["no:cacheprovider", "--hypothesis-seed=1", *tests]
+    command += ["no:cacheprovider", "--hypothesis-seed=1", "-m", tier, *tests]
+    command += [f"--deselect={test}" for test in others]
     try:
         ended = subprocess.run(
             command,
@@ -234,13 +271,14 @@ def _first_failure(tests: list[str], folder: Path) -> str | None:
             timeout=AT_MOST_S,
         )
     except subprocess.TimeoutExpired:
-        return "no answer"
-    if ended.returncode == 0:
+        return NO_ANSWER
+    if ended.returncode in (0, NO_TESTS):
         return None
     for line in ended.stdout.splitlines():
         if line.startswith(("FAILED ", "ERROR ")):
             test = line.split(" ", 1)[1]
-            return next((name for name in tests if test.startswith(name)), tests[0])
+            known = (name for name in tests if f"{test} ".startswith(f"{name} "))
+            return next(known, test.split(" - ")[0])
     return tests[0]
 
 
@@ -249,11 +287,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
     parser.add_argument("--mutants", type=int, default=60, help="how many")
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
+    parser.add_argument("--part", action="append", help="a folder of the package (default: all)")
     parser.add_argument("--minutes", type=float, default=60.0, help="start none after this time")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     given = parser.parse_args(arguments)
     began = time.monotonic()
-    mutants = list(drawn(given.mutants, given.seed))
+    mutants = list(drawn(given.mutants, given.seed, given.part or ()))
     if given.list:
         for mutant in mutants:
             print(_line(mutant))
@@ -263,12 +302,19 @@ def main(arguments: list[str] | None = None) -> int:
         mutant.tests = covering(data, mutant.function)
     tried = _run(mutants, began + 60 * given.minutes)
     survivors = [mutant for mutant in tried if mutant.killed_by is None]
-    killed = len(tried) - len(survivors)
-    print(f"\nSeed {given.seed}: {killed} of {len(tried)} mutants killed by the fast tests", end="")
-    print(f" ({100 * killed / max(len(tried), 1):.0f} %). Survivors:" if survivors else ".")
+    fast = sum(mutant.killed_by is not None and mutant.tier == FAST for mutant in tried)
+    slow = len(tried) - len(survivors) - fast
+    share = f"{100 * fast / max(len(tried), 1):.0f} %"
+    print(
+        f"\nSeed {given.seed}: the fast tests kill {fast} of {len(tried)} mutants ({share}),",
+        end="",
+    )
+    print(
+        f" the slow tests {slow} more. Survivors:" if survivors else f" the slow tests {slow} more."
+    )
     for mutant in survivors:
         print(_line(mutant))
-    return int(killed < 0.85 * len(tried))
+    return int(fast < 0.85 * len(tried))
 
 
 def _run(mutants: list[Mutant], until: float) -> list[Mutant]:
@@ -288,8 +334,8 @@ def _run(mutants: list[Mutant], until: float) -> list[Mutant]:
             finally:
                 copies.put(copy)
             tried.append(mutant)
-            print(f"{len(tried):3} {'survived' if mutant.killed_by is None else 'killed'}", end=" ")
-            print(_line(mutant), flush=True)
+            verdict = f"killed by {mutant.killed_by}" if mutant.killed_by else "survived"
+            print(f"{len(tried):3} {_line(mutant)}: {verdict}", flush=True)
 
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(one, mutants))
