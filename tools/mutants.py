@@ -235,7 +235,8 @@ def kill(mutant: Mutant, folder: Path) -> None:
         mutant.tier = tier
         tests = mutant.tests if tier == FAST and mutant.tests else naming(mutant.function)
         others: list[str] = []
-        while tests and mutant.killed_by is None:
+        until = time.monotonic() + AT_MOST_S
+        while tests and mutant.killed_by is None and time.monotonic() < until:
             file.write_text(mutant.code, "utf-8")
             try:
                 failed = _first_failure(tests, others, tier, folder)
