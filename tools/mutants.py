@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -227,11 +227,11 @@ def naming(function: Function) -> list[str]:
     ]
 
 
-def kill(mutant: Mutant, folder: Path) -> None:
+def kill(mutant: Mutant, folder: Path, tiers: Sequence[str]) -> None:
     """Run the tests of a mutant in a copy of the checkout, until one fails."""
     file = folder / mutant.function.path
     source = file.read_text("utf-8")
-    for tier in (FAST, SLOW):
+    for tier in tiers:
         mutant.tier = tier
         tests = mutant.tests if tier == FAST and mutant.tests else naming(mutant.function)
         others: list[str] = []
@@ -289,6 +289,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--mutants", type=int, default=60, help="how many")
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     parser.add_argument("--part", action="append", help="a folder of the package (default: all)")
+    parser.add_argument("--fast", action="store_true", help="without the slow tests")
     parser.add_argument("--minutes", type=float, default=60.0, help="start none after this time")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     given = parser.parse_args(arguments)
@@ -301,7 +302,8 @@ def main(arguments: list[str] | None = None) -> int:
     data = contexts()
     for mutant in mutants:
         mutant.tests = covering(data, mutant.function)
-    tried = _run(mutants, began + 60 * given.minutes)
+    tiers = (FAST,) if given.fast else (FAST, SLOW)
+    tried = _run(mutants, began + 60 * given.minutes, tiers)
     survivors = [mutant for mutant in tried if mutant.killed_by is None]
     fast = sum(mutant.killed_by is not None and mutant.tier == FAST for mutant in tried)
     slow = len(tried) - len(survivors) - fast
@@ -318,7 +320,7 @@ def main(arguments: list[str] | None = None) -> int:
     return int(fast < 0.85 * len(tried))
 
 
-def _run(mutants: list[Mutant], until: float) -> list[Mutant]:
+def _run(mutants: list[Mutant], until: float, tiers: Sequence[str]) -> list[Mutant]:
     tried: list[Mutant] = []
     with tempfile.TemporaryDirectory() as folder:
         copies: SimpleQueue[Path] = SimpleQueue()
@@ -331,7 +333,7 @@ def _run(mutants: list[Mutant], until: float) -> list[Mutant]:
                 return
             copy = copies.get()
             try:
-                kill(mutant, copy)
+                kill(mutant, copy, tiers)
             finally:
                 copies.put(copy)
             tried.append(mutant)
