@@ -54,11 +54,12 @@ AT_MOST_S = 300.0
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the package: its file, its name and its lines."""
+    """A function of the package: its file, its name, its lines, and whether it keeps results."""
 
     path: str
     name: str
     lines: range
+    is_cached: bool = False
 
     @property
     def part(self) -> str:
@@ -83,7 +84,12 @@ class Mutant:
 def functions() -> list[Function]:
     """All functions of the package with a body of more than a docstring."""
     return [
-        Function(str(path.relative_to(CHECKOUT)), node.name, range(_first(node), _last(node) + 1))
+        Function(
+            str(path.relative_to(CHECKOUT)),
+            node.name,
+            range(_first(node), _last(node) + 1),
+            any("cache" in ast.unparse(decorator) for decorator in node.decorator_list),
+        )
         for path in sorted((CHECKOUT / PACKAGE).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _body(node)
@@ -211,6 +217,8 @@ def covering(data: coverage.CoverageData, function: Function) -> list[str]:
         file = test.partition("::")[0]
         return (stem not in Path(file).stem, f"tests/{function.part}" not in file, runs[file], test)
 
+    if function.is_cached:  # only the first test with the same arguments ran it
+        return sorted(runs, key=distance)
     return sorted(tests, key=distance)[:AT_MOST_TESTS]
 
 

@@ -119,6 +119,7 @@ def test_the_least_shift_is_told_in_about_80_per_cent_of_samples() -> None:
     ]
     assert 0.65 < np.mean(told) < 0.95
     assert math.isnan(least_shift(DecisionSample.of(np.full(9, 4.0)), 9, 0.05))
+    assert math.isnan(least_shift(DecisionSample.of(np.array([0.0, 1.0])), 1, 0.05))
 
 
 def test_entropy_of_equal_shares_is_the_logarithm_and_is_corrected_for_few_decisions() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.describe import (
@@ -47,6 +51,40 @@ def test_a_recording_fills_what_it_knows_and_leaves_the_rest(tmp_path: Path) -> 
     for item in filled["items"]:
         assert item["asks"] in checklist_as_text(filled)
         assert f"| `{item['number']}` | {item['asks']} | " in checklist_as_markdown(filled)
+
+
+def answers_of(filled: Mapping[str, Any]) -> dict[str, str]:
+    return {item["number"]: item["answer"] for item in filled["items"]}
+
+
+@pytest.mark.parametrize(("runs", "words"), [(1, " in 1 run"), (2, " in 2 runs")])
+def test_the_runs_are_counted(tmp_path: Path, runs: int, words: str) -> None:
+    path = tmp_path / "r.sqlite"
+    with Recording(path) as recording:
+        run_all(
+            KeynesianBeautyContest,
+            {"n_players": 2, "n_rounds": 1},
+            seed=4,
+            runs=runs,
+            recording=recording,
+        )
+
+    answers = answers_of(checklist_of_recording(path))
+
+    assert f"{words}: 2 of classical." in answers["A.1"]
+    assert answers["D.1"] == "No person took part in the runs."
+    assert " in " not in answers_of(checklist(KeynesianBeautyContest))["A.1"]
+
+
+def test_what_is_set_is_stated_and_nothing_else() -> None:
+    settings = {"minds": "llm:gpt-4o-mini", "personas": "agreeable", "extra_body": {"top_k": 5}}
+    with_more = answers_of(checklist(KeynesianBeautyContest, settings))
+    without = answers_of(checklist(KeynesianBeautyContest, {"minds": "llm:gpt-4o-mini"}))
+
+    assert "{'top_k': 5}" in with_more["B.4"]
+    assert "Further fields" not in without["B.4"]
+    assert "personas: agreeable" in with_more["C.2"]
+    assert without["C.2"].endswith("no personas.")
 
 
 def test_without_a_language_model_its_items_do_not_apply() -> None:

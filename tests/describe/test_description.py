@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.describe import as_markdown, as_text, describe
-from sabm_mesa.describe.rendering import code
+from sabm_mesa.describe.rendering import code, markdown, plain
 from sabm_mesa.models.registry import SCENARIOS, scenario
 
 from .support import described
@@ -89,6 +91,49 @@ def test_annotations_that_are_no_texts() -> None:
     n, more = parameters["n"], parameters["more"]
     assert (n["type"], n["default"], n["meaning"]) == ("int | None", 3, "")
     assert (more["type"], more["default"]) == ("any", 4)
+
+
+class Typed(KeynesianBeautyContest):
+    def __init__(
+        self,
+        mark: Annotated[bool, "a mark"] = True,
+        both: float | None = None,
+        whole: Sequence[int] = (),
+        rows: list[list[str]] | None = None,
+        table: dict[str, int] | None = None,
+        any_list: list = (),
+        other: Callable[[], int] | None = None,
+        **settings,
+    ) -> None:
+        del mark, both, whole, rows, table, any_list, other
+        super().__init__(n_players=2, **settings)
+
+
+def test_legal_values_are_in_words() -> None:
+    parameters = describe(Typed)["parameters"]
+    assert {name: parameters[name]["legal"] for name in list(parameters)[:7]} == {
+        "mark": "true or false",
+        "both": "a number without fixed limits, or none",
+        "whole": "a list of whole numbers",
+        "rows": "a list of lists of texts or none",
+        "table": "a table of names and values or none",
+        "any_list": "a list",
+        "other": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("block", "as_words", "marked"),
+    [
+        ("One.\n\nTwo.", "One.\n\nTwo.", "One.\n\nTwo."),
+        ({"n": "a number", "m": ""}, "  n: a number\n  m", "- `n`: a number\n- `m`"),
+        (["first", "second"], "  1. first\n  2. second", "1. first\n2. second"),
+        ([["name", "is"], ["n", "3"]], "  n: 3", "| name | is |\n| --- | --- |\n| `n` | 3 |"),
+    ],
+)
+def test_each_kind_of_block(block, as_words, marked) -> None:
+    assert plain(block) == as_words
+    assert markdown(block) == marked
 
 
 def test_a_prompt_with_a_code_block_stays_one_block() -> None:

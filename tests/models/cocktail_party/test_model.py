@@ -47,6 +47,24 @@ def test_the_rows_of_the_guests(scripted) -> None:
     ]  # fmt: skip
 
 
+def test_a_window_has_ten_rounds() -> None:
+    """Guest 1 meets 2 in the first round and 3 in all later ones: 2 partners of 10, then 1."""
+
+    def answer(ask):
+        if ask.name == "invite":
+            first = "L2" if ask.key.round == 0 else "L3"
+            return first if ask.key.agent == 1 else "nobody"
+        return "accept" if ask.name == "accept" else "Red sky. LEAVE"
+
+    last = played(answer, n_agents=3, n_rounds=12).model_frame()[-3:]
+
+    assert list(last["distinct_invitation_ratio"]) == [0.2, 0.1, 0.1]
+    # In the tenth round: 2 partners in 10 talks, 1 in 1 and 1 in 9; then 1 in 10 and 1 in 10.
+    first = (2 / 10 + 1 + 1 / 9) / 3
+    assert list(last["distinct_conversation_ratio"]) == pytest.approx([first, 0.1, 0.1])
+    assert list(last["repeat_rate"]) == [1, 1, 1]
+
+
 def test_two_who_invite_each_other_have_one_talk(scripted) -> None:
     model, _ = scripted
 

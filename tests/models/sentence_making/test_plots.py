@@ -36,6 +36,8 @@ def test_the_scores_are_those_of_the_data(writers) -> None:
     left, right = plots.scores(model_data).axes
 
     assert list(left.lines[0].get_ydata()) == list(model_data["valid_ratio"])
+    assert [round(x) for x in left.lines[0].get_xdata()] == [1, 2, 3]
+    assert left.get_xlim() == right.get_xlim() == pytest.approx((0.4, 3.6))
     assert list(right.lines[0].get_ydata()) == list(model_data["variance"])
     (ax,) = panels(plots.writers(agent_data))
     cells = ax.images[0].get_array()
