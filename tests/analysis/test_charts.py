@@ -17,6 +17,7 @@ from sabm_mesa.analysis.charts import (
     draw,
     lines,
     side_by_side,
+    thumbnail,
 )
 
 MODEL = pd.DataFrame({"round": [0, 1], "price": [4.0, math.nan], "word": ["a", "b"]})
@@ -84,3 +85,12 @@ def test_matplotlib_draws_what_the_browser_paints():
     assert ax.get_ylim()[1] == 9
     for ending, begins in {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}.items():
         assert style.to_bytes(draw(chart), ending).startswith(begins)
+
+
+def test_a_small_chart_names_its_lines_if_they_are_few():
+    few = [Series(name, [(0, 1.0), (1, 2.0)]) for name in "ab"]
+    for series, names in ((few[:1], []), (few, ["a", "b"]), (few * 9, [])):
+        figure = thumbnail(Chart("c", "C by round", series))
+        assert figure.get_suptitle() == "C by round"
+        assert len(figure.axes[0].lines) == len(series)
+        assert [text.get_text() for each in figure.legends for text in each.get_texts()] == names

@@ -1,9 +1,12 @@
 """Pictures of a model as it is now: which marks stand where."""
 
+import dataclasses
+import json
+
 import networkx as nx
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.collections import LineCollection, PatchCollection, PathCollection
 from mesa.discrete_space import CellAgent, FixedAgent, Network, OrthogonalMooreGrid
 
 from sabm_mesa import (
@@ -17,6 +20,7 @@ from sabm_mesa import (
     SpacePicture,
     action,
 )
+from sabm_mesa.analysis.pictures import draw_scene
 from sabm_mesa.errors import RunError
 from sabm_mesa.runs.run import run_all
 
@@ -110,6 +114,53 @@ def test_agents_stand_where_their_cells_are(town) -> None:
     assert figure.get_suptitle() == "The town"
     assert figure.axes[0].get_xlim() == (-0.5, 2.5)
     assert figure.axes[0].get_ylim() == (-0.5, 1.5)
+
+
+def test_the_browser_is_sent_what_is_drawn(town) -> None:
+    model = town(rng=1, minds="fixed:0")
+    shown = model.pictures[0].scene(model)
+
+    assert shown.extent == (-0.5, -0.5, 3, 2)
+    assert shown.cells
+    assert {(x, y) for x, y, _ in shown.ground} == {(1, 0), (1, 1), (2, 0), (2, 1)}
+    assert [(mark.id, mark.name) for mark in shown.marks] == [
+        (1, "Person 1"), (3, "Person 3"), (2, "Person 2"),
+    ]  # fmt: skip
+    places = [(round(mark.x, 2), round(mark.y, 2)) for mark in shown.marks]
+    assert places == [(0, 0), (2, 0.73), (2, 1.27)]
+    alone, *together = (mark.size for mark in shown.marks)
+    assert together == pytest.approx([0.55 * alone] * 2)
+    assert [label for label, *_ in shown.legend] == [
+        "grass", "person", "Number of the person: 0", "Number of the person: 8",
+    ]  # fmt: skip
+    assert shown.words == "3 agents before the first round"
+    model.run_model()
+    assert model.pictures[0].scene(model).words == "3 agents after round 1"
+    assert json.loads(json.dumps({**shown.stage(), **shown.frame()}))["marks"][0][:3] == [1, 0, 0]
+
+    ax = draw_scene(shown, "baseline").axes[0]
+    points = [path.get_offsets() for path in ax.collections if isinstance(path, PathCollection)]
+    assert len(np.concatenate(points)) == 3
+    assert ax.get_ylim() == (-0.5, 1.5)
+    assert draw_scene(dataclasses.replace(shown, down=True)).axes[0].get_ylim() == (1.5, -0.5)
+
+
+def test_the_browser_is_sent_a_network_with_a_margin(town) -> None:
+    model = town(rng=1, minds="fixed:0")
+    model.network = nx.Graph()
+    model.network.add_node(1, pos=(0, 0))
+    model.network.add_node(2, pos=(4, 2))
+    model.network.add_edge(1, 2, weight=2.0)
+    shown = model.pictures[1].scene(model)
+
+    assert shown.extent == pytest.approx((-0.32, -0.32, 4.64, 2.64))  # 8 % of 4 on each side
+    assert shown.ties == ((0, 0, 4, 2, 3.4),)
+    assert [(mark.id, mark.x, mark.y) for mark in shown.marks] == [(1, 0, 0), (2, 4, 2)]
+    (ties, *_) = [
+        each for each in draw_scene(shown).axes[0].collections if isinstance(each, LineCollection)
+    ]
+    assert ties.get_segments()[0].tolist() == [[0, 0], [4, 2]]
+    assert ties.get_linewidths() == [3.4]
 
 
 @pytest.mark.parametrize("network", ["ids", "agents"])

@@ -174,3 +174,21 @@ def test_who_never_got_out_reads_no_number():
     game.seats[1].take("me")
     score = state_of(game, game.seats[1], "me")["score"]
     assert score == {"label": "Rounds until out of the room", "value": "did not get out"}
+
+
+@pytest.mark.parametrize(
+    ("model", "began", "ended", "key"),
+    [
+        (BertrandCompetition, 6.0, 7.1, "market.near_cartel"),
+        (BertrandCompetition, 8.0, 6.9, "market.near_competition"),
+        (Fishery, 10.1, 0.0, "share.too_much"),  # of 100 fish, 5 people may take 10 each
+        (Fishery, 10.0, 20.0, "share.enough"),
+        (PublicGoods, 10.0, 9.9, "pot.fell"),
+        (PublicGoods, 10.0, 10.0, "pot.held"),
+    ],
+)
+def test_the_debrief_says_where_decisions_went(model, began, ended, key):
+    course = load_class_game(model.class_game).debrief.course(model(rng=1), began, ended)
+
+    assert course.key == key
+    assert (course.values["began"], course.values["ended"]) == (began, ended)

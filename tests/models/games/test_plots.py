@@ -1,11 +1,13 @@
 """Plots of finite games: their data, and the theory in each of them."""
 
+import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
 from sabm_mesa import FiniteGame
 from sabm_mesa.models.games.page import PAGE
-from sabm_mesa.models.games.plots import figures
+from sabm_mesa.models.games.plots import bids_by_value, figures
 
 
 def drawn(**given):
@@ -40,6 +42,25 @@ def test_theory_is_in_every_plot(game: str) -> None:
         }
         below = figure.get_supxlabel()
         assert any("quilibrium" in text for text in [*labels, below]), name
+
+
+@pytest.mark.parametrize(
+    ("price", "lines"),
+    # The best of three bidders with values from 0 to 100 bid two thirds of it, or all of it.
+    [("first", {"equilibrium (risk-neutral)": [0, 66.67], "own value": [0, 100]}),
+     ("second", {"equilibrium (risk-neutral)": [0, 100]})],
+)  # fmt: skip
+def test_bids_are_shown_by_value(price: str, lines: dict[str, list[float]]) -> None:
+    model = FiniteGame(game=f"{price}_price_auction", n_rounds=2, rng=1)
+    model.run_model()
+    agents = model.agent_frame().iloc[1:]
+    some = pd.concat([agents, agents.iloc[:1].assign(choice=None)])
+    options = model.plot_options()
+    ax = bids_by_value(some, "", options["predictions"], options["currency"]).axes[0]
+
+    assert {line.get_label(): [*np.round(line.get_ydata(), 2)] for line in ax.lines} == lines
+    (bids,) = ax.collections
+    assert bids.get_offsets().tolist() == agents[["value", "choice"]].to_numpy(float).tolist()
 
 
 def test_runs_without_a_game_that_counts_are_drawn() -> None:
