@@ -125,6 +125,8 @@ def test_the_share_gained_is_that_of_the_log_likelihood_of_chance(picks: Panel) 
 
     chance = -1_000 * math.log(101)
     assert found.gained(Uniform(), picks) == pytest.approx(1 - found.log_likelihood / chance)
+    assert found.aic == pytest.approx(2 * 4 - 2 * found.log_likelihood)
+    assert found.bic == pytest.approx(4 * math.log(1_000) - 2 * found.log_likelihood)
     assert found.bic_of(10) == pytest.approx(4 * math.log(10) - 2 * found.log_likelihood)
 
 

@@ -17,6 +17,7 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.beauty_contest.theory import first_period_shares
 from sabm_mesa.models.bertrand.model import BertrandCompetition
 from sabm_mesa.models.commons.model import Fishery
+from sabm_mesa.models.commons.theory import threshold
 from sabm_mesa.models.games.model import FiniteGame
 from sabm_mesa.models.public_goods.model import PublicGoods
 from sabm_mesa.recording.decisions import played_runs
@@ -112,6 +113,36 @@ def test_the_levels_in_the_published_picks_are_the_published_ones() -> None:
 def _inside(fact: np.ndarray) -> tuple[slice, ...]:
     """The part of an array that was filled up with NaN."""
     return tuple(slice(size) for size in fact.shape)
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "column", "amount"),
+    [
+        (PublicGoods, [0.5, 0.0, 1e-6], "contribution", lambda _: 10),
+        (PublicGoods, [1.0, 0.0, 1e-6], "contribution", lambda _: 20),
+        (Fishery, [0.0, 0.0, 1e-6], "wanted", lambda stock: stock // 5),
+        (Fishery, [1.0, 0.0, 1e-6], "wanted", lambda stock: threshold(stock, 5)),
+        (BertrandCompetition, [0.5, 0.0, 1e-6], "price", lambda _: 7),  # between 6 and 8
+    ],
+)
+def test_a_fitted_model_without_error_decides_what_its_line_says(
+    model, parameters: list[float], column: str, amount
+) -> None:
+    game = model(rng=2, n_rounds=3, **SETTINGS[model])
+    behaviour = load_behaviour(game.behaviour)
+    assert behaviour is not None
+    name = "reaction" if model is BertrandCompetition else "conditional"
+    theory, vector = behaviour.model(name), np.array(parameters)
+    for agent in game.agents:
+        agent.mind = FittedMind("fitted:x", behaviour, theory, vector)
+    game.run_model()
+    rounds = game.model_frame().set_index("round")
+
+    assert game.total.invalid == 0
+    decided = game.agent_frame().query(f"round >= {game.given_rounds}")
+    for row in decided.to_dict("records"):
+        expected = amount(rounds["stock"][row["round"]] if "stock" in rounds else None)
+        assert row[column] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.slow

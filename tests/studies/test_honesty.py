@@ -102,6 +102,10 @@ def test_a_word_of_agreement_takes_up_the_value_on_the_table() -> None:
     assert announced((2, "I agree.")) == {2: NOTHING}
 
 
+def test_agreement_that_names_another_value_agrees_to_nothing() -> None:
+    assert announced((1, "I will set 7."), (2, "Sounds good, why 9?"))[2] == NOTHING
+
+
 def test_agreement_with_several_values_is_unclear() -> None:
     found = announced((1, "I will set 7."), (2, "I will set 8."), (3, "I agree."))
     assert found[3] == UNCLEAR
