@@ -141,7 +141,7 @@ real-data: .venv/dev ## published decisions of models analysed anew, into docs/r
 chaos: .venv/dev ## 10,000 process deaths, 200 SIGKILLs and 90 stops, each resumed (25 minutes)
 	$(BIN)/python -m tests.chaos
 
-mutants: .venv/cosmic-ray ## 60 random changes of the package, and which the fast tests notice (an hour; SEED=N)
+mutants: .venv/cosmic-ray ## 60 random changes of the package, and which of them the tests notice (an hour; SEED=N)
 	$(BIN)/python -m tools.mutants $(if $(SEED),--seed $(SEED))
 
 # For all systems and all Pythons of pyproject.toml, with the hashes of all files and without addresses.
