@@ -210,6 +210,24 @@ def test_after_free_reasoning_the_last_block_is_the_answer() -> None:
         spec.read(f"buy\ngood: bread\namount: 2\n{thoughts}")
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("buy(good='milk', amount=3)", {"buy": {"good": "milk", "amount": 3}}),
+        ("buy(milk, 3)", {"buy": {"good": "milk", "amount": 3}}),
+        ("I would buy(amount=0, good=bread).", {"buy": {"good": "bread", "amount": 0}}),
+        ("stop()", {"stop": {}}),
+        ("buy(milk)", None),
+        ("buy(milk, amount=3)", None),
+        ("buy(good=milk, good=bread)", None),
+        ("buy(good=milk, amount=x+1)", None),
+        ("buy(good=milk, amount=6)", None),
+    ],
+)
+def test_a_call_is_read_with_its_arguments_by_name_or_in_order(text: str, value: Any) -> None:
+    assert read(TRADE, text) == [value] * len(FORMATS)
+
+
 def test_the_form_says_each_field_in_both_formats() -> None:
     assert BOOK.form(TRADE, "paper").endswith(
         "buy\ngood: one of bread, milk, wood\namount: an integer from 0 to 5\nor\nwork\nor\nstop"

@@ -48,6 +48,17 @@ def test_the_statistic_by_hand() -> None:
     assert p == pytest.approx(0.1**4, abs=5e-4)
 
 
+def test_a_comparison_in_words_has_its_shares() -> None:
+    one = AnchorSession("llm:a", "2026-11-01", "x", [["1", "1"], ["2", "2"]])
+    other = AnchorSession("llm:a", "2026-11-02", "x", [["1", "1"], ["3", "3"]])
+    (same,) = compare([(one, other)])
+
+    assert not same.changed
+    assert "1 of 2 with the same answer" in str(same)
+    assert "between sessions 50 %, within 100 %" in str(same)
+    assert one.frozen() == {"day": "2026-11-01", "version": "x", "answers": [["1"] * 2, ["2"] * 2]}
+
+
 def test_answers_to_other_anchors_are_not_compared() -> None:
     one = AnchorSession("llm:a", "2026-11-01", "x", [["1"]])
     other = AnchorSession("llm:a", "2026-11-02", "y", [["1"]])
