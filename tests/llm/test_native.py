@@ -1,6 +1,7 @@
 """The interfaces of Anthropic and Google: the same answers, errors and records as by OpenAI's.
 
-The libraries take more than a second to import, so all of it is in the slow tier.
+The libraries take more than a second to import, so all of it is in the slow tier. What is read and
+written without them: `test_native_forms.py`.
 """
 
 import base64
@@ -20,8 +21,7 @@ from sabm_mesa.llm import close_all, connect, read_endpoints
 from sabm_mesa.llm.client import EmbeddingRequest, Request
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.in_flight import FinishInFlightClient
-from sabm_mesa.llm.native import _from_anthropic, _from_google, native_client
-from sabm_mesa.llm.reading import read_completion
+from sabm_mesa.llm.native import native_client
 from sabm_mesa.llm.retry import RetryClient
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.rerun import replay
@@ -153,21 +153,6 @@ def test_what_google_is_sent() -> None:
         "thinkingConfig": {"includeThoughts": True, "thinkingLevel": "low"}, "topK": 5,
     }  # fmt: skip
     assert bodies[3]["safetySettings"] == []
-
-
-@pytest.mark.parametrize("count", ["12", [3], -1, 1e300], ids=str)
-def test_a_count_that_is_none_is_not_told(count: Any) -> None:
-    usage = {"input_tokens": count, "cache_read_input_tokens": 20, "output_tokens": count}
-    message = {"content": [{"type": "text", "text": "42"}], "usage": usage}
-    told = {
-        "usageMetadata": {"candidatesTokenCount": count, "thoughtsTokenCount": 8},
-        "candidates": [{"content": {"parts": [{"text": "42"}]}}],
-    }
-    by_anthropic, by_google = (
-        read_completion(body, ask(), 0.1) for body in (_from_anthropic(message), _from_google(told))
-    )
-    assert (by_anthropic.text, by_anthropic.prompt_tokens) == ("42", 0)  # unknown
-    assert (by_google.text, by_google.completion_tokens) == ("42", 0)
 
 
 @both
@@ -343,16 +328,6 @@ def test_several_answers_are_asked_for_one_by_one(api: str) -> None:
 
 
 TEXTS = EmbeddingRequest("m", (("input", "one"), ("input", "two")))
-
-
-def test_anthropic_has_no_embeddings() -> None:
-    ((error,), server) = answered("anthropic", TEXTS)
-    assert isinstance(error, BadRequest)
-    assert str(error) == (
-        "The endpoint 'lab' has api = 'anthropic', which has no embeddings: name an "
-        "embedding model at another endpoint, embedding:MODEL@NAME."
-    )
-    assert not server.requests
 
 
 def test_google_embeds_as_an_openai_compatible_server_does() -> None:

@@ -353,6 +353,7 @@ def test_a_step_answers_the_questions_and_pays_what_its_round_gained(
     with pytest.raises(UsageError, match="reset"):
         env.step({})
     assert env.model is not None
+    assert env.model.recording_path is None
     assert [value for agent, value in env.model.log if agent == 2] == [100, 0]
     env.close()
 
