@@ -13,6 +13,12 @@ from sabm_mesa.errors import MindSpecError
 from sabm_mesa.minds.files.client import client
 from sabm_mesa.minds.files.isolation import (
     NOT_ISOLATED,
+    SCRATCH,
+    Isolation,
+    _is_large,
+    _make_place,
+    _outside,
+    _tasks_of_user,
     beside,
     bubblewrap_problem,
     environment,
@@ -190,3 +196,81 @@ def test_a_file_that_was_added_or_replaced_is_seen(tmp_path, monkeypatch) -> Non
     if client(str(file)).isolation.bubblewrap:
         assert first is not client(str(file))
         assert first.closed  # nobody needs it any more
+
+
+# What is there, and how large it is.
+
+
+@pytest.mark.parametrize(
+    ("means", "name", "says"),
+    [
+        ((True, True), "bubblewrap", "each alone"),
+        ((True, False), "bubblewrap", "reach one another"),
+        ((False, True), "namespaces", "can read your files"),
+        ((False, False), "limits", "read and write your files"),
+    ],
+)
+def test_the_strongest_means_of_isolation_and_its_gaps(
+    means: tuple[bool, bool], name: str, says: str
+) -> None:
+    isolated = Isolation(*means)
+
+    assert isolated.name == name
+    assert says in str(isolated)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_file_system_is_large_when_it_takes_more_than_a_mind_may_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def large(blocks: int, flags: int = 0, path: Path = tmp_path) -> bool:
+        given = (4096, 4096, blocks, 0, 0, 0, 0, 0, flags, 255)
+        monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result(given))
+        return _is_large(str(path))
+
+    most = SCRATCH // 4096
+    assert [large(n) for n in (0, 1, most, most + 1)] == [True, False, False, True]
+    assert not large(most + 1, os.ST_RDONLY)
+    assert not large(most + 1, path=Path("/proc/bus"))
+    monkeypatch.undo()
+    assert not _is_large(str(tmp_path / "nowhere"))
+
+
+def test_the_highest_folders_outside_of_what_is_in_memory(tmp_path: Path) -> None:
+    for folder in ("a/memory/below", "a/disk", "b", "c"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "a" / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "b")
+    top = str(tmp_path)
+
+    def outside(*mounts: tuple[str, bool]) -> set[str]:
+        found = _outside(top, {f"{top}/{name}".rstrip("/"): m for name, m in mounts})
+        return {str(Path(path).relative_to(top)) for path in found}
+
+    assert outside() == {"."}
+    assert outside(("a", False)) == {"."}
+    assert outside(("", True)) == set()
+    assert outside(("a/memory", True)) == {"a/disk", "a/file", "b", "c"}
+    assert outside(("a/memory", True), ("a/memory/below", False)) == {
+        "a/disk", "a/file", "a/memory/below", "b", "c",
+    }  # fmt: skip
+    assert outside(("", True), ("b", False)) == {"b"}
+    assert outside(("abc", True)) == {"a", "b", "c"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_this_process_is_among_those_of_its_user() -> None:
+    tasks = _tasks_of_user()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+        assert _tasks_of_user() >= 2
+    assert tasks >= 1
+
+
+def test_a_place_for_a_file_or_a_folder_is_made_with_the_folders_above(tmp_path: Path) -> None:
+    _make_place(tmp_path / "a" / "folder", is_folder=True)
+    _make_place(tmp_path / "a" / "b" / "file", is_folder=False)
+    _make_place(tmp_path / "a" / "b" / "other", is_folder=False)
+
+    assert (tmp_path / "a" / "folder").is_dir()
+    assert (tmp_path / "a" / "b" / "file").is_file()
+    assert (tmp_path / "a" / "b" / "other").is_file()
