@@ -4,6 +4,7 @@ import asyncio
 import json
 import pickle
 import sys
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -156,7 +157,7 @@ def nested(depth: int) -> Any:
         (nested(DEEPEST), nested(DEEPEST)),
         ([], []), ({}, {}),
     ],
-    ids=lambda each: repr(each)[:30],
+    ids=map(str, count()),
 )  # fmt: skip
 def test_a_plain_answer(answer: Any, plain: Any) -> None:
     given = plain_answer(answer)
@@ -181,7 +182,7 @@ def test_a_plain_answer(answer: Any, plain: Any) -> None:
         (-(2**BITS), "too large"),
         ("x" * (LONGEST + 1), "100,001 letters"),
     ],
-    ids=lambda each: repr(each)[:30],
+    ids=map(str, count()),
 )
 def test_what_is_no_answer(answer: Any, says: str) -> None:
     with pytest.raises(NoMind, match=says):
