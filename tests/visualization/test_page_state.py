@@ -1,0 +1,147 @@
+"""The state of a scenario's page: what is selected, compared, asked and said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.errors import MindSpecError
+from sabm_mesa.llm import close_all
+from sabm_mesa.visualization.page_state import PageState
+from tests.llm_server import LLMServer
+
+WAIT_S = 60.0
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., PageState]]:
+    states = []
+
+    def make(**fixed: Any) -> PageState:
+        states.append(PageState(KeynesianBeautyContest, {"n_players": 3, "n_rounds": 3, **fixed}))
+        return states[-1]
+
+    yield make
+    for state in states:
+        state.close()
+        assert state.controller.join(WAIT_S)
+    close_all()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_a_selected_round_is_one_that_was_played(opened: Callable[..., PageState]) -> None:
+    state = opened()
+    assert (state.played, state.looked_at, state.status) == (-1, -1, "ready")
+    state.play(2)
+    until(lambda: state.played == 1)
+    until(lambda: state.status != "playing")
+
+    looked = []
+    for round_ in (0, 1, -1, 5):
+        state.go(round_)
+        looked.append((state.at, state.looked_at))
+    assert looked == [(0, 0), (None, 1), (None, 1), (None, 1)]  # the latest one follows the run
+
+
+def test_one_agent_has_its_story_shown(opened: Callable[..., PageState]) -> None:
+    state = opened()
+    shown = []
+    for chosen in (2, "3", 3, 1, None):
+        state.choose(chosen)
+        shown.append(state.agent)
+    state.choose(1)
+    state.leave()
+    assert shown == [2, 3, None, 1, None]
+    assert state.agent is None
+
+
+def test_another_condition_is_played_beside_with_the_same_seed(
+    opened: Callable[..., PageState],
+) -> None:
+    state = opened()
+    other = next(name for name in state.conditions if name != state.condition)
+    assert state.named_runs() == [(state.controller, "")]
+    state.play(2)
+    until(lambda: state.played == 1 and state.status == "paused")
+
+    state.compare(other)
+    until(lambda: not state.busy)
+    assert state.beside is not None
+    until(lambda: state.beside is not None and state.beside.shown.played == 1)
+    assert [words for _, words in state.named_runs()] == [f": {state.condition}", f": {other}"]
+    first, second = (run.model for run in state.shown_runs)
+    assert (first.entropy, second.condition) == (second.entropy, other)
+
+    state.compare("no condition")
+    assert state.beside is None
+    assert state.compared == ""
+
+
+def test_a_changed_setting_waits_for_the_next_model(opened: Callable[..., PageState]) -> None:
+    state = opened()
+    assert not state.dirty
+    state.set("personas", "agreeable")
+    assert state.dirty
+    state.reset()
+    until(lambda: not state.busy)
+    assert not state.dirty
+    assert state.controller.model.parameters["personas"] == "agreeable"
+
+
+def test_it_says_who_will_decide_and_what_may_cost(opened: Callable[..., PageState]) -> None:
+    state = opened()
+    assert not state.costs
+    assert state.kept_path is None
+    free = state.upcoming()
+    state.values = {**state.values, "minds": "llm:gpt-4o-mini"}
+    paid = state.upcoming()
+    state.values = {**state.values, "minds": "no such mind"}
+
+    assert "gpt-4o-mini" in paid[0]
+    assert paid[1] != free[1] == state.upcoming()[1]
+    assert opened(minds="fixed:3").upcoming()[1] == free[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "of_form", "advice"),
+    [("33", ("ok", 4), "ok"), ("Many.", ("warning", 2), "ok"), ("", ("problem", 0), "problem")],
+    ids=["usable", "only as a message", "unusable"],
+)
+def test_a_model_is_checked_with_the_questions_of_the_scenario(
+    opened: Callable[..., PageState], answer: str, of_form: tuple[str, int], advice: str
+) -> None:
+    with LLMServer(brain=lambda *_: answer) as server:
+        state = opened()
+        state.values = {**state.values, "base_url": server.url}
+        lines = {subject: (how, words) for how, subject, words in state.check_model("llm:m")}
+
+    for form in ("labelled", "paper", "json"):
+        how, words = lines[form]
+        assert (how, words.partition(" answers")[0]) == (of_form[0], f"{of_form[1]} of 4")
+    assert lines["advice"][0] == advice
+
+
+def test_what_is_no_language_model_is_not_checked(opened: Callable[..., PageState]) -> None:
+    with pytest.raises(MindSpecError):
+        opened().check_model("classical:no_such_rule")
+
+
+def test_a_model_that_does_not_answer_is_not_given_the_questions(
+    opened: Callable[..., PageState],
+) -> None:
+    state = opened()
+    state.values = {**state.values, "base_url": "http://127.0.0.1:9"}
+    lines = state.check_model("llm:m")
+
+    assert "problem" in {how for how, *_ in lines}
+    assert "advice" not in {subject for _, subject, _ in lines}
