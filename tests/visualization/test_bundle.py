@@ -144,7 +144,6 @@ def test_the_data_package_has_type_meaning_and_limits_of_each_column(tmp_path: P
     assert columns["asks", "latency_s"]["unit"] == "second"
 
 
-@pytest.mark.slow
 def test_a_month_is_called_so_and_counted_from_1(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
     Fishery(n_agents=2, n_rounds=2, rng=1, recording=path).run_model()

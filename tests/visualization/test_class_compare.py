@@ -22,7 +22,7 @@ from sabm_mesa.visualization.pages.debrief import BESIDE, slides
 from sabm_mesa.visualization.pages.host import open_session
 from sabm_mesa.visualization.pages.play_parts import GAMES
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.check_once
 
 
 @pytest.fixture(autouse=True)

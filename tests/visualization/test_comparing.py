@@ -18,6 +18,8 @@ from sabm_mesa.visualization.records.comparing import (
 )
 from sabm_mesa.visualization.records.store import RunData, run_data
 
+pytestmark = pytest.mark.check_once
+
 
 def call(round_: int) -> str:
     return f"round {round_ + 1}"

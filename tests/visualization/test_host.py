@@ -22,7 +22,6 @@ from tests.llm_server import LLMServer
 KEY = "-".join(["lab", "key", "9876543210"])
 
 
-@pytest.mark.slow
 def test_language_models_of_a_game_are_at_the_endpoints_of_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

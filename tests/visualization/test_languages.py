@@ -153,7 +153,6 @@ def test_reasons_of_a_refusal_are_those_of_the_prompts() -> None:
     assert own.items() <= known.items()
 
 
-@pytest.mark.slow
 def test_a_phone_reads_its_language_from_the_code_to_the_question() -> None:
     room = Room(RepeatedBeautyContest, n=None, n_players=2)
     ann = room.browser("ann")
@@ -185,7 +184,6 @@ def test_a_phone_reads_its_language_from_the_code_to_the_question() -> None:
     room.game.stop()
 
 
-@pytest.mark.slow
 def test_an_exit_keeps_its_name_and_is_read_in_the_language_of_the_phone() -> None:
     settings = {"n_people": 2, "communication": False, "stand_in": "classical"}
     room = Room(EmergencyEvacuation, n=None, **settings)
@@ -328,7 +326,7 @@ SAME = {"Code", "Name", "Persona", "Bertrand", "Bertrand-Preis", "Rank", "PNG"}
 """Words that are the same in English and German."""
 
 
-@pytest.mark.slow
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_no_text_of_the_page_of_a_host_stays_english(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -14,6 +14,7 @@ from sabm_mesa.llm import close_all
 from sabm_mesa.visualization.page_state import PageState
 from tests.llm_server import LLMServer
 
+pytestmark = pytest.mark.check_once
 WAIT_S = 60.0
 
 

@@ -27,7 +27,7 @@ from sabm_mesa.visualization.middleware import (
 from sabm_mesa.visualization.pages.play import PeoplePages, state_of
 from tests.core.support import Tiny
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.check_once
 
 
 class Room:

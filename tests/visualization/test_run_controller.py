@@ -143,7 +143,7 @@ def test_a_pace_makes_rounds_last(present):
     wait_for(lambda: controller.status == "paused")
 
 
-@pytest.mark.slow
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_has_a_card(name):
     picture = ScenarioView(scenario(name)).card()
