@@ -34,6 +34,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
     ("ended", "says"),
     [
         (signal.SIGPROF, "longer than 0.5 s"),
+        (signal.SIGHUP, "SIGHUP"),
         (signal.SIGKILL, "SIGKILL"),
         (signal.SIGSEGV, "SIGSEGV"),
         (0, "(exit status 0)"),

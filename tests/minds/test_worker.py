@@ -144,6 +144,10 @@ def nested(depth: int) -> Any:
     return [nested(depth - 1)] if depth else 5
 
 
+def tree(depth: int) -> Any:
+    return {"a": tree(depth - 1)} if depth else 5
+
+
 @pytest.mark.parametrize(
     ("answer", "plain"),
     [
@@ -155,6 +159,7 @@ def nested(depth: int) -> Any:
         (2**BITS - 1, 2**BITS - 1), (1 - 2**BITS, 1 - 2**BITS),
         ("x" * LONGEST, "x" * LONGEST),
         (nested(DEEPEST), nested(DEEPEST)),
+        (tree(DEEPEST), tree(DEEPEST)),
         ([], []), ({}, {}),
     ],
     ids=map(str, count()),
@@ -176,6 +181,7 @@ def test_a_plain_answer(answer: Any, plain: Any) -> None:
         ([object()], "a object"),
         ({(1, 2): 3}, "a tuple"),
         (nested(DEEPEST + 1), "a list"),
+        (tree(DEEPEST + 1), "a dict"),
         (float("nan"), "NaN"),
         ({"a": [np.float64("nan")]}, "NaN"),
         (2**BITS, "too large"),
