@@ -3,13 +3,11 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from sabm_mesa.analysis.gradualness import excess_beyond_step, largest_step
 from sabm_mesa.analysis.inference import Estimand
 
-Floats = npt.NDArray[np.float64]
 RAMP, STEP = [0.0, 1, 2, 3, 4, 5], [0.0, 0, 0, 5, 5, 5]
 
 

@@ -164,14 +164,6 @@ def test_a_recording_is_written_batch_by_batch(
         ]
 
 
-@pytest.mark.fast_cases(2)  # without pyarrow
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_a_model_wrote_is_neither_changed_nor_cut(sabm: Sabm, path: Path, kind: str) -> None:
-    assert sabm("export", path, "--to", kind, "--raw").status == 0
-    asks = read(path.parent / "export" / f"asks.{kind}")
-    assert list(asks[asks["attempt"] == 0]["raw"]) == HOSTILE
-
-
 def test_any_reader_of_csv_sees_the_texts(sabm: Sabm, path: Path) -> None:
     sabm("export", path, "--raw")
     with (path.parent / "export" / "asks.csv").open(encoding="utf-8", newline="") as file:
@@ -189,17 +181,6 @@ def test_another_folder_and_json(sabm: Sabm, path: Path, tmp_path: Path) -> None
         "rows": {name: len(frame) for name, frame in Recorded(path).frames().items()},
     }
     assert not (path.parent / "export").exists()
-
-
-def test_the_data_are_those_of_the_tables_of_the_run(sabm: Sabm, tmp_path: Path) -> None:
-    for name in ("bertrand",):
-        out = tmp_path / name
-        sabm("run", name, "--rounds", 3, "--seed", 1, "--out", out)
-        assert sabm("export", out / "recording.sqlite").status == 0
-        for table, data in (("model", "model_data"), ("agents", "agent_data")):
-            pd.testing.assert_frame_equal(
-                pd.read_csv(out / f"{table}.csv"), pd.read_csv(out / "export" / f"{data}.csv")
-            )
 
 
 @pytest.mark.fast_cases(2)  # without pyarrow
@@ -263,30 +244,6 @@ def test_a_format_that_does_not_exist(sabm: Sabm, path: Path) -> None:
     outcome = sabm("export", path, "--to", "xlsx")
     assert outcome.status == 2
     assert "'xlsx' is not one of 'csv', 'parquet', 'jsonl'" in one_line(outcome)
-
-
-def test_what_is_no_recording(sabm: Sabm, path: Path, tmp_path: Path) -> None:
-    notes = tmp_path / "notes.txt"
-    notes.write_text("Dear diary, " * 1000)
-    newer = tmp_path / "newer.sqlite"
-    newer.write_bytes(path.read_bytes())
-    with closing(sqlite3.connect(newer)) as connection:
-        connection.execute("PRAGMA user_version = 99")
-    cut = tmp_path / "cut.sqlite"
-    cut.write_bytes(path.read_bytes()[:-1])
-    for file, said in {
-        tmp_path / "none.sqlite": f"There is no recording {tmp_path / 'none.sqlite'}.",
-        tmp_path: f"There is no recording {tmp_path}.",
-        notes: "is not a usable recording (file is not a database)",
-        newer: "has format 99, newer than",
-        cut: "is not a usable recording (its last page is cut off)",
-    }.items():
-        before = file.read_bytes() if file.is_file() else b""
-        outcome = sabm("export", file)
-        assert (outcome.status, outcome.out) == (1, "")
-        assert said in one_line(outcome)
-        assert (file.read_bytes() if file.is_file() else b"") == before
-    assert not (tmp_path / "export").exists()
 
 
 def test_a_folder_that_cannot_be_written(sabm: Sabm, path: Path) -> None:

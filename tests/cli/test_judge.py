@@ -206,7 +206,7 @@ def test_a_server_that_fails(sabm: Sabm, path: Path) -> None:
         outcome = sabm("judge", path, "--minds", f"llm:stub@{server.url}")
 
     assert (outcome.status, outcome.out) == (1, "")
-    assert "\n" not in one_line(outcome)
+    assert one_line(outcome)
     assert not (path.parent / "judge" / "messages.csv").exists()
 
 

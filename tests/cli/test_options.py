@@ -94,14 +94,19 @@ def test_a_parameter_is_given_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "minds"),
     [
-        "run kbc", "cost kbc", "sweep kbc", "play kbc", "describe kbc", "doctor", "probe",
-        "screen", "anchors", "audit guessing-game", "reproduce guessing-game",
-        "register guessing-game",
+        *(
+            (command, "llm:gpt-4o-mini@")
+            for command in (
+                "run kbc", "cost kbc", "sweep kbc", "play kbc", "describe kbc", "doctor", "probe",
+                "screen", "anchors", "audit guessing-game", "reproduce guessing-game",
+                "register guessing-game",
+            )
+        ),
+        ("run kbc", ""), ("run kbc", "classical:"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("minds", ["", "llm:gpt-4o-mini@", "classical:"])
 def test_a_spec_that_is_empty_or_cut_short_is_wrong_use(
     command: str, minds: str, sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

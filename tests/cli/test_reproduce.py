@@ -195,13 +195,6 @@ def test_a_wrong_file_names_its_entry(sabm: Sabm, small: Path, text: str, words:
     assert not Path("out").exists()
 
 
-def test_a_plot_of_a_column_that_is_not_there(sabm: Sabm, small: Path) -> None:
-    small.write_text(SMALL + PLOT.replace("choice", "pick"), "utf-8")
-    line = one_line(sabm("reproduce", small.name))
-    assert "plot 'Picks': there is no column 'pick' in the data of the agents; there are " in line
-    assert not Path("out").exists()
-
-
 @pytest.mark.slow
 def test_a_budget_stops_and_the_same_command_goes_on(
     sabm: Sabm, small: Path, monkeypatch: pytest.MonkeyPatch

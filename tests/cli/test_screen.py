@@ -160,7 +160,7 @@ def test_a_server_that_fails(sabm: Sabm, tmp_path: Path) -> None:
         outcome = sabm("screen", "--minds", f"llm:a@{server.url}", "--out", tmp_path)
 
     assert (outcome.status, outcome.out) == (1, "")
-    assert "\n" not in one_line(outcome)
+    assert one_line(outcome)
     assert not (tmp_path / "screening.md").exists()
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import math
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -297,11 +296,3 @@ def test_an_observation_gives_its_texts_and_numbers_to_the_prompt() -> None:
 
     found = ask.observation.placeholders(ask.book)
     assert found == {"me": 7, "seen": "nothing", "persona": "", "memory": "(nothing yet)"}
-
-
-def test_a_cost_that_is_not_known_stays_unknown() -> None:
-    usage = Usage()
-    usage.add_reply(Reply("1", cost_usd=1.0), 1)
-    usage.add_reply(Reply("1", cost_usd=math.nan), 1)
-
-    assert math.isnan(usage.cost_usd)

@@ -8,11 +8,7 @@ import pytest
 from annotated_types import Ge, Gt, Interval, Le, Lt, MultipleOf
 
 from sabm_mesa import (
-    BertrandCompetition,
-    EmergencyEvacuation,
-    Fishery,
     KeynesianBeautyContest,
-    RepeatedBeautyContest,
     SmartAgent,
 )
 from sabm_mesa.core.parameters import (
@@ -161,21 +157,6 @@ def test_not_a_truth_value(value) -> None:
         limits_of(bool).check("talk", value)
 
     assert str(refused.value) == f"talk has to be true or false, not {value!r}."
-
-
-@pytest.mark.parametrize(
-    ("scenario", "name"),
-    [
-        (BertrandCompetition, "communication"),
-        (EmergencyEvacuation, "communication"),
-        (Fishery, "communication"),
-        (Fishery, "report"),
-        (RepeatedBeautyContest, "integer"),
-    ],
-)
-def test_all_scenarios_take_the_same_truth_values(scenario, name) -> None:
-    with pytest.raises(ParameterError, match=f"{name} has to be true or false, not 1."):
-        scenario(**{name: 1}, rng=1)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from sabm_mesa.llm.prices import PriceTable
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
-HOW_TOS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
 
 
 def cells(notebook: Path) -> list[tuple[str, str]]:

@@ -199,19 +199,6 @@ def test_a_server_that_is_started_again_during_a_run(clean: list[pd.DataFrame]) 
     assert_same(found, clean)
 
 
-TOGETHER = """
-import sys
-from sabm_mesa import Connection, KeynesianBeautyContest
-
-model = KeynesianBeautyContest(
-    n_players=4, n_rounds=3, rng=int(sys.argv[3]), minds=f"llm:stub@{sys.argv[1]}",
-    recording=sys.argv[2],
-)
-model.run_model()
-print(model.recorder.run)
-"""
-
-
 FULL = """
 import sys
 from pathlib import Path

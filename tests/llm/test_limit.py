@@ -92,13 +92,6 @@ def test_slow_start_doubles_each_round_trip_and_answers_in_order() -> None:
     assert limiter.in_flight == 0
 
 
-def test_the_limit_doubles_with_each_round_trip_from_its_start() -> None:
-    endpoint = Endpoint()
-    on_virtual_time(all_of(LimitClient(endpoint, Limiter()), 400))
-    doubled = [START, 2 * START, 4 * START, 400 - 7 * START]
-    assert [endpoint.at(second) for second in range(4)] == doubled
-
-
 def test_the_limit_is_cut_once_for_a_burst() -> None:
     async def work() -> None:
         limiter = Limiter(start=10)

@@ -7,8 +7,6 @@ written without them: `test_native_forms.py`.
 import base64
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -358,26 +356,6 @@ def test_the_key_for_embeddings_goes_to_google_alone(monkeypatch: pytest.MonkeyP
 
 
 @both
-def test_without_the_library_one_line_says_what_to_install(api: str, tmp_path: Path) -> None:
-    (tmp_path / "endpoints.toml").write_text(
-        f'[endpoints.lab]\napi = "{api}"\nbase_url = "http://127.0.0.1:9"\n'
-    )
-    library = {"anthropic": "anthropic", "google": "google.genai"}[api]
-    code = (
-        f"import sys; sys.modules[{library!r}] = None\n"
-        "from sabm_mesa.cli import main\n"
-        "main(['run', 'kbc', '--minds', 'llm:m@lab', '--endpoints', 'endpoints.toml'])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    (line,) = done.stderr.strip().splitlines()
-    assert line.endswith(f"needs a library: pip install 'sabm-mesa[{api}]'.")
-    assert not (tmp_path / "out").exists()
-
-
-@both
 def test_functions_are_called_in_the_form_of_the_interface(api: str) -> None:
     arguments = {"direction": "left", "steps": 2}
     function = {"name": "walk", "arguments": json.dumps(arguments)}
@@ -421,10 +399,3 @@ def test_pictures_are_sent_in_the_form_of_the_interface(api: str) -> None:
         # The library writes both names and base64 in the other form that the interface takes.
         assert image["inlineData"]["mime_type"] == "image/png"
         assert base64.urlsafe_b64decode(image["inlineData"]["data"]) == ROOM.png
-
-
-def test_a_model_that_thinks_is_not_made_to_call_by_anthropic() -> None:
-    request = ask(tools=Tools(walk=walk).definitions(), max_thought_tokens=2048, max_tokens=100)
-    _, server = answered("anthropic", request)
-
-    assert server.requests[0].body["tool_choice"] == {"type": "auto"}

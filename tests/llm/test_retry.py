@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, RateLimited, ServerUnavailable
+from sabm_mesa.errors import LLMError, RateLimited, ServerUnavailable
 from sabm_mesa.llm import Completion, Request, ScriptedClient
 from sabm_mesa.llm.retry import LONGEST_WAIT_S, MAX_RETRIES, RetryClient
 from tests.llm.support import ask, on_virtual_time
@@ -71,14 +71,6 @@ def test_an_address_where_nothing_ever_answered_is_told_soon() -> None:
     later = ScriptedClient(["yes", *[nothing] * MAX_RETRIES, "yes again"])  # it is restarted
     retried = RetryClient(later)
     assert [on_virtual_time(retried.complete(ask())).text for _ in range(2)] == ["yes", "yes again"]
-
-
-@pytest.mark.parametrize("kind", [AccessDenied, BadRequest])
-def test_what_a_retry_cannot_mend_is_not_tried_again(kind: type[LLMError]) -> None:
-    client = Timed(kind("no"), 1)
-    with pytest.raises(kind):
-        on_virtual_time(RetryClient(client).complete(ask()))
-    assert len(client.times) == 1
 
 
 def test_it_can_be_stopped_while_it_waits() -> None:

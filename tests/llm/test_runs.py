@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from sabm_mesa import (
@@ -32,8 +31,8 @@ from sabm_mesa.errors import BadRequest, MissingKey, RunError, ServerUnavailable
 from sabm_mesa.llm import Completion
 from sabm_mesa.llm.in_flight import GRACE_S
 from sabm_mesa.runs.run import run_models
-from tests.llm.support import ROOT, contest, first_question, rows
-from tests.llm_server import Fault, LLMServer, Rates, Reply, nonsense
+from tests.llm.support import ROOT, contest, rows
+from tests.llm_server import Fault, LLMServer, Reply
 from tests.llm_server.wire import CACHED
 
 COSTS = [*Failures._fields, "prompt_tokens", "completion_tokens", "cost_usd"]
@@ -134,17 +133,6 @@ def test_an_answer_that_is_cut_off_or_refused_is_invalid(done: Completion) -> No
     assert model.agent_frame()["choice"].isna().all()
 
 
-def test_nonsense_makes_every_pick_invalid_and_the_run_finishes() -> None:
-    with LLMServer(brain=nonsense) as server:
-        model = contest(server, n_rounds=1)
-        model.run_model()
-        assert model.total.asks == model.total.invalid == 6
-        assert server.stats["requests"] == 18
-        assert list(model.model_frame()["invalid"]) == [6]
-        assert model.agent_frame()["choice"].isna().all()
-        assert math.isnan(model.mean)
-
-
 @pytest.mark.parametrize("cached_as", CACHED)
 def test_tokens_and_dollars_are_those_the_server_counted(cached_as: str, tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
@@ -170,40 +158,6 @@ def test_tokens_and_dollars_are_those_the_server_counted(cached_as: str, tmp_pat
     )
     assert (tokens, served) == (total.prompt_tokens, "stub-2026")
     assert cost == pytest.approx(dollars)
-
-
-class Noise:
-    """Some requests fail; some picks come as prose (a sentence in prose would be a sentence)."""
-
-    def __init__(self) -> None:
-        self.rates = Rates({"429": 0.1, "500": 0.05, "garbage": 0.05}, seed=3)
-
-    def __call__(self, number: int, body: dict[str, Any]) -> Fault | None:
-        fault = self.rates(number, body)
-        picks = "choose your number" in body["messages"][1]["content"]
-        return fault if fault is None or fault.kind != "garbage" or picks else None
-
-
-@pytest.mark.slow
-def test_a_noisy_server_gives_the_same_run() -> None:
-    runs: list[KeynesianBeautyContest] = []
-    for faults in (None, Noise()):
-        with LLMServer(brain=first_question, faults=faults) as server:
-            model = contest(server, n_players=10, n_rounds=4)
-            model.run_model()
-            stats = server.stats
-            assert model.total.retries == stats.get("status_429", 0) + stats.get("status_500", 0)
-            assert model.total.reasks == stats.get("fault_garbage", 0)
-            assert model.total.prompt_tokens == stats["prompt_tokens"]
-            runs.append(model)
-    clean, noisy = runs
-    assert (clean.total.retries, clean.total.reasks) == (0, 0)
-    assert noisy.total.retries > 5
-    assert noisy.total.reasks > 0
-    same = [clean.model_frame().drop(columns=COSTS), noisy.model_frame().drop(columns=COSTS)]
-    pd.testing.assert_frame_equal(*same)
-    minds = [run.agent_frame().drop(columns=["mind", *Failures._fields]) for run in runs]
-    pd.testing.assert_frame_equal(*minds)
 
 
 def test_a_server_that_dies_leaves_all_that_it_answered(tmp_path: Path) -> None:

@@ -130,22 +130,10 @@ def test_the_file_and_the_name_in_a_spec() -> None:
 
 @pytest.mark.parametrize(
     ("source", "name", "problem"),
-    [
+    [  # the other cases are in tests/minds/test_worker.py
         ("x = 1\ndef answer(ask)\n", "", "line 2: SyntaxError: expected ':'"),
-        ("x = 1\ny = 1 / 0\n", "", "line 2: ZeroDivisionError: division by zero"),
-        ("import nothing_of_that_name", "", "line 1: ModuleNotFoundError: No module named"),
-        ("import sys\nsys.exit(3)", "", "line 2: SystemExit: 3"),
         ("import os\nos._exit(3)", "", "it ended its process (exit status 3)"),
-        ("x = 1", "", "it has neither a class with a method answer(self, ask) nor a function"),
-        ("def a(ask): pass\ndef b(ask): pass", "", "several minds (a, b): add :NAME for one"),
         ("def a(ask): pass", "c", "it has no c (minds in it: a)"),
-        ("def a(x, y): pass", "a", "a is neither a class with a method answer(self, ask) nor"),
-        ("class A:\n    def answer(self): pass", "A", "A is neither a class with a method"),
-        (
-            "class A:\n    def __init__(self): 1 / 0\n    def answer(self, ask): pass",
-            "",
-            "A(): line 2: ZeroDivisionError: division by zero",
-        ),
     ],
 )
 def test_a_file_without_a_mind_is_refused_before_anything_runs(

@@ -684,11 +684,6 @@ def test_a_folder_that_cannot_be_written(tmp_path) -> None:
     assert "Is a directory" in folder
 
 
-# Keys.
-
-KEY = "sk-" + "a-key-that-nobody-may-see"
-
-
 def test_answers_of_minds_that_wait_are_written_in_the_order_of_the_keys(tmp_path) -> None:
     """Two runs with other latencies have the same asks in the same order."""
     found = []

@@ -1,7 +1,5 @@
 """Fork: the history of a run up to a round, and something else from it on."""
 
-from pathlib import Path
-
 import pytest
 
 from sabm_mesa import Budget, Connection, ScriptedMind
@@ -29,7 +27,6 @@ from tests.runs.reruns import (
     same_data,
 )
 
-ROOT = Path(__file__).parents[2]
 DATA = [
     f"SELECT * FROM {table} WHERE run = 0"
     for table in ("runs", "asks", "model_data", "agent_data", "message_data")

@@ -18,7 +18,7 @@ from tests.llm_server import LLMServer
 
 __all__ = ["sabm"]
 PLAIN = {"n_rounds": 3, "communication": False}
-MINDS, STARTS = ["fixed:7", "fixed:8"], [3, 5]
+STARTS = [3, 5]
 
 
 @pytest.fixture(scope="module")

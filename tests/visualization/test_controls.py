@@ -18,8 +18,6 @@ from sabm_mesa.errors import ParameterError, UsageError
 from sabm_mesa.models.games.rules import library
 from sabm_mesa.visualization.controls import LEFT_OUT, controls_of, parameters_from
 
-REWARDS = ("independent", "amplified", "exclusive")
-CONDITIONS = ("baseline", "cooperative", "uncooperative")
 MODELS = [BertrandCompetition, EmergencyEvacuation, Fishery, KeynesianBeautyContest]
 
 

@@ -24,10 +24,9 @@ from sabm_mesa.models.beauty_contest.minds import (
 from sabm_mesa.runs.cost import Range, estimate
 from sabm_mesa.runs.rerun import fork
 from tests.core.support import Priced
-from tests.llm_server import LLMServer
 from tests.models.beauty_contest.support import MEAN, PICKS, by_round, contest, played
 from tests.models.support import frames
-from tests.runs.reruns import no_key, replayed
+from tests.runs.reruns import replayed
 
 TARGET = [20, 20, 40 / 3, 20]
 MEDIAN = [20, 30, 20, 40]
@@ -355,7 +354,6 @@ def test_the_last_players_always_pick_zero_whoever_decides() -> None:
 
 
 # Repeatability.
-ALL_MINDS = ["classical" if m == "default" else f"classical:{m}" for m in CLASSICAL_MINDS]
 
 
 FORKS = {
@@ -400,20 +398,6 @@ def test_what_is_sent_can_be_forecast() -> None:
         "act": Range(20, 20, 20),
     }
     assert 0 < found.total.usd.low < found.total.usd.high < full.total.usd.high
-
-
-@pytest.mark.parametrize("elicitation", ["none", "full"])
-def test_what_is_spent_lies_in_the_estimate(monkeypatch, elicitation) -> None:
-    more = {"n_players": 4, "n_rounds": 6, "elicitation": elicitation}
-    with no_key(monkeypatch), LLMServer() as server:
-        minds = {f"llm:stub@{server.url}": 3, "fixed:0": 1}
-        found = estimate(RepeatedBeautyContest, {**more, "minds": minds}).total
-        spent = played(minds=minds, recording=False, **more).total
-
-    asks = 6 * 3 if elicitation == "none" else 3 + 2 * 6 * 3
-    assert found.asks == Range(asks, asks, asks)
-    assert found.prompt_tokens.low <= spent.prompt_tokens <= found.prompt_tokens.high
-    assert found.completion_tokens.low <= spent.completion_tokens <= found.completion_tokens.high
 
 
 def test_a_language_model_is_asked_with_the_temperature_of_its_server() -> None:

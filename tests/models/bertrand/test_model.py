@@ -6,7 +6,7 @@ import re
 import pytest
 
 from sabm_mesa import BertrandCompetition, ScriptedMind
-from sabm_mesa.errors import ParameterError, UnknownName, UsageError
+from sabm_mesa.errors import UsageError
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.rerun import replay
 from tests.llm_server import LLMServer
@@ -336,13 +336,6 @@ def test_a_second_answer_counts() -> None:
 def test_wrong_parameters_are_refused(parameters, reason: str) -> None:
     with pytest.raises(UsageError, match=re.escape(reason)):
         BertrandCompetition(**parameters)
-
-
-def test_errors_have_their_kind() -> None:
-    with pytest.raises(UnknownName):
-        BertrandCompetition(demand="cubic")
-    with pytest.raises(ParameterError):
-        BertrandCompetition(initial_prices=-1)
 
 
 def test_many_logit_firms_may_reach_the_cartel_price() -> None:

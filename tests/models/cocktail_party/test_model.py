@@ -162,12 +162,6 @@ def test_nobody_ever_talks() -> None:
     assert math.isnan(measures["modularity"])
 
 
-def finished_party(minds, seed):
-    model = CocktailParty(n_rounds=5, minds=minds, rng=seed)
-    model.run_model()
-    return model
-
-
 class Late(support.Late):
     """Counts how many lines of talks wait at the same time.
 

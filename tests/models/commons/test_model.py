@@ -1,6 +1,5 @@
 """The commons: whole runs with numbers computed by hand."""
 
-import asyncio
 from datetime import date
 from random import Random
 
@@ -11,11 +10,9 @@ from hypothesis import strategies as st
 
 from sabm_mesa import Fishery, fork
 from sabm_mesa.core.usage import Failures
-from sabm_mesa.errors import ParameterError, UnknownName, UsageError
-from sabm_mesa.runs.cost import estimate
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.runs.run import run_models
 from tests.core.support import Priced
-from tests.llm_server import LLMServer
 from tests.models.commons.support import (
     NAMES,
     WORDINGS,
@@ -286,14 +283,6 @@ def test_a_parameter_that_cannot_be_used(given, message) -> None:
         Fishery(**given)
 
 
-@pytest.mark.parametrize(
-    "given", [{"condition": "greed"}, {"personas": "pirate"}, {"minds": "classical:thief"}]
-)
-def test_a_name_that_does_not_exist(given) -> None:
-    with pytest.raises(UnknownName):
-        Fishery(**given)
-
-
 def test_more_people_have_names_of_their_own() -> None:
     model = played(None, n_agents=7, n_rounds=2)
     assert model.names == (*NAMES, "Neighbour 6", "Neighbour 7")
@@ -342,31 +331,6 @@ def test_in_any_world_the_accounts_are_right(
     assert measures["survived"] or measures["collapsed"]
 
 
-# Repeatability.
-def frames(model):
-    return model.model_frame(), model.agent_frame()
-
-
-def assert_same(one, other) -> None:
-    for left, right in zip(one, other, strict=True):
-        pd.testing.assert_frame_equal(left, right, check_exact=True)
-
-
-class Late:
-    """A mind whose answers come after as many turns of the loop as it draws."""
-
-    instant, paid = False, False
-
-    def __init__(self, mind, seed) -> None:
-        self.mind, self.spec = mind, mind.spec
-        self._latency = Random(seed)
-
-    async def answer(self, ask):
-        for _ in range(self._latency.randint(0, 20)):
-            await asyncio.sleep(0)
-        return await self.mind.answer(ask)
-
-
 # Reruns.
 SHORT = {"n_rounds": 3, "max_entries": 5}
 
@@ -394,23 +358,3 @@ def test_a_fork_keeps_the_history_and_then_differs(tmp_path, change) -> None:
     if change == {"communication": False}:
         assert list(new["utterances"] > 0) == [True, True, False]
     replayed(other, after)
-
-
-def test_what_cannot_change_during_a_run(tmp_path) -> None:
-    path = tmp_path / "r.sqlite"
-    recorded(path, Priced(modest))
-    with pytest.raises(UsageError, match="capacity"):
-        fork(path, 1, {"capacity": 50}, tmp_path / "f.sqlite")
-
-
-@pytest.mark.parametrize("given", [{}, {"answer_format": "json"}, {"communication": False}])
-def test_what_is_spent_lies_in_the_estimate(given) -> None:
-    before = estimate(Fishery, {**SHORT, **given, "minds": "llm:stub"}).total
-    with LLMServer() as server:
-        minds = f"llm:stub@{server.url}"
-        model = played(None, **SHORT, **given, minds=minds, recording=False)
-    total = model.total
-    assert before.asks.low <= total.asks <= before.asks.high
-    assert before.requests.low <= total.asks + total.reasks <= before.requests.high
-    assert before.prompt_tokens.low <= total.prompt_tokens <= before.prompt_tokens.high
-    assert before.completion_tokens.low <= total.completion_tokens <= before.completion_tokens.high

@@ -5,8 +5,6 @@ from itertools import product
 
 import pytest
 
-from sabm_mesa import Reply
-from sabm_mesa.core.messages import Message
 from tests.models.kbc.support import follow, played
 
 
@@ -95,16 +93,6 @@ def test_a_speaker_who_cannot_be_read_says_nothing() -> None:
     assert list(model.model_frame()["invalid"]) == [0, 1]
 
 
-def test_a_long_speech_is_cut_and_stays_on_one_line() -> None:
-    def answer(ask):
-        return "word\n" * 80 if ask.name == "communicate" else "5"
-
-    model = played(answer=answer, n_rounds=2)
-
-    assert all_of(model)[0].text == "word " * 60 + "[…]"
-    assert isinstance(all_of(model)[0], Message)
-
-
 # Prompts.
 def prompts_of(**given):
     """Round, question and player → the system text and the question."""
@@ -137,12 +125,6 @@ def test_the_lines_of_a_condition_stand_in_their_questions_alone(condition, talk
         expected = {talk if name == "communicate" else act} - {None}
         assert {line for line in lines if line in question} == expected
         assert not any(line in system for line in lines)
-
-
-def test_the_baseline_gives_no_hint_in_anything_that_is_sent() -> None:
-    sent = " ".join(" ".join(pair) for pair in prompts_of().values()).lower()
-
-    assert not re.search(r"beauty|keynes|nash|cooperat|equilibri", sent)
 
 
 def test_the_scenario_tells_the_rules_and_who_one_is() -> None:
@@ -184,16 +166,3 @@ def test_the_screening_question_is_one_shot() -> None:
     ((_, question),) = set(prompts_of(variant="screening", n_rounds=1).values())
 
     assert question.startswith("Which number do you choose, and why?")
-
-
-def test_answers_in_json() -> None:
-    def answer(ask):
-        if ask.name == "communicate":
-            return Reply('{"answer": "Hello."}', answer_format="json")
-        return Reply('{"reasoning": "Low.", "answer": 7}', answer_format="json")
-
-    model = played(answer=answer, n_rounds=2, answer_format="json")
-
-    assert model.mean == 7
-    assert {m.text for m in all_of(model)} == {"Hello."}
-    assert model.total.invalid == 0

@@ -100,15 +100,6 @@ def test_a_pick_does_not_outlive_its_round() -> None:
     assert [player.level for player in model.players] == [4, 1, None]
 
 
-def test_an_unreadable_pick_is_not_a_zero() -> None:
-    def answer(ask):
-        return "none" if ask.key.agent == 1 else "90"
-
-    model = played(answer=answer, n_rounds=1)
-
-    assert (model.mean, model.target, model.n_winners) == (90, pytest.approx(60), 2)
-
-
 def test_the_distance_to_the_target_is_compared_exactly() -> None:
     """With picks 0, 1 and 2 the target is 2/3: 1 is nearer (1/3) than 0 (2/3)."""
     near = played(answer=lambda ask: str(ask.key.agent - 1), n_rounds=1)
@@ -171,18 +162,6 @@ def test_any_number_of_players(n) -> None:
         assert n_winners == rows["won"].sum() > 0
         assert distance[rows["won"]].max() <= distance.min() + 1e-9
         assert set(rows.loc[rows["won"], "payoff"]) == {100}
-
-
-def test_players_of_several_minds_are_told_apart_in_the_data() -> None:
-    model = KeynesianBeautyContest(
-        n_players=4, n_rounds=2, minds={"classical": 2, "fixed:0": 2}, rng=1
-    )
-    model.run_model()
-    frame = model.agent_frame()
-
-    assert list(frame["mind"]) == ["classical", "classical", "fixed:0", "fixed:0"] * 2
-    assert set(frame.loc[frame["mind"] == "fixed:0", "choice"]) == {0}
-    assert {m.text for m in model.conversation(rounds=None) if m.sender > 2} == {"0"}
 
 
 def test_language_models_are_asked_with_the_published_settings() -> None:

@@ -16,9 +16,8 @@ from sabm_mesa.models.public_goods.model import agents_at_party
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.rerun import fork, replay
 from sabm_mesa.runs.run import run_models
-from tests.core.support import Waiting
 from tests.models.public_goods.support import CHAIN, GIVEN, chain, game, played
-from tests.models.support import assert_same, chat, frames
+from tests.models.support import chat
 from tests.runs.reruns import Drawing, replayed, same_data
 
 PAYOFF = [(65, 165), (130, 130), (100, 100), (109, 100), (100, 100), (128.125, 90.625)]
@@ -252,42 +251,6 @@ def test_money_is_conserved(data, group_size, n_groups, multiplier, endowment, m
         assert len(playing) == (2 if matching == "chain" else n)
 
 
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("jitter", [1, 2, 3])
-@pytest.mark.parametrize("matching", ["chain", "partner", "stranger"])
-def test_latencies_do_not_change_the_data(matching, jitter) -> None:
-    def answer(ask):
-        return "?" if (ask.key.round, ask.key.agent) == (1, 2) else str(7 * ask.key.agent)
-
-    same = {"n_players": 6, "matching": matching, "malicious": 1}
-    if matching != "chain":
-        same["group_size"] = 3
-    at_once = played(answer, **same, minds=Waiting(answer, longest=0))
-    late = played(answer, **same, minds=Waiting(answer, seed=jitter))
-
-    assert_same(frames(late), frames(at_once))
-    assert late.critical_path_asks == at_once.critical_path_asks
-
-
-WAYS = [
-    {"n_players": 4, "matching": "chain", "malicious": 1},
-    {"n_players": 4, "group_size": 2, "matching": "stranger"},
-    {"n_players": 3, "malicious": 1, "memory": 1, "answer_format": "json"},
-]
-
-
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("way", WAYS)
-def test_a_recorded_run_is_replayed(tmp_path, way) -> None:
-    path = tmp_path / "run.sqlite"
-    done = run_models(
-        [PublicGoods(**way, n_rounds=4, max_attempts=1, minds=Drawing(), rng=1, recording=path)]
-    )
-
-    assert done.model_frame()["invalid"].sum() > 0
-    replayed(path, done)
-
-
 def test_a_fork_may_let_a_malicious_player_in(tmp_path) -> None:
     path = tmp_path / "run.sqlite"
     mind = ScriptedMind(lambda _: "60")
@@ -353,11 +316,6 @@ def test_who_follows_whom_at_any_party() -> None:
 def test_members_that_cannot_be(members, n_agents, n, message) -> None:
     with pytest.raises(ParameterError, match=re.escape(message)):
         agents_at_party(members, party_of(n_agents), n)
-
-
-def test_a_party_that_is_not_there(tmp_path) -> None:
-    with pytest.raises(ParameterError, match="There is no recording"):
-        PublicGoods(party=str(tmp_path / "none.sqlite"))
 
 
 def test_a_recorded_party_is_remembered(party) -> None:

@@ -20,7 +20,6 @@ DARK = "!!document.querySelector('#app.theme--dark, html.theme--dark')"
 MOST_TABS = 120
 FITS = "document.documentElement.scrollWidth <= innerWidth"
 axe = Axe()
-BUSY = "document.querySelectorAll('[aria-label=Busy]').forEach(e => e.style.visibility = 'visible')"
 
 
 def look(page: Page) -> None:
