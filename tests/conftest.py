@@ -115,6 +115,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         seen[test] += 1
         if seen[test] > first.args[0]:
             item.add_marker("slow")
+    if " object at 0x" in item.nodeid:
+        raise pytest.UsageError(f"{item.nodeid}: give ids that are the same in each process.")
     file = item.nodeid.partition("::")[0]
     if ONCE.search(file):
         item.add_marker("check_once")

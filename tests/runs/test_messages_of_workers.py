@@ -347,7 +347,7 @@ def test_a_failed_run_stops_those_that_are_playing(tmp_path: Path) -> None:
         ({"llm:stub": 2, FixedMind("7"): 1}, {}, False),
         ({"llm:stub": 2, "fixed:7": 1}, {}, True),
     ],
-    ids=str,
+    ids=["a server", "shared requests", "an object", "specs"],
 )
 def test_which_runs_may_leave_this_process(minds: Any, how: dict[str, Any], leaves: bool) -> None:
     (spec,) = planned(1, minds=minds)
