@@ -227,11 +227,13 @@ class Words(BaseHTTPRequestHandler):
     """A server in whose language each word is a token, and the template adds one."""
 
     asked: ClassVar[list[tuple[str, Any]]] = []
+    order: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
         given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         path = self.path.rpartition("/v1")[2]
         self.asked.append((path, given))
+        self.order.append("comes")
         if path == "/apply-template":
             told: Any = {"prompt": " ".join(["begin", *(m["content"] for m in given["messages"])])}
         elif path == "/tokenize":
@@ -243,6 +245,7 @@ class Words(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        self.order.append("goes")
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
@@ -253,6 +256,7 @@ class Words(BaseHTTPRequestHandler):
 def asked(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LocalModel, list[Any]]]:
     """A local model, and what its server was asked."""
     monkeypatch.setattr(Words, "asked", [])
+    monkeypatch.setattr(Words, "order", [])
     http = ThreadingHTTPServer(("127.0.0.1", 0), Words)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -317,6 +321,15 @@ def test_several_large_questions_make_the_context_longer_once(asked: Any) -> Non
 
     assert [each.text for each in done] == ["42"] * 5
     assert model.server.starts == [2048, 4096]
+
+
+def test_of_questions_that_begin_alike_the_first_is_answered_alone(asked: Any) -> None:
+    model, _ = asked
+    alike = [ask(f"{'x' * 200}{i}") for i in range(5)]
+    answered(model, *alike)
+
+    assert Words.order[:2] == ["comes", "goes"]
+    assert len(Words.order) == 10
 
 
 def test_a_model_is_in_use_as_long_as_a_run_may_ask_it(asked: Any) -> None:
