@@ -15,7 +15,7 @@ from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, RunE
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import LONGEST, Seat, inputs_of, text_from
 from sabm_mesa.recording import load_runs
-from sabm_mesa.runs.game import MOST_GAMES, ContinuedGame, Game, Games, with_others
+from sabm_mesa.runs.game import MOST_GAMES, ContinuedGame, Game, Games, seats_in, with_others
 from tests.core.support import Tiny, question, rows, tiny
 from tests.testing.trading import DAY
 
@@ -196,6 +196,93 @@ def test_a_question_says_what_time_is_left() -> None:
     for each in (asked, patient):
         each.answer("5")
         each.outcome()
+
+
+def test_the_host_gives_time_and_stops_the_clock() -> None:
+    asked = Asked(time_limit_s=100.0)
+    seat, question = asked.seat, asked.seat.question
+    seat.add_time(50)
+    assert 100 < question.remaining_s <= 150
+    version = seat.version
+    seat.pause(paused=False)
+    assert seat.version == version
+    seat.pause(paused=True)
+    assert (seat.paused, seat.version > version) == (True, True)
+    left, version = question.remaining_s, seat.version
+    assert 100 < left <= 150
+    assert question.runs_out_in_s is None
+    seat.pause(paused=True)
+    assert (question.remaining_s, seat.version) == (left, version)
+    seat.add_time(30)
+    assert question.remaining_s == left + 30
+    assert asked.answer("5") != ""
+    seat.pause(paused=False)
+    assert left < question.remaining_s <= left + 30
+    assert asked.answer("5") == ""
+    assert asked.outcome().answer == "5"
+    version = seat.version
+    seat.add_time(30)  # nothing is asked any more
+    assert seat.version == version
+
+
+def test_a_question_that_comes_while_the_clock_is_stopped_keeps_its_time() -> None:
+    seat = Seat(7, 100.0)
+    seat.take(ME)
+    seat.pause(paused=True)
+    with ThreadPoolExecutor(1) as pool:
+        reply = pool.submit(engine.run, seat.ask(question(Number(0, 100, integer=True))))
+        version = 0
+        while (asked := seat.question) is None:
+            version = seat.wait(version)
+        assert 99 < asked.remaining_s <= 100
+        assert asked.runs_out_in_s is None
+        seat.pause(paused=False)
+        assert asked.held_s is None
+        assert seat.answer(ME, 0, "5") == ""
+        assert reply.result(timeout=100).answer == "5"
+
+
+def test_without_a_limit_no_time_is_added_or_held() -> None:
+    asked = Asked()
+    question = asked.seat.question
+    asked.seat.pause(paused=True)
+    asked.seat.add_time(30)
+    assert (question.remaining_s, question.held_s) == (None, None)
+    asked.seat.pause(paused=False)
+    assert asked.answer("5") == ""
+    asked.outcome()
+
+
+def test_a_seat_is_handed_over_with_its_answers() -> None:
+    asked = Asked()
+    asked.answer("5")
+    asked.outcome()
+    seat, version = asked.seat, asked.seat.version
+    seat.hand_over("my phone")
+
+    assert (seat.held_by("my phone"), seat.held_by(ME)) == (True, False)
+    assert [turn.answer for turn in seat.turns] == ["5"]
+    assert seat.version > version
+    seat.free()
+    seat.take("my phone")
+    assert [turn.answer for turn in seat.turns] == ["5"]
+
+
+def test_pages_on_a_loop_wait_for_the_next_change() -> None:
+    seat = Seat(7)
+
+    async def changes() -> None:
+        async with asyncio.timeout(60):
+            await seat.changed_from(seat.version - 1, 1e6)  # it has changed already
+            await seat.changed_from(seat.version, 0.001)  # nothing changes
+            pages = [asyncio.create_task(seat.changed_from(seat.version, 1e6)) for _ in range(2)]
+            await asyncio.sleep(0)
+            assert not any(page.done() for page in pages)
+            seat.touch()
+            await asyncio.gather(*pages)
+
+    asyncio.run(changes())
+    seat.touch()  # of those who waited on a loop that has ended nobody is told
 
 
 def test_tokens_cannot_be_guessed() -> None:
@@ -482,6 +569,30 @@ def test_a_token_leads_to_its_seat_until_the_game_is_closed() -> None:
     games.close(game)
     assert games.find(token) is None
     assert game.status == "over"
+
+
+def test_a_game_may_have_several_hosts_and_each_host_several_games() -> None:
+    games, (one, two, three) = Games(), (a_game() for _ in range(3))
+    for host, game in (("ann", one), ("bob", two), ("ann", three)):
+        games.add(host, game)
+    assert (games.of("ann"), games.of_others("ann")) == ([three, one], [two])
+    assert games.of_others("nobody") == [three, two, one]
+    assert (games.beside(one), games.beside(two)) == ([three], [])
+
+    games.share("bob", one)
+    games.share("bob", a_game())  # it is not kept here
+    assert games.of("bob") == [two, one]
+    assert games.of("ann") == [three, one]
+    assert games.beside(one) == [three, two]
+    games.close_all()
+
+
+def test_seats_in_the_minds_of_several_classes() -> None:
+    minds = {"Ant": {"human": 2, "fixed:1": 3}, "Bird": "human", "Cat": {"fixed:1": 1}}
+
+    assert seats_in(minds) == 3
+    assert seats_in({**minds, "Bird": ["human", "fixed:1", "human"]}) == 4
+    assert seats_in({}) == 0
 
 
 def test_a_game_that_is_over_makes_room() -> None:
