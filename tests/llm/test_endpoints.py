@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,13 @@ from sabm_mesa.cli import main
 from sabm_mesa.errors import MissingKey, ParameterError, UnknownName
 from sabm_mesa.llm import connect, read_endpoints
 from sabm_mesa.llm.client import EmbeddingRequest
-from sabm_mesa.llm.endpoints import URL_VARIABLE, Endpoint, is_loopback, is_openai
+from sabm_mesa.llm.endpoints import (
+    URL_VARIABLE,
+    Endpoint,
+    check_listener,
+    is_loopback,
+    is_openai,
+)
 from sabm_mesa.llm.translation import KEY_VARIABLE
 from sabm_mesa.minds.specs import endpoints_in, model_and_endpoint
 from tests.llm.support import ask, complete, outcomes, rows
@@ -323,3 +330,14 @@ def test_the_command_line_takes_a_file_of_endpoints(
             assert ended.value.code == status
             assert said in capsys.readouterr().err
         assert server.stats["requests"] == server.stats["status_200"] > 0
+
+
+def test_whether_something_listens_at_an_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        check_listener(address, "cluster")
+    for wrong in (address, "127.0.0.1", "host:port", "127.0.0.1:99999", ""):
+        with pytest.raises(ParameterError) as refused:
+            check_listener(wrong, "cluster")
+        assert f"There is no cluster at {wrong!r} (" in str(refused.value)
+        assert "(None)" not in str(refused.value)
