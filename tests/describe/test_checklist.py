@@ -95,7 +95,7 @@ ONE = {"n_players": 3, "minds": "llm:m"}
         (ONE | {"max_attempts": 4, "reasoning_effort": "low"}, "B.3",
          ["max_attempts 4", "reasoning_effort low"], []),
         (ONE, "B.4", ["Base model"], ["Further"]),
-        (ONE | {"extra_body": {"top_k": 3}}, "B.4", ["of the requests: {'top_k': 3}"], []),
+        (ONE | {"extra_body": {"k": 3}}, "B.4", ["Further fields of the requests: {'k': 3}"], []),
         (ONE, "C.1", ["condition baseline", "variant default", "describe kbc."], ["recording"]),
         (ONE | {"condition": "cooperative"}, "C.1", ["condition cooperative"], []),
         (ONE, "C.2", ["; no personas."], ["personas:"]),

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from sabm_mesa import SmartModel
-from sabm_mesa.describe.docstrings import arguments, attributes, description, summary
+from sabm_mesa.describe.docstrings import (
+    arguments,
+    attributes,
+    description,
+    paragraphs,
+    sheet_sections,
+    summary,
+)
 
 
 class Shop:
@@ -72,3 +79,36 @@ def test_several_attributes_may_share_a_meaning() -> None:
 def test_sections_that_cannot_be_read_are_left_out() -> None:
     assert description(Underlined) == "A model."
     assert arguments(Underlined) == arguments(SmartModel)
+
+
+def test_a_paragraph_is_one_line_with_code_between_single_backticks() -> None:
+    text = "One\n  two ``a b``\n\n\n   three ``c\nd``\n\n"
+    assert paragraphs(text) == "One two `a b`\n\nthree `c d`"
+    assert paragraphs("") == ""
+
+
+def test_sections_of_a_sheet_begin_with_headings_and_end_with_text_at_the_margin() -> None:
+    sheet = (
+        "Title.\n\nRules\n    One\n    two.\n\n    Three.\n\nA line without a section.\n  lost\n\n"
+        "Source\n    Nobody."
+    )
+    assert sheet_sections(sheet) == {"Rules": "One two.\n\nThree.", "Source": "Nobody."}
+    assert sheet_sections("") == {}
+    assert sheet_sections("Alone") == {}
+
+
+def test_a_meaning_is_the_one_of_the_nearest_class() -> None:
+    class Stand(Kiosk):
+        """A stand.
+
+        Args:
+            n_goods: one.
+
+        Attributes:
+            low: the least.
+        """
+
+    assert arguments(Stand)["n_goods"] == "one."
+    assert attributes(Stand) == {"low": "the least.", "high": "limits of the price."}
+    assert attributes(Stand, Kiosk) == {"low": "the least."}
+    assert summary(type("Bare", (), {})) == ""

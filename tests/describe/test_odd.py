@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import inspect
 import re
+import sqlite3
 import tomllib
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 from shutil import copy
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pytest
+from annotated_types import Ge, Le
 
-from sabm_mesa import KeynesianBeautyContest, Observation, SmartAgent, action, communication
+from sabm_mesa import (
+    ClassicalMind,
+    KeynesianBeautyContest,
+    Observation,
+    Phase,
+    SmartAgent,
+    SmartModel,
+    action,
+    communication,
+)
 from sabm_mesa.agents.memory import HIGHEST, LOWEST
 from sabm_mesa.analysis.contributions import published
 from sabm_mesa.analysis.guessing import nagel_level, reward_per_winner
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.prompts import PromptBook
-from sabm_mesa.describe import as_markdown, as_text, describe
+from sabm_mesa.describe import as_markdown, as_text, describe, describe_recording
 from sabm_mesa.describe.docstrings import attributes
 from sabm_mesa.describe.texts import CONCEPTS, in_figures, odd_file, references
 from sabm_mesa.errors import MindSpecError, ParameterError
@@ -386,3 +400,230 @@ def test_minds_of_theory_that_know_more_than_the_prompts_tell_are_listed_under_s
     assert known["classical:best_response"] == "`market`, `low`, `high`"
     assert known["classical:tit_for_tat"] == "`low`, `high`"
     assert "informed" not in str(blocks(described("kbc"), "Sensing"))
+
+
+# Sections by hand.
+
+
+def step(*phases: Phase, agents: type[SmartAgent] = Talker) -> str:
+    """The steps of a round as one text."""
+
+    class Made(Tiny):
+        def __init__(self, **settings) -> None:
+            super().__init__(**settings)
+            self.populate(agents, 1)
+
+    Made.phases = phases
+    return "\n".join(blocks(describe(Made), ELEMENTS[2][2:])[0])
+
+
+@pytest.mark.parametrize(
+    ("doc", "told"),
+    [
+        ("All act.", "Phase `act`: all act."),
+        ("A cell acts.", "Phase `act`: a cell acts."),
+        ("ODD acts.", "Phase `act`: ODD acts."),
+        ("`act` acts.", "Phase `act`: `act` acts."),
+        ("", "Phase `act`. Order: "),
+    ],
+)
+def test_a_phase_begins_with_what_it_does(doc: str, told: str) -> None:
+    assert step(action(doc=doc)).startswith(told)
+
+
+def done(model: Tiny, cell: Cell) -> bool:
+    """Whether all is done."""
+    return bool(model and cell)
+
+
+@pytest.mark.parametrize(
+    ("phase", "there", "not_there"),
+    [
+        (action(), ["at the same time, on the same"], ["turns", "acts at most", "Participants"]),
+        (action(turns=2), ["has 2 turns."], []),
+        (action(at_most=2), ["acts at most 2 times in its turn; the next"], ["until"]),
+        (action(at_most=3, until=done), ["3 times in its turn, until all is done; the"], []),
+        (action(at_most=3, until=lambda *_: True), ["turn, until it is done;"], []),
+        (action(when=lambda _: True), ["`act`. Order"], ["takes place"]),
+        (action(who=Talker), ["Participants: the agents of `Talker`."], []),
+        (action(who=Cell), ["`act`. Order"], ["Participants"]),
+        (action(reach=neighbours, order="fixed"), ["at the same time, with the same result"], []),
+    ],
+)
+def test_a_phase_tells_what_is_not_the_rule(phase: Phase, there: list, not_there: list) -> None:
+    text = step(phase).split("\n")[0]
+    assert [each for each in there if each not in text] == []
+    assert [each for each in not_there if each in text] == []
+
+
+def test_only_agents_with_the_method_of_a_phase_take_part() -> None:
+    assert "Participants: the agents of `Cell`." in step(action(), agents=Watcher)
+    assert "Participants" not in step(action())
+
+
+def test_the_beginning_and_the_end_of_a_round_are_steps_if_a_model_has_them() -> None:
+    class Begun(Tiny):
+        def begin_round(self) -> None:
+            """Sow."""
+
+    begun = blocks(describe(Begun), ELEMENTS[2][2:])[0]
+    assert begun[0] == "Beginning of the round: sow."
+    assert begun[-1].startswith("Observation: ")
+    assert [s for s in begun if s.startswith("End of the round")] != []
+
+    class Plain(Tiny):
+        update = SmartModel.update
+
+    plain = blocks(describe(Plain), ELEMENTS[2][2:])[0]
+    assert [s.partition(":")[0] for s in plain] == [plain[0].partition(":")[0], "Observation"]
+    assert plain[0].startswith("Phase `act`.")
+
+
+class Typed(Tiny):
+    """A model.
+
+    Args:
+        n: number of cells.
+    """
+
+    def __init__(
+        self,
+        n: Annotated[int, Ge(1), Le(9)] = 3,
+        low: Annotated[float, Ge(0)] = 0.5,
+        high: Annotated[float, Le(4)] = 2.0,
+        free: int | None = None,
+        names: list[str] | None = None,
+        sizes: Sequence[int] = (),
+        table: Mapping[str, float] | None = None,
+        tables: tuple[dict[str, int], ...] = (),
+        kind: Literal["a", "b"] = "a",
+        on: bool = False,
+        path: str | Path | None = None,
+        several: list = (),
+        **settings,
+    ) -> None:
+        super().__init__(n=n, **settings)
+        self.given = (low, high, free, names, sizes, table, tables, kind, on, path, several)
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "limits", "legal"),
+    [
+        ("n", "int", [1, 9], "a whole number from 1 to 9"),
+        ("low", "float", [0, None], "a number of 0 or more"),
+        ("high", "float", [None, 4], "a number of 4 or less"),
+        ("free", "int | None", None, "a whole number without fixed limits, or none"),
+        ("names", "list[str] | None", None, "a list of texts or none"),
+        ("sizes", "Sequence[int]", None, "a list of whole numbers"),
+        ("table", "Mapping[str, float] | None", None, "a table of names and values or none"),
+        ("tables", "tuple[dict[str, int], ...]", None, "a list of tables of names and values"),
+        ("kind", "Literal['a', 'b']", None, "a or b"),
+        ("on", "bool", None, "true or false"),
+        ("path", "str | Path | None", None, ""),
+        ("several", "list", None, "a list"),
+    ],
+)
+def test_types_and_limits_in_words(name: str, type_: str, limits: Any, legal: str) -> None:
+    found = describe(Typed)["parameters"][name]
+    assert (found["type"], found["range"], found["legal"]) == (type_, limits, legal)
+    assert found["choices"] == (["a", "b"] if name == "kind" else None)
+    assert found["meaning"] == ("number of cells." if name == "n" else "")
+
+
+def test_a_value_shows_the_default_where_it_differs() -> None:
+    rows = {row[0]: row[1] for row in blocks(describe(Typed, parameters={"n": 4}), "Parameters")[0]}
+    assert rows["n"] == "4 (default 3)"
+    assert rows["low"] == "0.5"
+    assert rows["free"] == "none"
+    assert "rng" not in rows
+
+
+def test_the_start_counts_minds_and_personas() -> None:
+    given = {"n": 3, "personas": {"agreeable": 1, "none": 2}, "minds": {"fixed:1": 1, "fixed:2": 2}}
+    start = blocks(describe(Tiny, parameters=given), "Initialization")[0]
+    assert start["minds"] == "1 × fixed:1, 2 × fixed:2"
+    assert start["personas"] == "1 × agreeable, 2 × none"
+    assert "drawn" in start["seed"]
+    rules = blocks(describe(Tiny, parameters=given), "Minds")[0]
+    assert rules["fixed:1"] == "Always answers 1."
+
+
+def test_minds_of_ones_own_and_their_settings_are_told() -> None:
+    given = {"minds": {"llm:m": 2, "py:mine.py": 1}, "answer_format": "json"}
+    given |= {"reasoning_effort": "low", "max_thought_tokens": 99, "top_p": None}
+    rules = blocks(describe(KeynesianBeautyContest, parameters=given | {"n_players": 3}), "Minds")[
+        0
+    ]
+    for part in ("temperature 0.7, at most 256", "(the rest", "thinking low", "99 tokens of th"):
+        assert part in rules["llm:m"]
+    assert "answer format `json`" in rules["llm:m"]
+    usual = blocks(described("kbc"), "Minds")[0]["llm:MODEL"]
+    assert "the rest" not in usual
+    assert "effort" not in usual
+
+
+class Adder(ClassicalMind):
+    """Adds up."""
+
+    async def answer(self, _ask: Any) -> object:
+        return 0
+
+
+class Doubler(Adder):
+    """Doubles."""
+
+
+class Aided(Cell):
+    classical_minds: ClassVar = {"default": Adder, "other": Doubler}
+
+
+class Unaided(Cell):
+    classical_minds: ClassVar = {"default": Doubler, "again": Doubler}
+
+
+class Mixed(Tiny):
+    def __init__(self, **settings) -> None:
+        super().__init__(**settings)
+        self.populate(Aided, 1)
+        self.populate(Unaided, 1)
+
+
+def test_rules_that_differ_between_classes_name_the_class() -> None:
+    rules = blocks(describe(Mixed), "Minds")[0]
+    assert rules["classical"] == "`Aided`: Adds up. `Unaided`: Doubles."
+    assert rules["classical:other"] == "`Aided`: Doubles."
+    assert rules["classical:again"] == "`Unaided`: The same as `classical`."
+    assert describe(Mixed)["minds"] == ["classical", "classical:other", "classical:again"]
+
+
+def test_runs_in_a_description_have_their_days_and_their_cost(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    with Recording(path) as recording:
+        run_all(Tiny, {"n_rounds": 1, "minds": "fixed:3"}, runs=3, seed=4, recording=recording)
+
+    def start() -> dict[str, str]:
+        return blocks(describe_recording(path), "Initialization")[0]
+
+    assert "cost" not in start()
+    assert start()["questions"].startswith("9, of which 0 ")
+    assert "model, as the server named it" not in start()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", start()["begun on"])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for run, day in enumerate(("2026-01-02", "2026-01-01", "2026-01-09")):
+            connection.execute(
+                "UPDATE runs SET started = ? || substr(started, 11) WHERE run = ?", (day, run)
+            )
+    assert start()["begun on"] == "2026-01-01 to 2026-01-09"
+
+
+def test_runs_of_two_scenarios_cannot_be_described_together(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    with Recording(path) as recording:
+        run_all(Tiny, {"n_rounds": 1, "minds": "fixed:3"}, seed=4, recording=recording)
+        run_all(
+            KeynesianBeautyContest, {"n_rounds": 1, "n_players": 2}, seed=4, recording=recording
+        )
+    with pytest.raises(ParameterError, match="run 0 is of tiny and run 1 of kbc"):
+        describe_recording(path, [0, 1])
+    assert describe_recording(path, [0])["name"] == "tiny"
+    assert describe_recording(path, [1])["name"] == "kbc"
