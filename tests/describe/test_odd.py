@@ -548,12 +548,10 @@ def test_the_start_counts_minds_and_personas() -> None:
     assert rules["fixed:1"] == "Always answers 1."
 
 
-def test_minds_of_ones_own_and_their_settings_are_told() -> None:
-    given = {"minds": {"llm:m": 2, "py:mine.py": 1}, "answer_format": "json"}
-    given |= {"reasoning_effort": "low", "max_thought_tokens": 99, "top_p": None}
-    rules = blocks(describe(KeynesianBeautyContest, parameters=given | {"n_players": 3}), "Minds")[
-        0
-    ]
+def test_the_settings_of_a_language_model_are_told_where_they_are_given() -> None:
+    given = {"minds": "llm:m", "answer_format": "json", "top_p": None}
+    given |= {"reasoning_effort": "low", "max_thought_tokens": 99}
+    rules = blocks(describe(KeynesianBeautyContest, parameters=given), "Minds")[0]
     for part in ("temperature 0.7, at most 256", "(the rest", "thinking low", "99 tokens of th"):
         assert part in rules["llm:m"]
     assert "answer format `json`" in rules["llm:m"]
