@@ -315,3 +315,20 @@ def test_timeouts_are_taken_as_congestion() -> None:
         engine.run(endpoint.close())
     assert [each.text for each in done] == ["42"] * 40
     assert limiter.limit < START
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        ({"retry_after_ms": 1500}, 1.5),
+        ({"retry_after": 2.5}, 2.5),
+        ({"retry_after_ms": 1500, "retry_after": 9}, 1.5),
+        ({"retry_after_ms": -3}, 0.0),
+    ],
+)
+def test_a_server_says_in_two_ways_how_long_to_wait(given: dict[str, Any], seconds: float) -> None:
+    with LLMServer(faults=[Fault("429", **given)]) as server, Chain(server.url, 0) as client:
+        (error,) = outcomes(client, [ask()])
+
+    assert isinstance(error, RateLimited)
+    assert error.retry_after == seconds

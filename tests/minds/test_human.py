@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,7 +14,7 @@ from sabm_mesa.core.answers import ABSTAINED, words
 from sabm_mesa.core.fields import Fields, Talk
 from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, RunError, UnknownName
 from sabm_mesa.llm import Connection
-from sabm_mesa.minds.human import LONGEST, Seat, inputs_of, text_from
+from sabm_mesa.minds.human import LONGEST, HumanMind, Question, Seat, inputs_of, text_from
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.game import MOST_GAMES, ContinuedGame, Game, Games, seats_in, with_others
 from tests.core.support import Tiny, question, rows, tiny
@@ -266,6 +267,27 @@ def test_a_seat_is_handed_over_with_its_answers() -> None:
     seat.free()
     seat.take("my phone")
     assert [turn.answer for turn in seat.turns] == ["5"]
+
+
+def test_a_question_is_open_since_it_was_asked() -> None:
+    asked = question(Number(0, 100, integer=True))
+    open_s = Question(0, asked, None, asked_at=time.monotonic() - 10.5).open_s
+
+    assert 10.5 <= open_s < 100
+
+
+def test_minds_that_stand_in_for_people_are_closed_with_them() -> None:
+    closed = []
+
+    class StandIn(ScriptedMind):
+        def close(self) -> None:
+            closed.append(self)
+
+    people = HumanMind()
+    people.stand_ins = {1: StandIn({"act": [1]}), 2: StandIn({"act": [1]})}
+    people.close()
+
+    assert closed == [*people.stand_ins.values()]
 
 
 def test_pages_on_a_loop_wait_for_the_next_change() -> None:
