@@ -127,7 +127,7 @@ app = _App(
     cls=_InGroups,
     name="sabm",
     help="Smart agent-based models: agents decide with a language model, a behavioural rule, or a "
-    "script. Start with: sabm run kbc",
+    "person. Start with: sabm run kbc",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

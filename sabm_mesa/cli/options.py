@@ -159,7 +159,7 @@ EndpointsFile = Annotated[
     Path | None,
     typer.Option(
         "--endpoints",
-        help="Your file of endpoints and their keys (TOML), for minds llm:MODEL@NAME.",
+        help="Your file of endpoints (TOML), for minds llm:MODEL@NAME.",
         rich_help_panel=LLM_PANEL,
     ),
 ]

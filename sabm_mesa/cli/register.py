@@ -104,7 +104,7 @@ def register(
     from sabm_mesa.studies.experiments.plan import plan
 
     if sum(option is not None for option in (runs, pilot, effect)) > 1:
-        raise ParameterError("Give one of --runs, --pilot and --effect.")
+        raise ParameterError("Give only one of --runs, --pilot and --effect.")
     experiment = load_experiment(name, run_files=True)
     if deposit is not None:
         deposited = studies.write_deposit(out / experiment.name, deposit)

@@ -95,7 +95,7 @@ def no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         pairs: its fields, in their order.
 
     Raises:
-        ValueError: when one does.
+        ValueError: when a field has two different values.
     """
     fields: dict[str, Any] = {}
     for name, value in pairs:

@@ -88,7 +88,7 @@ def test_what_cannot_be_registered_leaves_nothing_behind(
     Path("small.toml").write_text(SMALL, "utf-8")
     for options, line in (
         ((), "it takes 6 or more (--runs)"),
-        (("--runs", 9, "--effect", 0.5), "Give one of --runs, --pilot and --effect."),
+        (("--runs", 9, "--effect", 0.5), "Give only one of --runs, --pilot and --effect."),
         (("--runs", 9, "--claim", 2), "small has 1 claim (got"),
         (("--pilot", "none"), "There is no table of measures"),
     ):
