@@ -81,7 +81,7 @@ def main(words: list[str]) -> int:
         "python -m benchmarks",
         description="Without a name, measure all of the first list.",
         epilog=f"{_listed('benchmarks', BENCHMARKS)}\n\n{_listed('only when named', LONG)}\n\n"
-        "of a language model:\n  forms --minds SPEC   The form of answer that it follows.",
+        "of a language model:\n  forms --minds SPEC   The answer format that it follows.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="a benchmark")

@@ -1,4 +1,4 @@
-"""The form of answer that a language model follows: ``python -m benchmarks forms --minds SPEC``.
+"""The answer format that a language model follows: ``python -m benchmarks forms --minds SPEC``.
 
 For each scenario and form: the share of valid decisions, and at which attempt the answer could be
 used. Rounds are small, and n stands in the table. Nothing of it is kept in the results of the other

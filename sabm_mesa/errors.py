@@ -43,9 +43,9 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 _key_variables = {KEY_VARIABLE}
 _secrets: set[str] = set()
 HIDDEN = "[key]"
+"""The replacement of the API key in texts."""
 SHORTEST_SECRET = 8
 """Shorter keys, such as ``none`` or ``EMPTY`` for a local server, are not secret."""
-"""The replacement of the API key in texts."""
 
 
 def one_line(text: str) -> str:

@@ -73,6 +73,18 @@ def unlimited_logs() -> Iterator[None]:
                     handler.removeFilter(each)
 
 
+@pytest.fixture(autouse=True)
+def forgotten_files() -> Iterator[None]:
+    """Scenarios that a test loads from files are unknown to the next test."""
+    from sabm_mesa.models import registry
+
+    loaded = registry._loaded  # noqa: SLF001 - nothing else forgets a scenario
+    before = dict(loaded)
+    yield
+    loaded.clear()
+    loaded.update(before)
+
+
 def is_fast(config: pytest.Config) -> bool:
     """Whether only the fast tier runs."""
     return FAST in config.getoption("markexpr")

@@ -210,8 +210,8 @@ def _named_here(kept: KeptCommand, scenario: str | None) -> dict[str, Any]:
     if kept.name in {"sweep", "tournament"} and registry.is_file(name):
         if scenario is None:
             raise RecordingError(
-                f"{kept.folder / COMMAND} is of the scenario {name!r}, which is unknown here: give "
-                "its file with --scenario FILE.py."
+                f"{kept.folder / COMMAND} names the file {name!r} as its scenario. A file that "
+                "only a folder names is not run: give it with --scenario FILE.py."
             )
         options["name"] = scenario
     return options

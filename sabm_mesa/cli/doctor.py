@@ -31,14 +31,14 @@ def doctor(
         typer.Argument(
             metavar="[SCENARIO|RECORDING]",
             help="With --minds: ask the model the questions of this scenario, or of a recorded "
-            "run, in every form of answers. A recording without --minds: check what may be missing "
+            "run, in every answer format. A recording without --minds: check what may be missing "
             "in it.",
         ),
     ] = None,
     *,
     setting: SettingOptions,
     times: Annotated[
-        int, typer.Option(min=1, help="Questions of each kind in each form of answers.")
+        int, typer.Option(min=1, help="Questions of each kind in each answer format.")
     ] = 4,
     base_url: BaseURL = None,
     model: Annotated[

@@ -24,8 +24,8 @@ from sabm_mesa.recording.store import log_is_cut
 from sabm_mesa.runs.rerun import lost_before
 from sabm_mesa.runs.run import Runs
 
-REFUSED = 1 / 3
-"""The share of refused answers above which a trial is recommended."""
+UNUSABLE = 1 / 3
+"""The share of unusable answers above which a trial is recommended."""
 
 _WRITTEN = {".csv", ".png", ".pdf", ".svg", ".gif", ".mp4"}
 """The file endings of tables and pictures."""
@@ -129,14 +129,14 @@ def advice(runs: Runs, recording: Path | None) -> list[str]:
         recording: their recording, or None.
     """
     total = runs.total()
-    refused, answers = total.invalid + total.reasks, total.asks + total.reasks
+    unusable, answers = total.invalid + total.reasks, total.asks + total.reasks
     specs = [spec for spec in runs.models[0].minds_in_use() if language_model(spec)]
-    if not specs or refused <= REFUSED * answers:
+    if not specs or unusable <= UNUSABLE * answers:
         return []
     subject = runs.models[0].scenario_name if recording is None else str(recording)
     command = shlex.join(["sabm", "doctor", subject, "--minds", specs[0]])
-    text = f"{refused:,} of {_count(answers, 'answer')} were refused."
-    return [f"{text} This command tries which form of answers works best: {command}"]
+    text = f"{unusable:,} of {_count(answers, 'answer')} could not be used."
+    return [f"{text} This command tries which answer format works best: {command}"]
 
 
 def older_files(folder: Path, written: Sequence[Path]) -> list[str]:

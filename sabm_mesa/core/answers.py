@@ -57,7 +57,7 @@ __all__ = [
 Format = Literal["labelled", "paper", "json"]
 FORMATS: tuple[Format, ...] = ("labelled", "paper", "json")
 DEFAULT_FORMAT: Format = "labelled"
-"""The default form of answers; local models have another one."""
+"""The default answer format; local models have another one."""
 LABEL = "Answer: "
 """The text before the value in the format ``"labelled"``."""
 _LABELLED = re.compile(r"[\s*_#>-]*answer[\s*_]*:[\s*_]*(?=\S)", re.IGNORECASE)
@@ -87,8 +87,8 @@ _NUMBER_ANYWHERE = re.compile(_NUMBER)
 _CUT = " […]"
 _SAID = {"empty", "out_of_range", "too_small", "too_large", "not_an_integer", "has_numbers"}
 """Reasons for refusing a text that is an answer, but not a legal one."""
-_NOT_THERE = {"refused", "cut_off", "cut_off_thinking", "no_answer", "failed"}
-"""Finish reasons of incomplete answers."""
+_INCOMPLETE = {"refused", "cut_off", "cut_off_thinking", "no_answer", "failed"}
+"""Reasons for refusing a text that holds no complete answer."""
 CHARS_A_WORD = 8
 """The limit of characters per word, with its blank, in the schema of a text: English has 6."""
 _NOT_IN_A_LINE = r'"\\\x00-\x1F\x7F'
@@ -123,7 +123,7 @@ class InvalidAnswer(ValueError):
         inner = self.fields.get("reason")
         if isinstance(inner, InvalidAnswer):
             return inner.unread
-        return self.code not in _SAID | _NOT_THERE
+        return self.code not in _SAID | _INCOMPLETE
 
 
 @dataclass(frozen=True, slots=True)
@@ -858,7 +858,8 @@ class Reply:
     Attributes:
         answer: a text to be read strictly, or a value to be checked.
         thoughts: private thoughts that came with it: recorded, and never shown to any agent.
-        answer_format: the format in which a text is read: ``"paper"`` or ``"json"``.
+        answer_format: the format in which a text is read: ``"labelled"``, ``"paper"`` or
+            ``"json"``.
         prompt_tokens: tokens sent.
         completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.

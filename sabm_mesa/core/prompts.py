@@ -8,7 +8,7 @@ A scenario's file ``prompts.toml`` has
   in them name entries of ``[prompts]``, which a condition may replace;
 - ``[persona_formats.NAME]``: the same personas in another format (`PERSONA_FORMATS`).
 
-``core/answers.toml`` has the instructions on the form of answers. A user's prompt file has the same
+``core/answers.toml`` has the instructions on the answer format. A user's prompt file has the same
 form: its entries replace the built-in text, and it may add conditions, variants and personas.
 
 Quoting: a text on one line can still try to be more than a message: the line of another speaker

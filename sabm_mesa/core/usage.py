@@ -39,7 +39,8 @@ class Usage:
         invalid: questions that got no usable answer within the allowed attempts.
         reasks: times a question was asked again because its answer could not be used.
         retries: times a request was sent again because the server did not answer it.
-        refused: answers that the model declined to give or a filter ended.
+        refused: answers that the server marked as declined or as ended by a content filter.
+            A refusal in plain words is an invalid answer.
         truncated: answers that ended at the limit of tokens, whether or not they could be used.
         broken_rules: rules of form that texts broke which were kept: digits where none are
             allowed, and more words than are allowed.

@@ -57,7 +57,7 @@ def describe(
         choices, and meaning), conditions and variants (name → the prompt entries that it changes,
         with their texts), personas (name → text), minds (the classical ones), model_columns and
         agent_columns, prompts (entry → hash and text, without those that only other scenarios with
-        the same prompt file use), answer_forms (the names of the prompts on the form of answers in
+        the same prompt file use), answer_forms (the names of the prompts on the answer format in
         any scenario), prompts_sha256 (of all), versions, recording (``""``), and varied (nothing).
 
     Raises:

@@ -16,7 +16,7 @@ WIDTH = 100
 def as_text(
     description: Mapping[str, Any], *, prompts: bool = True, rewordings: bool = False
 ) -> str:
-    """The description as plain text, with only the names of the entries on the form of answers.
+    """The description as plain text, with only the names of the entries on the answer format.
 
     Args:
         description: as `describe` returns it.

@@ -155,7 +155,7 @@ def local_mind(
         replaying: the recorded run that is repeated, or None.
         before: the provenances of its answers of this mind, as JSON.
         thought: whether its answers of this mind have thoughts.
-        answer_format: the chosen form of answers; None for JSON.
+        answer_format: the chosen answer format; None for JSON.
         default_limit: whether the `max_tokens` of the settings are the default of the scenario.
 
     Raises:

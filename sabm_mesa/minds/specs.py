@@ -506,7 +506,7 @@ class MindContext:
         classical: name → function that creates a classical mind of these agents from its spec.
         behaviour: the module with the behavioural models of the scenario, or ``""``.
         settings: the settings of requests to language models.
-        answer_format: the chosen form of answers; None for the default of each mind.
+        answer_format: the chosen answer format; None for the default of each mind.
         default_limit: whether the `max_tokens` of the settings are the default of the scenario.
         connection: how the endpoints of language models are reached; the defaults when None.
         together: the phases in which all agents are asked at once.

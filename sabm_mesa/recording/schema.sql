@@ -46,7 +46,7 @@ CREATE TABLE asks (
     request           TEXT,             -- SHA-256 of the exact request
     raw               TEXT,             -- the answer as it came, without thoughts
     thoughts          TEXT    NOT NULL, -- private thoughts that came with it
-    form              TEXT    NOT NULL, -- paper or json: a text, so read; value: JSON of a value
+    form              TEXT    NOT NULL, -- paper, labelled or json: a text, so read; value: JSON of a value
     value             TEXT,             -- JSON: what was read; NULL when invalid
     read_as           TEXT,             -- the step that read it: exact, marked …; NULL when invalid
     reasoning         TEXT,

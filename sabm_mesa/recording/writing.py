@@ -508,7 +508,7 @@ class RunRecorder(Recorder):
         writer: the writer of the recording.
         path: the recording.
         session: the identifier of the writer's session.
-        own: the recording if it was opened for this run alone, or None.
+        recording: the recording if it was opened for this run alone, or None.
         left: requests of the run in batches of earlier sessions.
         notes: the numbers of notes, which no other recorder of the session uses.
     """

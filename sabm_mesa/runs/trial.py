@@ -1,4 +1,4 @@
-"""Trials of a language model with a scenario's own questions, in every form of answers.
+"""Trials of a language model with a scenario's own questions, in every answer format.
 
 The first rounds of a run are played once for each form. The model answers the first questions of
 each kind. Examples of legal answers replace all other answers and unusable ones. Nothing is asked
@@ -36,7 +36,7 @@ class Tried:
 
     Attributes:
         question: the name of the question.
-        form: the form of answers.
+        form: the answer format.
         answers: the number of answers.
         valid: the number of usable answers.
         tokens: tokens received, of all.
@@ -125,11 +125,11 @@ def try_model(
     forms: Sequence[Format] = FORMATS,
     progress: Callable[[Tried], object] = lambda _: None,
 ) -> Trial:
-    """Ask a language model the questions of a scenario in every form of answers.
+    """Ask a language model the questions of a scenario in every answer format.
 
     Args:
         scenario: the model class.
-        parameters: the parameters of a run; minds and the form of answers are ignored.
+        parameters: the parameters of a run; minds and the answer format are ignored.
         spec: the mind, a language model.
         connection: how it is reached, with its caps.
         times: the number of questions of each kind in each form.

@@ -96,7 +96,7 @@ def test_a_run_with_many_refused_answers_recommends_the_trial_in_its_last_line(
         good = sabm("run", "kbc", "--minds", spec_of_good, *given, "--out", tmp_path / "good")
 
     last = bad.out.splitlines()[-1]
-    assert last.startswith("6 of 9 answers were refused.")  # the third attempt asks for JSON
+    assert last.startswith("6 of 9 answers could not be used.")  # the third attempt asks for JSON
     assert last.endswith(f"sabm doctor {tmp_path}/bad/recording.sqlite --minds {spec}")
     assert "doctor" not in good.out
 

@@ -89,7 +89,6 @@ class Ring(SmartModel):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that is the current one; what is loaded from it is forgotten in the end."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(registry, "_loaded", {})
     monkeypatch.chdir(tmp_path)
     before = set(sys.modules)
     yield tmp_path

@@ -7,7 +7,6 @@ import pytest
 
 from sabm_mesa.cli.seat import HOLDER, converse, plain, play, serve
 from sabm_mesa.errors import RunError, UnknownName
-from sabm_mesa.models import registry
 from sabm_mesa.runs.game import Game
 from sabm_mesa.visualization.access import LISTENS
 from tests.core.support import Tiny
@@ -143,10 +142,7 @@ def test_an_unknown_scenario() -> None:
         play("chess", {})
 
 
-def test_an_answer_of_several_parts_is_asked_for_part_by_part(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(registry, "_loaded", {})
+def test_an_answer_of_several_parts_is_asked_for_part_by_part() -> None:
     typed = ["", "buy", "milk", "9", "1", "Ann, Bob", "Hello", "1", "wood", "2", "", "stop", "none"]
     terminal = Terminal(*typed, "", "Bye.", "0")
     given = {"recording": False, "n_traders": 2, "rng": 1}

@@ -130,7 +130,10 @@ def test_a_command_of_others_imports_nothing(sabm: Sabm, enter) -> None:
     Path("out/command.json").write_text(json.dumps(kept), "utf-8")
     refused = sabm("resume", "out/recording.sqlite")
     assert refused.status == 1
-    assert "'evil.py', which is unknown here: give its file with --scenario" in one_line(refused)
+    assert (
+        "the file 'evil.py' as its scenario. A file that only a folder names is not run"
+        in one_line(refused)
+    )
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"command": "sweep"}', '{"command": 3, "options": 4}'])

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import sabm_mesa
-from sabm_mesa.models import registry
 from sabm_mesa.models.registry import SCENARIOS, load, scenario
 from sabm_mesa.testing import check_scenario
 from sabm_mesa.visualization.pages.scenario import View
@@ -69,10 +68,7 @@ def test_an_example_runs(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_the_app_of_an_example_is_the_page_of_its_scenario(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(registry, "_loaded", {})
+def test_the_app_of_an_example_is_the_page_of_its_scenario(folder: Path) -> None:
     page = runpy.run_path(str(folder / "app.py"))["page"]
 
     assert page.component is View
@@ -85,10 +81,7 @@ def test_the_app_of_an_example_is_the_page_of_its_scenario(
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("file", OWN, ids=lambda file: file.stem)
-def test_a_scenario_in_a_file_conforms_and_is_short(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(registry, "_loaded", {})
+def test_a_scenario_in_a_file_conforms_and_is_short(file: Path) -> None:
     check_scenario(load(str(file)))
     lines = [
         path.read_text("utf-8").count("\n") for path in file.parent.iterdir() if path.is_file()

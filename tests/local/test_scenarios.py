@@ -1,4 +1,4 @@
-"""Every scenario is played to its end by the model in the box, in every form of answers.
+"""Every scenario is played to its end by the model in the box, in every answer format.
 
 The runs in JSON are also replayed, and compared with their estimates.
 """

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from sabm_mesa.errors import UnknownName
-from sabm_mesa.models import registry
 from sabm_mesa.models.commons.screening import CommonsScreening
 from sabm_mesa.models.evacuation.screening import PathTest
 from sabm_mesa.models.registry import (
@@ -48,10 +47,7 @@ def test_a_place_is_known_when_it_is_registered() -> None:
 
 
 @pytest.mark.parametrize("name", UNLISTED)
-def test_an_unlisted_model_is_no_scenario_that_is_chosen(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(registry, "_loaded", {})  # files that other tests loaded are known, too
+def test_an_unlisted_model_is_no_scenario_that_is_chosen(name: str) -> None:
     found = model_at(UNLISTED[name])
 
     assert found is not None

@@ -25,7 +25,6 @@ from mesa.visualization.solara_viz import ModelController
 
 from sabm_mesa import Number, Recorded, sweep
 from sabm_mesa.errors import BudgetExceeded, ReplayMismatch, RunError, UsageError
-from sabm_mesa.models import registry
 from sabm_mesa.models.hosted import hosted
 from sabm_mesa.models.registry import load
 from sabm_mesa.recording import load_runs
@@ -78,7 +77,6 @@ def written(folder: Path, example: str, agents: ModuleType, model: ModuleType, n
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "_loaded", {})
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
     for name in [

@@ -16,7 +16,6 @@ import pytest
 
 from sabm_mesa import Recorded
 from sabm_mesa.errors import RunError
-from sabm_mesa.models import registry
 from sabm_mesa.models.hosted import check_simulator
 from sabm_mesa.models.registry import load
 from sabm_mesa.recording import load_runs
@@ -124,7 +123,6 @@ def made(**given):
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "_loaded", {})
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     code = MODEL
     for name, text in (SINCE_3_5 if IN_MODEL else BEFORE).items():

@@ -597,7 +597,9 @@ def read_exits(given: Any, width: int, height: int) -> dict[str, tuple[Cell, ...
                     f"{height} rows and {width} columns (corners do not count)."
                 )
             if cell in taken:
-                raise ParameterError(f"The cell {cell} belongs to {taken[cell]} and to {name}.")
+                raise ParameterError(
+                    f"The cell {cell} is listed twice, for the exits {taken[cell]} and {name}."
+                )
             taken[cell] = name
     return exits
 

@@ -267,7 +267,7 @@ def _factors(
 def _by_itself(base: Plan, name: str) -> Factor:
     """A factor of `KNOWN` with its levels: that of the experiment, then the others.
 
-    The form of answers has two levels: plain text, labelled or as published, and JSON.
+    The answer format has two levels: plain text, labelled or as published, and JSON.
     """
     parameter = KNOWN[name]
     default = parameters_of(base.model)[parameter].default
@@ -298,8 +298,8 @@ def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]
         levels = _by_itself(base, name).levels
     if len({str(level) for level in levels}) < max(2, len(levels)):
         raise ParameterError(
-            f"--factor {name} needs two different levels or more, and has "
-            f"{', '.join(map(str, levels))}."
+            f"--factor {name} needs at least two levels, all different (got "
+            f"{', '.join(map(str, levels))})."
         )
     factor = Factor(name, parameter, tuple(levels))
     if parameter in KNOWN.values() and (silent := _silent_levels(base, factor)):

@@ -113,8 +113,11 @@ def test_obstacles_as_text_and_as_cells(obstacles) -> None:
         ({"exits": {"a": [[3, 3]]}}, r"cell \(3, 3\), which is not on the wall"),
         ({"exits": {"a": [[0, 0]]}}, "corners do not count"),
         ({"exits": {"a": [[0, 9]]}}, "not on the wall"),
-        ({"exits": {"a": [[0, 1]], "b": [[0, 1]]}}, r"\(0, 1\) belongs to a and to b"),
-        ({"exits": {"a": [[0, 1], [0, 1]]}}, r"\(0, 1\) belongs to a and to a"),
+        (
+            {"exits": {"a": [[0, 1]], "b": [[0, 1]]}},
+            r"\(0, 1\) is listed twice, for the exits a and b",
+        ),
+        ({"exits": {"a": [[0, 1], [0, 1]]}}, r"\(0, 1\) is listed twice, for the exits a and a"),
         ({"exits": {"a": [[0, 1]], "A": [[0, 2]]}}, "different names"),
         ({"exits": {"two words": [[0, 1]]}}, "one word as its name"),
         ({"exits": {"gate2": [[0, 1]]}}, "letters .of any script. and underscores.*without digits"),

@@ -94,8 +94,8 @@ def test_a_budget_holds_fewer_cells_and_a_smaller_one_is_refused_with_the_smalle
     ("given", "says"),
     [
         ({"given": {"wordng": None}}, "Did you mean 'wording'"),
-        ({"given": {"wording": ["default"]}}, "needs two different levels"),
-        ({"given": {"wording": ["default", "default"]}}, "needs two different levels"),
+        ({"given": {"wording": ["default"]}}, "needs at least two levels"),
+        ({"given": {"wording": ["default", "default"]}}, "needs at least two levels"),
         ({"given": {"temperature": None}}, "--factor temperature=A,B"),
         ({"given": {"minds": ["a", "b"]}}, "give --minds several times"),
         ({"given": {"condition": ["baseline", "cooperative"]}}, "differ in condition"),
