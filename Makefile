@@ -135,7 +135,7 @@ calibration: .venv/dev ## how often verdicts are wrong, into docs/calibration.md
 	$(BIN)/python -m benchmarks.calibration $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m benchmarks.wrong_models $(if $(DRAWS),--replications $(DRAWS))
 
-real-data: .venv/dev ## published decisions of models analysed anew, into docs/real-data.md (20 minutes)
+real-data: .venv/dev ## published decisions of models analysed again, into docs/real-data.md (20 minutes)
 	$(BIN)/python -m tools.real_data
 
 chaos: .venv/dev ## 10,000 process deaths, 200 SIGKILLs and 90 stops, each resumed (25 minutes)
@@ -168,7 +168,7 @@ clean: ## remove the environments and what the tools left behind; results in out
 	$(BIN)/$(PIP_INSTALL) --editable '.[$*]'
 	@touch $@
 
-# The weights of the model in the box, 98 MB, into the user's cache; what is there is only checked.
+# the weights of the included model, 98 MB, into the user's cache; what is there is only checked.
 # This is done each time, since the cache may be cleared.
 .PHONY: .venv/weights
 .venv/weights: .venv/local

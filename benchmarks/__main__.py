@@ -1,7 +1,7 @@
 """Run the benchmarks: ``python -m benchmarks [NAME …]``.
 
-Each writes what it found as soon as it is done, in the place of what it found before. So a run
-that was stopped is gone on with by naming the rest.
+Each benchmark writes its results as soon as it is done, and replaces its earlier results. So a
+stopped run can be continued by naming the remaining benchmarks.
 """
 
 from __future__ import annotations
@@ -67,21 +67,21 @@ LONG: dict[str, Callable[[str], list[Result]]] = {
     "growth-recordings": growth.recordings,
     "class-in-chromium": class_game.class_of_40_in_chromium,
 }
-"""Benchmarks that take minutes: only measured when named."""
+"""Benchmarks that take minutes. They run only when named."""
 GROUPS = {"local": ["local-kbc", "local-bertrand", "local-fishery"]}
-"""Several benchmarks by one name; each result is kept as soon as it is there."""
+"""Name → several benchmarks. Each result is stored as soon as it is there."""
 
 
 def main(words: list[str]) -> int:
-    """Measure, print, write; the status is 2 for an unknown name, 1 when something failed."""
+    """Measure, print and write. The status is 2 for an unknown name, 1 after a failure."""
     if words[:1] == ["forms"]:
         return forms.main(words[1:])
     known = BENCHMARKS | LONG
     parser = argparse.ArgumentParser(
         "python -m benchmarks",
-        description="Without a name, measure all of the first list.",
+        description="Without a name, run all benchmarks of the first list.",
         epilog=f"{_listed('benchmarks', BENCHMARKS)}\n\n{_listed('only when named', LONG)}\n\n"
-        "of a language model:\n  forms --minds SPEC   The answer format that it follows.",
+        "of a language model:\n  forms --minds SPEC   The answer formats that it follows.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="a benchmark")
@@ -97,7 +97,7 @@ def main(words: list[str]) -> int:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 results = known[name](folder)
-        except Exception:  # noqa: BLE001 - the others are measured all the same
+        except Exception:  # noqa: BLE001 - the other benchmarks still run
             traceback.print_exc()
             failed.append(name)
             continue
@@ -115,7 +115,7 @@ def main(words: list[str]) -> int:
 
 
 def _listed(title: str, benchmarks: dict[str, Callable[[str], list[Result]]]) -> str:
-    """Names and the first lines of the docstrings, a line each."""
+    """Return names and first lines of docstrings, one benchmark per line."""
     rows = [f"  {name:20} {str(each.__doc__).splitlines()[0]}" for name, each in benchmarks.items()]
     return "\n".join([f"{title}:", *rows])
 

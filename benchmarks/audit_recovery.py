@@ -1,10 +1,10 @@
 """Recovery of planted effects by an audit: ``python -m benchmarks.audit_recovery [AUDITS]``.
 
-Scripted players read the prompt they are sent. Told to cooperate they pick 100 more often than
-without instructions, by 15 percentage points; in one wording (`PLANTED_IN`) by 0, 5 or 20 points
-less. An audit of that claim varies the wording and the answer format over all eight cells. Each of
-its audits has seeds of its own; for each planted effect the table says how often the claim is
-called robust, fragile or neither, which level is named, and how often intervals hold the truth.
+Scripted players read the prompts that they are sent. The instruction to cooperate raises their
+picks of 100 by 15 percentage points. In one wording (`PLANTED_IN`), the effect is 0, 5 or 20 points
+smaller. An audit of that claim varies the wording and the answer format over all eight cells. Each
+audit has different seeds. For each planted effect, the table shows how often the claim is called
+robust, fragile or neither, which level is named, and how often intervals contain the truth.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ PLANTED = (0, 5, 20)
 """Percentage points by which the effect is smaller in `PLANTED_IN`."""
 PLANTED_IN = "reworded_3"
 EFFECT = 15
-"""Percentage points of the claim in the other wordings."""
+"""The effect in the other wordings, in percentage points."""
 BY_SEED = 5
-"""Standard deviation of the effect over seeds, percentage points."""
+"""The standard deviation of the effect over seeds, in percentage points."""
 PLAYERS, RUNS = 24, 12
 FACTORS = {
     "wording": ("default", "reworded_1", "reworded_2", "reworded_3"),
@@ -73,11 +73,11 @@ than = "baseline"
 class ReadingPlayer(Mind):
     """A player whose pick depends on the prompt: the instruction, and the wording.
 
-    Another text draws another answer, as of a language model; the same text with the same seed the
-    same one.
+    As with a language model, another text gives another random answer. The same text and seed give
+    the same answer.
 
     Args:
-        planted: percentage points that the effect is smaller in one wording.
+        planted: the percentage points by which the effect is smaller in one wording.
         seed: the seed of the run.
     """
 
@@ -106,7 +106,7 @@ class ReadingPlayer(Mind):
 
 @cache
 def picks(variant: str, answer_format: str, condition: str, planted: int, seed: int) -> float:
-    """The percentage of players that pick 100 in one run.
+    """Return the percentage of players that pick 100 in one run.
 
     Args:
         variant: the wording.
@@ -124,10 +124,10 @@ def picks(variant: str, answer_format: str, condition: str, planted: int, seed: 
 
 
 def audited(plan: AuditPlan, planted: int, first_seed: int) -> Judged:
-    """One audit of the claim.
+    """Return the result of one audit of the claim.
 
     Args:
-        plan: its plan, whose seeds are replaced.
+        plan: its plan; its seeds are replaced.
         planted: see `ReadingPlayer`.
         first_seed: the first seed.
     """
@@ -144,7 +144,7 @@ def audited(plan: AuditPlan, planted: int, first_seed: int) -> Judged:
 
 
 def true_shares(planted: int) -> dict[str, float]:
-    """The true share of each source in the variance of the effect of one run.
+    """Return the true share of each source in the variance of the effect of one run.
 
     Args:
         planted: see `ReadingPlayer`.
@@ -159,18 +159,20 @@ def true_shares(planted: int) -> dict[str, float]:
 
 
 def recovery(planted: int, audits: int, say: Callable[[str], None] = print) -> dict[str, float]:
-    """How often audits of a planted effect say what is true.
+    """Return how often audits of a planted effect are right.
 
     Args:
-        planted: percentage points.
+        planted: the planted effect, in percentage points.
         audits: the number of audits.
-        say: called with a line now and then.
+        say: called with a line of progress.
 
     Returns:
-        The shares of verdicts; ``named``: of the fragile ones that name the planted level and no
-        other; ``bias``: of the effect in the planted wording, and ``covered``: by its 95 %
-        interval; ``wrong_levels``: intervals of all levels that miss; ``flips``: cells whose effect
-        is told to be on the other side, in all audits; ``share_SOURCE`` and ``covers_SOURCE``.
+        The shares of the verdicts; ``named``: the share of fragile verdicts that name only the
+        planted level; ``bias``: the bias of the effect in the planted wording; ``covered``: the
+        share of its 95 % intervals that contain the truth; ``flips``: the mean number of cells
+        whose effect is significantly on the other side; ``share_SOURCE`` and ``true_SOURCE``: the
+        mean and the true share of a source; ``covers_SOURCE``: the share of its intervals that
+        contain the true share.
     """
     experiment: Experiment = parse_experiment("planted", EXPERIMENT)
     plan = audit_plan(experiment, given=FACTORS, cells=8)

@@ -15,12 +15,12 @@ from sabm_mesa.llm import close_all
 ROUNDS = 1200
 RUNS = 5
 SHORTER_S = 0.04
-"""A latency at which 1200 rounds take a minute. The runs then ask five times as often as at 200 ms,
-and the computing that waiting hides weighs five times as much."""
+"""A latency in seconds at which 1200 rounds take a minute. The runs ask five times as often as at
+200 ms, so their own computing time counts five times as much."""
 
 
 def best_response(_folder: str) -> list[Result]:
-    """1200 rounds of two firms that reply best, without talk."""
+    """1200 rounds of two best-response firms, without talk."""
     name = "Bertrand, 1200 rounds, two best-response firms: seconds"
     return [Result(name, statistics.median(_seconds() for _ in range(5)), "<= 1")]
 
@@ -33,12 +33,12 @@ def _seconds() -> float:
 
 
 def five_runs(folder: str) -> list[Result]:
-    """Five recorded runs of 1200 rounds at once against one, without talk, at 40 ms."""
+    """Five simultaneous recorded runs of 1200 rounds, compared with one run, at 40 ms."""
     return _runs(folder, SHORTER_S)
 
 
 def five_runs_at_200_ms(folder: str) -> list[Result]:
-    """Five recorded runs of 1200 rounds at once against one, at 200 ms: nine minutes."""
+    """Five simultaneous recorded runs of 1200 rounds, compared with one, at 200 ms (9 min)."""
     return _runs(folder, LATENCY_S)
 
 

@@ -1,14 +1,14 @@
 """How often are the verdicts wrong? ``python -m benchmarks.calibration [PART …] [--draws N]``.
 
-For each estimand, distribution and number of runs, studies are drawn whose truth is known:
+For each estimand, distribution and number of runs, studies with a known truth are simulated:
 
-- *size*: how often a false claim agrees, at the border of what it says (the larger of both sides);
-- *coverage*: how often the 95 % interval holds the truth;
-- *power*: how often a true claim agrees whose limit is half a standard deviation away.
+- *size*: how often a false claim agrees when the truth is at its limit (the larger of both sides);
+- *coverage*: how often the 95 % interval contains the truth;
+- *power*: how often a true claim agrees when its limit is half a standard deviation away.
 
-The tables go into ``docs/calibration.md``, that of the probe into ``docs/how-to/probe.md``, between
-the marks of their part. Distributions are given
-by their quantile functions, so that mean and median are known without sampling.
+The tables are written into ``docs/calibration.md``, and that of the probe into
+``docs/how-to/probe.md``, between the marks of their part. Distributions are given by their quantile
+functions, so that mean and median are known without sampling.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Floats = npt.NDArray[np.float64]
 PAGE = Path(__file__).parents[1] / "docs" / "calibration.md"
 DRAWS = 10_000
 NUMBERS = (5, 8, 15, 30, 60)
-"""Runs a group."""
+"""Numbers of runs per group."""
 CHUNK = 250
-"""Studies that are drawn at once, for the memory."""
+"""The number of studies to draw at once, which limits the memory."""
 UNIT = (0.0, 1.0)
 HIGHEST_SIZE = 0.03
 
@@ -54,17 +54,17 @@ class Distribution:
     quantiles: Callable[[Floats], Floats]
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        """Runs.
+        """Draw runs.
 
         Args:
             rng: the generator.
-            shape: how many.
+            shape: the shape of the result.
         """
         return self.quantiles(rng.random(shape))
 
-    @cache  # noqa: B019  # a few distributions, which live as long as the program
+    @cache  # noqa: B019  # few distributions, which live as long as the program
     def moments(self) -> tuple[float, float, float]:
-        """Mean, standard deviation and median."""
+        """Return mean, standard deviation and median."""
         values = self.quantiles((np.arange(2_000_000) + 0.5) / 2_000_000)
         return float(values.mean()), float(values.std()), float(np.median(values))
 
@@ -74,7 +74,7 @@ def _clipped(of: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
 
 
 def _mixed(u: Floats) -> Floats:
-    """Four fifths near 0.2, and a fifth near 0.8."""
+    """Quantiles: four fifths near 0.2, one fifth near 0.8."""
     low, high = norm.ppf(u / 0.8, 0.2, 0.03), norm.ppf((u - 0.8) / 0.2, 0.8, 0.03)
     return np.asarray(np.where(u < 0.8, low, high), dtype=np.float64)
 
@@ -116,9 +116,9 @@ class Cell:
     """The errors of one estimand, distribution and number of runs.
 
     Attributes:
-        size: see the module; NaN where the number of runs is refused.
-        coverage: see the module; NaN where there is no interval.
-        power: see the module.
+        size: see the module.
+        coverage: see the module.
+        power: see the module; NaN where no test is valid with so few runs.
     """
 
     size: float
@@ -134,15 +134,15 @@ def cell(
     n: int,
     draws: int,
 ) -> Cell:
-    """Draw studies and count the errors.
+    """Draw studies, and count the errors.
 
     Args:
         estimand: makes the estimand, given above or below.
         groups: the distribution of each group.
         truth: the true value of the estimand.
         step: the distance of the limit of a true claim.
-        n: runs a group.
-        draws: studies.
+        n: the number of runs per group.
+        draws: the number of studies.
     """
     rng = np.random.default_rng([n, *map(ord, groups[0].name)])
     wrong: dict[Side, int] = {"above": 0, "below": 0}
@@ -203,7 +203,7 @@ def _steady(mean: float) -> Distribution:
 
 
 def _pairs(draws: int) -> Iterator[tuple[str, str, list[Cell]]]:
-    """Runs in pairs whose shapes differ, with known differences."""
+    """Return cells for pairs of runs with different distributions and known differences."""
     for each in BOUNDED:
         mean, sd, _ = each.moments()
         for name, other in (("the same", each), ("steady", _steady(mean))):
@@ -243,7 +243,7 @@ def _pairs(draws: int) -> Iterator[tuple[str, str, list[Cell]]]:
 
 
 def _independent(draws: int) -> Iterator[tuple[str, str, list[Cell]]]:
-    """Independent groups of runs: one as it is, the other steady with the same mean."""
+    """Return cells for independent groups: a distribution, and a steady one with its mean."""
     for each in BOUNDED:
         mean, sd, _ = each.moments()
         steady = _steady(mean)
@@ -275,34 +275,34 @@ Rows = list[tuple[str, str, list[Cell]]]
 
 
 def all_rows(draws: int) -> Rows:
-    """All cells of verdicts.
+    """Return all cells of verdicts.
 
     Args:
-        draws: studies a cell.
+        draws: the number of studies per cell.
     """
     return [*_one_group(draws), *_pairs(draws), *_independent(draws)]
 
 
 def estimands(draws: int) -> str:
-    """The tables of verdicts on one group of runs, or on pairs of runs, in Markdown.
+    """Return the tables of verdicts on one group of runs, or on pairs of runs, in Markdown.
 
     Args:
-        draws: studies a cell.
+        draws: the number of studies per cell.
     """
     return f"{draws:,} draws per cell.\n\n{tables([*_one_group(draws), *_pairs(draws)])}"
 
 
 def groups(draws: int) -> str:
-    """The tables of verdicts on independent groups of runs, in Markdown.
+    """Return the tables of verdicts on independent groups of runs, in Markdown.
 
     Args:
-        draws: studies a cell.
+        draws: the number of studies per cell.
     """
     return f"{draws:,} draws per cell.\n\n{tables(list(_independent(draws)))}"
 
 
 def tables(rows: Rows) -> str:
-    """The tables of some cells, in Markdown.
+    """Return the tables of some cells, in Markdown.
 
     Args:
         rows: the cells.
@@ -335,12 +335,12 @@ def _percent(share: float) -> str:
 
 
 def interval_coverage(each: Distribution, n: int, draws: int) -> float:
-    """How often the interval of a mean without bounds holds it.
+    """Return how often the interval of a mean without bounds contains the mean.
 
     Args:
         each: the distribution.
-        n: runs.
-        draws: studies.
+        n: the number of runs.
+        draws: the number of studies.
     """
     rng = np.random.default_rng([n, *map(ord, each.name)])
     mean = each.moments()[0]
@@ -350,10 +350,10 @@ def interval_coverage(each: Distribution, n: int, draws: int) -> float:
 
 
 def intervals(draws: int) -> str:
-    """The coverage of intervals of means whose bounds are not known, in Markdown.
+    """Return the coverage of intervals of means whose bounds are not known, in Markdown.
 
     Args:
-        draws: studies a cell; a tenth of them is used, since each needs a bootstrap.
+        draws: the number of studies per cell; a tenth is used, since each needs a bootstrap.
     """
     few = max(100, draws // 10)
     lines = [
@@ -368,10 +368,10 @@ def intervals(draws: int) -> str:
 
 
 def pilots(draws: int) -> str:
-    """How often the range of a pilot of six runs holds the number that the truth needs.
+    """Return how often the range from a pilot of six runs contains the needed number of runs.
 
     Args:
-        draws: studies; a fiftieth is used, since each plans many others.
+        draws: the number of studies; a fiftieth is used, since each plans many others.
     """
     few = max(20, draws // 50)
     lines = [
@@ -406,11 +406,11 @@ PARTS: dict[str, Callable[[int], str]] = {
 }
 """Part of the page → its tables in Markdown, from a number of draws per cell."""
 PAGES = {"probe": PAGE.parent / "how-to" / "probe.md"}
-"""Part → its page, where that is another one."""
+"""Part → its page, for parts that are not on `PAGE`."""
 
 
 def put(page: str, part: str, text: str) -> str:
-    """The page with the text of a part between its marks.
+    """Return a page with the text of a part between its marks.
 
     Args:
         page: the page.
@@ -434,11 +434,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--draws", type=int, default=DRAWS, help="studies a cell")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="number of studies per cell")
     given = parser.parse_args()
     for part in given.parts or PARTS:
         if part not in PARTS:
-            raise SystemExit(f"There is no part {part}; there are {', '.join(PARTS)}.")
+            raise SystemExit(f"Unknown part {part!r}. Known: {', '.join(PARTS)}.")
         began = time.perf_counter()
         text = PARTS[part](given.draws)
         page = PAGES.get(part, PAGE)

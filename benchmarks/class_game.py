@@ -1,9 +1,10 @@
 """A class of 40 in one game: the times of every step, from the code to the debrief.
 
-The server is that of ``sabm view``, in its own process. The people are two groups of 20, of
-whom three come late, five load their page again and two go on with another device: 40 clients that
-speak the HTTP of the page of a player, or 40 pages in Chromium, whose drawing on the same machine
-counts as well. The host opens the game, and has the slides and the ZIP file made at its end.
+The server is that of ``sabm view``, in its own process. The people are two groups of 20. Three of
+them come late, five reload their page, and two continue on another device. They are either 40 HTTP
+clients that behave like the page of a player, or 40 pages in Chromium, whose rendering on the same
+machine is included in the times. The host opens the game, and creates the slides and the ZIP file
+at its end.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ def open_class():
     Path("code.new").write_text(session.code)
     Path("code.new").rename("code")
     while not Path("start").exists():
-        time.sleep(0.01)  # a file says it: nothing tells when one is written
+        time.sleep(0.01)  # polls: another process writes this file
     session.start()
     while not Path("ended").exists():
-        time.sleep(0.01)  # a file says this, too
+        time.sleep(0.01)  # polls this file, too
     for game in session.games:
         game.join()
     host = {{"open the game": opened, "four slides": timed(lambda: slides(session))[1]}}
@@ -78,7 +79,7 @@ class Person:
         self.sent: dict[int, float] = {}
 
     def new_browser(self) -> aiohttp.ClientSession:
-        """Return a browser without a past."""
+        """Return a browser without cookies."""
         return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
 
     async def join(self, step: str = "join", **word: str) -> None:
@@ -100,7 +101,7 @@ class Person:
         await self.look(-1)
 
     async def look(self, after: int) -> None:
-        """Hear of the seat."""
+        """Get the state of the seat."""
         async with self.browser.get(f"{self.url}{self.path}/state?after={after}") as got:
             self.state = await got.json()
 
@@ -149,7 +150,7 @@ class Reader(Person):
         super().__init__(url, code, times)
 
     def new_browser(self) -> Any:
-        """Return nothing: a page is opened when somebody joins."""
+        """Return nothing: `join` opens a page."""
         return None
 
     async def join(self, step: str = "join", **word: str) -> None:
@@ -204,13 +205,13 @@ class Reader(Person):
 
 
 async def a_class(url: str, folder: Path, times: Times, *, painted: bool) -> None:
-    """Let a class play, and take the times of its steps.
+    """Let a class play, and measure the times of its steps.
 
     Args:
         url: the server.
-        folder: where its process runs.
+        folder: the working directory of the server.
         times: step → seconds.
-        painted: whether people have pages in Chromium.
+        painted: whether the people have pages in Chromium.
     """
     async with AsyncExitStack() as stack:
         new_person: Callable[[str, str, Times], Person] = Person
@@ -240,7 +241,7 @@ async def _a_class(
             assert drawn.status == 200
             await drawn.read()
         times["QR code"].append(time.perf_counter() - began)
-    for person in first:  # one after another, so that every other one is in the same group
+    for person in first:  # in turn, so that the groups alternate
         await person.join()
     began = time.perf_counter()
     (folder / "start").touch()
@@ -266,7 +267,7 @@ async def _a_class(
 
 
 def listens(port: int) -> bool:
-    """Whether a server listens at a port.
+    """Return whether a server listens on a port.
 
     Args:
         port: the port.
@@ -279,7 +280,7 @@ def class_of_40(name: str) -> list[Result]:
     """The times of each step among 40 clients: the median, and further percentiles.
 
     Args:
-        name: a folder that is empty.
+        name: an empty folder.
     """
     return _measured(name, painted=False)
 
@@ -288,7 +289,7 @@ def class_of_40_in_chromium(name: str) -> list[Result]:
     """The times of each step among 40 pages in Chromium: the median, and further percentiles.
 
     Args:
-        name: a folder that is empty.
+        name: an empty folder.
     """
     return _measured(name, painted=True)
 
@@ -303,11 +304,11 @@ def _measured(name: str, *, painted: bool) -> list[Result]:
     with subprocess.Popen([sys.executable, "-c", code], cwd=folder) as process:
         try:
             while not (folder / "code").exists() or not listens(port):
-                time.sleep(0.1)  # nothing tells when another process listens
+                time.sleep(0.1)  # polls until the other process listens
             asyncio.run(a_class(f"http://127.0.0.1:{port}", folder, times, painted=painted))
             (folder / "ended").touch()
             while not (folder / "host").exists():
-                time.sleep(0.1)  # the other process says its times by this file
+                time.sleep(0.1)  # polls: the server writes its times into this file
         finally:
             process.terminate()
     for step, took in json.loads((folder / "host").read_text()).items():

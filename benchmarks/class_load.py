@@ -1,13 +1,13 @@
 """A class of 40 in the price game, while connections drop: ``python -m benchmarks.class_load``.
 
-The server is that of ``sabm view``, in a process of its own; no language model plays. 20 pairs talk
-and set prices: 12 people have pages in Chromium, 28 are clients that speak the HTTP of the page of
-a player. Some of both reach the server through a proxy that closes all of its sockets, and takes no
-new ones, for 20 seconds at a time.
+The server is that of ``sabm view``, in its own process. No language model plays. 20 pairs talk and
+set prices: 12 people have pages in Chromium, and 28 are HTTP clients that behave like the page of a
+player. Some of both reach the server through a proxy. For 20 seconds at a time, the proxy closes
+all of its connections and accepts no new ones.
 
-It prints how long a message takes from the press of its button until the page of the other one
-shows it, and compares what the server took with what the recording holds. The status is 1 when an
-answer or a message is lost, or was said twice; times depend on the machine, and only print.
+The benchmark prints the time from sending a message until the page of the other person shows it,
+and compares the answers that the server accepted with the recording. The status is 1 if an answer
+or a message is lost or duplicated. Times depend on the machine, so they do not affect the status.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from sabm_mesa.recording.frames import Recorded
 
 GROUPS, PEOPLE = 20, 40
 PAGES = (*range(8), *range(20, 24))
-"""People with a page in Chromium, by the order of arrival; person i plays with person i + 20."""
+"""People with a page in Chromium, in order of arrival. Person i plays with person i + 20."""
 PROXIED = (0, 4, 5, 10, 16, 21, 30, 35)
 """People whose connections drop."""
 AIM_S, OUTAGE_S, EVERY_S, BACK_S = 1.0, 20.0, 120.0, 2.5
-"""The aim for 95 % of messages; how long and how often connections drop; and the time after an
-outage in which pages, which try again every 1.5 seconds, are not back yet."""
+"""In seconds: the aim for 95 % of messages, the length and the interval of outages, and the time
+after an outage until all pages, which retry every 1.5 seconds, are connected again."""
 AGAIN_S, PAUSES_S, TIME_LIMIT_S, WAIT_MS = 1.5, (2.0, 6.0), 90, 90_000
 FORM = "form[data-question]"
 SERVER = """
@@ -59,10 +59,10 @@ def open_class():
     Path("code.new").write_text(session.code)
     Path("code.new").rename("code")
     while not Path("start").exists():
-        time.sleep(0.01)  # a file says it: nothing tells when one is written
+        time.sleep(0.01)  # polls: another process writes this file
     session.start()
     while not Path("ended").exists():
-        time.sleep(0.01)  # a file says this, too
+        time.sleep(0.01)  # polls this file, too
     for game in session.games:
         game.stop()
     for game in session.games:
@@ -86,11 +86,11 @@ new MutationObserver(() => {
   }
 }).observe(document, { childList: true, subtree: true });
 """
-"""Says each message of others that a page shows."""
+"""Reports each message of others that a page shows."""
 
 
 class Proxy:
-    """A door to the server that can be shut: its connections are closed then."""
+    """A proxy to the server that can drop its connections."""
 
     def __init__(self, port: int) -> None:
         self.server_port = port
@@ -98,15 +98,15 @@ class Proxy:
         self._shut, self._open = False, set[asyncio.StreamWriter]()
 
     async def start(self) -> int:
-        """Begin to listen; returns the port."""
+        """Start to listen; return the port."""
         server = await asyncio.start_server(self._hold, "127.0.0.1", 0)
         return int(server.sockets[0].getsockname()[1])
 
     async def drop(self, seconds: float) -> None:
-        """Close all connections, and take no new ones for a while.
+        """Close all connections, and accept no new ones for a while.
 
         Args:
-            seconds: how long.
+            seconds: the duration.
         """
         began = time.perf_counter()
         self.outages.append((began, began + seconds + BACK_S))
@@ -136,11 +136,11 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 class Course:
-    """The course of a class: presses, messages that are seen, and what the server took.
+    """The course of a class: sent messages, seen messages, and accepted answers.
 
     Args:
-        seconds: how long new talks are begun.
-        proxy: the proxy of some.
+        seconds: the time in which new talks begin.
+        proxy: the proxy for some of the people.
     """
 
     def __init__(self, seconds: float, proxy: Proxy) -> None:
@@ -152,7 +152,7 @@ class Course:
         self._played: dict[tuple[int, int], bool] = {}
 
     def plays(self, person: int, number: int) -> bool:
-        """Whether a pair plays on from a question; both are given the same answer.
+        """Return whether a pair goes on after a question; both get the same answer.
 
         Args:
             person: one of the pair.
@@ -162,13 +162,13 @@ class Course:
         return self._played.setdefault(key, time.perf_counter() < self.end)
 
     def seen(self, text: str) -> None:
-        """Take the time of a message that the page of the other one shows.
+        """Record the time at which the page of the other person shows a message.
 
         Args:
             text: the message.
         """
         if text in self.took or text in self.late:
-            return  # a page that was loaded again, or had lost its connection, shows all anew
+            return  # a reloaded or reconnected page shows all messages again
         now = time.perf_counter()
         began, person = self.pressed[text]
         cut = not {person, (person + GROUPS) % PEOPLE}.isdisjoint(PROXIED)
@@ -182,7 +182,7 @@ class Person:
     Args:
         number: the number, from 0 in the order of arrival.
         url: the address of the server.
-        course: what happens.
+        course: the course of the class.
     """
 
     def __init__(self, number: int, url: str, course: Course) -> None:
@@ -191,17 +191,17 @@ class Person:
         self.token, self.n = "", 0
 
     def new_text(self) -> str:
-        """A message that nobody else writes."""
+        """Return a message that nobody else writes."""
         self.n += 1
         return f"message {self.n} of person {self.number}"
 
     def new_price(self) -> str:
-        """A price that this person has not asked before."""
+        """Return a price that this person has not set before."""
         self.n += 1
         return f"{4 + self.n / 1000:.3f}"
 
     async def think(self) -> None:
-        """Let the time pass that a person needs."""
+        """Wait as long as a person thinks."""
         await asyncio.sleep(self.dice.uniform(*PAUSES_S))
 
     async def join(self, code: str) -> None:
@@ -243,7 +243,7 @@ class Person:
         return dict(question)
 
     async def _post(self, action: str, **content: object) -> str:
-        """Send it until there is a response; return the problem."""
+        """Send content until there is a response; return the problem."""
         while True:
             with suppress(aiohttp.ClientError, OSError):
                 address = f"{self.url}/play/{self.token}/{action}"
@@ -286,8 +286,8 @@ class Reader(Person):
     Args:
         number: the number, from 0 in the order of arrival.
         url: the address of the server.
-        course: what happens.
-        chromium: the browser of all of them.
+        course: the course of the class.
+        chromium: the browser of all pages.
     """
 
     def __init__(self, number: int, url: str, course: Course, chromium: Any) -> None:
@@ -379,7 +379,7 @@ class Reader(Person):
 
 
 async def _class(port: int, folder: Path, seconds: float) -> Course:
-    """Let the class play; return what happened."""
+    """Let the class play; return its course."""
     from playwright.async_api import async_playwright
 
     proxy = Proxy(port)
@@ -411,7 +411,7 @@ async def _class(port: int, folder: Path, seconds: float) -> Course:
 
 
 async def _drops(course: Course, seconds: float) -> None:
-    """Drop connections again and again, the first time after a quarter of a short class."""
+    """Drop connections repeatedly; in a short class, for the first time after a quarter of it."""
     await asyncio.sleep(min(EVERY_S, seconds) / 4)
     while True:
         await course.proxy.drop(OUTAGE_S)
@@ -421,7 +421,7 @@ async def _drops(course: Course, seconds: float) -> None:
 
 
 def recorded_of(host: dict[str, Any]) -> Counter[tuple[str, str]]:
-    """How often the recording holds each message, price and plan: seat and text → number.
+    """Return how often the recording has each message, price and plan: seat and text → number.
 
     Args:
         host: the path of the recording, and the run and the agent of each seat.
@@ -433,16 +433,16 @@ def recorded_of(host: dict[str, Any]) -> Counter[tuple[str, str]]:
         token = tokens[run, agent]
         if isinstance(read, list):
             recorded.update((token, message["text"]) for message in read)
-        elif read is not None:  # a price, or a plan, which long games ask for
+        elif read is not None:  # a price, or a plan, for which long games ask
             recorded[token, read if isinstance(read, str) else f"{read:.3f}"] += 1
     return recorded
 
 
 def report(course: Course, recorded: Counter[tuple[str, str]], load: object) -> bool:
-    """Print the measurements, and return whether no answer is lost or doubled.
+    """Print the measurements, and return whether no answer is lost or duplicated.
 
     Args:
-        course: the answers and times that the people noted.
+        course: the answers and times that the people recorded.
         recorded: the answers in the recording, as `recorded_of` returns them.
         load: the load of the machine before.
     """
@@ -461,7 +461,7 @@ def report(course: Course, recorded: Counter[tuple[str, str]], load: object) -> 
             f"{len(PROXIED)} people): {len(late)} messages, seen after {max(late):.1f} s at most."
         )
     print(
-        f"Answers and messages that were taken: {len(course.accepted)}; lost: {len(lost)}; "
+        f"Accepted answers and messages: {len(course.accepted)}; lost: {len(lost)}; "
         f"twice in the recording: {len(twice)}."
     )
     for token, text in (lost + twice)[:10]:
@@ -470,9 +470,9 @@ def report(course: Course, recorded: Counter[tuple[str, str]], load: object) -> 
 
 
 def main() -> int:
-    """Run the class; the status is 1 when something was lost."""
+    """Run the class; the status is 1 when something was lost or duplicated."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.class_load", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seconds", type=float, default=600.0, help="duration of the class")
     seconds: float = parser.parse_args().seconds
     load = machine()["load"]
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -488,11 +488,11 @@ def main() -> int:
                 while not (folder / "code").exists() or not listens(port):
                     if process.poll() is not None:
                         sys.exit(log.read_text(errors="replace"))
-                    time.sleep(0.1)  # nothing tells when another process listens
+                    time.sleep(0.1)  # polls until the other process listens
                 course = asyncio.run(_class(port, folder, seconds))
                 (folder / "ended").touch()
                 while not (folder / "host").exists():
-                    time.sleep(0.1)  # a file says that all games are over
+                    time.sleep(0.1)  # polls: the server writes this file after all games
                 host = json.loads((folder / "host").read_text())
                 whole = report(course, recorded_of({**host, "path": folder / host["path"]}), load)
             finally:

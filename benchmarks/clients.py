@@ -1,9 +1,12 @@
 """The clients of the side-by-side benchmark: ``python -m benchmarks.clients KIND URL FILE N``.
 
-Each asks all questions of the file at once, N times, and prints as JSON how long that took on the
-clock and in CPU time of its process: ``sabm`` and ``sabm-recorded`` as a round of this project (the
-answers read, checked and counted; recorded: each with its prompt on disk before it is used),
-``openai`` with the bare client library, ``aiohttp`` with nothing but HTTP and JSON.
+Each client asks all questions of the file at once, N times. It prints as JSON the wall time and the
+CPU time of its process. The kinds are:
+
+- ``sabm``: a round of this project, which reads, checks and counts the answers;
+- ``sabm-recorded``: the same, with each answer and its prompt on disk before it is used;
+- ``openai``: the bare client library;
+- ``aiohttp``: only HTTP and JSON.
 """
 
 from __future__ import annotations
@@ -22,15 +25,15 @@ from typing import Any
 Question = tuple[str, str]
 """The system prompt and the question."""
 Took = tuple[float, float]
-"""Seconds on the clock, and of CPU."""
+"""Seconds of wall time and of CPU time."""
 SAMPLING = {"temperature": 0.7, "max_tokens": 256, "top_p": 1.0}
 
 
 def questions(players: int) -> list[Question]:
-    """The questions to players in the first round of a contest, which is played to get them.
+    """Play the first round of a contest, and return the questions to its players.
 
     Args:
-        players: how many.
+        players: the number of players.
     """
     from sabm_mesa import KeynesianBeautyContest, LLMMind, ScriptedClient
     from sabm_mesa.llm.client import Completion, Request
@@ -48,14 +51,14 @@ def questions(players: int) -> list[Question]:
 
 
 def by(kind: str, url: str, asked: list[Question], repeats: int) -> list[Took]:
-    """The time and CPU of a kind of client for each repeat."""
+    """Return the wall and CPU time of a kind of client, for each repeat."""
     if kind in ("sabm", "sabm-recorded"):
         return by_sabm(url, asked, repeats, recorded=kind == "sabm-recorded")
     return {"openai": by_openai, "aiohttp": by_aiohttp}[kind](url, asked, repeats)
 
 
 def by_sabm(url: str, asked: list[Question], repeats: int, *, recorded: bool) -> list[Took]:
-    """A round of the contest, which asks the same questions."""
+    """Measure a round of the contest, which asks the same questions."""
     from sabm_mesa import KeynesianBeautyContest
 
     took = []
@@ -73,7 +76,7 @@ def by_sabm(url: str, asked: list[Question], repeats: int, *, recorded: bool) ->
 
 
 def by_openai(url: str, asked: list[Question], repeats: int) -> list[Took]:
-    """The client library over its aiohttp transport."""
+    """Measure the client library with its aiohttp transport."""
     import openai
 
     async def run() -> list[Took]:
@@ -92,7 +95,7 @@ def by_openai(url: str, asked: list[Question], repeats: int) -> list[Took]:
 
 
 def by_aiohttp(url: str, asked: list[Question], repeats: int) -> list[Took]:
-    """HTTP and JSON, no more."""
+    """Measure HTTP and JSON alone."""
     import aiohttp
 
     async def run() -> list[Took]:
@@ -112,14 +115,15 @@ def by_aiohttp(url: str, asked: list[Question], repeats: int) -> list[Took]:
 
 
 def bare_chain(url: str, chats: Sequence[Sequence[tuple[str, str]]], steps: int) -> float:
-    """Seconds that bare aiohttp takes for chats in steps, with the asks of a step at once.
+    """Return the seconds that bare aiohttp takes for chats in steps.
 
-    As many asks as fit go with each step. All connections are open before.
+    The asks of a step are sent at once, and the chats are divided evenly between the steps. All
+    connections are opened before.
 
     Args:
         url: the server.
         chats: (role, content) of each message of each ask.
-        steps: how many steps wait for one another.
+        steps: the number of steps, each of which waits for the previous one.
     """
     import aiohttp
 

@@ -1,4 +1,4 @@
-"""The evacuation: against the authors' program, by crowd, and against its critical path."""
+"""The evacuation: against the authors' program, by number of persons, and over HTTP."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sabm_mesa import Connection, EmergencyEvacuation
 from sabm_mesa.llm import close_all
 
 AUTHORS_S = {100: 24.7, 400: 95.7}
-"""Seconds that the authors' program took for 51 rounds of so many persons, with the language model
-replaced by an instant stub, on a machine of two cores: measured once, not in the same run."""
+"""Number of persons → seconds that the authors' program took for 51 rounds, with an instant stub
+instead of the language model, on a machine with two cores. Measured once, not in the same run."""
 ROUNDS = 51
 CROWDS = {100: 33, 400: 64, 1600: 126, 10_000: 312}
-"""Persons → side of the room, walls included: the area within grows in proportion."""
+"""Persons → side of the room, including walls. The area inside grows in proportion."""
 LATENCY_S = 0.2
 ROUNDS_OVER_HTTP = 3
 
 
 def without_language_model(_folder: str) -> list[Result]:
-    """Classical minds: the authors' time by ours, and the cost of an agent's step by crowd."""
+    """Classical minds: the authors' time / ours, and the cost of a step by number of persons."""
     results = []
     for people, authors in AUTHORS_S.items():
         took = statistics.median(_seconds(people, 33, ROUNDS)[0] for _ in range(5))
@@ -51,7 +51,7 @@ def _step_cost(people: int, side: int) -> float:
 def ten_thousand(_folder: str) -> list[Result]:
     """Rounds a second with 10,000 classical persons who talk, in a room of 200 × 200."""
     model = EmergencyEvacuation(n_people=10_000, width=200, height=200, n_rounds=ROUNDS, rng=1)
-    model.step()  # in the first round all plan
+    model.step()  # in the first round, everyone plans
     walls, cpus = [], []
     for _ in range(10):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -64,7 +64,7 @@ def ten_thousand(_folder: str) -> list[Result]:
 
 
 def with_language_model(_folder: str) -> list[Result]:
-    """100 persons over HTTP at 200 ms who all move at once; `scenarios` has those who do not."""
+    """100 persons over HTTP at 200 ms who all move at once (for turns, see `scenarios`)."""
     with latency_server(LATENCY_S) as url:
         connection = Connection(base_url=url)
         contest_of_one_round(connection)

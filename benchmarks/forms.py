@@ -1,8 +1,8 @@
 """The answer format that a language model follows: ``python -m benchmarks forms --minds SPEC``.
 
-For each scenario and form: the share of valid decisions, and at which attempt the answer could be
-used. Rounds are small, and n stands in the table. Nothing of it is kept in the results of the other
-benchmarks, since it measures a model and not this package.
+For each scenario and answer format, the table has the share of valid decisions, and the attempt at
+which answers were usable. Runs are small; the table has their n. The results are not stored with
+those of the other benchmarks, since they are about a model and not about this package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sabm_mesa.recording.frames import Recorded
 
 ATTEMPTS = 3
 MOST_TOKENS = 96
-"""Tokens of an answer at most: small models run on."""
+"""The maximum number of tokens of an answer, since small models may not stop."""
 GAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "prisoner's dilemma": ("games", {"n_rounds": 2}),
     "bertrand": ("bertrand", {"n_rounds": 3, "communication": False}),
@@ -52,13 +52,13 @@ class Cell(NamedTuple):
 
 
 def measure(name: str, answer_format: str, minds: str, folder: str) -> Cell:
-    """Play a small run.
+    """Play a small run, and return its outcome.
 
     Args:
         name: an entry of `GAMES`.
-        answer_format: the form.
+        answer_format: the answer format.
         minds: the spec of the language model.
-        folder: where it is recorded.
+        folder: the folder for its recording.
     """
     game, given = GAMES[name]
     path = Path(folder) / f"{name}-{answer_format}.sqlite"
@@ -77,7 +77,7 @@ def measure(name: str, answer_format: str, minds: str, folder: str) -> Cell:
 
 
 def row(name: str, answer_format: str, cell: Cell) -> str:
-    """The row of one run: valid decisions, and usable answers of those given at each attempt."""
+    """Return the row of one run: valid decisions, and usable answers at each attempt."""
     at = [cell.at.get(number, (0, 0)) for number in range(1, ATTEMPTS + 1)]
     shares = [f"{usable} of {answers}" if answers else "–" for answers, usable in at]
     return (
@@ -87,7 +87,7 @@ def row(name: str, answer_format: str, cell: Cell) -> str:
 
 
 def main(words: Iterable[str]) -> int:
-    """Measure and print; the status is 1 when a run failed."""
+    """Measure and print. The status is 1 when a run failed."""
     parser = argparse.ArgumentParser("python -m benchmarks forms", description=__doc__)
     parser.add_argument("--minds", required=True, help="a language model, such as llm:MODEL@URL")
     parser.add_argument("--form", action="append", choices=get_args(Format), default=[])

@@ -1,6 +1,6 @@
-"""Curves of cost by agents, rounds, runs at once and recorded asks: `docs/images/benchmarks`.
+"""Curves of cost by agents, rounds, simultaneous runs and asks: `docs/images/benchmarks`.
 
-``python -m benchmarks.growth NAME`` plays one of the runs by whose rounds the cost is measured.
+``python -m benchmarks.growth NAME`` plays one of the long runs that measure the cost of rounds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROUNDS = (100, 1_000, 10_000, 100_000)
 RECORDINGS = (10_000, 100_000, 1_000_000, 10_000_000)
 RUNS = (1, 3, 10, 30, 100, 300, 1_000)
 BEARS, LATENCY_S = 200, 1.0
-"""Requests at once that the server of the runs bears, and seconds until it answers one."""
+"""The maximum number of simultaneous requests of the server, and its latency in seconds."""
 CONTEST = {"n_players": 3, "n_rounds": 2}
 Points = list[tuple[int, float]]
 
@@ -48,7 +48,7 @@ class Long(NamedTuple):
     """A run with many rounds.
 
     Attributes:
-        label: its name in the picture.
+        label: its name in the figure.
         scenario: the scenario.
         rounds: the number of its rounds.
         colour: the colour of its line.
@@ -85,7 +85,7 @@ LONG = {
 
 
 def agents(_folder: str) -> list[Result]:
-    """One recorded simultaneous round, by agents: CPU time and memory of an agent."""
+    """One recorded simultaneous round, by number of agents: CPU time and memory per agent."""
     found = {n: apart("free", n) for n in AGENTS}
     cpu = [(n, took["cpu_s"] / n * 1e6) for n, took in found.items()]
     memory = [(n, (took["gib"] - took["gib_before"]) * 2**20 / n) for n, took in found.items()]
@@ -106,10 +106,10 @@ def agents(_folder: str) -> list[Result]:
 
 
 def rounds(_folder: str) -> list[Result]:
-    """Recorded classical runs, by rounds: CPU time of a round, and memory by round."""
+    """Recorded classical runs, by number of rounds: CPU time and memory per round."""
     figure = style.new_figure(
-        "What a round costs", "Recorded runs, one a line; a mark is the mean of its rounds since "
-        "half of that number", height=4.6,
+        "What a round costs", "Recorded runs, one per line; a mark is the mean of the last half",
+        height=4.6,
     )  # fmt: skip
     left, right = figure.subplots(1, 2)
     results = []
@@ -135,7 +135,7 @@ def rounds(_folder: str) -> list[Result]:
 
 
 def _play(name: str) -> tuple[Points, Points]:
-    """Play a long run: µs of CPU of a round, and KiB by round so far."""
+    """Play a long run; return µs of CPU per round, and KiB of memory per round so far."""
     each = LONG[name]
     marks = [n for n in ROUNDS if n <= each.rounds]
     cpu, memory = [], []
@@ -159,10 +159,10 @@ def _advance(model: SmartModel, rounds: int) -> None:
 
 
 def runs(folder: str) -> list[Result]:
-    """Recorded contests with a language model that go on at once, by runs: time and CPU time.
+    """Simultaneous recorded contests with a language model, by number of runs: wall and CPU time.
 
-    The limit of requests at once is found anew for each number of runs. Threads and open files are
-    the most that were seen.
+    The request limit is searched again for each number of runs. The numbers of threads and open
+    files are maxima.
     """
     wall, cpu, most = [], [], {"threads": 0, "open files": 0}
 
@@ -225,9 +225,9 @@ def _draw_runs(wall: Points, cpu: Points, path: float, share: float) -> None:
 
 
 def recordings(folder: str, sizes: Sequence[int] = RECORDINGS) -> list[Result]:
-    """Recordings of public goods of 1,000 players, by asks: first page, search, export, memory.
+    """Recordings of public goods with 1,000 players, by asks: first page, search, export, memory.
 
-    The rounds of the larger recordings repeat those of the smallest.
+    The larger recordings repeat the rounds of the smallest one.
     """
     path = Path(folder, "recording.sqlite")
     large.apart("write", path, sizes[0] // large.PLAYERS)
@@ -286,11 +286,11 @@ _DASHED: dict[str, Any] = {"color": style.GREY, "linestyle": "--", "linewidth": 
 
 
 def _curve(ax: Axes, points: Points, xlabel: str, ylabel: str) -> None:
-    """A line in orders of magnitude, beside one of slope 0 that ends where it does."""
+    """Draw a line on logarithmic axes, and one of slope 0 that ends at the same value."""
     numbers, last = [n for n, _ in points], points[-1][1]
     _line(ax, points)
     ax.plot([numbers[0], numbers[-1]], [last, last], **_DASHED)
-    side = "bottom" if points[1][1] <= last else "top"  # where the line is not
+    side = "bottom" if points[1][1] <= last else "top"  # away from the line
     _note(ax, "slope 0", ((numbers[0] * numbers[1]) ** 0.5, last), side, "left")
     _axes(ax, numbers, xlabel, ylabel)
 
@@ -311,7 +311,7 @@ def _note(ax: Axes, text: str, at: tuple[float, float], va: str, ha: str) -> Non
 
 
 def _axes(ax: Axes, numbers: Sequence[int], xlabel: str, ylabel: str) -> None:
-    """Both axes in orders of magnitude; the upright one has at least two of them."""
+    """Make both axes logarithmic; the vertical axis spans at least two orders of magnitude."""
     values = np.concatenate([np.asarray(line.get_ydata(), float) for line in ax.get_lines()])
     ax.set_xscale("log")
     ax.set_yscale("log")

@@ -34,7 +34,7 @@ REPEATS = 3
 
 
 def recording_overhead(folder: str) -> list[Result]:
-    """A contest at 200 ms with a recording and without, and asks that take no time at all."""
+    """A contest at 200 ms with and without a recording, and asks that take no time."""
     ratios, took = [], []
     with latency_server(LATENCY_S) as url:
         for repeat in range(REPEATS + 1):  # the first opens connections
@@ -62,7 +62,7 @@ def recording_overhead(folder: str) -> list[Result]:
 def _cost_of_an_ask(
     folder: str, name: str, minds: Callable[[], Any], players: int, rounds: int, target: str
 ) -> Result:
-    """Microseconds that a recording adds to an ask that takes no time."""
+    """Measure the microseconds that a recording adds to an ask that takes no time."""
     added = []
     for repeat in range(REPEATS):
         times = []
@@ -78,13 +78,13 @@ def _cost_of_an_ask(
 
 
 class _Silent(KeynesianBeautyContest):
-    """The contest without its discussion: what it writes in a round does not grow."""
+    """The contest without its discussion, so that the data of a round have a constant size."""
 
     phases = KeynesianBeautyContest.phases[1:]
 
 
 class _Paid:
-    """A mind that answers at once, and whose answers are worth keeping."""
+    """A mind that answers at once and counts as paid, so that its answers are stored."""
 
     spec, instant, paid = "paid", False, True
 
@@ -123,20 +123,20 @@ def replays(folder: str) -> list[Result]:
         what = f"{name}, {runs} run{'s' * (runs > 1)}: bytes an ask"
         results += [
             Result(f"{name}: replay, seconds", took, target, detail),
-            Result(f"{name}: replay / the run with answers at hand, not recorded", took / played),
+            Result(f"{name}: replay / the run with available answers, not recorded", took / played),
             Result(what, size / asks.sum(), "<= 1000", f"{size:,} bytes"),
         ]
     return results
 
 
 def _answered(model: type[SmartModel], seed: int, recording: Path | bool) -> SmartModel:
-    """A run with a language model that answers at once."""
+    """Return a run with a language model that answers at once."""
     mind = LLMMind("stub", ScriptedClient(_complete), model(rng=0).llm_settings)
     return model(minds=mind, rng=seed, recording=recording)
 
 
 def _complete(request: Request) -> Completion:
-    """Twenty words where words are wanted, and the number where one is."""
+    """Answer with twenty words if a text is asked for, and with a number if one is."""
     answer = stub([{"role": role, "content": text} for role, text in request.messages], {})[0]
     number = answer.rpartition("\n")[2]
     is_number = number.replace(".", "").isdigit()

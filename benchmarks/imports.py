@@ -1,4 +1,4 @@
-"""Import time, against Mesa's."""
+"""Import time, compared with Mesa's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPEATS = 5
 
 
 def import_time(_folder: str) -> list[Result]:
-    """``import sabm_mesa`` alone, and with the model class, against ``import mesa``."""
+    """``import sabm_mesa``, and the import of a model class, compared with ``import mesa``."""
     mesa, package, model = [], [], []
     for _ in range(REPEATS):
         mesa.append(_time("import mesa"))

@@ -1,7 +1,7 @@
-"""CPU of runs whose minds decide at once: of an ask, of many runs, of a replay; and of commands.
+"""CPU time of instant minds (of an ask, many runs and a replay), and of commands.
 
-Another program on the machine makes the same work cost more CPU. So each number is measured in
-turns with its counterpart, each time in its own process, and the least of all passes counts.
+Other programs on the machine raise the CPU time of the same work. So each number and its
+counterpart are measured in turn, each time in a new process, and the minimum of all passes counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.results import FOLDER, Result
 
 ROOT = FOLDER.parent
 BEFORE = "f570cb0"
-"""The revision that the numbers are compared with: the last one before this was measured."""
+"""The revision to compare with: the last one before this benchmark existed."""
 PASSES = 3
 _HEAD = """
 import sys, time
@@ -45,11 +45,11 @@ WORK = {
         "for s in range(20))"
     ),
 }
-"""Game → an expression for the microseconds of CPU that an ask takes."""
+"""Game → an expression for the CPU time of an ask in microseconds."""
 _TEN_THOUSAND = """
 def ten_thousand():
     model = EmergencyEvacuation(n_people=10_000, width=200, height=200, n_rounds=51, rng=1)
-    model.step()  # in the first round all plan
+    model.step()  # in the first round, everyone plans
     asks, began = model.total.asks, time.process_time()
     for _ in range(3):
         model.step()
@@ -86,7 +86,7 @@ print(min(plays), min(replays))
 
 
 def instant_minds(folder: str) -> list[Result]:
-    """An ask of an instant mind over all, 1,000 runs, and replays, beside an earlier revision."""
+    """An ask of an instant mind, also at an earlier revision; 1,000 runs; and replays."""
     with _before() as before:
         trees = {"now": ROOT, **({"before": before} if before else {})}
         results = []
@@ -109,7 +109,7 @@ def instant_minds(folder: str) -> list[Result]:
 
 
 def _thousand_runs() -> Result:
-    """Two processes at once, of which each plays some of the runs."""
+    """Measure two simultaneous processes, each of which plays some of the runs."""
     seconds = []
     for _ in range(PASSES):
         both = [_start(ROOT, _HEAD + _RUNS) for _ in range(2)]
@@ -126,7 +126,7 @@ def _replays(folder: str) -> Iterator[Result]:
 
 
 def commands(folder: str) -> list[Result]:
-    """CPU of commands from their start to their end, beside ``import mesa``."""
+    """CPU time of whole commands, compared with ``import mesa``."""
     sabm = [sys.executable, "-c", "from sabm_mesa.cli import main; main()"]
     work: dict[str, Sequence[str]] = {
         "import mesa": [sys.executable, "-c", "import mesa"],
@@ -160,7 +160,7 @@ def _cpu(command: Sequence[str], folder: str) -> float:
 
 @contextmanager
 def _before() -> Iterator[Path | None]:
-    """The files of the revision before, in a folder of their own; None where git lacks it."""
+    """The files of the earlier revision, in a temporary folder; None if git lacks it."""
     git = ["git", "-C", str(ROOT)]
     if subprocess.run(
         [*git, "cat-file", "-e", BEFORE], check=False, capture_output=True
@@ -176,14 +176,14 @@ def _before() -> Iterator[Path | None]:
 
 
 def _new(folder: str) -> str:
-    """A new folder within one."""
+    """Create a new folder inside another."""
     path = Path(folder, str(len(list(Path(folder).glob("*")))))
     path.mkdir(parents=True)
     return str(path)
 
 
 def _start(tree: Path, code: str, *words: str) -> subprocess.Popen[str]:
-    # Python looks in the working directory first.
+    # Python imports from the working directory first.
     return subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", f"{code}\n{_CHECK}", *words],
         cwd=tree, env=_environment(tree), text=True, stdout=subprocess.PIPE,
@@ -191,7 +191,7 @@ def _start(tree: Path, code: str, *words: str) -> subprocess.Popen[str]:
 
 
 def _printed(tree: Path, code: str, *words: str) -> list[float]:
-    """The numbers that a program prints which imports the package from a tree."""
+    """Run a program with the package of a tree, and return the numbers that it prints."""
     process = _start(tree, code, *words)
     said = process.communicate()[0]
     if process.returncode:
@@ -201,4 +201,4 @@ def _printed(tree: Path, code: str, *words: str) -> list[float]:
 
 def _environment(tree: Path) -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "PYTHONPATH": str(tree)}  # what is installed is compiled once
+    return {**kept, "PYTHONPATH": str(tree)}  # installed packages are compiled once

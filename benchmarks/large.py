@@ -1,7 +1,7 @@
 """A recording of a million asks: opening its page, search, and export, with their memory.
 
-Each number is measured in its own process, in seconds of CPU: other programs on the machine
-cost time but less CPU. Beside it is the least that has to be done: one look at every row.
+Each number is measured in its own process, in CPU seconds: other programs on the machine cost time
+but less CPU. For comparison, the minimum work is measured: reading every row once.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from sabm_mesa.core.asks import Ask
 
 PLAYERS, ROUNDS = 1_000, 1_000
 FEW = 50
-"""Rounds of the small recording, whose memory the large one's is compared with."""
+"""The rounds of a small recording, to compare the memory with."""
 
 
 def million_asks(folder: str, rounds: int = ROUNDS) -> list[Result]:
-    """A million asks of public goods, answered in 20 words each: the use of their recording.
+    """A million asks of public goods with 20-word answers: the use of their recording.
 
     Args:
-        folder: where the recordings are written.
-        rounds: rounds of the large recording.
+        folder: the folder for the recordings.
+        rounds: the number of rounds of the large recording.
     """
     few = min(FEW, rounds // 2)
     paths = {n: Path(folder, f"{n}.sqlite") for n in (few, rounds)}
@@ -71,7 +71,7 @@ WORK = {
 
 
 def apart(name: str, path: Path, rounds: int = 0) -> dict[str, float]:
-    """CPU seconds, seconds, memory and rows of one measure, in its own process."""
+    """Return CPU seconds, seconds, memory and rows of one measure, from its own process."""
     command = [sys.executable, "-m", "benchmarks.large", name, str(path), str(rounds)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     measured: dict[str, float] = json.loads(done.stdout)
@@ -79,16 +79,16 @@ def apart(name: str, path: Path, rounds: int = 0) -> dict[str, float]:
 
 
 def repeat_rounds(path: Path, rounds: int) -> None:
-    """Make a recording of one run longer by repeating its rounds, until there are so many."""
+    """Repeat the rounds of a recording of one run until it has this number of rounds."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for pragma in ("journal_mode = OFF", "synchronous = OFF"):  # a log would be as large again
+        for pragma in ("journal_mode = OFF", "synchronous = OFF"):  # a log would double the size
             connection.execute(f"PRAGMA {pragma}")
         (known,) = connection.execute("SELECT count(*) FROM model_data").fetchone()
         for table in ("asks", "model_data", "agent_data", "message_data"):
             rest = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")][2:]
             copy = f"INSERT INTO {table} SELECT run, round + ?, {', '.join(rest)} FROM {table}"
             for first in range(known, rounds, known):
-                # Both columns: with one alone it would look at all rows that are there by now.
+                # Both columns are named: with one, the query would scan all rows, also new ones.
                 some = [first, min(known, rounds - first)]
                 connection.execute(f"{copy} WHERE run = 0 AND round < ?", some)
         connection.execute("PRAGMA journal_mode = WAL")

@@ -25,7 +25,7 @@ def critical_path(folder: str) -> list[Result]:
     """A contest of 24 players, where 72 turns and 4 decisions form a chain; and 15 runs at once."""
     with latency_server(LATENCY_S) as url:
         connection = Connection(base_url=url)
-        contest_of_one_round(connection, 2 * RUNS * 24)  # as a command before leaves the limit
+        contest_of_one_round(connection, 2 * RUNS * 24)  # finds the request limit first
         one, many = (
             against_path(
                 Path(folder, f"{runs}.sqlite"), KeynesianBeautyContest, {"minds": "llm:stub"},
@@ -43,7 +43,7 @@ def critical_path(folder: str) -> list[Result]:
 
 
 class AgainstPath(NamedTuple):
-    """The time of runs at once by the longest of their critical paths; and from what it is."""
+    """The time of simultaneous runs / the longest of their critical paths, and the details."""
 
     ratio: float
     detail: str
@@ -59,13 +59,13 @@ def against_path(
 ) -> AgainstPath:
     """Play recorded runs at once.
 
-    Seeds differ in how often something has to be asked again, so the time is taken by the path.
+    The number of repeated asks depends on the seed, so the time is divided by the critical path.
 
     Args:
         path: the recording.
         model: the scenario.
         parameters: its parameters.
-        runs: how many.
+        runs: the number of runs.
         connection: the server.
         latency_s: its latency.
     """
@@ -98,7 +98,7 @@ def jitter(_folder: str) -> list[Result]:
 def notes(folder: str) -> list[Result]:
     """Recorded asks with and without the note *was sent*, in turn: at once, and in a chain.
 
-    The server answers at once, so that the share of the note is as large as it can be.
+    The server answers immediately, so that the share of the note is as large as possible.
     """
     results = []
     with latency_server(0.0) as url:
@@ -137,10 +137,10 @@ def notes(folder: str) -> list[Result]:
 
 @contextmanager
 def noting(noted: bool) -> Iterator[None]:
-    """Have requests noted before they leave, or not."""
+    """Note requests before they are sent, or do not."""
     client = llm.NoteSentClient
     if not noted:
-        # A function in place of a class of the module: there is no other way to leave it out.
+        # The only way to leave the class out is to replace it by a function.
         llm.NoteSentClient = lambda client, _prices: client  # type: ignore[assignment,misc]  # a function
     try:
         yield
@@ -149,11 +149,11 @@ def noting(noted: bool) -> Iterator[None]:
 
 
 def contest_of_one_round(connection: Connection, players: int = 24) -> None:
-    """Open connections and import what is imported once, so that it is not measured.
+    """Open connections and load late imports, so that neither is measured.
 
     Args:
         connection: the server.
-        players: so many are asked at once, so that the limit of requests is known.
+        players: the number of simultaneous asks, so that the request limit is known.
     """
     model = KeynesianBeautyContest(
         n_players=players, n_rounds=1, minds="llm:stub", rng=0, connection=connection,

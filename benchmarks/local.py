@@ -1,10 +1,10 @@
-"""The model in the box in scenarios, over the same messages sent to the bare runtime.
+"""The included model in scenarios, compared with the same messages on the bare runtime.
 
-Run and bare runtime take turns, each with a server of its own that is started before the clock,
-with as many threads and slots, so that the ratio does not depend on the speed of the machine. The
-bare runtime is sent the recorded chats by plain HTTP, with their schemas, seeds and as many tokens
-as the answers had, as many at once as there are slots. It has read before what they share: the
-first chat of each kind, in every slot.
+Run and bare runtime take turns, so that the ratio does not depend on the speed of the machine. Each
+has its own server, which is started before the measurement, with the same number of threads and
+slots. The bare runtime gets the recorded chats by plain HTTP, with their schemas and seeds and with
+the number of tokens of the recorded answers, as many chats at once as there are slots. Before that,
+every slot reads the common text of the chats: the first chat of each kind.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from sabm_mesa.models.registry import scenario
 
 TARGET = "<= 1.20"
 TURNS = 2
-"""Turns of run and bare runtime."""
+"""The number of turns of run and bare runtime."""
 CONTEXT = 4096
-"""Tokens of each slot, of both."""
+"""The tokens of each slot, for both."""
 TIMEOUT_S = 1800
-"""Seconds for an answer: the machine may be busy."""
+"""The maximum number of seconds for an answer, since the machine may be busy."""
 SERVER = """
 import json, os, sys
 given = json.loads(sys.stdin.readline())
@@ -58,11 +58,11 @@ answers.flush()
 sys.stdin.read()
 os._exit(0)
 """
-"""The bare runtime."""
+"""The program of the bare runtime."""
 
 
 class Turn(NamedTuple):
-    """Seconds, and tokens of the prompts: all, and those from the cache."""
+    """Seconds, all prompt tokens, and prompt tokens from the cache."""
 
     seconds: float
     prompt: int
@@ -70,22 +70,22 @@ class Turn(NamedTuple):
 
 
 def kbc(folder: str) -> list[Result]:
-    """The time of a contest of 24 players over that of its messages on the bare runtime."""
+    """The time of a contest of 24 players / the time of its messages on the bare runtime."""
     return _against_bare_runtime(folder, "kbc", {"n_players": 24, "n_rounds": 1})
 
 
 def bertrand(folder: str) -> list[Result]:
-    """The time of ten rounds of price competition over that on the bare runtime."""
+    """The time of ten rounds of price competition / the time on the bare runtime."""
     return _against_bare_runtime(folder, "bertrand", {"n_rounds": 10})
 
 
 def fishery(folder: str) -> list[Result]:
-    """The time of three months of the fishery over that on the bare runtime."""
+    """The time of three months of the fishery / the time on the bare runtime."""
     return _against_bare_runtime(folder, "fishery", {"n_rounds": 3})
 
 
 def _against_bare_runtime(folder: str, name: str, given: Mapping[str, Any]) -> list[Result]:
-    threads = free_cores()  # the same for both, however busy the machine becomes
+    threads = free_cores()  # the same number for both, even if the load changes
     runs, floors, asks = [], [], 0
     for turn in range(TURNS):
         path = Path(folder, f"{turn}.sqlite")
@@ -123,7 +123,7 @@ def _total(turns: Sequence[Turn]) -> str:
 
 
 def _bare(asks: list[dict[Any, Any]], at_once: set[str], threads: int) -> Turn:
-    """The bare runtime's time for recorded requests, in the order of the phases."""
+    """Measure the bare runtime with recorded requests, in the order of the phases."""
     key = secrets.token_hex(16)
     given = {
         "path": str(weights_of(IN_THE_BOX).path), "key": key, "slots": SLOTS, "context": CONTEXT,

@@ -1,12 +1,12 @@
-"""A class of people whose connections come and go: ``python -m benchmarks.lost_connections``.
+"""A class of people whose connections drop: ``python -m benchmarks.lost_connections``.
 
 A viewer plays one game after another with 40 seats. A client at each seat opens its page as a
-browser does, answers what it is asked, and loses its connection without a word, again and again;
-some send half a request and no more. The process of the server is measured once a minute: its
-threads, open files and memory must not grow with the number of those who are gone. A machine
-that is busy with other work, as its load says, opens and closes pages late: both grow meanwhile.
+browser does, answers the questions, and repeatedly loses its connection without notice. Other
+clients send half a request and no more. The server process is measured once a minute: its threads,
+open files and memory must not grow with the number of lost connections. On a busy machine (see its
+load), pages open and close late, and these numbers grow for a while.
 
-It takes as long as it is told, and is no benchmark of speed.
+The duration is an option. This is not a benchmark of speed.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from websockets.exceptions import WebSocketException
 
 SEATS, ROUNDS = 40, 3
 LOST_AFTER_S = 60
-"""Seconds that a connection holds, on average; the seat is taken again a little later."""
+"""Mean seconds until a connection is lost. The seat is taken again a little later."""
 HALF_REQUESTS = 20
-"""Connections a minute that never ask for anything."""
+"""Connections per minute that never complete a request."""
 SERVER = f"""
 import threading, time
 from sabm_mesa import KeynesianBeautyContest
@@ -61,11 +61,11 @@ view(port={{port}}, browser=False)
 
 
 class Player:
-    """A person at one seat after another.
+    """A person who takes one seat after another.
 
     Args:
         url: the address of the server, for connections.
-        dice: draws when a connection is lost, and how long an answer takes.
+        dice: draws the time until a connection is lost, and the time for an answer.
     """
 
     def __init__(self, url: str, dice: random.Random) -> None:
@@ -88,7 +88,7 @@ class Player:
                     try:
                         await self._watch(connection, token)
                     except (TimeoutError, asyncio.CancelledError):
-                        connection.transport.abort()  # nobody says that the page is closed
+                        connection.transport.abort()  # the page closes without notice
                         raise
             self.n_lost += 1
             await asyncio.sleep(self.dice.uniform(0.5, 10))
@@ -135,12 +135,12 @@ class Player:
 
 
 def _said(log: Path, pattern: str) -> list[str]:
-    """The server's printed lines of a kind."""
+    """Return the matches of a pattern in the server's output."""
     return re.findall(pattern, log.read_text(errors="replace"), re.MULTILINE)
 
 
 async def _watch_log(log: Path, seats: list[asyncio.Queue[str]]) -> None:
-    """Hand the seats of each new game out."""
+    """Hand out the seats of each new game."""
     n_known = 0
     while True:
         found = _said(log, r"^SEATS (.+)$")
@@ -156,7 +156,7 @@ async def _half_requests(port: int) -> None:
     while True:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HT")
-        asyncio.get_running_loop().call_later(3600, writer.close)  # the server is to end it
+        asyncio.get_running_loop().call_later(3600, writer.close)  # the server must end it
         await asyncio.sleep(60 / HALF_REQUESTS)
 
 
@@ -186,7 +186,7 @@ async def _run(process: psutil.Process, port: int, log: Path, minutes: int) -> N
         await _measure(process, log, players, minutes)
         for task in tasks:
             if task.done():
-                task.result()  # a client that failed would make the curve flat
+                task.result()  # a failed client must not hide a growing curve
     finally:
         for task in tasks:
             task.cancel()
@@ -195,8 +195,8 @@ async def _run(process: psutil.Process, port: int, log: Path, minutes: int) -> N
 def main() -> None:
     """Run the class and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=int, default=60)
-    parser.add_argument("--log", type=Path, help="where the log of the server is kept")
+    parser.add_argument("--minutes", type=int, default=60, help="duration")
+    parser.add_argument("--log", type=Path, help="file for the log of the server")
     given = parser.parse_args()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -211,7 +211,7 @@ def main() -> None:
             while "The viewer is at" not in log.read_text(errors="replace"):
                 if server.poll() is not None:
                     sys.exit(log.read_text(errors="replace"))
-                time.sleep(0.2)  # the log is a file: nothing tells when a line is added
+                time.sleep(0.2)  # polls, since a file has no event for a new line
             asyncio.run(_run(psutil.Process(server.pid), port, log, given.minutes))
         finally:
             server.terminate()

@@ -1,9 +1,9 @@
-"""The client of `mesa-llm` in the side-by-side benchmark, in an environment of its own.
+"""The `mesa-llm` client of the side-by-side benchmark, which runs in its own environment.
 
 ``python mesa_llm_client.py URL QUESTIONS REPEATS`` imports nothing of this project. Each repeat is
-one step of a Mesa model with one ``LLMAgent`` a question, which `mesa-llm` steps in parallel; an
-agent asks once, by ``llm.agenerate``. That is the least that `mesa-llm` can do: without its memory,
-its reasoning and its tools, all of which cost more. It prints seconds and versions as JSON.
+one step of a Mesa model with one ``LLMAgent`` per question. `mesa-llm` steps them in parallel, and
+each agent asks once, with ``llm.agenerate``. This is the minimum for `mesa-llm`: its memory,
+reasoning and tools would cost more. It prints seconds and versions as JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 url, path, repeats = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-# Server and key for litellm; it brings its list of models and loads none.
+# Server and key for litellm, which uses its included list of models and downloads none.
 os.environ |= {
     "OPENAI_API_KEY": "none",
     "OPENAI_BASE_URL": url,
@@ -34,7 +34,7 @@ MODEL = "openai/gpt-4o-mini"
 
 
 class Player(LLMAgent):
-    """An agent that asks its question and keeps the answer."""
+    """An agent that asks its question and stores the answer."""
 
     answer = ""
 
@@ -49,7 +49,7 @@ class Player(LLMAgent):
 
 
 class Contest(mesa.Model):
-    """One step: everybody asks at once."""
+    """A model with one step, in which all agents ask at once."""
 
     parallel_stepping = True
 

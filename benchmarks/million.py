@@ -1,4 +1,4 @@
-"""A million players in one process, against the least that has to be done for them.
+"""A million players in one process, compared with the minimum work for them.
 
 ``python -m benchmarks.million N`` measures N players instead of a million.
 """
@@ -33,17 +33,17 @@ _ANSWERED = {
     "copied": False, "final": True,
 }  # fmt: skip
 ROW = [_ANSWERED.get(column, 0) for column in ASK_COLUMNS]
-"""A row of asks as the contest has it, but for the agent and its turn."""
+"""A row of asks as in the contest, except for the agent and its position."""
 AGENT, POSITION = map(ASK_COLUMNS.index, ("agent", "position"))
 CELLS = ["Sleeper", PICK, True, 100.0, 1, 0, 0, 0, 0, 0]
-"""The data of a player besides its number."""
+"""The data of a player, without its number."""
 
 
 def million(_folder: str, players: int = PLAYERS) -> list[Result]:
     """One simultaneous round of minds that answer after a second, recorded.
 
-    Once with answers that are free, and once with answers that are kept: then each is on disk with
-    its prompt before it is used. Each is measured in its own process, the floor too.
+    Answers are either free or kept. A kept answer is on disk with its prompt before it is used.
+    Each case, and the minimum work (the floor), is measured in its own process.
     """
     floor = apart("floor", players)
     results = []
@@ -64,16 +64,16 @@ def million(_folder: str, players: int = PLAYERS) -> list[Result]:
     return results
 
 
-@cache  # the curve of growth ends where the million is
+@cache  # `growth` measures the same number of agents
 def apart(kind: str, players: int) -> dict[str, float]:
-    """Measure in its own process, once for all who want to know.
+    """Measure in a new process, once for each case.
 
     Args:
         kind: ``"free"``, ``"kept"`` or ``"floor"``.
-        players: how many.
+        players: the number of players.
 
     Returns:
-        Seconds on the clock and of CPU; GiB at most, and before there were players.
+        Seconds of wall and CPU time; the peak of the memory in GiB, and the memory at the start.
     """
     with TemporaryDirectory() as folder:
         path = str(Path(folder, "million.sqlite"))
@@ -96,7 +96,7 @@ class Sleeper:
 
 
 def contest(players: int, path: str, *, paid: bool) -> None:
-    """The contest as a user plays it."""
+    """Play the contest as a user does."""
     model = KeynesianBeautyContest(
         n_players=players, n_rounds=1, minds=Sleeper(paid=paid), rng=1, recording=path
     )
@@ -105,7 +105,7 @@ def contest(players: int, path: str, *, paid: bool) -> None:
 
 
 def floor(players: int, path: str) -> None:
-    """The least: make Mesa agents, await the sleeps, write the rows."""
+    """Do the minimum work: create Mesa agents, await the sleeps, write the rows."""
     model = mesa.Model(rng=1)
     agents = [mesa.Agent(model) for _ in range(players)]
     mind = Sleeper(paid=False)
@@ -144,9 +144,9 @@ def _measure(kind: str, players: int, path: str) -> dict[str, float]:
 
 
 def _gib(entry: str) -> float:
-    """A number of this process from Linux: ``VmRSS``, its memory now, or ``VmHWM``, its peak.
+    """Return the memory of this process in GiB: ``VmRSS`` (now) or ``VmHWM`` (its peak).
 
-    `resource` would count the memory of the process that started this one.
+    `resource` would include the memory of the parent process.
     """
     said = Path("/proc/self/status").read_text("utf-8")
     return int(said.partition(f"{entry}:")[2].split()[0]) / 2**20

@@ -1,4 +1,4 @@
-"""How often does a probe give which verdict? ``python -m benchmarks.calibration probe``.
+"""How often does a probe give each verdict? ``python -m benchmarks.calibration probe``.
 
 Players whose kind is known answer the games of a probe. The table is in docs/how-to/probe.md.
 """
@@ -33,12 +33,12 @@ class Player:
     """A player of a known kind.
 
     Attributes:
-        what: who it is.
+        what: its description.
         solves: the share of changed games that it solves.
-        recites: the share of changed games in which it recites; it draws its other answers.
-        steps: of reasoning, in the published game and where it solves.
-        noise: of guesses, as a part of the range.
-        published: whether it knows the published games; else it draws those answers, too.
+        recites: the share of changed games in which it recites. It draws its other answers.
+        steps: the number of reasoning steps, in the published game and where it solves.
+        noise: the noise of guesses, as a share of the range.
+        published: whether it knows the published games; if not, it draws those answers, too.
     """
 
     what: str
@@ -49,7 +49,7 @@ class Player:
     published: bool = True
 
     def answer(self, game: ProbeQuestion, rng: np.random.Generator) -> str:
-        """Its answer to a game.
+        """Return its answer to a game.
 
         Args:
             game: the game.
@@ -89,11 +89,11 @@ PLAYERS = (
 
 
 def verdicts(player: Player, draws: int) -> Counter[str]:
-    """How often a player gets which verdict, at `GAMES` games.
+    """Return how often a player gets each verdict, with `GAMES` games.
 
     Args:
         player: the player.
-        draws: probes, each with games of its own.
+        draws: the number of probes, each with different games.
     """
     book, found = PromptBook(Probe.prompt_file), Counter[str]()
     for seed in range(draws):
@@ -105,10 +105,10 @@ def verdicts(player: Player, draws: int) -> Counter[str]:
 
 
 def probes(draws: int) -> str:
-    """The verdicts on players whose kind is known, in Markdown.
+    """Return the verdicts on players of known kinds, in Markdown.
 
     Args:
-        draws: studies; a fiftieth is used, since each verdict needs five intervals.
+        draws: the number of studies; a fiftieth is used, since each verdict needs five intervals.
     """
     few = max(10, draws // 50)
     lines = [

@@ -37,7 +37,7 @@ WORDS = [
 
 
 def hundred_thousand_asks(folder: str) -> list[Result]:
-    """100,000 asks of contests, answered in 20 words each: the size and use of their recording."""
+    """100,000 asks of contests with 20-word answers: size and use of their recording."""
     path = Path(folder, "large.sqlite")
     runs = -(-ASKS // ASKS_OF_A_RUN)
     with Recording(path) as recording:
@@ -58,7 +58,7 @@ def hundred_thousand_asks(folder: str) -> list[Result]:
         started = time.perf_counter()
         work()
         took = time.perf_counter() - started
-        # Messages repeat what the recording stores once: half a gigabyte, so without a target.
+        # No target with messages: half a gigabyte of texts that the recording stores once.
         target = "" if "messages" in name else "<= 10"
         results.append(Result(f"{asks:,} asks: {name}, seconds", took, target))
     return results

@@ -1,13 +1,14 @@
 """Are known parameters recovered? ``python -m benchmarks.recovery [NAME …] [--replications N]``.
 
-Data of known parameters are drawn, as many as in the publication that a case names; the model is
-fitted to them again and again. For each parameter: the mean estimate and its bias, and how often
-the 95 % interval (profile likelihood) holds the true value. Then: how often each model is selected
-by BIC among those that differ. It measures no speed; docs/how-to/fit.md has the results.
+Data are simulated with known parameters, with the sample size of the publication that a case names,
+and the model is fitted to each data set. The tables show, for each parameter, the mean estimate,
+its bias, and how often the 95 % interval (profile likelihood) contains the true value. They also
+show how often BIC selects each model. This is not a benchmark of speed; docs/how-to/fit.md has the
+results.
 
-A value lies in the interval when its profile likelihood is not too far below the top, which takes
-one more fit a parameter. Each replication has a seed of its own, and goes to a file as soon as it
-is there (``--out``), so that a run that was stopped goes on from there.
+A value is in the interval if its profile likelihood is close enough to the maximum, which takes one
+more fit per parameter. Each replication has its own seed, and is written to a file at once
+(``--out``), so that a stopped run continues from there.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ OUT = Path("out/recovery.jsonl")
 NOISES = (0.5, 1.0, 2.0)
 """Factors of the noise in the confusion tables."""
 ERRORS = ("sigma", "sigma_log", "epsilon", "error", "slip")
-"""Parameters that are noise; a larger ``lambda`` is less of it."""
+"""Parameters that are noise. A larger ``lambda`` is less noise."""
 Replies = Callable[[Panel, int, np.random.Generator], Mapping[str, Floats]]
 
 
@@ -82,10 +83,10 @@ class Case:
         model: the model.
         truth: parameter → its value.
         panel: the players, and what they know; all have the same number of decisions.
-        size: where the size is from.
-        replies: where players answer one another, the facts of all rows after the decisions up to a
-            number from 0: what the players know next.
-        play: draws all decisions where that is not the model's own work but that of minds.
+        size: the sample size and its source.
+        replies: for players who react to one another: returns what they know next, from the panel
+            and the number (from 0) of the last decision.
+        play: draws all decisions, if minds and not the model draw them.
     """
 
     model: BehaviouralModel
@@ -126,9 +127,9 @@ def guesses(players: int, whole: bool = True) -> Panel:
 
 
 def choices(players: int, games: int, options: int = 3) -> Panel:
-    """One choice of each player in each of several games of two, with payoffs drawn from 0 to 100.
+    """One choice of each player in each of several two-player games, with payoffs from 0 to 100.
 
-    Half of the players have the other role. Each has seen a random choice of another one before.
+    Half of the players have the other role. Each has seen a random earlier choice of someone else.
     """
     rng = np.random.default_rng(1995)
     drawn = rng.integers(0, 101, (games, options, options, 2)).astype(float)
@@ -143,7 +144,7 @@ def choices(players: int, games: int, options: int = 3) -> Panel:
 
 
 def repeated(players: int, games: int, options: int = 3) -> Panel:
-    """Choices in one game, again and again, against others whose habits change three times."""
+    """Repeated choices in one game, against others whose habits change three times."""
     rng = np.random.default_rng(1999)
     own = np.array([[2, 5, 0], [0, 3, 6], [4, 1, 3]], dtype=float)
     game, rows = np.stack([own, 6 - own], axis=-1), []
@@ -177,7 +178,7 @@ def dilemmas(players: int, games: int) -> Panel:
 
 
 def last_of_pair(panel: Panel, time: int, rng: np.random.Generator) -> Mapping[str, Floats]:
-    """The last choice of the other player of the pair; pairs stay."""
+    """The last choice of the other player of the pair; pairs are fixed."""
     del rng
     chosen = panel.decisions.reshape(len(panel.players), -1)
     last = panel.known[LAST].reshape(chosen.shape).copy()
@@ -187,7 +188,7 @@ def last_of_pair(panel: Panel, time: int, rng: np.random.Generator) -> Mapping[s
 
 
 def last_of_stranger(panel: Panel, time: int, rng: np.random.Generator) -> Mapping[str, Floats]:
-    """The choice of the player of the other role that was met last; pairs are drawn anew."""
+    """The choice of the last partner, who has the other role; pairs are drawn again each time."""
     chosen = panel.decisions.reshape(len(panel.players), -1)
     last = panel.known[LAST].reshape(chosen.shape).copy()
     if time + 1 < chosen.shape[1]:
@@ -198,7 +199,7 @@ def last_of_stranger(panel: Panel, time: int, rng: np.random.Generator) -> Mappi
 
 
 def in_two_roles(players: int, games: int) -> Panel:
-    """The game of `repeated`, whose two roles are those of players with even and odd numbers."""
+    """The game of `repeated`, with two roles: players with even and with odd numbers."""
     row = np.array([[2, 5, 0], [0, 3, 6], [4, 1, 3]], dtype=float)
     column = 6 - row.T
     roles = np.stack([row, 6 - row], axis=-1), np.stack([column, 6 - column], axis=-1)
@@ -218,7 +219,7 @@ def public_goods(players: int, games: int) -> Panel:
 
 
 def given_by_others(panel: Panel, time: int, rng: np.random.Generator) -> Mapping[str, Floats]:
-    """The mean gift of the three others of a group; groups of four are drawn anew."""
+    """The mean gift of the three others in a group; groups of four are drawn each time."""
     given = panel.decisions.reshape(len(panel.players), -1)
     others = panel.known["others"].reshape(given.shape).copy()
     if time + 1 < given.shape[1]:
@@ -257,7 +258,7 @@ def price_of_rival(panel: Panel, time: int, rng: np.random.Generator) -> Mapping
 
 
 def learnt_prices(panel: Panel, rng: np.random.Generator) -> Panel:
-    """Prices of the mind `classical:q_learning`, with a decay for so few rounds."""
+    """Prices of the mind `classical:q_learning`, with a decay that suits few rounds."""
     chosen = panel.decisions.reshape(len(panel.players), -1).copy()
     rivals = panel.known["rivals"].reshape(chosen.shape).copy()
     first = panel.known["first"].reshape(chosen.shape)[:, 0]
@@ -286,14 +287,14 @@ OF_LEARNING = "24 players, 40 games of 3 × 3"
 OF_SHARING = "24 players, five replies to ultimatums and five gifts each"
 OF_STAHL = "48 players, 12 games of 3 × 3 (as in Stahl and Wilson 1995)"
 OF_DILEMMAS = "44 players in pairs, 20 dilemmas (a treatment of Dal Bó and Fréchette 2011)"
-OF_GOODS = "24 players in groups of 4 drawn anew, 10 games (Fischbacher and Gächter 2010)"
+OF_GOODS = "24 players in random groups of 4, 10 games (Fischbacher and Gächter 2010)"
 OF_PRICES = "two firms, 60 rounds"
 OF_LEARNED_PRICES = "four markets of two firms, 300 rounds"
 
 
 @cache
 def cases() -> Mapping[str, Case]:
-    """Name → case."""
+    """Return name → case."""
     picks, games, again = guesses(67), choices(48, 12), repeated(24, 40)
     together, pairs = in_two_roles(24, 40), dilemmas(44, 20)
     goods, duopoly = public_goods(24, 10), duopolies(1, 60)
@@ -364,11 +365,11 @@ def cases() -> Mapping[str, Case]:
 
 
 class Selection(NamedTuple):
-    """Models between which one is selected, and the cases in which one of them is true.
+    """Models to select from, and the cases in which one of them is true.
 
     Attributes:
         cases: the names of the cases.
-        models: all models that are compared, in the order in which their scenario declares them.
+        models: all compared models, in the order of their declaration in the scenario.
     """
 
     cases: Sequence[str]
@@ -410,7 +411,7 @@ SELECTIONS = {
 
 
 def generator(name: str, number: int) -> np.random.Generator:
-    """The generator of one replication.
+    """Return the generator of one replication.
 
     Args:
         name: the case.
@@ -420,16 +421,16 @@ def generator(name: str, number: int) -> np.random.Generator:
 
 
 def recover(name: str, number: int) -> Mapping[str, Any]:
-    """One replication of a case: its estimates, and how far the truth is below the top.
+    """Return one replication of a case: its estimates, and the likelihood of the truth.
 
     Args:
         name: the case.
         number: the number of the replication.
 
     Returns:
-        ``estimates``, ``below`` (twice the fall of the log-likelihood with each parameter at its
-        true value) and ``true`` (the same of all parameters at once). A negative number says that
-        the fit missed the top.
+        ``estimates``; ``below``: twice the loss of log-likelihood with each parameter at its true
+        value; and ``true``: the same with all parameters at once. A negative number means that the
+        fit missed the maximum.
     """
     case = cases()[name]
     truth, data = case.vector, case.draw(generator(name, number))
@@ -444,7 +445,7 @@ def recover(name: str, number: int) -> Mapping[str, Any]:
 
 
 def noisier(case: Case, noise: float) -> Case:
-    """The same players with other noise.
+    """Return the same players with other noise.
 
     Args:
         case: the players.
@@ -459,7 +460,7 @@ def noisier(case: Case, noise: float) -> Case:
 
 
 def select(selection: str, name: str, number: int, noise: float = 1.0) -> Mapping[str, Any]:
-    """The model that is selected when that of a case is true.
+    """Return the selected model when that of a case is true.
 
     Args:
         selection: a key of `SELECTIONS`.
@@ -473,7 +474,7 @@ def select(selection: str, name: str, number: int, noise: float = 1.0) -> Mappin
 
 
 def table(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """One line a parameter.
+    """Yield one line per parameter.
 
     Args:
         name: the case.
@@ -491,11 +492,11 @@ def table(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         )
     missed = sum(min(*each["below"], each["true"]) < -1e-3 for each in found)
     if missed:
-        yield f"The fit missed the top in {missed} of {len(found)} data sets."
+        yield f"The fit missed the maximum in {missed} of {len(found)} data sets."
 
 
 def table_of_selection(name: str, found: Sequence[Mapping[str, Any]]) -> str:
-    """How often each model was selected, the true one first.
+    """Return how often each model was selected, the true one first.
 
     Args:
         name: the true case.
@@ -509,9 +510,9 @@ def table_of_selection(name: str, found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def nagel() -> list[str]:
-    """The mixture of levels in the published histogram of Nagel's first period, p = 2/3.
+    """Return the mixture of levels in the published histogram of Nagel's first period, p = 2/3.
 
-    Of a pick only its interval is known, so that its likelihood is that of the interval.
+    Only the interval of each pick is known, so its likelihood is that of the interval.
     """
     from sabm_mesa.analysis.estimation import shares_of_types
     from sabm_mesa.models.beauty_contest.theory import first_period_shares
@@ -536,7 +537,7 @@ def nagel() -> list[str]:
 def replicate(
     path: Path, name: str, replications: int, one: Callable[[int], Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
-    """All replications of one kind: those of a file, and the ones that it lacks, which it gets.
+    """Return all replications of one kind; compute those that the file lacks, and add them.
 
     Args:
         path: the file, one replication a line.
@@ -561,9 +562,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="cases, selections (guess, game, …), or nagel")
     parser.add_argument("--replications", type=int, default=REPLICATIONS)
-    parser.add_argument("--out", type=Path, default=OUT, help="the file of all replications")
+    parser.add_argument("--out", type=Path, default=OUT, help="file of all replications")
     parser.add_argument(
-        "--noise", type=float, nargs="+", default=NOISES, help="factors of the noise of selections"
+        "--noise", type=float, nargs="+", default=NOISES, help="factors of the noise in selections"
     )
     given = parser.parse_args()
     for name in given.names or [*cases(), *SELECTIONS, "nagel"]:
@@ -585,7 +586,7 @@ def main() -> None:
 def selected(
     selection: str, path: Path, replications: int, noises: Sequence[float] = NOISES
 ) -> Iterator[str]:
-    """The tables of a selection, one for each noise.
+    """Yield the tables of a selection, one for each noise.
 
     Args:
         selection: a key of `SELECTIONS`.

@@ -1,4 +1,4 @@
-"""Results of a benchmark, as tables and as JSON: each keeps its own date and load."""
+"""Results of benchmarks, as tables and JSON. Each benchmark has its own date and load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JSON, MARKDOWN = FOLDER / "results.json", FOLDER / "results.md"
 PAGE = FOLDER.parent / "docs" / "benchmarks.md"
 IMAGES = PAGE.parent / "images" / "benchmarks"
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
-"""The page of the docs has its table between these two lines."""
+"""The marks around the table in the page of the docs."""
 RATIOS = {
     "KBC, 24 players, 4 rounds, 200 ms: time / critical path":
         "time of a run with a language model / shortest possible time",
@@ -37,14 +37,14 @@ RATIOS = {
     "classical KBC: CPU of a replay / of playing it, not recorded":
         "CPU of a replay / of playing with classical minds",
     "kbc with the model in the box / bare runtime":
-        "time of a beauty contest by the model in the box / of its messages without this package",
+        "time of a beauty contest with the included model / of its messages without this package",
     "bertrand with the model in the box / bare runtime":
         "time of ten rounds of price competition by it / of their messages without this package",
     "fishery with the model in the box / bare runtime":
         "time of three months of the fishery by it / of their messages without this package",
     "sabm run kbc / import mesa": "time of `sabm run kbc` / of `import mesa`",
 }  # fmt: skip
-"""Name of a result → its words in the table of the docs."""
+"""Name of a result → its description in the table of the docs."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class Result:
 
     Attributes:
         name: what was measured.
-        value: the number: a ratio, unless the name says otherwise; None when it could not be
-            measured here, and then `detail` says why.
-        target: what it has to reach, such as ``"<= 1.10"``; ``""`` without one.
-        detail: what it was computed from.
+        value: the number: a ratio, unless the name says otherwise. None if it could not be measured
+            here; then `detail` is the reason.
+        target: the target, such as ``"<= 1.10"``; ``""`` without one.
+        detail: the numbers from which it was computed.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Result:
 
     @property
     def reached(self) -> bool | None:
-        """Whether the target is reached; None without one, or without a number."""
+        """Whether the target is reached; None without a target or number."""
         if not self.target or self.value is None:
             return None
         sign, limit = self.target.split()
@@ -75,9 +75,9 @@ class Result:
 
 
 def machine() -> dict[str, Any]:
-    """Conditions of the numbers: machine, versions, date, and load of the machine.
+    """Return the conditions of the numbers: machine, versions, date, and load of the machine.
 
-    ``load`` is its load average over the last minute: processes that run or want to.
+    ``load`` is the load average over the last minute: the number of runnable processes.
     """
     return {
         "date": datetime.now(UTC).date().isoformat(),
@@ -88,13 +88,13 @@ def machine() -> dict[str, Any]:
 
 
 def keep(name: str, found: Mapping[str, Any], results: Sequence[Result], took_s: float) -> None:
-    """Replace what one benchmark found before; the results of others stay.
+    """Replace the earlier results of one benchmark; the results of others stay.
 
     Args:
-        name: of the benchmark.
-        found: what `machine` said before it began.
+        name: the name of the benchmark.
+        found: the result of `machine` before it began.
         results: its numbers.
-        took_s: seconds it took.
+        took_s: its duration in seconds.
     """
     rows = [{**asdict(r), "reached": r.reached} for r in results]
     everything = kept() | {name: {**found, "took_s": round(took_s, 1), "results": rows}}
@@ -102,15 +102,15 @@ def keep(name: str, found: Mapping[str, Any], results: Sequence[Result], took_s:
 
 
 def kept() -> dict[str, Any]:
-    """Benchmark → what it found last."""
+    """Return benchmark → its last results."""
     return json.loads(JSON.read_text("utf-8")) if JSON.exists() else {}
 
 
 def publish(order: Sequence[str]) -> None:
-    """Write all results into ``results.md``, and the ratios that users ask for into the docs.
+    """Write all results into ``results.md``, and the ratios of `RATIOS` into the docs.
 
     Args:
-        order: the benchmarks, in the order of their tables; one that is not among them is dropped.
+        order: the benchmarks, in the order of their tables; other benchmarks are dropped.
     """
     everything = kept()
     parts = [_part(name, everything[name]) for name in order if name in everything]
@@ -123,7 +123,7 @@ def publish(order: Sequence[str]) -> None:
 
 
 def _ratios(everything: Mapping[str, Any]) -> str:
-    """The table of the docs: ratio, value, and the day of its measurement."""
+    """Return the table of the docs: ratio, value, and the day of its measurement."""
     rows = {
         result["name"]: f"{number(result['value'])} | {found['date']} |"
         for found in everything.values()
@@ -145,7 +145,7 @@ def _part(name: str, found: Mapping[str, Any]) -> str:
 
 
 def table(results: Sequence[Result]) -> str:
-    """The results as a Markdown table."""
+    """Return the results as a Markdown table."""
     verdicts = {True: "reached", False: "**missed**", None: ""}
     rows = [
         f"| {r.name} | {'–' if r.value is None else number(r.value)} | {_words(r.target)} "
@@ -156,7 +156,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def number(value: float) -> str:
-    """Three digits, and all digits of whole thousands."""
+    """Format a number with three digits, or as an integer from 1,000 on."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 

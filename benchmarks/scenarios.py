@@ -1,9 +1,9 @@
-"""Every scenario over HTTP at 200 ms: its time against its critical path, and what it repeats.
+"""Every scenario over HTTP at 200 ms: its time against its critical path, and repeated text.
 
-The critical path is the longest chain of asks in which each had to wait for the one before, times
-the latency: no program that keeps to the scenario's rules can be faster. Beside it stands the time
-of bare aiohttp for the same asks in as many steps: what this server and this machine add by
-themselves.
+The critical path is the longest chain of asks in which each had to wait for the previous one, times
+the latency. No program that follows the rules of the scenario can be faster. For comparison, bare
+aiohttp sends the same asks in the same number of steps: this is the time that the server and the
+machine add.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "public-goods": {"n_rounds": 20},
     "sentence-making": {"n_rounds": 1, "n_sentences": 2, "max_turns": 6},
 }
-"""Parameters that make a scenario short enough for a benchmark; all others are its defaults."""
+"""Parameters that make a scenario short enough for a benchmark; the others have defaults."""
 AT_ONCE = {"movement": "simultaneous"}
 """The other order of movement of the evacuation."""
 
@@ -44,7 +44,7 @@ AT_ONCE = {"movement": "simultaneous"}
 def critical_paths(folder: str) -> list[Result]:
     """One recorded run of each scenario, alone, and of the evacuation in both orders of movement.
 
-    The server is known: it has borne the requests of a first round of the evacuation before.
+    The request limit of the server is known from a first round of the evacuation.
     """
     results, bare, shares = [], [], []
     with latency_server(LATENCY_S) as url:
@@ -89,5 +89,5 @@ def critical_paths(folder: str) -> list[Result]:
 
 
 def sent(path: Path) -> list[Chat]:
-    """(role, content) of the messages of each ask of the runs in a recording."""
+    """Return (role, content) of the messages of each ask of the runs in a recording."""
     return [run.chat(row) for run in load_runs(path) for row in run.asks.values()]

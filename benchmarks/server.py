@@ -1,4 +1,4 @@
-"""The local server that the benchmarks ask: a process of its own, so that it has its own core."""
+"""The local server of the benchmarks. It is another process, so that it can use its own core."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def latency_server(latency_s: float, *options: str) -> Iterator[str]:
-    """Start the server; its URL is given, and it ends with the block.
+    """Start the server, yield its URL, and stop the server at the end of the block.
 
     Args:
         latency_s: seconds until it answers.

@@ -17,7 +17,7 @@ from benchmarks.server import latency_server
 ASKS = 400
 LATENCY_S = 0.2
 REPEATS = 6
-"""The first one opens the connections and imports what is imported late; it is left out."""
+"""The first repeat opens the connections and loads late imports; it is left out."""
 ROUNDS = 2
 KINDS = {
     "sabm": "this project",
@@ -32,10 +32,10 @@ NO_MESA_LLM = "not installed: make .venv-mesa-llm/ready"
 
 
 def clients(folder: str) -> list[Result]:
-    """400 asks at once by each client, in turn; each has a process of its own, as the server has.
+    """400 asks at once by each client, in turn; each client and the server have their own process.
 
-    The CPU time is that of the client's process. Each turn gives a median; told is that of the
-    turns, and ratios are taken within a turn.
+    The CPU time is that of the client's process. The value of a round is the median of its repeats.
+    Reported are medians over the rounds; ratios are computed within each round.
     """
     path = Path(folder, "questions.json")
     path.write_text(json.dumps(questions(ASKS)), "utf-8")
@@ -78,7 +78,7 @@ def clients(folder: str) -> list[Result]:
 
 
 def _measured(kind: str, path: Path) -> dict[str, Any]:
-    """The time and CPU of one client with a server that has just started."""
+    """Measure the wall and CPU time of one client with a newly started server."""
     with latency_server(LATENCY_S) as url:
         if kind == "mesa-llm":
             command = [str(MESA_LLM), str(ROOT / "benchmarks" / "mesa_llm_client.py")]
@@ -89,8 +89,8 @@ def _measured(kind: str, path: Path) -> dict[str, Any]:
         )
         with urllib.request.urlopen(f"{url.removesuffix('/v1')}/_stats") as response:
             stats = json.load(response)
-    # Nobody asked twice, and nothing was refused.
+    # No question was asked twice, and none was refused.
     assert stats["requests"] == stats["status_200"] == ASKS * REPEATS, stats
-    # The last line: mesa-llm prints of its own.
+    # Only the last line, since mesa-llm prints other lines.
     measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return measured | {"in_flight": stats["max_in_flight"]}

@@ -1,4 +1,4 @@
-"""Sweeps in one process, on two, and on Ray: classical ones, and of a language model."""
+"""Sweeps in one process, in two, and on Ray: with classical minds and a language model."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ RUNS = 15
 REPEATS = 2
 WORKERS = 2
 PLAYERS, ROUNDS, FEW_RUNS, MANY_RUNS = 40, 5, 2, 20
-"""All players are asked at once; the CPU of an ask is what the runs between take more.
-
-They are many: the start of a worker, which is taken off, differs by some tenths of a second.
-"""
+"""All players are asked at once. The CPU time of an ask comes from the difference between many and
+few runs. This difference cancels the start of a worker; it is large, since that start varies by
+tenths of a second."""
 LATENCY_S = 0.2
 LOOP = "sum(range(60_000_000))"
 
 
 @dataclass(frozen=True)
 class Took:
-    """Seconds of a sweep: on the clock, of CPU in this process, and of CPU in its workers."""
+    """Seconds of a sweep: wall time, CPU time of this process, and CPU time of its workers."""
 
     wall_s: float
     own_s: float
@@ -42,10 +41,11 @@ class Took:
 
 
 def two_workers(folder: str) -> list[Result]:
-    """The time in one process over that of two workers, start-up of the workers included.
+    """The time in one process / the time with two workers, including their start.
 
-    A machine whose cores are not free shows it by what two bare loops gain on it. The CPU time does
-    not depend on that: free cores would need that of this process, and half of that of the workers.
+    On a machine with busy cores, two bare loops also gain little; their gain is reported. The ratio
+    by CPU time does not depend on that: on free cores, the time would be the CPU time of this
+    process plus half of that of the workers.
     """
     places: dict[str, dict[str, int]] = {"here": {}, "processes": {"workers": WORKERS}}
     with _local_ray() as start_s:
@@ -75,9 +75,9 @@ def two_workers(folder: str) -> list[Result]:
 
 
 def asks_on_workers(folder: str) -> list[Result]:
-    """CPU of an ask with workers: in the command, which has limit, budget and recording; in all.
+    """CPU time of an ask with workers: in the command (limit, budget, recording) and in all.
 
-    The start of workers is left out: it is in sweeps of few runs as in those of many.
+    The start of the workers is excluded: it is the same in sweeps of few and of many runs.
     """
     places: dict[str, dict[str, Any]] = {
         "in one process": {},
@@ -128,7 +128,7 @@ def _asked(folder: Path, url: str, runs: int, how: dict[str, Any]) -> Took:
 
 @contextmanager
 def _local_ray() -> Iterator[float | None]:
-    """A Ray of so many workers, started before as a cluster is: its seconds; None without Ray."""
+    """Start a local Ray with `WORKERS` workers; yield its start time in s, or None without Ray."""
     if find_spec("ray") is None:
         yield None
         return
@@ -168,7 +168,7 @@ def _since(began: float, before: os.times_result) -> Took:
 
 
 def _loops(number: int) -> float:
-    """Seconds that so many processes at once take for a loop each."""
+    """Return the seconds that this number of simultaneous processes take for a loop each."""
     began = time.perf_counter()
     command = [sys.executable, "-c", LOOP]
     for process in [subprocess.Popen(command) for _ in range(number)]:

@@ -1,10 +1,10 @@
 """The viewer's first page, and a press of *Step*: ``python -m benchmarks.viewer``.
 
-The first page counts from the start of the server until there is a *Step* to press; the Chromium
-that opens it runs already. For each scenario it opens the page, presses *Step* and waits until
-ECharts has the new points; both moments are taken in the page. The server's CPU is that of its
-whole process: the round, a look at the model (data frames, charts, the world), and drawing the page
-again. It needs Chromium and playwright, as the tests of the viewer do.
+The time of the first page is that from the start of the server until the button *Step* is visible,
+in a Chromium that already runs. For each scenario, the benchmark opens the page, presses *Step* and
+waits until ECharts has the new points; the page measures both moments. The CPU time is that of the
+whole server process: the round, reading the model (data frames, charts, the world), and rendering
+the page. It needs Chromium and playwright, as the tests of the viewer do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SERVER = """
 import signal, time
 from sabm_mesa.cli.view import view
 from sabm_mesa.visualization import server
-server.DRAW_AFTER_S = 1e6  # the pictures of the home page
+server.DRAW_AFTER_S = 1e6  # no pictures for the home page meanwhile
 signal.signal(signal.SIGUSR1, lambda *_: print("SPENT", time.process_time(), flush=True))
 view(port={port}, browser=False)
 """

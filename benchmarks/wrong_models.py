@@ -1,14 +1,14 @@
-"""Are players found out that no model describes? ``python -m benchmarks.wrong_models [NAME …]``.
+"""Are players detected that no model describes? ``python -m benchmarks.wrong_models [NAME …]``.
 
-Players of a known kind decide: by chance, by a model of the list, or by a rule that is in no list
-(undercutting with resets, favourite numbers). All models of the scenario are fitted, one is
-selected by BIC, and the absolute test is made. The table says how often the verdict is which: a
-model that is true has to be refused in `sabm_mesa.analysis.estimation.LEVEL` of data sets at most,
-a rule that is in no list as often as can be. Known parameters have their mean estimate and the
-share of 95 % intervals (profile likelihood) that hold them.
+Players of a known kind decide: by chance, by a model of the scenario, or by a rule that is in none
+of its models (undercutting with resets, favourite numbers). All models of the scenario are fitted,
+BIC selects one, and it is tested absolutely. The table shows the frequency of each verdict. A true
+model must be refused in at most `sabm_mesa.analysis.estimation.LEVEL` of the data sets; a rule in
+no model should be refused as often as possible. For known parameters, the table has the mean
+estimate and the share of 95 % intervals (profile likelihood) that contain them.
 
-Each replication has its own seed, and goes to a file as soon as it is computed (``--out``), so that
-a run that was stopped goes on from there.
+Each replication has its own seed, and is written to a file at once (``--out``), so that a stopped
+run continues from there.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class Players:
     """Players of a known kind.
 
     Attributes:
-        what: who they are and how many, in a few words.
-        models: the models that are fitted.
+        what: their kind and number, in a few words.
+        models: returns the models to fit.
         draw: draws their decisions.
-        expected: the verdicts that are right.
-        known: model and parameters with known values.
+        expected: the right verdicts.
+        known: a model, and the known values of its parameters.
     """
 
     what: str
@@ -81,18 +81,18 @@ class Players:
 
 
 def by_chance(models: Callable[[], Sequence[BehaviouralModel]], panel: Panel) -> Any:
-    """Players by chance, in the situations of a panel."""
+    """Players who decide by chance, in the situations of a panel."""
     uniform = next(each for each in models() if each.name == "uniform")
     return partial(uniform.simulate, np.zeros(0), panel)
 
 
 def of_case(name: str) -> Any:
-    """Players of a model of the list."""
+    """Players who follow a model of the scenario."""
     return cases()[name].draw
 
 
 def several_picks(players: int, rounds: int) -> Panel:
-    """Picks of several rounds, in which the reference falls as in the laboratory."""
+    """Picks in several rounds, in which the reference falls as in the laboratory."""
     return Panel.of(
         Row(
             Decider(0, i, "x"), t, 0.0,
@@ -103,7 +103,7 @@ def several_picks(players: int, rounds: int) -> Panel:
 
 
 def favourites(panel: Panel, numbers: np.ndarray, rng: np.random.Generator) -> Panel:
-    """Each player has two favourite numbers, which it decides for in three quarters of rounds."""
+    """Each player has two favourite numbers, and picks one in three quarters of the rounds."""
     own = rng.choice(numbers, size=(len(panel.players), 2))
     drawn = own[panel.player, rng.integers(2, size=len(panel))]
     high = panel.known["high"] if "high" in panel.known else panel.known["steps"]
@@ -114,7 +114,7 @@ def favourites(panel: Panel, numbers: np.ndarray, rng: np.random.Generator) -> P
 def undercutting(panel: Panel, rng: np.random.Generator) -> Panel:
     """Two firms undercut the rival's last price by a tenth, and reset near the cartel price.
 
-    They reset when the price is below a tenth, which gives cycles (Edgeworth 1925; Maskin and
+    They reset when the price is below a tenth, which leads to cycles (Edgeworth 1925; Maskin and
     Tirole 1988, Econometrica 56(3), 571-599).
     """
     chosen = panel.decisions.reshape(len(panel.players), -1).copy()
@@ -132,10 +132,10 @@ def undercutting(panel: Panel, rng: np.random.Generator) -> Panel:
 
 
 def adaptive(panel: Panel, rng: np.random.Generator) -> Panel:
-    """Conditional cooperators whose beliefs adapt, in groups of four drawn anew.
+    """Conditional cooperators whose beliefs adapt, in groups of four that are drawn each time.
 
-    First beliefs are as different as those of people; each expects the mean gift of the others, and
-    moves its belief by `UPDATE` of the distance.
+    First beliefs vary as much as those of people. Each player forms a belief about the mean gift of
+    the others, and moves it by `UPDATE` of the distance to what it sees.
     """
     n = len(panel.players)
     belief = np.clip(rng.normal(0.5, 0.25, n), 0, 1)
@@ -176,7 +176,7 @@ def q_learners(panel: Panel, rng: np.random.Generator) -> Panel:
 
 
 def by_pattern(name: str, panel: Panel, rng: np.random.Generator) -> Panel:
-    """Pairs of one pattern (or strategy), each with errors of 5 %."""
+    """Pairs of players with one pattern or strategy, with 5 % errors."""
     found = next(
         mixture.types[name]
         for mixture in (pattern_mixture(), strategy_mixture())
@@ -191,14 +191,14 @@ def by_pattern(name: str, panel: Panel, rng: np.random.Generator) -> Panel:
 
 
 def dilemma_models() -> list[BehaviouralModel]:
-    """The models of a repeated dilemma, without the ones of fairness and of EWA, which are slow."""
+    """The models of a repeated dilemma, without the slow ones (fairness and EWA)."""
     known = dilemmas(2, 2).known.keys()
     usable = [each for each in GAMES.models if set(each.needs) <= {*known, "two_by_two", "own"}]
     return [each for each in usable if each.name not in {"ewa", "cognitive_hierarchy"}]
 
 
 def repeated_dilemmas(players: int, games: int) -> Panel:
-    """Repeated dilemmas, with the facts that tell patterns and chance."""
+    """Repeated dilemmas, with the facts that the models of patterns and chance need."""
     panel = dilemmas(players, games)
     n = len(panel)
     told = {"two_by_two": np.ones(n), "own": np.zeros((n, 2))}
@@ -206,7 +206,7 @@ def repeated_dilemmas(players: int, games: int) -> Panel:
 
 
 def goods_models() -> tuple[BehaviouralModel, ...]:
-    """The models of public goods, without the ones of fairness."""
+    """The models of public goods, without those of fairness."""
     return cooperation_models()
 
 
@@ -222,7 +222,7 @@ def all_price_models() -> Sequence[BehaviouralModel]:
 
 @cache
 def kinds() -> Mapping[str, Players]:
-    """Name → players."""
+    """Return name → players."""
     picks, goods = several_picks(24, 10), public_goods(24, 10)
     pairs, duopoly = repeated_dilemmas(20, 10), duopolies(2, 60)
     chance, none = frozenset({"uniform"}), frozenset({NONE})
@@ -300,21 +300,21 @@ def matrix_models_and_chance() -> list[BehaviouralModel]:
 
 
 def with_options(panel: Panel) -> Panel:
-    """The same panel with the fact that chance reads."""
+    """Return the same panel with the fact that the model of chance needs."""
     own = np.zeros((len(panel), panel.known["payoffs"].shape[1]))
     return replace(panel, known={**panel.known, "own": own})
 
 
 def judged(name: str, number: int) -> Mapping[str, Any]:
-    """One replication: the verdict, and the estimates of known parameters.
+    """Return one replication: the verdict, and the estimates of known parameters.
 
     Args:
         name: the kind of players.
         number: the number of the replication.
 
     Returns:
-        ``selected``, ``verdict``, ``gained`` (over chance), ``p`` and ``misses`` of the absolute
-        test, and by known parameter ``estimates`` and ``below`` (twice the fall of the
+        ``selected``; ``verdict``; ``gained`` over chance; ``p`` and ``misses`` of the absolute
+        test; and for known parameters, ``estimates`` and ``below`` (twice the loss of
         log-likelihood at the true value).
     """
     kind, rng = kinds()[name], generator(name, number)
@@ -342,7 +342,7 @@ def judged(name: str, number: int) -> Mapping[str, Any]:
 
 
 def table(name: str, found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """One line of verdicts, and one for each known parameter.
+    """Yield one line of verdicts, and one for each known parameter.
 
     Args:
         name: the kind of players.
@@ -379,9 +379,9 @@ HEAD = (
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="kinds of players; all by default")
+    parser.add_argument("names", nargs="*", help="kinds of players (default: all)")
     parser.add_argument("--replications", type=int, default=REPLICATIONS)
-    parser.add_argument("--out", type=Path, default=OUT, help="the file of all replications")
+    parser.add_argument("--out", type=Path, default=OUT, help="file of all replications")
     given = parser.parse_args()
     print(*HEAD, sep="\n", flush=True)
     for name in given.names or kinds():

@@ -52,7 +52,7 @@ def one_line(text: str) -> str:
     """A text on one line without control codes and invisible characters.
 
     Line breaks, control codes, zero-width and bidirectional marks, and halves of surrogate pairs
-    become blanks, and runs of blanks one blank.
+    become spaces, and runs of spaces one space.
     """
     if not text.isprintable():
         text = "".join(sign if sign.isprintable() else " " for sign in text)
@@ -91,7 +91,7 @@ def without_key(text: str) -> str:
     """A text without the known keys.
 
     Keys are also found in Base64, hexadecimal, and the escapes of addresses, JSON and HTML; each of
-    these forwards and backwards, with blanks and line breaks between its characters.
+    these forwards and backwards, with spaces and line breaks between its characters.
 
     Args:
         text: the text.
@@ -113,7 +113,7 @@ _ZEROS = re.compile("(&#x?)0+")
 
 @lru_cache(maxsize=32)
 def _forms(secret: str) -> tuple[str, ...]:
-    """A key in other spellings without blanks, the longest first."""
+    """A key in other spellings without spaces, the longest first."""
     spellings = set()
     for spelled in (secret, secret[::-1]):
         data = spelled.encode()
@@ -140,7 +140,7 @@ def _forms(secret: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=32)
 def _pattern(form: str) -> re.Pattern[str]:
-    """The pattern of a spelling with any blanks, and any leading zeros of a number in HTML."""
+    """The pattern of a spelling with any spaces, and any leading zeros of a number in HTML."""
     parts = []
     for index, sign in enumerate(form):
         number = form.endswith(("&#x", "&#"), 0, index + 1) and form[index + 1 :][:1] != "x"

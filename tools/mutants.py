@@ -2,11 +2,11 @@
 
 A mutant is the package with one change in one function: another operator, comparison, constant or
 condition, made by `cosmic-ray`. The functions are drawn at random, equally often from each part of
-the package. Only the tests that run the changed function are run, until the first one fails: those
-of the fast tier, then those of the slow tier. Which fast tests run a function is measured. Of the
-slow tests, and of functions that run in other processes, this is not known: the tests are those of
-the files that name the module. A mutant that no test kills is a survivor: a fault of this kind
-would pass unseen. Some survivors change nothing that a user can observe; read the list.
+the package. Only tests of the changed function run, until the first one fails: those of the fast
+tier, then those of the slow tier. A measurement shows which fast tests run a function. It does not
+cover slow tests and functions that run in other processes: for these, the tests are the test files
+that name the module. A mutant that no test kills is a survivor: a fault of this kind would stay
+unnoticed. Some survivors change nothing that a user can observe, so read the list.
 
 The package itself is never changed. Each process works in a copy of the checkout.
 """
@@ -39,13 +39,13 @@ from cosmic_ray.plugins import get_operator, operator_names
 CHECKOUT = Path(__file__).resolve().parents[1]
 PACKAGE = "sabm_mesa"
 COPIED = (PACKAGE, "tests", "benchmarks", "tools", "course", "docs", "examples", "paper")
-# No faults of a program: annotations, where most `|` stand, are never evaluated, and the last three
-# need the name of a variable or end in a NameError.
+# These operators make no real faults: most `|` are in annotations, which are never evaluated. The
+# last three need the name of a variable or end in a NameError.
 LEFT_OUT = ("BitOr", "RemoveDecorator", "VariableReplacer", "VariableInserter")
-# `is` and `==` agree on classes, members of enumerations, None and small numbers.
+# `is` and `==` agree on classes, enumeration members, None and small numbers.
 ALIKE = ("Operator_Eq_Is", "Operator_Is_Eq", "Operator_NotEq_IsNot", "Operator_IsNot_NotEq")
 STRICT = re.compile(r"strict=\s*\w+")
-"""It looks for a fault of the caller: another value changes nothing where there is none."""
+"""`strict` detects faults of the caller: without such a fault, its value changes nothing."""
 FAST, SLOW = "not slow", "slow"
 NO_ANSWER, NO_TESTS = "no answer", 5
 AT_MOST_TESTS = 400
@@ -70,7 +70,7 @@ class Function:
 
 @dataclass
 class Mutant:
-    """One change of one function, and what the tests said."""
+    """One change of one function, and the result of the tests."""
 
     function: Function
     code: str
@@ -82,7 +82,7 @@ class Mutant:
 
 
 def functions() -> list[Function]:
-    """All functions of the package with a body of more than a docstring."""
+    """Return all functions of the package with more than a docstring in their body."""
     return [
         Function(
             str(path.relative_to(CHECKOUT)),
@@ -110,7 +110,7 @@ def _last(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def drawn(number: int, seed: int, chosen: Collection[str] = ()) -> Iterator[Mutant]:
-    """``number`` mutants of random functions, equally many from each part that is chosen."""
+    """Yield ``number`` mutants of random functions, equally many from each chosen part."""
     chance = random.Random(seed)
     by_part: dict[str, list[Function]] = {}
     for function in functions():
@@ -139,7 +139,7 @@ def _next_mutant(candidates: list[Function], chance: random.Random) -> Mutant | 
 
 
 def mutate(function: Function, chance: random.Random) -> Mutant | None:
-    """One random change of a function, or None where no operator fits."""
+    """Return one random change of a function, or None if no operator fits."""
     source = (CHECKOUT / function.path).read_text("utf-8")
     tree = get_ast(source)
     kinds: dict[str, list[tuple[Operator, int, int]]] = {}
@@ -179,11 +179,11 @@ def _change(before: str, after: str) -> str:
     for old, new in zip(before.splitlines(), after.splitlines(), strict=False):
         if old != new:
             return f"{old.strip()}  →  {new.strip()}"
-    return "a line is gone"
+    return "a line was removed"
 
 
 def contexts() -> coverage.CoverageData:
-    """Which test of the fast tier runs which line; measured again after a change of the package."""
+    """Return the lines that each fast test runs; measured again after the package changed."""
     file = CHECKOUT / ".coverage.mutants"
     newest = max(path.stat().st_mtime for path in (CHECKOUT / PACKAGE).rglob("*.py"))
     if not file.exists() or file.stat().st_mtime < newest:
@@ -202,7 +202,7 @@ def contexts() -> coverage.CoverageData:
 
 
 def covering(data: coverage.CoverageData, function: Function) -> list[str]:
-    """The tests that run a function: those of its own part first."""
+    """Return the tests that run a function, those of its part first."""
     by_line = data.contexts_by_lineno(function.path)
     tests = {
         context.rsplit("|", 1)[0]
@@ -217,13 +217,13 @@ def covering(data: coverage.CoverageData, function: Function) -> list[str]:
         file = test.partition("::")[0]
         return (stem not in Path(file).stem, f"tests/{function.part}" not in file, runs[file], test)
 
-    if function.is_cached:  # only the first test with the same arguments ran it
+    if function.is_cached:  # only the first test with the same arguments runs it
         return sorted(runs, key=distance)
     return sorted(tests, key=distance)[:AT_MOST_TESTS]
 
 
 def naming(function: Function) -> list[str]:
-    """The files of tests that name the module of a function, in their name or in an import."""
+    """Return the test files that name the module of a function, by file name or import."""
     module = Path(function.path).with_suffix("")
     stem = module.parent.name if module.name == "__init__" else module.name
     folder = ".".join(module.parent.parts)
@@ -256,15 +256,15 @@ def kill(mutant: Mutant, folder: Path, tiers: Sequence[str]) -> None:
             if _first_failure(again, others, tier, folder) is None:
                 mutant.killed_by = failed
             elif failed == NO_ANSWER:
-                break  # the tests take too long without the change, too
+                break  # the tests also take too long without the change
             else:
-                others.append(failed)  # it fails in a copy without the change, too
+                others.append(failed)  # it also fails in a copy without the change
         if mutant.killed_by is not None:
             return
 
 
 def _first_failure(tests: list[str], others: list[str], tier: str, folder: Path) -> str | None:
-    """The first test that fails, without ``others``; None where none does."""
+    """Return the first test that fails, except ``others``; None if all pass."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no", "-n0", "-p"]
     command += ["no:cacheprovider", "--hypothesis-seed=1", "-m", tier, *tests]
     command += [f"--deselect={test}" for test in others]
@@ -292,13 +292,17 @@ def _first_failure(tests: list[str], others: list[str], tier: str, folder: Path)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Draw, run and print; the status is 1 when fewer than 85 % were killed."""
+    """Draw, run and print. The status is 1 when fast tests killed fewer than 85 %."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__)
-    parser.add_argument("--mutants", type=int, default=60, help="how many")
-    parser.add_argument("--seed", type=int, default=1, help="of the draw")
-    parser.add_argument("--part", action="append", help="a folder of the package (default: all)")
-    parser.add_argument("--fast", action="store_true", help="without the slow tests")
-    parser.add_argument("--minutes", type=float, default=60.0, help="start none after this time")
+    parser.add_argument("--mutants", type=int, default=60, help="number of mutants")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the draw")
+    parser.add_argument(
+        "--part", action="append", help="only this folder of the package; repeatable"
+    )
+    parser.add_argument("--fast", action="store_true", help="run only the fast tests")
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="start no mutant after this time"
+    )
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     given = parser.parse_args(arguments)
     began = time.monotonic()

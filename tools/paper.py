@@ -1,7 +1,7 @@
-"""Writes paper/paper.md with its bibliography and figure as one HTML page, for `make paper`.
+"""Write paper/paper.md with its bibliography and figures as one HTML page, for `make paper`.
 
-The journal makes its PDF from the same files. Here citations, the label of the figure and the list
-of references are filled in, so that the draft can be read without pandoc.
+The journal makes its PDF from the same files. This script fills in the citations, the figure labels
+and the list of references, so that the draft can be read without pandoc.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _FIGURE = re.compile(
 
 
 def bibliography(path: Path) -> dict[str, dict[str, str]]:
-    """Key → fields of the entries of a BibTeX file with one field a line."""
+    """Return key → fields of the entries of a BibTeX file with one field per line."""
     return {m[1]: dict(_FIELD.findall(m[2])) for m in _ENTRY.finditer(path.read_text("utf-8"))}
 
 
 def named(work: dict[str, str]) -> str:
-    """A work as it is named in the text: its authors, or its title."""
+    """Return the name of a work in the text: its authors, or its title."""
     surnames = [name.partition(",")[0] for name in work.get("author", "").split(" and ")]
     if len(surnames) > 2:
         return f"{surnames[0]} et al."
@@ -37,7 +37,7 @@ def named(work: dict[str, str]) -> str:
 
 
 def reference(work: dict[str, str]) -> str:
-    """An entry of the list of references, in Markdown."""
+    """Return an entry of the list of references, in Markdown."""
     year = f" ({work['year']})" if "year" in work else ""
     place = next((work[k] for k in ("journal", "booktitle", "howpublished") if k in work), "")
     number = f" {work['volume']}" if "volume" in work else ""
@@ -51,13 +51,13 @@ def reference(work: dict[str, str]) -> str:
 
 
 def paper(path: Path = PAPER) -> str:
-    """The paper as one HTML page.
+    """Return the paper as one HTML page.
 
     Args:
-        path: the paper, beside its bibliography and figures.
+        path: the paper, in the folder of its bibliography and figures.
 
     Raises:
-        KeyError: when the paper cites a work, or names a figure, that is not there.
+        KeyError: when the paper cites a missing work, or refers to a missing figure.
     """
     _, head, body = path.read_text("utf-8").split("---\n", 2)
     works = bibliography(path.with_name(re.search(r"^bibliography: (.*)$", head, re.MULTILINE)[1]))

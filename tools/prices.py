@@ -1,12 +1,15 @@
 """Write the price table of the package from the data of genai-prices: `make prices`.
 
-genai-prices (https://github.com/pydantic/genai-prices, MIT) is needed here only; the package has a
-small file of its own. Taken over are the prices of text: sent, received, read from and written to a
-cache, those of prompts beyond a length, and those that are announced for a later day. Left out are
-providers that are rarely asked by studies; prices by the hour of the day (the highest is taken, so
-that a cap holds), by region, service tier or batch, of cache entries that live for an hour, of
-pictures, sound, searches and storage; and models without a price. The date of the table is that of
-its newest price, since a release of genai-prices does not hold its own.
+genai-prices (https://github.com/pydantic/genai-prices, MIT) is only needed here; the package has
+its own small file. The table has the prices of text tokens: sent, received, read from a cache,
+written to a cache, in long prompts, and announced for a later day. Left out are:
+
+- providers that studies rarely use, and models without a price;
+- prices by hour of the day (the highest is used, so that a cap holds), region, service tier or
+  batch;
+- prices of cache entries that live for an hour, of images, sound, searches and storage.
+
+The date of the table is that of its newest price, since a release of genai-prices has no date.
 """
 
 from __future__ import annotations
@@ -50,14 +53,14 @@ FIELDS = {
 NO_TEXT = re.compile(
     r"image|audio|realtime|tts|transcribe|-live|robotics|moderation|whisper|ocr|omni-"
 )
-"""Models of other things than text."""
+"""Matches models for anything but text."""
 EMBEDS = re.compile(r"embed|voyage")
-"""Models that write nothing, so that they have no price of an answer."""
+"""Matches embedding models, which write nothing and have no output price."""
 TABLE = Path(__file__).parents[1] / "sabm_mesa" / "llm" / "prices.json"
 
 
 def names_of(clause: Any) -> tuple[list[str], list[str]]:
-    """The exact names that a clause takes, and patterns of others."""
+    """Return the exact names that a clause matches, and patterns of other names."""
     match clause:
         case ClauseEquals():
             return [clause.equals.lower()], []
@@ -70,7 +73,7 @@ def names_of(clause: Any) -> tuple[list[str], list[str]]:
 
 
 def pattern_of(clause: Any) -> str:
-    """A clause as a pattern that is searched in a name."""
+    """Return a clause as a pattern to search in a name."""
     match clause:
         case ClauseEquals():
             return f"^{re.escape(clause.equals.lower())}$"
@@ -88,11 +91,11 @@ def pattern_of(clause: Any) -> str:
             ahead = (f"(?=.*(?:{pattern_of(each).lstrip('^')}))" for each in clause.and_)
             return "^" + "".join(ahead)
         case _:
-            raise TypeError(f"a clause that is not known here: {clause!r}")
+            raise TypeError(f"unknown kind of clause: {clause!r}")
 
 
 def price_of(found: ModelPrice, embeds: bool) -> dict[str, Any]:
-    """A price as the table has it; {} for a model that is not paid by the tokens of a text."""
+    """Return a price in the form of the table; {} for a model without prices of text tokens."""
     values = {new: getattr(found, old, None) for old, new in FIELDS.items()}
     values = {name: value for name, value in values.items() if value is not None}
     if embeds:
@@ -111,12 +114,12 @@ def price_of(found: ModelPrice, embeds: bool) -> dict[str, Any]:
 
 
 def base_of(value: Any) -> float:
-    """The price of a prompt that is not long."""
+    """Return the price of a short prompt."""
     return float(value.base if isinstance(value, TieredPrices) else value)
 
 
 def at(value: Any, start: int) -> float:
-    """The price of a prompt with more tokens than `start`."""
+    """Return the price of a prompt with more tokens than `start`."""
     if not isinstance(value, TieredPrices):
         return float(value)
     reached = [tier.price for tier in value.tiers if tier.start <= start]
@@ -124,7 +127,7 @@ def at(value: Any, start: int) -> float:
 
 
 def entry_of(model: ModelInfo, today: date, seen: set[date]) -> list[Any] | None:
-    """Names, patterns and price of a model; None when its price is not known."""
+    """Return names, patterns and price of a model; None when its price is unknown."""
     exact, like = names_of(model.match)
     if NO_TEXT.search(model.id):
         return None
@@ -175,7 +178,7 @@ def main() -> None:
 
 
 def table(head: dict[str, str], kept: dict[str, Any]) -> str:
-    """The table as JSON with one line for each model."""
+    """Return the table as JSON, with one line for each model."""
     lines = [f"{json.dumps(name)}: {json.dumps(value)}," for name, value in head.items()]
     parts = []
     for name, provider in kept.items():

@@ -1,7 +1,7 @@
 """A new analysis of published decisions of real models: ``make real-data``.
 
-Reads ``docs/data/real``, imports each table as a recording, fits the behavioural models to the
-decisions of each language model, and writes the pictures and the tables of ``docs/real-data.md``.
+The script reads ``docs/data/real``, imports each table as a recording, fits the behavioural models
+to the decisions of each language model, and writes the figures and tables of ``docs/real-data.md``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sabm_mesa.recording.importing import import_table, read_table
 DATA, PAGE, IMAGES = Path("docs/data/real"), Path("docs/real-data.md"), Path("docs/images")
 LEAST = 0.005
 DATA_SETS = 39
-"""Data sets of each absolute test."""
+"""The number of data sets of each absolute test."""
 GUESSING = ("level_k", "level_k_ratio", "cognitive_hierarchy", "noisy_best_reply",
             "quantal_response", "uniform")  # fmt: skip
 GOODS = ("cooperation_types", "conditional", "adaptive", "unconditional", "free_rider", "selfish",
@@ -48,7 +48,7 @@ DILEMMA = {
 
 
 def decisions(file: str, scenario: str, **given: Any) -> tuple[Panel, Sequence[str]]:
-    """The decisions of a table, with what was known before each, and the problems of the import."""
+    """Return the decisions of a table, with the known facts of each, and the import problems."""
     model = registry.scenario(scenario)
     behaviour = load_behaviour(model.behaviour)
     assert behaviour is not None
@@ -60,14 +60,14 @@ def decisions(file: str, scenario: str, **given: Any) -> tuple[Panel, Sequence[s
 
 
 def minds_of(panel: Panel) -> list[str]:
-    """The language models among the players."""
+    """Return the language models among the players."""
     return sorted({player.mind for player in panel.players} - SCRIPTED)
 
 
 def fits_of(
     panel: Panel, scenario: str, names: Iterable[str], rng: np.random.Generator
 ) -> Mapping[str, Any]:
-    """The selected model, with the absolute test and the share gained."""
+    """Return the selected model, its absolute test, and its gain over chance."""
     behaviour = load_behaviour(registry.scenario(scenario).behaviour)
     assert behaviour is not None
     models = [behaviour.model(name) for name in names]
@@ -81,13 +81,13 @@ def fits_of(
 
 
 def short(mind: str) -> str:
-    """The name of a model without its maker."""
+    """Return the name of a model without its maker."""
     name = mind.rpartition("/")[2].removeprefix("act_").removeprefix("Meta-")
     return name.replace("-Instruct", "")
 
 
 def estimates(found: Any, panel: Panel, wanted: Sequence[str]) -> str:
-    """Some parameters with their intervals; shares of types that nobody has are left out."""
+    """Return parameters with their intervals; empty types are left out."""
     parts = []
     for name in wanted:
         value = found.by_name.get(name)
@@ -101,7 +101,7 @@ def estimates(found: Any, panel: Panel, wanted: Sequence[str]) -> str:
 def table_of(
     panel: Panel, scenario: str, names: Sequence[str], wanted: Sequence[str], minds: Sequence[str]
 ) -> list[str]:
-    """One line a language model: the best model, what it gains, and whether it describes it."""
+    """Return one line per language model: the best model, its gain, and its verdict."""
     rng = np.random.default_rng(1)
     lines = [
         "| model | decisions | best model | gained over chance | verdict | estimates |",
@@ -121,12 +121,12 @@ def table_of(
 
 
 def is_mind(player: Decider, mind: str) -> bool:
-    """Whether a player has a mind."""
+    """Return whether a player has a mind."""
     return player.mind == mind
 
 
 def curves(name: str, title: str, ylabel: str, panel: Panel, high: float) -> None:
-    """The mean decision of each model by round, one small chart each, beside those of all."""
+    """Draw the mean decision by round, in one small chart for each model."""
     minds = minds_of(panel)
     rows = -(-len(minds) // 4)
     figure = style.new_figure(
@@ -158,7 +158,7 @@ def curves(name: str, title: str, ylabel: str, panel: Panel, high: float) -> Non
 
 
 def bars(name: str, title: str, subtitle: str, shares: Mapping[str, Mapping[str, float]]) -> None:
-    """Shares of types by model, as stacked bars."""
+    """Draw the shares of types by model, as stacked bars."""
     kinds = list(next(iter(shares.values())))
     colours = [style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.VERMILLION, style.GREY]
     figure = style.new_figure(title, subtitle, height=1.7 + 0.36 * len(shares))
@@ -180,7 +180,7 @@ def bars(name: str, title: str, subtitle: str, shares: Mapping[str, Mapping[str,
 
 
 def shares_of(mixture: str, panel: Panel, minds: Sequence[str]) -> dict[str, dict[str, float]]:
-    """The shares of types of a mixture, by language model."""
+    """Return the shares of types of a mixture, by language model."""
     behaviour = load_behaviour(registry.scenario("games").behaviour)
     assert behaviour is not None
     model = behaviour.model(mixture)
@@ -195,7 +195,7 @@ def shares_of(mixture: str, panel: Panel, minds: Sequence[str]) -> dict[str, dic
 
 
 def forgiveness() -> list[str]:
-    """How often each model cooperates after a single defection of one that else cooperates."""
+    """Return how often each model cooperates after one defection of a cooperator."""
     table = read_table(DATA / "pd.csv.gz")
     table = table[table["player2"] == "act_defect_once"]
     lines = ["| model | cooperates before | after the single defection |", "|---|---|---|"]
@@ -214,14 +214,15 @@ def forgiveness() -> list[str]:
 
 
 def gifts() -> list[str]:
-    """Where the gifts of models lie in the distribution of people."""
+    """Compare the gifts of models with the distribution of people's gifts."""
     people = pd.read_csv(DATA / "dictator.csv")
     models = pd.read_csv(DATA / "dictator_models.csv")
     everyone = np.repeat(people["move"].to_numpy(), people["people"])
     low, high = np.quantile(everyone, [0.025, 0.975])
     figure = style.new_figure(
         "Gifts of people and of models in the dictator game",
-        "Share that gave at most so much of 100; people: 10,380 first games (MobLab)", height=3.4,
+        "Share that gave at most this amount of 100; people: 10,380 first games (MobLab)",
+        height=3.4,
     )  # fmt: skip
     ax = figure.subplots()
     at = np.sort(everyone)
@@ -257,18 +258,18 @@ def gifts() -> list[str]:
 
 
 def steps(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The corners of the distribution of ordered gifts, from 0 to 100."""
+    """Return the corners of the distribution of ordered gifts, from 0 to 100."""
     shares = np.arange(len(ordered) + 1) / len(ordered)
     return np.r_[0, ordered, 100], np.r_[shares, 1]
 
 
 def first_round(panel: Panel) -> Panel:
-    """The decisions of the first round."""
+    """Return the decisions of the first round."""
     return panel.of_rows(panel.time == panel.time.min())
 
 
 def main() -> None:
-    """Write the pictures and the tables of the page."""
+    """Write the figures and tables of the page."""
     tables: dict[str, Sequence[str]] = {"gifts": gifts()}
     by_model = {"run": "model+run", "mind": "model"}
     picks, _ = decisions(

@@ -1,4 +1,4 @@
-"""Solution 1: twenty guessing games, read beside theory and beside people."""
+"""Solution 1: twenty guessing games, compared with theory and with people."""
 
 from __future__ import annotations
 

@@ -25,40 +25,40 @@ FOLDERS = ("api", "reference")
 
 PARTS = {
     "Core": (
-        "What a question is, how an answer is read, and how a round runs.",
+        "Questions, answers and how they are read, and the phases of a round.",
         "core.a* core.fields core.[imo]* core.parameters core.prompts core.[rst]* core.usage",
     ),
     "Models": (
-        "The rules of the scenarios, and what they share.",
+        "The rules of the scenarios, and the code that they share.",
         "models.* models.*.model",
     ),
     "Agents": (
-        "What agents observe and ask, and what they are made of.",
+        "Agents: their observations, questions, memories and messages.",
         "agents.* models.*.agents models.evacuation.room models.games.rules",
     ),
     "Minds": (
-        "Who decides: language models, classical rules, people, scripts.",
+        "Minds decide for agents: language models, classical rules, people, scripts.",
         "minds.* models.*.minds",
     ),
     "Language models": (
-        "The way to an endpoint: clients, budget, prices.",
+        "Requests to an endpoint: clients, batches, budget, prices.",
         "llm llm.endpoints llm.batch llm.budget llm.client llm.prices llm.scripted",
     ),
-    "Recordings": ("What is on disk, and how to read it.", "recording.*"),
+    "Recordings": ("The files on disk, and how to read them.", "recording.*"),
     "Runs": (
-        "One run, many, sweeps; replays, resumed runs and forks; what runs will cost; games.",
+        "Single runs, batches of runs and sweeps; replay, resume and fork; cost estimates; games.",
         "runs.*",
     ),
     "Studies": (
-        "Experiments, published and your own; audits, screening, judging, tournaments.",
+        "Published experiments and your own; audits, screening, judging, tournaments.",
         "studies.* studies.experiments.* studies.audit.* models.*.screening",
     ),
     "Analysis": (
-        "Theory, measures, statistics and plots, for data of any run.",
+        "Theory, measures, statistics and plots for the data of any run.",
         "analysis.* models.*.theory models.*.measures models.*.plots",
     ),
     "Tools": (
-        "Descriptions, the conformance check, and what can go wrong.",
+        "Descriptions, the conformance check, and the errors.",
         "describe describe.texts errors testing",
     ),
 }
@@ -112,7 +112,7 @@ def _commands() -> str:
     commands = {
         f"sabm {name}": command for name, command in group.commands.items() if not command.hidden
     }
-    parts = ["# Commands", "What `sabm` and each of its commands say with `--help`."]
+    parts = ["# Commands", "The output of `--help`, for `sabm` and for each of its commands."]
     for name, command in {"sabm": group, **dict(sorted(commands.items()))}.items():
         parts.append(f"## {name}\n\n```none\n{_help(command, name)}\n```")
     return "\n\n".join(parts) + "\n"
@@ -132,8 +132,9 @@ def _bibliography() -> str:
             if work := resolve(mention, bibliography):
                 places[work.key].add(where.removeprefix("sabm_mesa/"))
     intro = (
-        "The sources that the package names, as {download}`BibTeX <../references.bib>` too. Below "
-        "each are the files of `sabm_mesa` that name it."
+        "These are the sources that the package names; they are also available as "
+        "{download}`BibTeX <../references.bib>`. Below each source is a list of the files in "
+        "`sabm_mesa` that name it."
     )
     lines = ["# Bibliography", intro]
     for work in bibliography:
@@ -150,11 +151,12 @@ def _scenarios() -> str:
         link = f"{{py:class}}`~sabm_mesa.{model.__name__}`"
         rows.append((f"[{name}]({name}.md)", model.title, link, model.source))
     intro = (
-        "Each page is what `sabm describe SCENARIO --format markdown` writes, in the ODD protocol."
+        "Each page is the output of `sabm describe SCENARIO --format markdown`. It follows the ODD "
+        "protocol."
     )
     contents = "\n".join(registry.SCENARIOS)
     return (
-        f"# Scenarios\n\n{intro}\n\n{_table('Name What Class Source', rows)}\n\n"
+        f"# Scenarios\n\n{intro}\n\n{_table('Name Title Class Source', rows)}\n\n"
         f"```{{toctree}}\n:hidden:\n\n{contents}\n```\n"
     )
 
@@ -164,7 +166,7 @@ def _experiments() -> str:
     for name in experiment_names():
         experiment = load_experiment(name)
         rows.append((f"`{name}`", experiment.question, experiment.source, experiment.cost))
-    intro = "What `sabm reproduce NAME` runs; the cost is that of the paper's scale."
+    intro = "Run an experiment with `sabm reproduce NAME`. The cost is for the scale of the paper."
     head = "Name Question Source Cost"
     return f"# All experiments\n\n{intro}\n\n{_table(head, rows)}\n"
 
@@ -178,7 +180,8 @@ def _table(head: str, rows: Iterable[Iterable[str]]) -> str:
 def _scenario(name: str) -> str:
     model = registry.scenario(name)
     title, _, rest = as_markdown(describe(model)).partition("\n")
-    ways = f"`sabm run {name}`, in Python {{py:class}}`sabm_mesa.{model.__name__}`."
+    in_python = f"{{py:class}}`sabm_mesa.{model.__name__}`"
+    ways = f"Run it with `sabm run {name}`, or in Python with {in_python}."
     return f"{title}\n\n{ways}\n{rest}"
 
 
@@ -208,7 +211,7 @@ def _api() -> Iterator[tuple[str, str]]:
     top = [
         _heading("sabm_mesa"),
         ".. module:: sabm_mesa\n",
-        "What ``from sabm_mesa import …`` gives.\n",
+        "The public names of the package: ``from sabm_mesa import …``.\n",
     ]
     for name in sabm_mesa.__all__:
         is_class = isinstance(getattr(sabm_mesa, name), type)
@@ -234,7 +237,7 @@ def _module(name: str) -> str:
     shown = [exported for exported in hidden if getattr(sabm_mesa, exported).__module__ == name]
     excluded = f"   :exclude-members: {', '.join(hidden)}\n" if hidden else ""
     there = ", ".join(f":obj:`sabm_mesa.{exported}`" for exported in shown)
-    note = f"\nAlso here: {there}.\n" if shown else ""
+    note = f"\nAlso in this module: {there}.\n" if shown else ""
     return f"{_heading(name)}\n.. automodule:: {name}\n   :members:\n{excluded}{note}"
 
 

@@ -185,7 +185,7 @@ def main() -> None:
         picks,
         "pick",
         {name: name for name in CONDITIONS if (used["condition"] == name).any()},
-        title="Do people pick lower beside language models?",
+        title="Do people pick lower when they play with language models?",
         label="Mean pick of the people",
         subtitle=f"{who} · {one_line(used['minds'])} · published: four sessions of "
         "15 to 18 students, Nagel 1995",

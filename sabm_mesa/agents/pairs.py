@@ -371,7 +371,7 @@ class PairAgent(SmartAgent):
         inviters: the agents that invited it in this round.
         chats: all talks of the agent, oldest first.
         invitations: the invitations of earlier rounds that it sent or received.
-        partners: the ids of its partners in this round, separated by blanks.
+        partners: the ids of its partners in this round, separated by spaces.
     """
 
     model: TalkingModel

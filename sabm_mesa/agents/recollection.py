@@ -25,8 +25,6 @@ from sabm_mesa.core.images import described
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.parameters import check_int
 
-__all__ = ["History", "Summary", "last"]
-
 CHARS = 20
 """Maximum number of characters of a summary for each word that it may have."""
 

@@ -453,11 +453,11 @@ class BehaviouralModel(ABC):
             value = parameters[parameter.name]
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise UsageError(
-                    f"{parameter.name} of {self.name} has to be a number, not {value!r}."
+                    f"{parameter.name} of {self.name} must be a number, not {value!r}."
                 )
             if not parameter.low <= value <= parameter.high:
                 raise UsageError(
-                    f"{parameter.name} of {self.name} has to be from {parameter.low:g} "
+                    f"{parameter.name} of {self.name} must be from {parameter.low:g} "
                     f"to {parameter.high:g}, not {value:g}."
                 )
         return np.array([parameters[name] for name in names], dtype=np.float64)
@@ -698,7 +698,7 @@ class Mixture(TypesModel):
         """Convert named parameters to a vector; the shares must sum to 1."""
         checked = super().check(parameters)
         if abs(checked[: self.n_types].sum() - 1) > 1e-6:
-            raise UsageError(f"The shares of {self.name} have to add up to 1.")
+            raise UsageError(f"The shares of {self.name} must add up to 1.")
         return checked
 
 

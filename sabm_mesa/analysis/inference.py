@@ -44,7 +44,7 @@ Sources:
     betting": several constant bets at once). The product over two groups, and its smallest value
     over a common mean, follow from it: at the true mean both factors are e-values.
     Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15: to lie between two
-    limits is to be above one and below the other; both tests have to reject.
+    limits is to be above one and below the other; both tests must reject.
     Holm (1979), Scandinavian Journal of Statistics 6(2): several verdicts at once.
 """
 
@@ -138,7 +138,7 @@ class Estimand:
             raise ValueError(f"of is one of {', '.join(get_args(Of))}, not {self.of!r}")
         limits = [limit for limit in (self.above, self.below) if limit is not None]
         if not all(math.isfinite(limit) for limit in limits):
-            raise ValueError("every limit has to be finite; leave out the one that is open")
+            raise ValueError("every limit must be finite; leave out the one that is open")
         if len(limits) == 2 and not limits[0] < limits[1]:
             raise ValueError(f"a claim between two limits needs above < below, not {limits}")
         if self.kind == "equivalence" and len(limits) != 2:
@@ -499,7 +499,7 @@ def infer(
     """
     if margin is not None:
         if not (1 if kind == "ratio" else 0) < margin < math.inf:
-            raise ValueError(f"the margin has to be positive and finite, not {margin}")
+            raise ValueError(f"the margin must be positive and finite, not {margin}")
         above, below = (1 / margin if kind == "ratio" else -margin), margin
     estimand = Estimand(kind, of, above, below, bounds, paired)
     return infer_of(estimand, *groups, level=level)
@@ -599,7 +599,7 @@ def runs_needed(
         estimand: the estimand, with a claim.
         pilot: the runs of each group, one number per run; NaN is left out.
         level: of the one-sided tests.
-        power: the share of experiments that has to be decided, between 0 and 1.
+        power: the share of experiments that must be decided, between 0 and 1.
         most: the largest number of runs that is tried, at least 2.
         pilots: the number of draws of the truth.
         experiments: number of simulated experiments per draw.
@@ -775,8 +775,8 @@ def _known(estimand: Estimand, groups: Sequence[Values]) -> tuple[list[Floats], 
     """The runs with a value, by group, and the number of runs without a value."""
     if len(groups) != estimand.n_groups:
         raise ValueError(
-            f"{estimand.kind} is of {estimand.n_groups} group"
-            f"{'s' * (estimand.n_groups > 1)} of runs, not of {len(groups)}"
+            f"{estimand.kind} needs {estimand.n_groups} group"
+            f"{'s' * (estimand.n_groups > 1)} of runs (got {len(groups)})"
         )
     given = [
         np.array([math.nan if value is None else value for value in group], dtype=np.float64)
@@ -789,7 +789,7 @@ def _known(estimand: Estimand, groups: Sequence[Values]) -> tuple[list[Floats], 
         for groups_ in filter(None, tied):
             if len({group.size for group in groups_}) > 1:
                 sizes = " and ".join(str(group.size) for group in groups_)
-                raise ValueError(f"runs in pairs need groups of one size, not {sizes}")
+                raise ValueError(f"paired runs need groups of equal size, not {sizes}")
             whole = ~np.isnan(groups_).any(axis=0)
             samples += [group[whole] for group in groups_]
     else:

@@ -80,7 +80,7 @@ class DecisionSample:
         given = np.asarray(values, dtype=np.float64)
         known = ~np.isnan(given)
         if np.isinf(given).any():
-            raise ValueError("every decision has to be finite")
+            raise ValueError("every decision must be finite")
         if units is None:
             return cls(given[known], np.arange(int(known.sum())))
         if len(units) != given.size:

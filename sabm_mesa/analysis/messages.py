@@ -125,10 +125,10 @@ def read_words(path: str | Path) -> Words:
     for table, lists in words.items():
         known = word_lists().get(table)
         if not isinstance(lists, dict):
-            raise ParameterError(f"{path}: {table} has to be a table of lists of words.")
+            raise ParameterError(f"{path}: {table} must be a table of lists of words.")
         for name, values in lists.items():
             if not isinstance(values, list) or not all(isinstance(word, str) for word in values):
-                raise ParameterError(f"{path}: [{table}] {name} has to be a list of words.")
+                raise ParameterError(f"{path}: [{table}] {name} must be a list of words.")
             if known is not None and not isinstance(known.get(name), list):
                 there = ", ".join(name for name in known if isinstance(known[name], list))
                 raise ParameterError(f"{path}: [{table}] has no list {name!r}; it has {there}.")
@@ -466,7 +466,7 @@ def _joined(words: Any, table: str, name: str, more: Iterable[Words]) -> Any:
 
 
 def _first(line: str, phrases: Iterable[str]) -> str:
-    """The phrase at the start of a line, with the following blank, or ``""``."""
+    """The phrase at the start of a line, with the following space, or ``""``."""
     return next((f"{phrase} " for phrase in phrases if line.startswith(f"{phrase} ")), "")
 
 

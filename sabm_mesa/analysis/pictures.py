@@ -490,7 +490,7 @@ class NetworkPicture(ModelPicture):
         if not isinstance(graph, nx.Graph):
             raise RunError(
                 f"The picture {self.name!r} shows {type(model).__name__}.{self.of}, a "
-                f"{type(network).__name__}: it takes a graph of networkx or a network of Mesa."
+                f"{type(network).__name__}: it needs a networkx graph or a Mesa network."
             )
         at = self._layout(graph)
         ties: list[tuple[Any, Any, float | None]] = list(graph.edges(data="weight"))
@@ -590,8 +590,8 @@ def _extent(space: Any, name: str) -> tuple[float, float, float, float, bool]:
         sizes = space.width, space.height
     if sizes is None or len(sizes) != 2:
         raise RunError(
-            f"The picture {name!r} shows a {type(space).__name__}: it takes a space of Mesa with "
-            "two dimensions."
+            f"The picture {name!r} shows a {type(space).__name__}: it needs a Mesa space with two "
+            "dimensions."
         )
     first, second = sizes
     if hasattr(first, "__len__"):  # a continuous space names both ends

@@ -287,6 +287,26 @@ def add_legend(ax: Axes, **look: Any) -> None:
         ax.legend(artists, labels, **{"fontsize": NOTE, "frameon": False, **look})
 
 
+def legend_below(figure: Figure, *axes: Axes, **look: Any) -> None:
+    """Add a legend below axes: their `legend_entries`, each label once.
+
+    Args:
+        figure: the figure.
+        axes: the axes, with all artists.
+        look: further arguments of `Figure.legend`.
+    """
+    entries: dict[str, Any] = {}
+    for ax in axes:
+        for artist, label in zip(*legend_entries(ax), strict=True):
+            entries.setdefault(label, artist)
+    if entries:
+        usual: dict[str, Any] = {"loc": "outside lower center", "ncols": 3, "frameon": False}
+        look = usual | {"fontsize": NOTE} | look
+        legend = figure.legend(list(entries.values()), list(entries), **look)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+
+
 def explain_empty(ax: Axes, sentence: str = NO_ANSWER) -> None:
     """Write the reason in empty axes.
 
@@ -397,9 +417,7 @@ def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str) -> Figure:
     plain_axes(ax, "Round", words.capitalize())
     round_ticks(ax.xaxis, rounds)
     if several:
-        figure.legend(
-            *legend_entries(ax), loc="outside lower center", ncols=3, frameon=False, fontsize=NOTE
-        )
+        legend_below(figure, ax)
     return figure
 
 

@@ -37,7 +37,7 @@ def terms(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def pieces(text: str) -> tuple[str, ...]:
-    """The pieces of four characters of the words and numbers of a text, padded with blanks.
+    """The pieces of four characters of the words and numbers of a text, padded with spaces.
 
     Forms of a word have most pieces in common. Source: McNamee & Mayfield 2004,
     Information Retrieval 7.

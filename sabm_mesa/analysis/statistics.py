@@ -311,7 +311,7 @@ def known_values(values: Iterable[float | None]) -> tuple[Floats, int]:
     given = pd.Series(list(values), dtype=object).to_numpy(dtype=np.float64, na_value=math.nan)
     known = given[~np.isnan(given)]
     if np.isinf(known).any():
-        raise ValueError("every value has to be finite")
+        raise ValueError("every value must be finite")
     return known, given.size - known.size
 
 

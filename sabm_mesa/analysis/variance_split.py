@@ -60,7 +60,7 @@ def variance_split(
         raise ValueError(f"a factor is named twice: {', '.join(factors)}")
     values = frame[outcome].to_numpy(dtype=np.float64, na_value=math.nan)
     if np.isinf(values).any():
-        raise ValueError(f"{outcome} has to be finite in every run")
+        raise ValueError(f"{outcome} must be finite in every run")
     used = frame.loc[~np.isnan(values), list(factors)]
     values = values[~np.isnan(values)]
     codes = {name: pd.factorize(used[name], use_na_sentinel=False)[0] for name in factors}

@@ -55,24 +55,25 @@ COMMANDS = {
     "tournament": "tournament",
     "view": "view",
 }
-"""Command → the module of this package that has it."""
+"""Command → the module of this package that defines it."""
 _INTERRUPTED = 130
 """The exit status after Ctrl-C."""
 _OBJECTS = 500_000
-"""The number of new objects until Python collects garbage: more than most commands import. The
-default threshold would take a tenth of the time of a start."""
+"""The number of new objects after which Python collects garbage. Most commands create fewer while
+they import. With Python's default threshold, collections take a tenth of the start-up time."""
 
 
 def command_line(command: str = "") -> Typer:
-    """The command line with one command, or with all commands for an unknown name.
+    """Return the command line with one command, or with all commands if the name is unknown.
 
-    Importing all commands and preparing their options takes longer than a small command.
+    Only the requested command is imported: importing all of them takes longer than running a small
+    one.
 
     Args:
         command: the name of the command.
 
     Raises:
-        UsageError: another package has the command, and it can't be loaded.
+        UsageError: if the command belongs to another package and cannot be loaded.
     """
     if command in COMMANDS:
         import_module(f"{__name__}.{COMMANDS[command]}")
@@ -86,11 +87,11 @@ def command_line(command: str = "") -> Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; every expected failure ends in one line on standard error.
+    """Run the command line. Every expected failure prints a short message on standard error.
 
     Args:
-        arguments: the words after ``sabm``; None: those of the process, which then only runs the
-            command.
+        arguments: the words after ``sabm``; None for those of the process, which must then do
+            nothing but run the command.
 
     Raises:
         SystemExit: always, with the exit status.
@@ -104,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         command = command_line(*arguments[:1])
-        # What a command sets for itself, such as the look of its figures, ends with it.
+        # Settings of a command, such as the look of its figures, end with the command.
         status = copy_context().run(command, args=arguments, standalone_mode=False)
         if status == _INTERRUPTED:
             say("sabm: Stopped.", err=True)
@@ -120,13 +121,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError:
         too_large = "That does not fit into memory: choose fewer agents, rounds or runs at once."
         status = _fail(too_large, 1, "--json" in arguments)
-    except OSError as error:  # such as a name that is too long, or a full disk behind the output
+    except OSError as error:  # such as a file name that is too long, or a full disk
         name = str(error.filename or "")
         what = f"{name if len(name) <= 80 else f'{name[:40]}…{name[-30:]}'}: " if name else ""
         status = _fail(f"Failed: {what}{error.strerror or error}.", 1, "--json" in arguments)
     finally:
         if alone:
-            gc.freeze()  # the process ends: Python need not look for garbage in all that it holds
+            gc.freeze()  # the process ends: skip the last search for garbage
         gc.set_threshold(*thresholds)
     sys.exit(status or 0)
 
@@ -169,11 +170,11 @@ def right_option(name: str, arguments: Sequence[str]) -> str:
         right = f"--vary {right.split()[1].partition('=')[0]}=A,B"
     if not right or right.split()[0] not in _options_of(arguments[0]):
         return ""
-    return f"No such option: {name}. It is: {right}"
+    return f"No such option: {name}. Use {right}"
 
 
 def _options_of(command: str) -> set[str]:
-    """The options of a command, with their dashes."""
+    """Return the options of a command, with their dashes."""
     from typer.main import get_command
 
     every = get_command(command_line(command))

@@ -1,10 +1,10 @@
-"""The command of a folder, which `sabm resume` repeats: sweep, experiment, audit, tournament.
+"""Store the command of a folder, so that `sabm resume` can repeat it.
 
-The recording of such a command has the finished runs, but neither the planned ones nor the way to
-tables and a report. So the command keeps its options in ``command.json`` before its first run.
-Options on connections, keys and the isolation of minds from files are not kept: the resuming
-command gives them. Names in the file are checked like those in a recording, since a folder may come
-from others.
+This applies to sweeps, experiments, audits and tournaments. Their recordings have the finished
+runs, but neither the planned runs nor the settings of tables and reports. So such a command stores
+its options in ``command.json`` before its first run. Options for connections, keys and the
+isolation of minds from files are not stored: the resuming command gives them. Names in the file are
+checked like those in a recording, since a folder may come from someone else.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class KeptCommand:
 
 
 def keep_command(folder: Path, **instead: Any) -> None:
-    """Keep the options of the current command in its folder.
+    """Store the options of the current command in its folder.
 
     Args:
         folder: the folder; it is created when it does not exist.
-        instead: options with values that the command determined, in place of the given ones.
+        instead: options whose values the command determined; they replace the given values.
 
     Raises:
         OutputError: when the file cannot be written.
@@ -76,12 +76,12 @@ def keep_command(folder: Path, **instead: Any) -> None:
 
 
 def runs_files() -> bool:
-    """Whether the command may run a file that another file names; False while it is repeated."""
+    """Return whether the command may run a file named in another file; False in a repeat."""
     return not _REPEATING.get()
 
 
 def forget_command(folder: Path) -> None:
-    """Remove the command of a folder after another command has written there.
+    """Remove the stored command of a folder after another command has written there.
 
     Args:
         folder: the folder.
@@ -91,17 +91,17 @@ def forget_command(folder: Path) -> None:
 
 
 def kept_command(recording: Path) -> KeptCommand | None:
-    """The repeatable command of the folder of a recording, or None.
+    """Return the repeatable command in the folder of a recording, or None.
 
     Args:
-        recording: the recording; the recording of an experiment's earlier runs has the same
-            command.
+        recording: the recording; earlier runs of an experiment, in their own recording, have the
+            command of the experiment.
 
     Raises:
         RecordingError: when the file cannot be read.
     """
     folder = recording.parent
-    with suppress(OSError, RuntimeError):  # a circle of links; opening the recording names it
+    with suppress(OSError, RuntimeError):  # a cycle of links; opening the recording reports it
         if not (folder / COMMAND).exists() and folder.resolve().name == EARLIER:
             folder = folder.parent
     path = folder / COMMAND
@@ -126,7 +126,7 @@ def repeat(
     *,
     as_json: bool,
 ) -> None:
-    """Run the command of a folder again: it continues where it was stopped, and writes its files.
+    """Run the command of a folder again: it continues where it stopped, and writes its files.
 
     Args:
         kept: the command.
@@ -178,47 +178,47 @@ def repeat(
 
 
 class _Agreed(LLMOptions):
-    """The options for language models of a repeated command, with a finished connection."""
+    """The language-model options of a repeated command, with an existing connection."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(prices=Path(connection.prices) if connection.prices else None)
         object.__setattr__(self, "made", connection)
 
     def connection(self, recorded: Mapping[str, Any] | None = None) -> Connection:
-        """The connection of the command that resumes."""
+        """Return the connection of the resuming command."""
         del recorded
         made: Connection = vars(self)["made"]
         return replace(made, agreed=made.agreed or frozenset())
 
 
 def _out(kept: KeptCommand) -> Path:
-    """The value of ``--out`` that gives the folder."""
+    """Return the value of ``--out`` that leads to the folder."""
     if kept.name != "reproduce":
         return kept.folder
     return kept.folder.parent if kept.folder.name else kept.folder.resolve().parent
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """The value of an option from JSON."""
+    """Return the value of an option from JSON."""
     return Path(value) if value is not None and Path in {kind, *get_args(kind)} else value
 
 
 def _named_here(kept: KeptCommand, scenario: str | None) -> dict[str, Any]:
-    """The options of a command, without a file to import that only the folder names."""
+    """Return the options of a command. A file that only the folder names is never imported."""
     options = dict(kept.options)
     name = str(options.get("name", ""))
     if kept.name in {"sweep", "tournament"} and registry.is_file(name):
         if scenario is None:
             raise RecordingError(
-                f"{kept.folder / COMMAND} names the file {name!r} as its scenario. A file that "
-                "only a folder names is not run: give it with --scenario FILE.py."
+                f"{kept.folder / COMMAND} names the file {name!r} as its scenario. It is not run "
+                "without your consent: give it with --scenario FILE.py."
             )
         options["name"] = scenario
     return options
 
 
 def _check_folder(kept: KeptCommand) -> None:
-    """Check that an experiment is in the folder of its name; it would be written elsewhere."""
+    """Check that the folder has the name of its experiment; else files would go elsewhere."""
     from sabm_mesa.studies.experiments.design import load_experiment
 
     folder = kept.folder.resolve().name

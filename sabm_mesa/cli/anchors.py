@@ -18,19 +18,21 @@ def anchors(
     *,
     recordings: Annotated[
         list[Path],
-        typer.Argument(metavar="REC [REC]...", help="Recordings; answers are added to the first."),
+        typer.Argument(
+            metavar="REC [REC]...", help="Recordings; new answers are added to the first."
+        ),
     ],
     minds: Annotated[
         list[str] | None,
-        typer.Option("--minds", metavar="SPEC", help="Ask this language model today. Repeatable."),
+        typer.Option("--minds", metavar="SPEC", help="Language model to ask today. Repeatable."),
     ] = None,
     llm: LLMOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Detect whether a language model changed under its name: 20 fixed questions over time.
+    """Detect whether a language model changed under its name, with 20 fixed questions.
 
-    The answers are in the recording of the runs, asked once a day; sessions of one model are
-    compared with its first one.
+    The models of --minds are asked at most once a day. The first session of each model is compared
+    with its later sessions.
     """
     from sabm_mesa.cli.progress import Progress, stopped_early
     from sabm_mesa.cli.report import reporting_lost
@@ -41,7 +43,9 @@ def anchors(
         named = studies.only_language_models(minds)
         if len(named) < len(set(minds)):
             other = next(mind for mind in minds if mind not in named)
-            raise ParameterError(f"Only language models answer anchors, not {other!r}.")
+            raise ParameterError(
+                f"Anchors are questions to language models, and {other!r} is none."
+            )
         connection = llm.connection()
         with (
             reporting_lost(recordings[:1], connection.prices),
@@ -60,7 +64,7 @@ def anchors(
     )
     if not sessions:
         raise ParameterError(
-            f"{recordings[0]} holds no answers to anchors: name the language model (--minds)."
+            f"{recordings[0]} has no answers to anchors: name the language model (--minds)."
         )
     compared = studies.compare(studies.first_and_later(sessions))
     if as_json:

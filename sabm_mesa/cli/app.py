@@ -13,7 +13,7 @@ from sabm_mesa import __version__
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FIRST = """\
-Agents that talk, reason and decide, on Mesa. These need no key and no network:
+Mesa agents that talk, reason and decide. These commands need no key and no network:
 
   sabm run kbc         play a beauty contest; data and plots are written to the folder out
   sabm view            watch scenarios in a browser, read recordings, play yourself
@@ -41,20 +41,20 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "export": "Write a recording as tables.",
         "import": "Make a recording from a table of decisions.",
         "bundle": "Write a recording as pages for a supplement.",
-        "reread": "Show which recorded answers today's reader reads differently.",
+        "reread": "List recorded answers that are now read differently.",
     },
     "Study": {
-        "study": "Go from a question to a figure, step by step.",
-        "reproduce": "Run published experiments beside their results.",
+        "study": "Create a study, and run its steps in order.",
+        "reproduce": "Run published experiments and compare the results.",
         "compare": "Test conditions of a sweep or of recordings.",
         "register": "Freeze an experiment before it runs.",
         "audit": "Test whether claims survive other wordings and models.",
         "humans": "Compare the decisions of a recording with people's.",
-        "probe": "Test whether minds know a game from its texts.",
+        "probe": "Test whether minds have memorized published games.",
         "fit": "Fit behavioural models to a recording.",
-        "screen": "Test whether minds are fit to play the scenarios.",
+        "screen": "Test whether minds can play the scenarios.",
         "judge": "Code the messages and the reasoning of a recording.",
-        "anchors": "Notice when a language model changed under its name.",
+        "anchors": "Detect whether a language model changed under its name.",
     },
     "Teach": {
         "tournament": "Let minds from files play one another, and rank them.",
@@ -63,16 +63,16 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "scenarios": "List the scenarios.",
         "describe": "Describe a scenario or recorded runs (ODD protocol).",
         "new": "Write a small working scenario to start from.",
-        "check": "Check that a scenario conforms.",
+        "check": "Check that a scenario follows the rules of the package.",
         "doctor": "Check this machine, a model, or a recording.",
-        "models": "List, fetch and remove local models.",
+        "models": "List, download and remove local models.",
     },
 }
-"""Group of the help → command → what it does, in one line of at most 60 letters."""
+"""Group of the help → command → what it does, in one line of at most 60 characters."""
 
 
 class _InPanels(TyperCommand):
-    """A command whose help has a section for each kind of options."""
+    """A command whose help has one section for each kind of option."""
 
     def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Write the arguments, the command's options, then the sections of shared options."""
@@ -97,10 +97,10 @@ class _App(typer.Typer):
 
 
 class _InGroups(TyperGroup):
-    """The commands in the groups of the help; else they are in the order of their imports."""
+    """Lists the commands by the groups of the help, instead of in import order."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        """The names of the commands, in the order of the help."""
+        """Return the names of the commands, in the order of the help."""
         known = super().list_commands(ctx)
         ordered = [name for group in GROUPS.values() for name in group if name in known]
         return [*ordered, *sorted(set(known) - set(ordered))]
@@ -134,10 +134,10 @@ app = _App(
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a text; all output uses this function, so no text can control the terminal.
+    """Print a text. All output uses this function, so that no text can control the terminal.
 
     Args:
-        text: the text; unprintable characters in its lines become blanks.
+        text: the text; unprintable characters in its lines become spaces.
         err: whether to print on standard error.
     """
     typer.echo("\n".join(map(_printable, text.split("\n"))), err=err)

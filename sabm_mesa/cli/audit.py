@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 def audit(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="An experiment (sabm reproduce --list), or its file."),
+        typer.Argument(
+            metavar="NAME", help="Experiment (see sabm reproduce --list), or your own TOML file."
+        ),
     ],
     *,
     minds: Annotated[
@@ -44,15 +46,15 @@ def audit(
         typer.Option(
             "--minds",
             metavar="[CONDITION=]SPEC",
-            help="Who decides (default: classical). Repeat it to compare models.",
+            help="Who decides (default: classical). Repeat the option to compare models.",
         ),
     ] = None,
     factor: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME[=A,B]",
-            help="What to vary: wording, format, options, speakers, persona, or a parameter with "
-            "its values (default: the first five). Repeatable.",
+            help="Factor to vary: wording, format, options, speakers, persona, or a parameter with "
+            "its values. Repeatable (default: those of the first five that apply).",
         ),
     ] = None,
     cells: Annotated[
@@ -60,22 +62,22 @@ def audit(
         typer.Option(help="Number of combinations (default: the smallest balanced number)."),
     ] = None,
     scale: Annotated[
-        str, typer.Option(help="quick, or paper: the size of the published experiment.")
+        str, typer.Option(help="Size of the runs: quick, or paper (the published size).")
     ] = "quick",
     runs: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=MOST_RUNS,
-            help="Runs per condition and combination (default: as the scale says).",
+            help="Runs per condition and combination (default: set by the scale).",
         ),
     ] = None,
     seed: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Seed S of the first run; run i of a condition has the seed S + i, in each "
-            "combination.",
+            help="Seed S of the first run. In each combination, run i of a condition has the seed "
+            "S + i.",
         ),
     ] = 1,
     out: Annotated[
@@ -85,14 +87,14 @@ def audit(
     isolation: FileMindOptions,
     cost: Annotated[
         bool,
-        typer.Option("--cost", help="Estimate the cost of the missing runs; send and run nothing."),
+        typer.Option("--cost", help="Only estimate the cost of the missing runs."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Test whether the claims of an experiment hold with another wording, format, order or model.
 
-    Runs the experiment in a balanced fraction of all combinations of the factors, with the same
-    seeds in each. The same command again runs only what is missing.
+    The experiment runs in a balanced fraction of all combinations of the factors, with the same
+    seeds in each. If you repeat the command, only missing runs are executed.
     """
     from sabm_mesa.cli.again import runs_files
     from sabm_mesa.recording import export
@@ -117,7 +119,7 @@ def audit(
 
 
 def _minds(experiment: Experiment, given: Sequence[str]) -> Any:
-    """The levels of the minds, or condition → minds."""
+    """Return the levels of the minds, or condition → minds."""
     if len(given) > 1 and not any(_names_condition(experiment, text) for text in given):
         return [parse_minds(text) for text in given]
     minds = minds_given(experiment, given)
@@ -131,7 +133,7 @@ def _names_condition(experiment: Experiment, text: str) -> bool:
 
 
 def _factors(given: Sequence[str]) -> dict[str, list[Any] | None] | None:
-    """Factor → its levels, None for its own levels; None without any factor."""
+    """Return factor → levels, None for its default levels; None without any factor."""
     factors: dict[str, list[Any] | None] = {}
     for text in given:
         name, equals, values = (part.strip() for part in text.partition("="))
@@ -195,7 +197,7 @@ def _before(planned: AuditPlan) -> str:
 
 
 def _said(done: Audited, files: Sequence[Path]) -> str:
-    """A few lines: the verdict on each claim, and the report."""
+    """Return a few lines: the verdict on each claim, and the path of the report."""
     from sabm_mesa.studies.audit.report import headline, said_of, warnings
 
     kept = len(done.runs) - done.ran

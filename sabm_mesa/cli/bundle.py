@@ -17,11 +17,11 @@ def bundle(
     path: RecordingPath,
     out: Annotated[
         Path | None,
-        typer.Option(help="The new folder (default: bundle, beside the recording)."),
+        typer.Option(help="New folder (default: bundle, next to the recording)."),
     ] = None,
     run: Annotated[
         list[int] | None,
-        typer.Option("--run", help="Write this run only. Repeatable."),
+        typer.Option("--run", help="Only this run (default: all runs). Repeatable."),
     ] = None,
     license_: Annotated[
         str,

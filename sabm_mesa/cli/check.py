@@ -13,12 +13,12 @@ from sabm_mesa.models import registry
 def check(
     name: ScenarioName, set_: Settings = None, rounds: Rounds = None, *, as_json: AsJson = False
 ) -> None:
-    """Check that a scenario meets the promises of every scenario; it is played about 30 times.
+    """Check that a scenario follows the rules of the package, in about 30 runs.
 
-    Runs have 3 rounds, and one has as many as by default, up to 50, with free minds; its pictures
-    and plots are drawn. What comes later, or only with other parameters or rare answers, is not
-    met: give --rounds and --set. Small values make it quick. The status is 1 when a point does not
-    hold.
+    Runs have 3 rounds. One longer run has the default number of rounds of the scenario, at most 50,
+    and its pictures and plots are drawn. Later rounds, other parameters and rare answers are not
+    checked: to check them, use --rounds and --set. Small values are fast. The exit status is 1 if a
+    check fails.
     """
     from sabm_mesa.recording import export
     from sabm_mesa.testing import POINTS, examine

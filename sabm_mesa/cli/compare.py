@@ -24,34 +24,36 @@ SHOWN = 15
 def compare(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDER|RECORDING…", help="A sweep, or several folders of runs."),
+        typer.Argument(
+            metavar="FOLDER|RECORDING…", help="A sweep, or several folders of runs or recordings."
+        ),
     ],
     *,
     measure: Annotated[
-        str, typer.Option(help="A measure at the end of runs: a column of runs.csv.")
+        str, typer.Option(help="Measure at the end of a run: a column of runs.csv.")
     ],
     by: Annotated[
         str | None,
         typer.Option(
             metavar="NAME,NAME",
-            help="Varied parameters to compare (default: all); others are pooled.",
+            help="Varied parameters to compare (default: all). The others are pooled.",
         ),
     ] = None,
     of: Annotated[
         str | None,
         typer.Option(
             metavar="mean|median|share",
-            help="The statistic (default: share for a measure of 0 and 1, else median).",
+            help="Statistic (default: share for a measure that is 0 or 1, else median).",
         ),
     ] = None,
     bounds: Annotated[
         str | None,
         typer.Option(
-            metavar="LOW,HIGH", help="The smallest and largest possible value of the measure."
+            metavar="LOW,HIGH", help="Smallest and largest possible value of the measure."
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the files (default: compare, beside the runs).")
+        Path | None, typer.Option(help="Folder for the files (default: compare, next to the runs).")
     ] = None,
     scenario: ScenarioFile = None,
     drawing: FigureOptions,

@@ -48,21 +48,21 @@ def cost(
         typer.Option(
             "--from",
             metavar="RECORDING",
-            help="A recording of the scenario; it makes the estimate more precise.",
+            help="Recording of the scenario, for a more precise estimate.",
         ),
     ] = None,
     batch: Annotated[
         bool,
         typer.Option(
             "--batch/--no-batch",
-            help="Count half the price for questions that sabm run --batch sends in batches "
+            help="Use the batch price (half) for questions that sabm run --batch sends in batches "
             "(default: off).",
         ),
     ] = False,
     isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate what runs would cost, from low to high; nothing is sent and no key is needed."""
+    """Estimate the range and the likely cost of runs. Nothing is sent, and no key is needed."""
     from sabm_mesa.llm import Connection, read_endpoints
     from sabm_mesa.recording import export
     from sabm_mesa.runs.cost import estimate
@@ -77,7 +77,7 @@ def cost(
 
 
 def in_words(estimated: Estimate) -> str:
-    """The estimate as plain text.
+    """Return the estimate as plain text.
 
     Args:
         estimated: the estimate.
@@ -100,7 +100,7 @@ def in_words(estimated: Estimate) -> str:
 
 
 def _cells(cost: Cost, ends: Sequence[str] = ("low", "high")) -> tuple[str, ...]:
-    """The numbers of a row; one number if all are the same."""
+    """Return the cells of a row, with one number where all are equal."""
     counts = (cost.asks, cost.requests, cost.prompt_tokens, cost.completion_tokens)
     texts = [[_count(getattr(count, end)) for end in ends] for count in counts]
     texts.append([_dollars(getattr(cost.usd, end)) for end in ends])
@@ -108,7 +108,7 @@ def _cells(cost: Cost, ends: Sequence[str] = ("low", "high")) -> tuple[str, ...]
 
 
 def _count(number: float) -> str:
-    """A number, above 10,000 rounded to three digits, since it is an estimate."""
+    """Format an estimated number; from 10,000 on, it is rounded to three digits."""
     if math.isnan(number):
         return "no bound"
     return f"{float(f'{number:.3g}') if number >= 10_000 else number:,.0f}"

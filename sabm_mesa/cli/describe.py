@@ -40,7 +40,7 @@ def describe_(
         str,
         typer.Argument(
             metavar="SCENARIO|RECORDING",
-            help="Name of a scenario, such as kbc, or its file, FILE.py; or a recording, such as "
+            help="Name of a scenario, such as kbc; its file, FILE.py; or a recording, such as "
             "out/recording.sqlite.",
             autocompletion=complete_scenarios,
         ),
@@ -51,7 +51,8 @@ def describe_(
         list[int] | None,
         typer.Option(
             "--run",
-            help="Only this run of a recording (default: those of its latest command). Repeatable.",
+            help="Only this run of the recording (default: all runs of its latest command). "
+            "Repeatable.",
         ),
     ] = None,
     scenario: ScenarioFile = None,
@@ -59,13 +60,13 @@ def describe_(
         bool, typer.Option("--no-prompts", help="Leave out the prompts.")
     ] = False,
     rewordings: Annotated[
-        bool, typer.Option("--rewordings", help="Add the variants of prompts.")
+        bool, typer.Option("--rewordings", help="Add the variants of the prompts.")
     ] = False,
     checklist: Annotated[
         bool,
         typer.Option(
             "--checklist",
-            help="Write the reporting checklist GUIDE-LLM instead, filled from the runs.",
+            help="Write the GUIDE-LLM reporting checklist instead, filled in from the runs.",
         ),
     ] = False,
     form: Annotated[
@@ -75,8 +76,8 @@ def describe_(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write an entry for the model library of CoMSES into a new folder instead: the "
-            "ODD description and codemeta.json.",
+            help="Write an entry for the CoMSES model library into a new folder instead: the ODD "
+            "description and codemeta.json.",
         ),
     ] = None,
     isolation: FileMindOptions,
@@ -84,7 +85,7 @@ def describe_(
 ) -> None:
     """Describe a scenario or recorded runs by the ODD protocol, with all prompts and their hashes.
 
-    With the options of sabm run it describes the resulting runs.
+    With options of sabm run, such as --minds, it describes runs with these settings.
     """
     from sabm_mesa import describe
     from sabm_mesa.recording import export
@@ -117,7 +118,7 @@ def _write_entry(folder: Path, description: Mapping[str, Any]) -> None:
 
     files = comses(description)
     write_folder(folder, files)
-    say(f"Written to {folder}: {', '.join(files)}. Yours to add: {left_to_authors(description)}.")
+    say(f"Written to {folder}: {', '.join(files)}. For you to add: {left_to_authors(description)}.")
 
 
 def _description(
@@ -127,7 +128,7 @@ def _description(
 
     if name in registry.names() or registry.is_file(name) or not _is_path(name):
         if run is not None:
-            raise ParameterError(f"--run names runs of a recording, and {name} is a scenario.")
+            raise ParameterError(f"--run chooses runs of a recording, but {name} is a scenario.")
         of_scenario = describe.checklist if checklist else describe.describe
         return of_scenario(registry.load(name), parameters=parameters)
     if parameters:
@@ -148,7 +149,7 @@ def _is_path(name: str) -> bool:
 
 @app.command()
 def scenarios(as_json: AsJson = False) -> None:
-    """List the scenarios: those of this package and of others that are installed."""
+    """List the scenarios of this package and of other installed packages."""
     titles, problems = registry.find_titles()
     outside = registry.outside()
     rows = [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sabm_mesa.runs.trial import Trial
 
 _SQLITE = b"SQLite format 3"
-"""Begins an SQLite file."""
+"""The first bytes of an SQLite file."""
 
 
 @app.command()
@@ -30,15 +30,15 @@ def doctor(
         str | None,
         typer.Argument(
             metavar="[SCENARIO|RECORDING]",
-            help="With --minds: ask the model the questions of this scenario, or of a recorded "
-            "run, in every answer format. A recording without --minds: check what may be missing "
-            "in it.",
+            help="With --minds: the scenario or recorded run whose questions the model is asked, "
+            "in every answer format. Without --minds: a recording to check for unfinished runs and "
+            "lost answers.",
         ),
     ] = None,
     *,
     setting: SettingOptions,
     times: Annotated[
-        int, typer.Option(min=1, help="Questions of each kind in each answer format.")
+        int, typer.Option(min=1, help="Number of questions of each kind, in each answer format.")
     ] = 4,
     base_url: BaseURL = None,
     model: Annotated[
@@ -49,19 +49,19 @@ def doctor(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Ask these language models a few small questions and show which parameters they "
-            "take: llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, gguf:FILE; several with "
-            "their numbers.",
+            help="Ask a language model a few small questions, and show the parameters that it "
+            "supports: llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, gguf:FILE. Several: "
+            "'llm:a=1,llm:b=1'.",
         ),
     ] = None,
     endpoints: EndpointsFile = None,
     write: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Add what --minds finds to this file of endpoints."),
+        typer.Option(metavar="FILE", help="Add the results of --minds to this endpoints file."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check Python, Mesa, packages, folder, browser, isolation, key, endpoint; say what to do."""
+    """Check Python, packages, folder, browser, isolation, key and endpoint; suggest fixes."""
     from sabm_mesa.cli.doctor_checks import check_all, check_recording, is_asked
     from sabm_mesa.llm import Connection, read_endpoints
     from sabm_mesa.minds.model_check import State
@@ -69,7 +69,9 @@ def doctor(
 
     if subject is not None and minds is not None:
         if write:
-            raise UsageError("--write adds what --minds finds without a scenario.")
+            raise UsageError(
+                "--write belongs to --minds without a scenario: leave out the scenario."
+            )
         known = read_endpoints(endpoints) if endpoints else {}
         connection = Connection(base_url, known, timeout_s=timeout)
         _try_minds(subject, minds, setting.parameters(), connection, times, as_json=as_json)
@@ -79,9 +81,9 @@ def doctor(
         _doctor_minds(minds, base_url, endpoints, write, timeout, as_json=as_json)
         return
     if write or endpoints:
-        raise UsageError("--write and --endpoints belong to --minds: name the language models.")
+        raise UsageError("--write and --endpoints need --minds: name the language models.")
     if recording is None and is_asked(base_url, model) and not as_json:
-        say("The endpoint is asked one tiny question; a hosted model takes a fraction of a cent.")
+        say("One tiny question is sent to the endpoint; a hosted model bills a fraction of a cent.")
     done = []
     checks = check_recording(recording) if recording else check_all(base_url, model, timeout)
     for check in checks:
@@ -92,8 +94,8 @@ def doctor(
     if as_json:
         say(export.readable_json({"fine": fine, "checks": [asdict(check) for check in done]}))
     else:
-        needed = "All that is needed is there." if recording is None else "It can be used."
-        say(needed if fine else "Mend what is called a problem above.")
+        usable = "No problem found." if recording is None else "The recording can be used."
+        say(usable if fine else "Fix each problem in the list above.")
     if not fine:
         raise typer.Exit(1)
 
@@ -118,8 +120,8 @@ def _doctor_minds(
     connection = Connection(base_url, known, timeout_s=timeout)
     if not as_json:
         say(
-            f"Each model is asked {QUESTIONS} small questions; {MOST_ASKS} answers are billed at "
-            "most, if the model thinks."
+            f"Each model is asked {QUESTIONS} small questions; a model that thinks bills up to "
+            f"{MOST_ASKS} answers."
         )
     findings = []
     for finding in probe_minds(specs, connection):
@@ -148,29 +150,29 @@ def _doctor_minds(
             export.readable_json({"fine": fine == findings, "minds": minds_as_json, "added": added})
         )
     elif write:
-        say(f"Added to {write}: {', '.join(added) or 'nothing, all are there'}.")
+        say(f"Added to {write}: {', '.join(added) or 'nothing, all entries exist'}.")
     if fine != findings:
         raise typer.Exit(1)
 
 
 def _recording(subject: str | None, setting: SettingOptions) -> Path | None:
-    """The recording that is checked without a language model, or None.
+    """Return the recording to check without a language model, or None.
 
     Raises:
-        UsageError: for a scenario, or parameters of one.
+        UsageError: for a scenario or its parameters, which need --minds.
     """
     if any(value is not None for value in setting.parameters().values()):
         raise UsageError("Parameters belong to a scenario: sabm doctor SCENARIO --minds SPEC.")
     if subject in registry.names() or (subject and registry.is_file(subject)):
         raise UsageError(
-            f"sabm doctor {subject} needs --minds: the language model that is asked the questions "
-            "of the scenario."
+            f"sabm doctor {subject} needs --minds: name the language model to ask the questions of "
+            "the scenario."
         )
     return None if subject is None else Path(subject)
 
 
 def is_recording_file(path: Path) -> bool:
-    """Whether a path is an SQLite file.
+    """Return whether a path is an SQLite file.
 
     Args:
         path: the path.
@@ -211,7 +213,7 @@ def _try_minds(
             return
         if row.form not in forms:
             forms.add(row.form)
-            say(f"Answers come in the form {row.form} ({len(forms)} of {len(FORMATS)}) …", err=True)
+            say(f"Answer format {row.form} ({len(forms)} of {len(FORMATS)}) …", err=True)
         say(f"  {row.question}: {row.valid} valid, {row.answers} of {times} asked", err=True)
 
     trials = []
@@ -235,7 +237,7 @@ def _try_minds(
 
 
 def in_words(trial: Trial) -> str:
-    """The outcome of a trial: a table, a recommendation, and the expected cost of a run.
+    """Return the outcome of a trial: a table, a recommendation, and the expected cost of a run.
 
     Args:
         trial: the outcome.
@@ -253,7 +255,7 @@ def in_words(trial: Trial) -> str:
         for row in rows
     ]
     reasons = {row.form: row.reason for row in reversed(trial.tried) if row.reason}
-    lines += [f"{form}: the first refused answer: {reason}" for form, reason in reasons.items()]
+    lines += [f"{form}, first refused answer: {reason}" for form, reason in reasons.items()]
     expected = (
         f"about {trial.asks:,.0f} questions, {duration(trial.run_s)}, {dollars(trial.usd, 2)}"
     )
@@ -262,7 +264,7 @@ def in_words(trial: Trial) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a readable duration.
+    """Format seconds as a readable duration.
 
     Args:
         seconds: the seconds; NaN when unknown.
@@ -275,5 +277,5 @@ def duration(seconds: float) -> str:
 
 
 def _say(check: Check) -> None:
-    """Print the line of a check; all of them have the same columns."""
+    """Print a check as a line with fixed columns."""
     say(f"{check.state:<8} {check.name:<10} {check.said}")

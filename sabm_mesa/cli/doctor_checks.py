@@ -1,7 +1,7 @@
 """Checks of `sabm doctor`: the requirements of the package, and optional parts.
 
-A *problem* affects something that every user needs, or that was requested; a *warning* affects only
-users of that part.
+A *problem* affects something that every user needs, or that was requested. A *warning* affects only
+the users of one part.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def check_all(
     Args:
         base_url: the endpoint; when None, that of the environment or OpenAI's own.
         model: the model to ask.
-        timeout_s: the longest time for an answer, in seconds.
+        timeout_s: the maximum number of seconds for an answer.
         folder: the folder for recordings; the working directory when None.
     """
     yield python()
@@ -95,7 +95,7 @@ def check_all(
 
 
 def check_recording(path: Path) -> Iterator[Check]:
-    """Check a recording: whether it can be read, and its unfinished runs.
+    """Check whether a recording can be read, is finished and lacks answers.
 
     Args:
         path: the recording.
@@ -107,21 +107,21 @@ def check_recording(path: Path) -> Iterator[Check]:
         yield Check("recording", State.PROBLEM, str(error))
         return
     left = sum(not run.finished for run in runs)
-    text = f"{path} has {answers or 0:,} answers of {len(runs):,} runs"
+    text = f"{path} has {answers or 0:,} answers from {len(runs):,} runs"
     if left:
         text += (
-            f", {left:,} of them not finished; continue with: sabm resume {shlex.quote(str(path))}"
+            f", {left:,} of them unfinished; continue with: sabm resume {shlex.quote(str(path))}"
         )
     yield Check("recording", State.WARNING if left else State.OK, text)
     lines = missing(path, lost)
     for line in lines:
         yield Check("answers", State.WARNING, line)
     if not lines:
-        yield Check("answers", State.OK, "all requested packages are installed")
+        yield Check("answers", State.OK, "no answer is missing")
 
 
 def python() -> Check:
-    """The Python that runs this."""
+    """Check the running Python."""
     text = f"Python {platform.python_version()} at {sys.executable}"
     mark = "Programming Language :: Python :: 3."
     minor = f"{mark}{sys.version_info.minor}"
@@ -135,12 +135,12 @@ def python() -> Check:
         tested = []
     if tested and minor not in tested:
         known = ", ".join(f"3.{classifier.removeprefix(mark)}" for classifier in tested)
-        return Check("python", State.WARNING, f"{text}; tested is {known}: use one of those.")
+        return Check("python", State.WARNING, f"{text}; tested versions: {known}. Use one of them.")
     return Check("python", State.OK, text)
 
 
 def packages() -> Iterator[Check]:
-    """The package and its requirements: one line if all are installed, else one per missing one."""
+    """Check the requirements: one line if all are met, else one for each that is not."""
     try:
         needed = [Requirement(requirement) for requirement in requires(PACKAGE) or []]
     except PackageNotFoundError:
@@ -158,12 +158,12 @@ def packages() -> Iterator[Check]:
     yield from wrong
     if not wrong:
         named = ", ".join(f"{name} {version(name)}" for name in ("mesa", "numpy", "openai"))
-        text = f"{PACKAGE} {version(PACKAGE)} with {named}; all {len(needed)} needed are there"
+        text = f"{PACKAGE} {version(PACKAGE)} with {named}; all {len(needed)} requirements are met"
         yield Check("packages", State.OK, text)
 
 
 def misfit(needed: Requirement) -> Check | None:
-    """The problem with a required package; None without a problem.
+    """Return the problem with a required package; None without a problem.
 
     Args:
         needed: its name and valid versions.
@@ -175,12 +175,12 @@ def misfit(needed: Requirement) -> Check | None:
         return Check("packages", State.PROBLEM, f"{needed.name} is not installed: {asked}")
     if needed.specifier.contains(installed, prereleases=True):
         return None
-    text = f"{needed.name} is {installed}, and has to be {needed.specifier}: {asked}"
+    text = f"{needed.name} is {installed}, but must be {needed.specifier}: {asked}"
     return Check("packages", State.PROBLEM, text)
 
 
 def writable(folder: Path) -> Check:
-    """Whether recordings can be written here.
+    """Check that recordings can be written to a folder.
 
     Args:
         folder: the folder.
@@ -199,17 +199,17 @@ def writable(folder: Path) -> Check:
 
 
 def browser() -> Check:
-    """Whether ``sabm view`` can open a browser."""
+    """Check that ``sabm view`` can open a browser."""
     try:
         opener = webbrowser.get()
     except webbrowser.Error:
         text = "not found: open the address that sabm view prints in any browser."
         return Check("browser", State.WARNING, text)
-    return Check("browser", State.OK, getattr(opener, "name", "") or "that of the system")
+    return Check("browser", State.OK, getattr(opener, "name", "") or "system default")
 
 
 def minds() -> Check:
-    """The isolation of minds from files on this machine."""
+    """Check the isolation of minds from files on this machine."""
     try:
         wanted, passed = isolation_wanted(), names_passed()
         supervisor = SupervisorClient(isolation=wanted, seen=visible(), passed=passed)
@@ -220,22 +220,22 @@ def minds() -> Check:
     if isolation.bubblewrap:
         return Check("minds", State.OK, str(isolation))
     why = bubblewrap_problem() or f"{DEMANDED} is 0"
-    return Check("minds", State.WARNING, f"{isolation} Why: {why}.")
+    return Check("minds", State.WARNING, f"{isolation} Reason: {why}.")
 
 
 def api_key() -> Check:
-    """Whether there is a key; it is never shown."""
+    """Check that there is a key. It is never shown."""
     if not key():
-        text = f"{KEY_VARIABLE} is not set: language models at OpenAI need it, nothing else does."
+        text = f"{KEY_VARIABLE} is not set: only language models at OpenAI need it."
         return Check("key", State.WARNING, text)
     if not (key().isascii() and key().isprintable()):
-        text = f"{KEY_VARIABLE} has characters that no key has: copy it once more."
+        text = f"{KEY_VARIABLE} has characters that no key has: copy the key again."
         return Check("key", State.PROBLEM, text)
     return Check("key", State.OK, f"{KEY_VARIABLE} is set (it is not shown)")
 
 
 def is_asked(base_url: str | None, model: str | None) -> bool:
-    """Whether an endpoint is asked: when it or a model is named, or there is a key.
+    """Return whether an endpoint is asked: it or a model is named, or there is a key.
 
     Args:
         base_url: the given address.
@@ -245,12 +245,12 @@ def is_asked(base_url: str | None, model: str | None) -> bool:
 
 
 def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check:
-    """Whether an endpoint answers one tiny question.
+    """Check that an endpoint answers one tiny question.
 
     Args:
         base_url: the endpoint; when None, that of the environment or OpenAI's own.
         model: the model to ask; None: the first model that the endpoint lists.
-        timeout_s: the longest time for an answer, in seconds.
+        timeout_s: the maximum number of seconds for an answer.
     """
     if not is_asked(base_url, model):
         return Check("endpoint", State.OK, "not asked: there is no key and no --base-url")
@@ -279,13 +279,13 @@ async def _ask(client: OpenAIClient, model: str | None) -> str:
 
 
 async def _other_models(client: OpenAIClient, model: str | None) -> str:
-    """Name the other models of a server when the named or chosen one does not answer."""
+    """Return a sentence on other models of a server, after one did not answer."""
     if model is None:
         return " Name another model with --model."
-    with suppress(LLMError):  # not every server says what it has
+    with suppress(LLMError):  # not every server lists its models
         there = await client.models()
         if there and model not in there:
-            return f" It has: {', '.join(sorted(there)[:10])}."
+            return f" Available models: {', '.join(sorted(there)[:10])}."
     return ""
 
 
@@ -299,10 +299,10 @@ async def _some_model(client: OpenAIClient) -> str:
 
 
 def extras() -> Iterator[Check]:
-    """The optional parts, which may be missing."""
+    """Check the optional parts, which may be missing."""
     for extra, (distribution, purpose) in EXTRAS.items():
         try:
             text = f"{distribution} {version(distribution)}, for {purpose}"
         except PackageNotFoundError:
-            text = f"not there, and only for {purpose}: pip install '{PACKAGE}[{extra}]'"
+            text = f"not installed, only for {purpose}: pip install '{PACKAGE}[{extra}]'"
         yield Check(extra, State.OK, text)

@@ -27,16 +27,16 @@ def export(
     to: Annotated[Kind, typer.Option(help="Format of the files.")] = Kind.CSV,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the files (default: export, beside the recording)."),
+        typer.Option(help="Folder for the files (default: export, next to the recording)."),
     ] = None,
     messages: Annotated[
-        bool, typer.Option("--messages", help="Add the prompt to each question.")
+        bool, typer.Option("--messages", help="Add the prompts to the table of asks.")
     ] = False,
     raw: Annotated[
         bool,
         typer.Option(
             "--raw",
-            help="Do not escape texts that a spreadsheet would read as formulas.",
+            help="Do not escape texts that spreadsheets would read as formulas.",
         ),
     ] = False,
     scenario: ScenarioFile = None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MODEL_WIDTH = 26
 NAME_WIDTH = 20
 SURE = 0.9
-"""The share of drawn data sets below which a selection is called uncertain."""
+"""The share of simulated data sets below which a selection is called uncertain."""
 
 
 @app.command()
@@ -27,10 +27,10 @@ def fit(
     *,
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A behavioural model (default: all that apply). Repeatable."),
+        typer.Option(help="Behavioural model to fit (default: all that apply). Repeatable."),
     ] = None,
     mind: Annotated[
-        str, typer.Option(help="Only agents with this mind, as in the column mind.")
+        str, typer.Option(help="Only agents with this mind, such as llm:MODEL (default: all).")
     ] = "",
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Only the first n rounds.")
@@ -45,25 +45,26 @@ def fit(
         int,
         typer.Option(
             min=0, max=10_000,
-            help="Data sets simulated from each model for the confusion matrix; 0 for none.",
+            help="Number of data sets to simulate from each model for the confusion matrix; 0 for "
+            "none.",
         ),
     ] = 10,
     absolute: Annotated[
         int,
         typer.Option(
             min=0, max=10_000,
-            help="Data sets simulated from the selected model for the test of its fit: 39 or "
-            "more; 0 for none.",
+            help="Number of data sets to simulate from the selected model for the test of its fit: "
+            "39 or more; 0 for none.",
         ),
     ] = 99,
     seed: Annotated[int, typer.Option(min=0, help="Seed of bootstrap and simulations.")] = 0,
     scenario: ScenarioFile = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the files (default: fit, beside the recording).")
+        Path | None, typer.Option(help="Folder for the files (default: fit, next to RECORDING).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Fit behavioural models to a recording: what kind of player is it?"""
+    """Fit behavioural models to the decisions of a recording, and select one by BIC."""
     from sabm_mesa.analysis.plot_style import to_png
     from sabm_mesa.models import registry
     from sabm_mesa.recording import export
@@ -106,7 +107,7 @@ def fit(
 
 
 def _in_words(study: FitStudy, content: dict[str, Any]) -> list[str]:
-    """The fits of all agents and of each mind, and how sure the selection is."""
+    """Return the fits of all agents and of each mind, and the certainty of the selection."""
     lines = []
     for group in study.groups:
         if group.kind != "agent":
@@ -115,7 +116,7 @@ def _in_words(study: FitStudy, content: dict[str, Any]) -> list[str]:
         lines.append(f"{name} does not apply: the runs do not have {', '.join(needs)}")
     if study.unfinished:
         runs = ", ".join(map(str, study.unfinished))
-        lines.append(f"Not played to the end: run {runs}. The finished rounds count.")
+        lines.append(f"Unfinished: run {runs}. Only the finished rounds are used.")
     if (table := content["confusion"]) is not None:
         lines.append("Selected by BIC (columns) when a model (rows) is true, with data like these:")
         numbers = range(1, len(table["models"]) + 1)
@@ -127,8 +128,8 @@ def _in_words(study: FitStudy, content: dict[str, Any]) -> list[str]:
         found_again = table["selected"][0][0]
         if found_again < SURE:
             lines.append(
-                f"  Not sure: with {table['models'][0]} true it would be selected in "
-                f"{found_again:.0%} of such data sets only."
+                f"  Not certain: if {table['models'][0]} is true, it is selected in only "
+                f"{found_again:.0%} of such data sets."
             )
     model = study.pooled.selected.fit.model.name
     for person in study.behaviour.people:
@@ -139,7 +140,7 @@ def _in_words(study: FitStudy, content: dict[str, Any]) -> list[str]:
 
 
 def _verdict(group: FitGroup) -> list[str]:
-    """The selected model, and the result of the absolute test."""
+    """Return the selected model, and the result of the absolute test."""
     from sabm_mesa.analysis.estimation import MISSES
 
     best, test = group.selected, group.test
@@ -162,7 +163,7 @@ def _verdict(group: FitGroup) -> list[str]:
             )
     other = group.by_players.fit.model
     if other is not model:
-        lines.append(f"  By players instead of decisions BIC selects {other.name}.")
+        lines.append(f"  By players instead of decisions, BIC selects {other.name}.")
     return lines
 
 

@@ -20,29 +20,29 @@ def humans(
         str,
         typer.Option(
             metavar="DATA",
-            help="A published data set, such as nagel-1995, or your own CSV file.",
+            help="Published data set, such as nagel-1995, or your own CSV file.",
         ),
     ],
     codebook: Annotated[
         Path | None,
         typer.Option(
-            help="The meaning of the columns of the CSV file (default: the TOML file of the same "
-            "name beside it)."
+            help="TOML file that describes the columns of your CSV file (default: same path, with "
+            "the ending .toml)."
         ),
     ] = None,
     run: Annotated[
         list[int] | None,
-        typer.Option("--run", help="Only this run (default: all finished). Repeatable."),
+        typer.Option("--run", help="Only this run (default: all finished runs). Repeatable."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of permutations and resamples.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the files (default: humans, beside the recording)."),
+        typer.Option(help="Folder for the files (default: humans, next to the recording)."),
     ] = None,
     scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the decisions of a recording with people's: inference, effect, distribution."""
+    """Compare decisions of a recording with those of people: inference, effect, distribution."""
     from sabm_mesa.analysis.plot_style import to_png
     from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording import export

@@ -15,13 +15,15 @@ from sabm_mesa.cli.options import AsJson, Settings, complete_scenarios, paramete
 def import_(
     data: Annotated[
         Path,
-        typer.Argument(help="The table: CSV, one row per decision, or per round of n players."),
+        typer.Argument(
+            help="CSV table: one row per decision, or one per round with a column per player."
+        ),
     ],
     *,
     scenario: Annotated[
         str,
         typer.Option(
-            help="The scenario of the decisions, or a file: FILE.py, FILE.py:CLASS.",
+            help="Scenario of the decisions, or your own file: FILE.py or FILE.py:CLASS.",
             autocompletion=complete_scenarios,
         ),
     ],
@@ -29,31 +31,30 @@ def import_(
         list[str] | None,
         typer.Option(
             "--map", metavar="FIELD=COLUMN",
-            help="The column of run, round, player, decision, mind, condition, or of another "
-            "question. A+B joins columns; A|B gives one player per column. Default: the column of "
-            "the same name. Repeatable.",
+            help="Column of a field: run, round, player, decision, mind, condition, or the name of "
+            "another question. A+B joins two columns; A|B names one column per player. Fields "
+            "other than condition default to the column of the same name. Repeatable.",
         ),
     ] = None,
     value: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TEXT=VALUE",
-            help="The decision that a value of the table stands for, such as J=cooperate. "
-            "Repeatable.",
+            help="Decision for a value of the table, such as J=cooperate. Repeatable.",
         ),
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=TEXT", help="Only rows with this text. Repeatable."),
+        typer.Option(metavar="COLUMN=TEXT", help="Only rows with this text in COLUMN. Repeatable."),
     ] = None,
     set_: Settings = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The recording (default: beside the table, with its name)."),
+        typer.Option(help="Path of the recording (default: next to the table, with its name)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Make a recording from a table of decisions: for fit, humans, plots, the viewer and export."""
+    """Make a recording from a table of decisions, for fit, humans, plots, viewer and export."""
     from sabm_mesa.core.toml_io import expand_home
     from sabm_mesa.models import registry
     from sabm_mesa.recording import export

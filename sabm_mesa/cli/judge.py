@@ -33,7 +33,7 @@ Judges = Annotated[
     str | None,
     typer.Option(
         "--minds",
-        help="A second coder, a language model: llm:MODEL, llm:MODEL@URL, gguf:FILE "
+        help="Language model as a second coder: llm:MODEL, llm:MODEL@URL, gguf:FILE "
         "(default: none).",
     ),
 ]
@@ -61,7 +61,7 @@ def judge(
     set_: Settings = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the files (default: judge, beside the recording)."),
+        typer.Option(help="Folder for the files (default: judge, next to the recording)."),
     ] = None,
     llm: LLMOptions,
     isolation: FileMindOptions,
@@ -69,7 +69,7 @@ def judge(
     scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Code the messages and the private reasoning of a recording: by rules, and by a model."""
+    """Code messages and private reasoning of a recording, by rules and by a language model."""
     from sabm_mesa.analysis.plot_style import to_png
     from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording import export
@@ -83,7 +83,7 @@ def judge(
     if unknown := set(parameters) - {"minds", "prompts", *JUDGE_SETTINGS}:
         raise UnknownName("parameter of a judge", min(unknown), JUDGE_SETTINGS)
     if parameters.setdefault("minds", "classical") == "classical" and len(parameters) > 1:
-        raise ParameterError("Settings and prompts are those of a language model: name --minds.")
+        raise ParameterError("--set and --prompts need a language model: name it with --minds.")
     messages = Recorded(path).messages()
     thought = reasoning_of(path)
     if messages.empty and thought.empty:
@@ -154,7 +154,7 @@ def _reasoning(
     agreed: dict[str, pd.DataFrame] = {}
     if connection is not None:
         recording = folder / "judge.sqlite"
-        # A prompt file of the user is one of the judge of messages.
+        # A user's prompt file is for the judge of messages.
         settings = {
             k: v for k, v in parameters.items() if k not in ("prompts", "condition", "variant")
         }
@@ -244,7 +244,7 @@ def _in_words(
 
     n = content["messages"]
     both = content["agreement"][0]["n"] if content["agreement"] else 0
-    of_these = f" of {both:,} that both have coded" if 0 < both < n else ""
+    of_these = f" of the {both:,} that both have coded" if 0 < both < n else ""
     count = f"{n:,} message{'' if n == 1 else 's'}"
     lines = [f"{count}; the share of each code{of_these}:" if n else "Nothing was said."]
     if both:
@@ -274,7 +274,7 @@ def _in_words(
 
 
 def _of_reasoning(content: dict[str, Any]) -> list[str]:
-    """Words on the codes of private reasoning, and on its steps compared with the decisions."""
+    """Describe the codes of private reasoning, and its steps compared with the decisions."""
     n = content["texts"]
     lines = [
         f"{n:,} decision{'' if n == 1 else 's'} with private reasoning; the share of each code:"
@@ -288,20 +288,21 @@ def _of_reasoning(content: dict[str, Any]) -> list[str]:
     for name, steps in content["steps"].items():
         line = f"Steps in the text, by {name}: stated in {steps['told']:,} of {n:,}"
         if steps["alike"] is not None:
-            line += f"; in {steps['alike']:.0%} of {steps['beside_level']:,} the step of the pick"
+            both = f"{steps['beside_level']:,}"
+            line += f"; in {steps['alike']:.0%} of {both} it is the step of the pick"
         lines.append(line)
     return lines
 
 
 def _of_honesty(honesty: dict[str, Any]) -> list[str]:
-    """The announcements and the share of kept ones, in words."""
+    """Describe the announcements, and the share of kept ones."""
     shares = ", ".join(f"{name} {honesty[name]:.0%}" for name in ("read", "unclear", "nothing"))
     speakers = f"{honesty['speakers']:,}"
     first = f"What each agent announced in a round in which it spoke ({speakers}): {shares}"
     if not honesty["judged"]:
         return [first]
     of = "1 that has" if honesty["judged"] == 1 else f"{honesty['judged']:,} that have"
-    return [first, f"Kept: {honesty['honest']:.0%} of the {of} a decision beside them"]
+    return [first, f"Kept: {honesty['honest']:.0%} of the {of} a decision to compare"]
 
 
 def _row(row: dict[str, Any]) -> str:

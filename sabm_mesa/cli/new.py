@@ -17,14 +17,14 @@ def new(
         str,
         typer.Argument(metavar="NAME", help="Name of the scenario, such as my_scenario."),
     ],
-    into: Annotated[Path, typer.Option(help="Folder in which to create it.")] = Path(),
+    into: Annotated[Path, typer.Option(help="Parent folder of the new folder.")] = Path(),
 ) -> None:
-    """Write a small working scenario, as a package to start from."""
+    """Write a small working scenario to start from, as a Python package."""
     from sabm_mesa.scaffold import new_scenario
 
     folder = new_scenario(name, into)
     say(
         f"{folder} holds a working scenario. Continue there:\n  cd {quote(str(folder))}\n  pytest  "
-        "               # it conforms, without being installed\n  solara run app.py      # its "
+        "               # check it, without installing it\n  solara run app.py      # its "
         f"page in the browser\n  pip install -e .       # then also: sabm run {name}, sabm view"
     )

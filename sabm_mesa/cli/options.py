@@ -1,8 +1,8 @@
 """The options that several commands share: their declaration, completion and reading.
 
-Completion names scenarios and specs of minds without importing a scenario; ``sabm
---install-completion`` sets it up. Bash ends words at colons, so there only the kinds of minds are
-completed, not the text after the colon.
+Completion suggests scenarios and specs of minds without importing a scenario. ``sabm
+--install-completion`` sets it up. Bash splits words at colons, so in Bash only the kind of a mind
+is completed, not the text after the colon.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HOST, PORT = "127.0.0.1", 8765
 
 
 def complete_scenarios(incomplete: str) -> list[str]:
-    """The matching names of scenarios, also of other packages, and Python files.
+    """Return matching Python files and scenarios, including scenarios of other packages.
 
     Args:
         incomplete: the text typed so far.
@@ -60,7 +60,7 @@ def complete_scenarios(incomplete: str) -> list[str]:
 
 
 def complete_minds(incomplete: str) -> list[str]:
-    """The matching specs of minds; of several, the last one is completed.
+    """Return matching specs of minds. In a list of specs, the last one is completed.
 
     Args:
         incomplete: the text typed so far.
@@ -73,7 +73,7 @@ def complete_minds(incomplete: str) -> list[str]:
 
 
 def _files(path: str, ending: str) -> list[str]:
-    """Files with this ending, and folders, in the folder of an incomplete path."""
+    """Return the folders, and the files with this ending, that match an incomplete path."""
     folder, slash, _ = path.rpartition("/")
     try:
         there = sorted(expand_home(folder + slash or ".").iterdir())
@@ -87,7 +87,7 @@ ScenarioName = Annotated[
     str,
     typer.Argument(
         metavar="SCENARIO",
-        help="Name of the scenario, such as kbc, or your own file: FILE.py, FILE.py:CLASS.",
+        help="Name of a scenario, such as kbc, or your own file: FILE.py or FILE.py:CLASS.",
         autocompletion=complete_scenarios,
     ),
 ]
@@ -99,7 +99,7 @@ ScenarioFile = Annotated[
     typer.Option(
         "--scenario",
         metavar="FILE.py",
-        help="The file of your own scenario that was recorded: FILE.py, FILE.py:CLASS.",
+        help="File of the recorded scenario, if it is your own: FILE.py or FILE.py:CLASS.",
     ),
 ]
 FirstSeed = Annotated[
@@ -117,8 +117,8 @@ RunsOn = Annotated[
     str,
     typer.Option(
         metavar="here|processes|ray",
-        help="Where runs are played: in this process, in several, or on Ray. All share one budget "
-        "and one limit of requests.",
+        help="Where to run: in this process, in several processes, or on Ray. All runs share one "
+        "budget and one request limit.",
     ),
 ]
 Workers = Annotated[
@@ -131,7 +131,7 @@ Minds = Annotated[
         "--minds",
         help="Who decides (default: classical). A rule: classical, classical:NAME, fixed:VALUE, "
         "fitted:FILE. A language model: llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, "
-        "gguf:FILE. Your Python file: py:FILE. A mixture with numbers of agents: "
+        "gguf:FILE. Your Python file: py:FILE. A mixture, with the number of agents of each mind: "
         "'llm:a=5,fixed:0=1'. For one class of agents: CLASS/llm:a.",
         autocompletion=complete_minds,
     ),
@@ -159,7 +159,7 @@ EndpointsFile = Annotated[
     Path | None,
     typer.Option(
         "--endpoints",
-        help="Your file of endpoints (TOML), for minds llm:MODEL@NAME.",
+        help="Your endpoints file (TOML), for minds llm:MODEL@NAME.",
         rich_help_panel=LLM_PANEL,
     ),
 ]
@@ -169,7 +169,7 @@ EndpointsFile = Annotated[
 class SettingOptions:
     """The options of every command that sets the parameters of runs, except the minds.
 
-    A command declares a parameter of the type of a block and is decorated with `with_options`.
+    A command declares a parameter of this type and is decorated with `with_options`.
     """
 
     condition: Condition = None
@@ -181,10 +181,10 @@ class SettingOptions:
         """The parameters of the run.
 
         Args:
-            others: parameters with other options, or None.
+            others: further parameters; None for those that are not given.
 
         Raises:
-            UsageError: as by `parameters_from`.
+            UsageError: see `parameters_from`.
         """
         given = {"condition": self.condition, "n_rounds": self.rounds, "prompts": self.prompts}
         return parameters_from(self.set_ or [], {**given, **others})
@@ -226,7 +226,8 @@ class LLMOptions:
         bool | None,
         typer.Option(
             "--share-requests/--no-share-requests",
-            help="Ask identical questions of a phase once, with n answers (default: off).",
+            help="Send identical questions of a phase as one request for several answers "
+            "(default: off).",
             rich_help_panel=LLM_PANEL,
         ),
     ] = None
@@ -234,39 +235,46 @@ class LLMOptions:
         bool | None,
         typer.Option(
             "--batch/--no-batch",
-            help="Send questions by the provider's batch interface, at half the price: each phase "
-            "takes up to a day (default: off).",
+            help="Send questions through the provider's batch API, at half the price. Each phase "
+            "can take up to a day (default: off).",
             rich_help_panel=LLM_PANEL,
         ),
     ] = None
     budget_usd: Annotated[
         float | None,
         typer.Option(
-            min=0, max=MOST, help="Stop before the cost exceeds this.", rich_help_panel=LLM_PANEL
+            min=0,
+            max=MOST,
+            help="Maximum cost in dollars. Runs stop before they exceed it.",
+            rich_help_panel=LLM_PANEL,
         ),
     ] = None
     max_asks: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Stop before more requests are answered.", rich_help_panel=LLM_PANEL
+            min=0,
+            help="Maximum number of answered requests. Runs stop before they exceed it.",
+            rich_help_panel=LLM_PANEL,
         ),
     ] = None
     max_tokens: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Stop before more tokens are used in all.", rich_help_panel=LLM_PANEL
+            min=0,
+            help="Maximum number of tokens, sent and received. Runs stop before they exceed it.",
+            rich_help_panel=LLM_PANEL,
         ),
     ] = None
     prices: Prices = None
 
     def connection(self, recorded: Mapping[str, Any] | None = None) -> Connection:
-        """How language models are reached.
+        """Return the connection to language models.
 
         Args:
             recorded: the connection of a recorded run, for options that are not given.
 
         Raises:
-            ParameterError: for an option that cannot be used.
+            ParameterError: for an unusable option.
         """
         from sabm_mesa.llm import Connection, read_endpoints
         from sabm_mesa.llm.limit import limits_file
@@ -305,8 +313,8 @@ class FileMindOptions:
         bool | None,
         typer.Option(
             "--isolate/--no-isolate",
-            help="Run minds from files in a sandbox (bubblewrap) or fail; run them without a "
-            "sandbox (default: sandbox if installed).",
+            help="Run minds from files only in a sandbox (bubblewrap), or without one. Default: in "
+            "a sandbox if bubblewrap works here.",
             rich_help_panel=FILE_PANEL,
         ),
     ] = None
@@ -323,8 +331,8 @@ class FileMindOptions:
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="A file whose answers cost money: each question is asked once and may take 120 "
-            "s. Repeatable.",
+            help="File of a mind whose answers cost money: no question is asked twice, and an "
+            "answer may take 120 s. Repeatable.",
             rich_help_panel=FILE_PANEL,
         ),
     ] = None
@@ -333,8 +341,8 @@ class FileMindOptions:
         """Set the isolation of minds from files, for this process and its children.
 
         Raises:
-            MindSpecError: when isolation is demanded and does not work here, or for a variable
-                that is not set.
+            MindSpecError: when isolation is demanded and does not work here, a variable is not set,
+                or a file does not exist.
         """
         if self.isolate is not None:
             os.environ[DEMANDED] = "1" if self.isolate else "0"
@@ -360,7 +368,7 @@ class FigureOptions:
         str,
         typer.Option(
             metavar="FORMATS",
-            help="Formats of the figures: png, pdf, svg.",
+            help="Formats of the figures, separated by commas: png, pdf, svg.",
             rich_help_panel=FIGURE_PANEL,
         ),
     ] = "png"
@@ -383,7 +391,7 @@ class FigureOptions:
         """Set the look of the figures that this command draws.
 
         Raises:
-            ParameterError: for another format.
+            ParameterError: for an unknown format.
         """
         from sabm_mesa.analysis.plot_style import FORMATS, Look, look
 
@@ -396,7 +404,7 @@ class FigureOptions:
 CALLED: ContextVar[tuple[str, Mapping[str, Any]]] = ContextVar("called", default=("", {}))
 """The current command, and its options: name → value, including those of the blocks."""
 BLOCKS = (SettingOptions, RunOptions, LLMOptions, FileMindOptions, FigureOptions)
-"""The types of parameters that `with_options` replaces by the options in them."""
+"""The option blocks: `with_options` replaces a parameter of such a type by its options."""
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -429,7 +437,8 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         if set(blocks.values()) - {FigureOptions} != {
             FileMindOptions
         }:  # a command that makes models
-            # Mesa's logger looks at all modules for each frame of the stack: few of both now.
+            # Mesa's logger checks every loaded module for every stack frame: import it while
+            # both are few.
             import mesa  # noqa: F401
 
         CALLED.set((command.__name__, dict(given)))
@@ -444,7 +453,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     keyword_only = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters
     ]
-    # Functions have it by PEP 362, and no type of theirs says so.
+    # Functions can have this attribute (PEP 362), but their type does not declare it.
     with_blocks.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     with_blocks.__annotations__ = {
         parameter.name: parameter.annotation for parameter in keyword_only
@@ -453,10 +462,10 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def isolation_of(minds: Sequence[Any]) -> str:
-    """A line on the isolation of minds from files, ``""`` without such minds.
+    """Return a line on the isolation of minds from files; ``""`` without such minds.
 
     Args:
-        minds: populations; their files can be read and run.
+        minds: populations, whose files can be read and run.
     """
     from sabm_mesa.minds.files.client import client
     from sabm_mesa.minds.files.mind import path_and_name
@@ -478,7 +487,7 @@ OPTIONS = {
 
 
 def parameters_from(settings: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a run, from ``--set`` and from other options.
+    """Return the parameters of a run, from ``--set`` and from other options.
 
     Args:
         settings: the values given with ``--set``.
@@ -503,7 +512,7 @@ def parameters_from(settings: list[str], options: Mapping[str, Any]) -> dict[str
 
 
 def parse_settings(settings: list[str]) -> dict[str, Any]:
-    """Read ``NAME=VALUE`` settings; a value is JSON if possible, else a text.
+    """Read ``NAME=VALUE`` settings. A value is read as JSON if possible, else as text.
 
     Raises:
         ParameterError: for a setting without a name or an equals sign.

@@ -15,14 +15,12 @@ from importlib.metadata import EntryPoint, entry_points
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.errors import UsageError, error_message, one_line
 
-__all__ = ["GROUP", "add_outside", "outside_commands"]
-
 GROUP = "sabm_mesa.commands"
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 
 def outside_commands(taken: Collection[str]) -> dict[str, EntryPoint]:
-    """Commands of other packages by name; of two with one name, the first by package.
+    """Return commands of other packages by name; of equal names, that of the first package.
 
     Args:
         taken: the names of this package's commands, which other packages cannot replace.
@@ -36,17 +34,17 @@ def outside_commands(taken: Collection[str]) -> dict[str, EntryPoint]:
 
 
 def add_outside(name: str, taken: Collection[str]) -> None:
-    """Register the command of another package, or all of them when none has this name.
+    """Register the command of another package, or all such commands if none has this name.
 
-    A command that can't be loaded is an error when it is called by its name. In the list of all
-    commands, one line on standard error names it.
+    A command that cannot be loaded is an error when it is called by its name. When all commands are
+    listed, one line on standard error reports it.
 
     Args:
         name: the name of the command.
         taken: the names of this package's commands.
 
     Raises:
-        UsageError: the command of this name can't be loaded.
+        UsageError: if the command of this name cannot be loaded.
     """
     commands = outside_commands(taken)
     for point in [commands[name]] if name in commands else commands.values():
@@ -60,16 +58,18 @@ def add_outside(name: str, taken: Collection[str]) -> None:
 
 def _add(point: EntryPoint) -> None:
     where = f"The command {one_line(point.name)!r} of {_package(point)} cannot be used"
-    mend = "mend that package, or uninstall it"
+    fix = "fix that package, or uninstall it"
     if not _NAME.fullmatch(point.name):
-        raise UsageError(f"{where}: its name has to be small letters, digits and hyphens; {mend}.")
+        raise UsageError(
+            f"{where}: its name must be lower-case letters, digits and hyphens; {fix}."
+        )
     try:
         command = point.load()
     except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {error_message(error)}"
-        raise UsageError(f"{where}: {why}; {mend}.") from error
+        raise UsageError(f"{where}: {why}; {fix}.") from error
     if not callable(command) or isinstance(command, type):
-        raise UsageError(f"{where}: {one_line(point.value)} is not a function; {mend}.")
+        raise UsageError(f"{where}: {one_line(point.value)} is not a function; {fix}.")
     app.command(point.name)(command)
 
 

@@ -46,15 +46,17 @@ def play(
         int | None,
         typer.Option(
             min=1,
-            help="Open this number of seats for programs, over HTTP, and none in the terminal.",
+            help="Open n seats for programs over HTTP, instead of one in the terminal.",
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address of the seats of --seats.")] = HOST,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of these seats.")] = PORT,
+    host: Annotated[str, typer.Option(help="Address to listen on with --seats.")] = HOST,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Port to listen on with --seats.")
+    ] = PORT,
 ) -> None:
-    """Take one seat of a scenario in the terminal; --minds decide for the others.
+    """Play one seat of a scenario in the terminal. --minds sets the minds of the other agents.
 
-    With --seats, programs take them over HTTP.
+    With --seats, programs take seats over HTTP.
     """
     from sabm_mesa.cli.seat import play as take_seat
     from sabm_mesa.cli.seat import serve

@@ -29,7 +29,7 @@ def probe(
         typer.Option(
             "--minds",
             metavar="SPEC",
-            help="A mind to probe: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
+            help="Mind to probe: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
             "classical:memorizer, py:FILE. Repeatable.",
         ),
     ],
@@ -40,14 +40,12 @@ def probe(
     ),
     llm: LLMOptions,
     isolation: FileMindOptions,
-    cost: Annotated[
-        bool, typer.Option("--cost", help="Estimate the cost; send and run nothing.")
-    ] = False,
+    cost: Annotated[bool, typer.Option("--cost", help="Only estimate the cost.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find out whether minds have memorized published games or solve games by their rules.
+    """Test whether minds have memorized published games or solve games by their rules.
 
-    Questions that an earlier command has asked are not asked again.
+    Recorded answers to earlier questions are reused.
     """
     from sabm_mesa.cli.cost import in_words as cost_in_words
     from sabm_mesa.cli.progress import Progress, stopped_early

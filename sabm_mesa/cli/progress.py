@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def bar_counting(what: str) -> Bar:
-    """A bar on standard error, which disappears at the end; none if that is not a terminal.
+    """Return a progress bar on standard error that disappears at the end; none in a file.
 
     Args:
         what: the words after the number of finished items.
@@ -96,7 +96,7 @@ class Progress:
 
 
 def _batches(models: Sequence[SmartModel]) -> str:
-    """The progress of the runs' shared batches."""
+    """Return the progress of the runs' shared batches."""
     connection = models[0].connection if models else None
     return "" if connection is None else connection.batches.status()
 
@@ -117,12 +117,12 @@ def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Ru
     except (RunError, KeyboardInterrupt) as error:
         nothing_played = isinstance(error, RecordingError | MissingKey) and not progress.asks
         if nothing_played or isinstance(error, ReplayMismatch):
-            raise  # to go on would end in the same way
+            raise  # continuing would end in the same way
         reason = str(error) or "Stopped."
         reason += "" if reason.endswith((".", "!", "?")) else "."
         if not recording.exists():
             raise RunError(reason) from error
-        if isinstance(error, ContextTooSmall):  # to go on would end in the same way
+        if isinstance(error, ContextTooSmall):  # continuing would end in the same way
             raise RunError(f"{reason} {answers_are([recording])} in {recording}.") from error
         go_on = f"sabm resume {shlex.quote(str(recording))}{option_for(progress.name)}"
         raise RunError(
@@ -137,13 +137,13 @@ def stopped_early(
     asks: int,
     wider: str = "a larger budget",
 ) -> RunError:
-    """Why a study ended early, its recordings, and the next command.
+    """Return why a study ended early, where its answers are, and the next command.
 
     Args:
         error: the error that ended it.
         name: the name of the study.
         recordings: the recordings of its answers; missing ones are not named.
-        asks: the answers of this command.
+        asks: the number of answers of this command.
         wider: the options to continue with after a cap was reached.
     """
     reason = f"{name}: {str(error) or 'Stopped.'}"
@@ -166,16 +166,16 @@ def answers_are(recordings: Iterable[Path]) -> str:
     Args:
         recordings: the recordings; a missing one has none.
     """
-    close_all()  # connections hold descriptors, and each recording needs some
+    close_all()  # connections use file descriptors, and each recording needs some
     counts = [answers_in(path) for path in recordings if path.exists()]
     if None in counts:
-        return "What was answered is"
+        return "All answers so far are"
     n = sum(filter(None, counts))
     return "1 answer is" if n == 1 else f"{n:,} answers are"
 
 
 def in_words(spent: Usage) -> str:
-    """Asks, tokens and dollars in a few words."""
+    """Return asks, tokens and dollars in a few words."""
     words = [f"{spent.asks:,} asks"]
     if spent.invalid:
         words.append(f"{spent.invalid:,} invalid")
@@ -186,7 +186,7 @@ def in_words(spent: Usage) -> str:
 
 
 def dollars(usd: float, decimals: int) -> str:
-    """An amount of money in words; models on this machine, for example, cost nothing.
+    """Format an amount of money; models on this machine, for example, cost nothing.
 
     Args:
         usd: dollars; NaN when unknown.
@@ -204,11 +204,11 @@ class RunsDone:
         name: the name of the study.
         folder: the folder of the runs.
         first: returns a text to print before the first run begins, ``""`` for none.
-        status: returns a text on running ones, ``""`` for none.
+        status: returns a text on the running runs, ``""`` for none.
 
     Attributes:
         done: the number of finished runs.
-        total: the number of all runs; 0 as long as none can begin.
+        total: the number of all runs; 0 until the first one can begin.
     """
 
     def __init__(
@@ -260,9 +260,8 @@ class RunsDone:
         if self.total:
             wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
             raise RunError(
-                f"{reason} {self.done} of {self.total} runs are done; they, and all that was "
-                f"answered, are kept in {self._folder}, and the same command{wider} continues from "
-                "there."
+                f"{reason} {self.done} of {self.total} runs are done. They and all other answers "
+                f"are kept in {self._folder}; the same command{wider} continues from there."
             ) from error
         if isinstance(error, KeyboardInterrupt):
             raise RunError(reason) from error

@@ -25,35 +25,37 @@ def register(
     *,
     name: Annotated[
         str,
-        typer.Argument(metavar="EXPERIMENT", help="An experiment, or your own TOML file."),
+        typer.Argument(metavar="EXPERIMENT", help="Experiment, or your own TOML file."),
     ],
     claim: Annotated[
         int | None, typer.Option(help="Number of the primary claim, if there are several.")
     ] = None,
-    scale: Annotated[str, typer.Option(help="quick or paper.")] = "quick",
+    scale: Annotated[
+        str, typer.Option(help="Size of the runs: quick, or paper (the published size).")
+    ] = "quick",
     minds: MindsByCondition = None,
     eligible: Annotated[
         list[str] | None,
         typer.Option(
             "--eligible",
             metavar="RULE",
-            help='Language models that may decide, also future ones: "gpt-6*", or "provider=openai '
-            'since=2026-10-01" (default: those of --minds). Repeatable.',
+            help='Language models that may decide, including future ones: "gpt-6*", or '
+            '"provider=openai since=2026-10-01" (default: those of --minds). Repeatable.',
         ),
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST_RUNS, help="Runs per condition (default: as the scale says)."),
+        typer.Option(min=1, max=MOST_RUNS, help="Runs per condition (default: set by the scale)."),
     ] = None,
     pilot: Annotated[
         Path | None,
-        typer.Option(help="Folder of earlier runs; they determine the number of runs."),
+        typer.Option(help="Folder of pilot runs, to compute the number of runs from."),
     ] = None,
     effect: Annotated[
         float | None,
         typer.Option(
-            help="Smallest relevant effect, in standard deviations; it determines the number of "
-            "runs."
+            help="Smallest relevant effect in standard deviations, to compute the number of runs "
+            "from."
         ),
     ] = None,
     power: Annotated[
@@ -64,7 +66,7 @@ def register(
         float | None,
         typer.Option(
             help="Exclude a run from the primary test if a larger share of its questions has no "
-            "usable answer."
+            "usable answer (default: exclude none)."
         ),
     ] = None,
     anchors: Annotated[
@@ -77,14 +79,14 @@ def register(
     ] = False,
     note: Annotated[
         list[str] | None,
-        typer.Option(help="Another decision, in one sentence. Repeatable."),
+        typer.Option(help="Further decision to record, in one sentence. Repeatable."),
     ] = None,
     deposit: Annotated[
         str | None,
         typer.Option(
             metavar="ID",
-            help="Write down where the registration of this folder was deposited, such as its DOI; "
-            "register nothing.",
+            help="Record where the existing registration was deposited, such as its DOI. Nothing "
+            "new is registered.",
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Parent folder of the experiment's folder.")] = Path(
@@ -95,7 +97,7 @@ def register(
 ) -> None:
     """Freeze an experiment before its runs: plan, prompts, primary claim, tests, models.
 
-    Reports of later runs in the same folder say "as registered", or name each deviation.
+    Reports of later runs in the same folder say "as registered", or list the deviations.
     """
     from sabm_mesa.cli.reproduce import minds_given
     from sabm_mesa.recording.export import readable_json
@@ -154,11 +156,11 @@ def register(
         say(readable_json(summary))
         return
     lines = [
-        f"{experiment.name} is registered: {planned.runs} runs a condition.",
+        f"{experiment.name} is registered: {planned.runs} runs per condition.",
         f"  Primary claim: {registration.primary.text}",
         f"  Language models: {'; '.join(registration.content['eligible']) or 'none'}",
         f"  SHA-256: {registration.digest}",
         f"  To deposit: {files[0]} and {files[1]}",
-        "  sabm reproduce with the same folder runs it, and says whether it was as registered.",
+        "  sabm reproduce with the same folder runs it, and reports deviations from this.",
     ]
     say("\n".join(lines))

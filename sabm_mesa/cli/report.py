@@ -45,7 +45,7 @@ def deliver(
 ) -> None:
     """Write tables, plots and summary into a folder, and print a report.
 
-    Pictures and plots that cannot be drawn are named on standard error, after all else is written.
+    Pictures and plots that cannot be drawn are reported on standard error, after all other output.
 
     Args:
         runs: the runs.
@@ -87,7 +87,7 @@ def deliver(
 
 
 def report(runs: Runs, files: Sequence[Path]) -> str:
-    """A few lines: the runs, their end, their cost, the files.
+    """Return a few lines: the runs, their end, their cost, the files.
 
     Args:
         runs: the runs.
@@ -136,7 +136,7 @@ def advice(runs: Runs, recording: Path | None) -> list[str]:
     subject = runs.models[0].scenario_name if recording is None else str(recording)
     command = shlex.join(["sabm", "doctor", subject, "--minds", specs[0]])
     text = f"{unusable:,} of {_count(answers, 'answer')} could not be used."
-    return [f"{text} This command tries which answer format works best: {command}"]
+    return [f"{text} To test which answer format works best: {command}"]
 
 
 def older_files(folder: Path, written: Sequence[Path]) -> list[str]:
@@ -157,14 +157,14 @@ def older_files(folder: Path, written: Sequence[Path]) -> list[str]:
 
 
 def older_folders(folder: Path) -> list[str]:
-    """Return the line on files that other commands made from fewer runs than a folder has now.
+    """Return the line on outputs of other commands that lack the new runs of a folder.
 
     Args:
         folder: the folder, after new runs.
     """
     left = [name for name in ("compare", "bundle") if (folder / name).is_dir()]
     commands = " and ".join(f"sabm {name}" for name in left)
-    line = f"Made before these runs, in {folder}: {', '.join(left)}. Delete, and repeat {commands}."
+    line = f"Outdated in {folder}: {', '.join(left)}. Delete, and repeat {commands}."
     return [line] if left else []
 
 
@@ -175,33 +175,33 @@ def missing(recording: Path, lost: Usage) -> list[str]:
         recording: the recording.
         lost: the possible cost of the lost answers.
     """
-    lines = [f"{line}, and what is missing is asked for again." for line in _lost(lost)]
+    lines = [f"{line}. The missing answers are asked for again." for line in _lost(lost)]
     if log_is_cut(recording):
         then = f"the {_count(lost.asks, 'answer')} under way then, and " if lost.asks else ""
         lines.append(
-            f"{recording}-wal ends in the middle: {then}all that was written later may be missing. "
-            "Is there a longer copy of it?"
+            f"{recording}-wal is truncated: {then}everything written later may be missing. If you "
+            "have a longer copy of it, use that."
         )
     return lines
 
 
 @contextmanager
 def reporting_lost(recordings: Iterable[Path], prices: str | Path | None = None) -> Iterator[None]:
-    """Report lost answers on standard error, however the block ends.
+    """Report lost answers on standard error, even when the block fails.
 
-    Every command that continues with recordings, or reads their decisions, is in such a block.
+    Every command that continues recordings, or reads their decisions, uses such a block.
 
     Args:
         recordings: the recordings of the runs; a missing one holds none.
         prices: a user's own price file, or None.
 
     Raises:
-        RecordingError: when one cannot be read, unless the block has raised another error.
+        RecordingError: when a recording cannot be read, unless the block raised another error.
     """
     try:
         yield
     except BaseException:
-        close_all()  # connections hold descriptors, and each recording needs some
+        close_all()  # connections use file descriptors, and each recording needs some
         with suppress(RecordingError):
             _report_lost(recordings, prices)
         raise
@@ -281,7 +281,7 @@ def _cautions(ends: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _mean(values: Sequence[Any]) -> str:
-    """The mean of the runs with a value, a dash without any; empty for texts."""
+    """Return the mean over the runs with a value; a dash without any, ``""`` for texts."""
     if any(isinstance(v, str | Sequence | Mapping) for v in values):
         return ""
     numbers = [float(v) for v in values if isinstance(v, Real) and not math.isnan(float(v))]

@@ -46,30 +46,38 @@ def reproduce(
         ),
     ] = None,
     list_: Annotated[
-        bool, typer.Option("--list", help="List the experiments with their cost class.")
+        bool, typer.Option("--list", help="List the experiments with their cost classes.")
     ] = False,
     all_: Annotated[bool, typer.Option("--all", help="Run all experiments.")] = False,
     scale: Annotated[
         str | None,
         typer.Option(
-            help="quick, or paper: the size of the published experiment (default: as registered, "
-            "else quick)."
+            help="Size of the runs: quick, or paper (the published size). Default: as registered, "
+            "else quick."
         ),
     ] = None,
     minds: MindsByCondition = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST_RUNS, help="Runs per condition (default: as the scale says)."),
+        typer.Option(
+            min=1,
+            max=MOST_RUNS,
+            help="Runs per condition (default: as registered, else set by the scale).",
+        ),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="Seed S of the first run (default: 1); run i has the seed S + i."),
+        typer.Option(
+            min=0,
+            help="Seed S of the first run (default: as registered, else 1); run i has the seed "
+            "S + i.",
+        ),
     ] = None,
     registered: Annotated[
         Path | None,
         typer.Option(
-            help="The registration of the experiment, by sabm register (default: the one in its "
-            "folder)."
+            help="Registration of the experiment, made by sabm register (default: the one in the "
+            "experiment's folder)."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Parent folder of the experiments' folders.")] = Path(
@@ -82,19 +90,19 @@ def reproduce(
         bool,
         typer.Option(
             "--anchors",
-            help="Ask each language model 20 fixed questions too, to notice one that changed (see "
+            help="Also ask each language model 20 fixed questions, to detect a changed model (see "
             "sabm anchors).",
         ),
     ] = False,
     cost: Annotated[
         bool,
-        typer.Option("--cost", help="Estimate the cost of the missing runs; send and run nothing."),
+        typer.Option("--cost", help="Only estimate the cost of the missing runs."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run published experiments and put the results beside the published figures.
+    """Run published experiments and compare the results with the published figures.
 
-    Finished runs of an earlier command are not run again, and interrupted ones are resumed.
+    Finished runs of an earlier command are not repeated, and interrupted runs are resumed.
     """
     from sabm_mesa.recording import export
     from sabm_mesa.studies.experiments.design import experiment_names, load_experiment
@@ -109,7 +117,7 @@ def reproduce(
     drawing.apply()
     chosen = experiment_names() if all_ else names
     if not chosen:
-        raise ParameterError("Name an experiment, or see them all: sabm reproduce --list")
+        raise ParameterError("Name an experiment. To list all of them: sabm reproduce --list")
     experiments = _read(chosen)
     if registered is not None and len(experiments) > 1:
         raise ParameterError(
@@ -153,7 +161,7 @@ def reproduce(
 
 
 def _read(names: Sequence[str]) -> list[Experiment]:
-    """The experiments, each once, in the order of their names in the command."""
+    """Return the experiments, each once, in the order of the command."""
     from sabm_mesa.cli.again import runs_files
     from sabm_mesa.studies.experiments.design import load_experiment
 
@@ -229,7 +237,7 @@ def _reproduced(
 
 
 def _anchored(planned: Plan, registration: Registration | None, anchors: bool) -> Sequence[str]:
-    """The language models to ask the anchors, if an option or the registration demands it."""
+    """Return the language models to ask the anchors, if an option or the registration says so."""
     from sabm_mesa.studies.registration import language_models_of
 
     registered = registration is not None and registration.content["anchors"]
@@ -237,10 +245,10 @@ def _anchored(planned: Plan, registration: Registration | None, anchors: bool) -
 
 
 def populations(plans: Sequence[Plan]) -> list[Any]:
-    """The minds of all runs of plans, each population once.
+    """Return the minds of all runs of plans, each population once.
 
     Args:
-        plans: the plans; their earlier runs count.
+        plans: the plans, including their earlier runs.
     """
     every = [*plans, *(plan.earlier for plan in plans if plan.earlier is not None)]
     cells = [cell for planned in every for cell in planned.cells]
@@ -256,7 +264,7 @@ def _index(done: Sequence[Results], out: Path) -> Path:
 
 
 def _said(analysed: Results, files: Sequence[Path]) -> str:
-    """A few lines: the verdict on each claim, and the report."""
+    """Return a few lines: the verdict on each claim, and the path of the report."""
     from sabm_mesa.cli.report import older_folders
     from sabm_mesa.studies.experiments.report import headline, needed
 
@@ -303,7 +311,7 @@ def minds_given(experiment: Experiment, given: Sequence[str]) -> Any:
 
 
 def _is_count(text: str) -> bool:
-    """Whether it begins with ``SPEC=COUNT``."""
+    """Return whether a text begins with ``SPEC=COUNT``."""
     return text.partition(",")[0].rpartition("=")[2].isdecimal()
 
 
@@ -317,9 +325,7 @@ def _list(experiments: Sequence[Experiment]) -> str:
         "Cost at paper scale, in questions to language models: small up to 2,000, medium up to "
         "20,000, large more. Classical minds cost nothing."
     )
-    more = (
-        "Whether a language model is suited to such studies is tested by: sabm screen --minds SPEC"
-    )
+    more = "To test whether a language model is suited to such studies: sabm screen --minds SPEC"
     return "\n".join([*lines, "", costs, more])
 
 
@@ -340,7 +346,7 @@ def _in_json(experiments: Sequence[Experiment]) -> str:
 
 
 def _before(planned: Plan) -> str:
-    """Report which minds decide, and the limits of few runs, before anything is spent.
+    """Return which minds decide and what few runs cannot show, before anything is spent.
 
     Args:
         planned: the experiment.
@@ -374,7 +380,7 @@ def _say_costs(
         plans: the experiments.
         anchored: for each experiment, the minds to ask the anchors.
         out: the parent folder of their folders.
-        llm: the options for language models: a price file of the user, and whether in batches.
+        llm: the language-model options, for the price file and the batch price.
         as_json: whether to print JSON.
     """
     from sabm_mesa.cli.cost import in_words

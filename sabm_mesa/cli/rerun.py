@@ -36,8 +36,8 @@ OnlyRuns = Annotated[
     list[int] | None,
     typer.Option(
         "--run",
-        help="Only this run. Repeatable. Default: all runs for replay and reread, those of the "
-        "latest command for fork, those of the latest unfinished command for resume.",
+        help="Only this run. Repeatable. Default: all runs (replay, reread), those of the latest "
+        "command (fork), or those of the latest unfinished command (resume).",
     ),
 ]
 
@@ -53,7 +53,7 @@ def replay(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run again from a recording alone, without key and network; the result has to be the same."""
+    """Run a recording again without key and network, and check that the data are the same."""
     from sabm_mesa.cli.progress import Progress
     from sabm_mesa.cli.report import deliver
     from sabm_mesa.recording import export, load_runs
@@ -68,13 +68,13 @@ def replay(
     commands = list(by_command.values())
     if out is not None and len(commands) > 1:
         raise ParameterError(
-            f"The runs of {recording} are of {len(commands)} commands, and --out takes the runs of "
-            "one: name them with --run."
+            f"{recording} has runs of {len(commands)} commands, but --out takes the runs of one: "
+            "choose them with --run."
         )
     if out is not None and not all(recorded.rounds for recorded in runs):
         none = next(recorded for recorded in runs if not recorded.rounds)
         raise ParameterError(
-            f"{none.name} has no complete round, so it has no tables: leave out --out, or name "
+            f"{none.name} has no complete round, so it has no tables: leave out --out, or choose "
             "other runs with --run."
         )
     lines, checked = [], {"replayed": 0, "answers": 0, "rounds": 0}
@@ -101,9 +101,9 @@ def reread(
     scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read recorded answers again without asking, and list those that are read differently now.
+    """Read recorded answers again, and list those that this version reads differently.
 
-    The recording is not changed: its runs keep the readings of their version.
+    No mind is asked, and the recording is not changed.
     """
     from sabm_mesa.cli.progress import Progress
     from sabm_mesa.core.answers import shorten
@@ -148,10 +148,11 @@ def resume(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Resume runs that were stopped or failed; recorded answers are not asked for again.
+    """Resume runs that were stopped or failed. Recorded answers are reused.
 
-    When all runs are finished, their tables, plots and summary are written. In the folder of a
-    sweep, experiment, audit or tournament its command continues, with the caps that are given here.
+    Tables, plots and summary are written when all runs are finished. In the folder of a sweep,
+    experiment, audit or tournament, its command continues. Limits given here, such as --budget-usd,
+    replace the recorded ones.
     """
     from sabm_mesa.cli.again import kept_command, repeat
     from sabm_mesa.cli.progress import Progress, guarded
@@ -272,7 +273,7 @@ def fork(
 
 
 def _finished(runs: Sequence[RecordedRun], cells: Sequence[str], kept: KeptCommand | None) -> str:
-    """Report finished runs without their own tables."""
+    """Return the report of finished runs that have no common tables."""
     path = runs[0].path
     several = (
         f"{len(runs)} runs of {path} are finished." if runs[1:] else f"{runs[0].name} is finished."
@@ -281,22 +282,22 @@ def _finished(runs: Sequence[RecordedRun], cells: Sequence[str], kept: KeptComma
         return f"{several} The tables of sabm {kept.name} are written by: sabm resume {path}"
     shown = "; ".join(cells[:3]) + ("; …" if cells[3:] else "")
     return (
-        f"{several} They are of {len(cells)} settings ({shown}), so they have no common tables: "
-        "name the runs of one with --run and a folder with --out, or run their own command again."
+        f"{several} They have {len(cells)} settings ({shown}), so they have no common tables: "
+        "choose the runs of one with --run and a folder with --out, or repeat their own command."
     )
 
 
 def _minds_of(runs: Sequence[RecordedRun]) -> list[Any]:
-    """The populations of recorded runs, and those that forks gave them."""
+    """Return the populations of recorded runs, and those set by forks."""
     changes = [fork["set"] for run in runs for fork in run.forks]
     given = [*(run.parameters for run in runs), *changes]
     return [parameters["minds"] for parameters in given if "minds" in parameters]
 
 
 def _agreed(connection: Connection, runs: Sequence[RecordedRun], *, as_json: bool) -> Connection:
-    """The connection with the user's answer on the addresses of a recording.
+    """Ask the user about the addresses in a recording; return the connection with the answer.
 
-    Without a terminal the connection is not changed, and unknown addresses are refused.
+    Without a terminal, nothing is asked and unknown addresses are refused.
     """
     from sabm_mesa.runs.rerun import foreign_addresses
 
@@ -308,9 +309,9 @@ def _agreed(connection: Connection, runs: Sequence[RecordedRun], *, as_json: boo
     say(
         f"Prompts are sent there, and {KEY_VARIABLE} if it is set."
         if url in foreign
-        else "Prompts are sent there, and no key."
+        else "Prompts are sent there, but no key."
     )
-    if not typer.confirm("Go on?"):
+    if not typer.confirm("Continue?"):
         raise typer.Exit(2)
     return replace(
         connection,
@@ -325,6 +326,6 @@ def _verified(recorded: RecordedRun, answers: int) -> str:
     part = (
         ""
         if complete
-        else f" (cut off: {recorded.problem or recorded.status}; its rounds up to there)"
+        else f" (cut off: {recorded.problem or recorded.status}; compared up to there)"
     )
     return f"Run {recorded.run}: identical{part}, {rounds}, {answers} answers, nothing sent."

@@ -51,7 +51,7 @@ def run(
     isolation: FileMindOptions,
     drawing: FigureOptions,
     animate: Annotated[
-        Movie | None, typer.Option(help="Also draw the first run as an animation.")
+        Movie | None, typer.Option(help="Also write an animation of the first run.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -72,7 +72,7 @@ def run(
     if animate is not None:
         check_animation(model)
         check_movie(animate)
-    # Wrong use ends here, before there is any file.
+    # Usage errors are raised here, before any file exists.
     connection = with_context(connection, model, parameters)
     model(**parameters, rng=seed, connection=connection, recording=False)
     check_fixed(model, parameters)

@@ -36,7 +36,7 @@ def screen(
         typer.Option(
             "--minds",
             metavar="SPEC",
-            help="A mind to test: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
+            help="Mind to test: llm:MODEL, llm:MODEL@URL, gguf:FILE, classical, "
             "fixed:VALUE, py:FILE. Repeatable.",
         ),
     ],
@@ -44,13 +44,12 @@ def screen(
         str,
         typer.Option(
             metavar="SET",
-            help="play: a short game of each scenario; or the tests of one scenario, by its name. "
-            "An unknown name lists them.",
+            help="Set of tests, such as play (short games). An unknown name lists all sets.",
         ),
     ] = "play",
     problems: Annotated[
         int | None,
-        typer.Option(min=1, help="Problems of each kind (default: as published)."),
+        typer.Option(min=1, help="Number of problems of each kind (default: as published)."),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs per test and mind.")] = 1,
     seed: FirstSeed = 1,
@@ -61,10 +60,9 @@ def screen(
     isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether minds are fit to play in the scenarios.
+    """Test whether minds can play the scenarios.
 
-    Questions that an earlier command has asked are not asked again: add minds or runs in the same
-    folder.
+    Recorded answers in the same folder are reused, so you can add minds or runs.
     """
     from sabm_mesa.cli.progress import Progress, answers_are
     from sabm_mesa.cli.report import reporting_lost
@@ -104,7 +102,7 @@ def screen(
 
 
 def _table(screening: Screening, results: Sequence[ScreeningResult], files: Sequence[Path]) -> str:
-    """Mind by test, then the result of each test."""
+    """Return a table of minds by tests, then the result of each test."""
     from sabm_mesa.studies.screening import dollars, passed
 
     battery = screening.battery

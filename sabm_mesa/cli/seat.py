@@ -1,4 +1,4 @@
-"""A game in the terminal: a person takes one seat."""
+"""Games with a person at one seat in the terminal, or with programs at seats over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from sabm_mesa.cli.report import reporting_lost
 from sabm_mesa.core.answers import InvalidAnswer, Text
 from sabm_mesa.errors import MindSpecError, RunError
-from sabm_mesa.minds.human import HUMAN, Input, Question, Seat, inputs_of, text_from
+from sabm_mesa.minds.human import Input, Question, Seat, inputs_of, text_from
 from sabm_mesa.models import registry
 from sabm_mesa.runs.game import LEFT, Game, check_seats, with_others
 
@@ -31,7 +31,7 @@ def play(
     say: Say = print,
     listen: Listen = input,
 ) -> Game:
-    """Let a person play in the terminal, for the first agent, or the first one of a class.
+    """Let a person play in the terminal, as the first agent, or as the first one of a class.
 
     Args:
         name: the name of the scenario.
@@ -90,13 +90,13 @@ def serve(
     time_limit_s: float | None = None,
     say: Say = print,
 ) -> Game:
-    """Let programs play at the first agents' seats, over HTTP.
+    """Let programs play over HTTP, as the first agents.
 
     Args:
         name: the name of the scenario.
         parameters: the parameters of the model, without the minds.
         seats: the number of seats.
-        host: the address to listen at.
+        host: the address to listen on.
         port: the port.
         others: as for `play`.
         seats_of: the class of the programs' agents; the first one when empty.
@@ -134,7 +134,7 @@ def _recording(game: Game) -> Iterator[Path]:
 
 
 def plain(text: str) -> str:
-    """A text without control codes of terminals, except line breaks."""
+    """Return a text without terminal control codes, except line breaks."""
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
 
@@ -221,4 +221,4 @@ def _table(frame: pd.DataFrame) -> str:
 
 def _where(game: Game) -> str:
     path = game.model.recording_path
-    return f" What {HUMAN}s and others answered is in {path}." if path else ""
+    return f" The answers are in {path}." if path else ""

@@ -15,11 +15,11 @@ from sabm_mesa.cli.options import BaseURL, EndpointsFile, Prices
 from sabm_mesa.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sabm_mesa.studies.path import Step
+    from sabm_mesa.studies.study_steps import Step
 
 study = typer.Typer(
     name="study",
-    help="Go from a question to a figure: write the folder of a study (new), run its steps (run).",
+    help="Create the folder of a study (new), and run its steps in order (run).",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
@@ -28,11 +28,13 @@ app.add_typer(study)
 
 @study.command()
 def new(
-    title: Annotated[str, typer.Argument(metavar="TITLE", help='Such as "personas x models".')],
+    title: Annotated[
+        str, typer.Argument(metavar="TITLE", help='Title, such as "personas x models".')
+    ],
     into: Annotated[Path, typer.Option(help="Parent folder of the new folder.")] = Path(),
 ) -> None:
-    """Write the folder of a study: question, conditions, claims, minds, budget, commands."""
-    from sabm_mesa.studies.path import SETTINGS, new_study
+    """Create the folder of a study: its experiment, its settings and a README to edit."""
+    from sabm_mesa.studies.study_steps import SETTINGS, new_study
 
     folder = new_study(title, into)
     say(
@@ -45,7 +47,7 @@ def new(
 def run(
     folder: Annotated[Path, typer.Argument(help="Folder of the study.")] = Path(),
     yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask before steps that may cost money.")
+        bool, typer.Option("--yes", help="Do not ask for consent before steps that may cost money.")
     ] = False,
     list_: Annotated[
         bool, typer.Option("--list", help="List the steps as commands; run nothing.")
@@ -56,9 +58,9 @@ def run(
 ) -> None:
     """Run the remaining steps of a study: pilot, register, run, compare, bundle.
 
-    Before a step with language models it prints the expected cost, and asks for consent.
+    Before a step with language models, it prints the expected cost and asks for your consent.
     """
-    from sabm_mesa.studies.path import command_of, finish, made_with, read_study
+    from sabm_mesa.studies.study_steps import command_of, finish, made_with, read_study
 
     steps, made = read_study(folder), made_with(folder)
     reach = ["--base-url", base_url] if base_url else []
@@ -87,8 +89,8 @@ _REACHING = ("reproduce", "register")
 
 def _changed(folder: Path, step: Step) -> str:
     return (
-        f"The step {step.name} was made with other files than {folder} has now: undo the change, "
-        f"or delete {step.output} to repeat the step."
+        f"The files in {folder} changed after the step {step.name}: undo the change, or delete "
+        f"{step.output} to repeat the step."
     )
 
 
@@ -106,14 +108,14 @@ def _asks_models(step: Step) -> bool:
 def _agree(step: Step) -> None:
     if not sys.stdin.isatty():
         raise ParameterError(
-            f"The step {step.name} may cost what is printed above: agree with --yes."
+            f"The step {step.name} may cost what is printed above: consent with --yes."
         )
     if not typer.confirm(f"Run the step {step.name}?"):
         raise typer.Exit(0)
 
 
 def _command(*arguments: str) -> None:
-    """Run another command with its arguments; its errors are passed on."""
+    """Run another command with its arguments, and pass on its errors."""
     from sabm_mesa.cli import command_line
 
     command = command_line(arguments[0])

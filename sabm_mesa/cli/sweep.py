@@ -45,13 +45,15 @@ def sweep(
         list[str] | None,
         typer.Option(
             metavar="NAME=A,B,…",
-            help="Vary a parameter; repeat it for a grid. Values that contain commas: NAME=[…], "
-            "a JSON list.",
+            help="Vary a parameter. Repeat the option for a grid. For values with commas, use a "
+            "JSON list: NAME=[…].",
         ),
     ] = None,
     minds: Annotated[
         list[str] | None,
-        typer.Option("--minds", help="Who decides (default: classical). Repeat it to vary minds."),
+        typer.Option(
+            "--minds", help="Who decides (default: classical). Repeat the option to vary minds."
+        ),
     ] = None,
     setting: SettingOptions,
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs per combination.")] = 1,
@@ -59,14 +61,14 @@ def sweep(
         int,
         typer.Option(
             min=0,
-            help="Seed S of the first run; run i has the seed S + i, in each combination.",
+            help="Seed S of the first run. In each combination, run i has the seed S + i.",
         ),
     ] = 1,
     on: RunsOn = "here",
     workers: Workers = None,
     address: Annotated[
         str | None,
-        typer.Option(help="A Ray cluster: HOST:PORT or auto (default: start Ray here)."),
+        typer.Option(help="Ray cluster: HOST:PORT, or auto (default: start Ray on this machine)."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the sweep (default: out/sweep-SCENARIO).")
@@ -76,7 +78,7 @@ def sweep(
     measure: Annotated[
         list[str] | None,
         typer.Option(
-            help="A measure to draw by setting, with its intervals. Repeatable.",
+            help="Measure to draw for each combination, with intervals. Repeatable.",
             rich_help_panel=FIGURE_PANEL,
         ),
     ] = None,
@@ -85,7 +87,7 @@ def sweep(
 ) -> None:
     """Run a grid of parameters, minds and seeds; write tables by run, and by run and round.
 
-    The same command again runs only what is missing.
+    If you repeat the command, only missing runs are executed.
     """
     from sabm_mesa.cli.again import keep_command
     from sabm_mesa.cli.progress import RunsDone
@@ -127,7 +129,7 @@ def sweep(
 
 
 def _varied(vary: Sequence[str], minds: Sequence[str]) -> tuple[dict[str, list[Any]], str | None]:
-    """The varied parameters with their values, and the minds if they are not varied."""
+    """Return the varied parameters with their values, and the minds if they are not varied."""
     varied: dict[str, list[Any]] = {}
     for text in vary:
         name, equals, values = (part.strip() for part in text.partition("="))
@@ -161,7 +163,7 @@ def _summary(done: Sweep) -> dict[str, Any]:
 
 
 def _figures(folder: Path, measures: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Draw measures by setting, as ``sabm compare``; return the files, and the problems."""
+    """Draw measures by setting, as ``sabm compare`` does; return the files and the problems."""
     from sabm_mesa.analysis.plot_style import write_figures
     from sabm_mesa.recording import export
     from sabm_mesa.studies import compare
@@ -179,7 +181,7 @@ def _figures(folder: Path, measures: Sequence[str]) -> tuple[list[Path], list[st
 
 
 def _said(done: Sweep, figures: Sequence[Path] = ()) -> str:
-    """A few lines: the runs, the means of each combination, the tables."""
+    """Return a few lines: the runs, the means of each combination, the tables."""
     from sabm_mesa.cli.report import older_files, older_folders
 
     grid = done.grid
@@ -204,7 +206,7 @@ def _said(done: Sweep, figures: Sequence[Path] = ()) -> str:
 
 
 def _means(done: Sweep) -> list[str]:
-    """The first measures of each combination, as means over its runs."""
+    """Return the first measures of each combination, as means over its runs."""
     from sabm_mesa.recording.varied import word_of
 
     runs, n = done.runs, len(done.grid.seeds)

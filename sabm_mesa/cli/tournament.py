@@ -43,13 +43,13 @@ def tournament(
         list[str],
         typer.Argument(
             metavar="FILES…",
-            help="Minds: FILE.py, FILE.py:NAME, or another spec such as llm:MODEL.",
+            help="Minds that compete: FILE.py, FILE.py:NAME, or another spec such as llm:MODEL.",
         ),
     ],
     *,
     against: Annotated[
         list[str] | None,
-        typer.Option(help="Another player, such as classical. Repeatable."),
+        typer.Option(help="Additional mind that competes, such as classical. Repeatable."),
     ] = None,
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs per seating.")] = 10,
     seed: FirstSeed = 1,
@@ -58,8 +58,8 @@ def tournament(
         typer.Option(
             "--format",
             metavar="pairs|population",
-            help="Play in pairs (round-robin), or all together (default: as usual in the "
-            "scenario).",
+            help="Play in pairs (round-robin), or all together in one population (default: set by "
+            "the scenario).",
         ),
     ] = None,
     setting: SettingOptions,
@@ -83,7 +83,7 @@ def tournament(
     model = registry.load(name)
     parameters = setting.parameters()
     if "minds" in parameters:
-        raise ParameterError("The minds of a tournament are named after the scenario.")
+        raise ParameterError("Name the minds of a tournament after the scenario, not with --set.")
     connection = llm.connection()
     folder = out or Path("out", f"tournament-{model.scenario_name}")
     isolation.apply()
@@ -113,7 +113,7 @@ def tournament(
 
 
 def _said(played: Tournament) -> str:
-    """The ranking as a table, the most frequent reasons, and the files."""
+    """Return the ranking as a table, the most frequent reasons, and the files."""
     grid, score = played.sweep.grid, played.score
     how = "in pairs" if score.pairs else f"{played.agents} agents in one population"
     lower = ", lower is better" if score.lower_is_better else ""

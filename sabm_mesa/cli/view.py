@@ -47,7 +47,7 @@ def view(
     from sabm_mesa.visualization.access import LOOPBACK
     from sabm_mesa.visualization.server import address_of, local_address_of, serve
 
-    # Warnings of Solara on hooks and cookies are for authors of pages; users can do nothing.
+    # Warnings of Solara on hooks and cookies concern authors of pages, not users.
     warnings.filterwarnings("ignore", category=UserWarning, module=r"solara\.")
     path = "/"
     if name is not None:
@@ -62,7 +62,7 @@ def view(
 
     def ready(address: str) -> None:
         if host not in LOOPBACK:
-            say("Only a browser that opened this address can run models; seats are open by links.")
+            say("Only a browser that opened this address can run models. Seats are open to links.")
         say(f"The viewer is at {address} (end it with Ctrl-C).")
         there, here = address_of(host, port), local_address_of(host, port)
         if host not in LOOPBACK and here != there:

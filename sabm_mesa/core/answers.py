@@ -39,21 +39,6 @@ from sabm_mesa.core.reader import (
 )
 from sabm_mesa.errors import ParameterError, one_line
 
-__all__ = [
-    "AnswerSpec",
-    "Choice",
-    "Decision",
-    "Format",
-    "InvalidAnswer",
-    "Number",
-    "Reading",
-    "Reasoning",
-    "Reply",
-    "Text",
-    "free",
-    "words",
-]
-
 Format = Literal["labelled", "paper", "json"]
 FORMATS: tuple[Format, ...] = ("labelled", "paper", "json")
 DEFAULT_FORMAT: Format = "labelled"
@@ -79,7 +64,7 @@ FAILED = "failed"
 
 SPACE = re.compile(r"\s+")
 DRESS = " \t\"'`*_"
-"""Characters that may surround a bare answer without changing it: quotes, emphasis, blanks."""
+"""Characters that may surround a bare answer without changing it: quotes, emphasis, spaces."""
 _FENCE = re.compile(r"\s*```[ \t]*\w*[ \t]*\n(?P<inside>(?:(?!```).)*)```\s*", re.DOTALL)
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
 _NUMBER_ALONE = re.compile(rf"{_NUMBER}\Z")
@@ -90,7 +75,7 @@ _SAID = {"empty", "out_of_range", "too_small", "too_large", "not_an_integer", "h
 _INCOMPLETE = {"refused", "cut_off", "cut_off_thinking", "no_answer", "failed"}
 """Reasons for refusing a text that holds no complete answer."""
 CHARS_A_WORD = 8
-"""The limit of characters per word, with its blank, in the schema of a text: English has 6."""
+"""The limit of characters per word, with its space, in the schema of a text: English has 6."""
 _NOT_IN_A_LINE = r'"\\\x00-\x1F\x7F'
 """Characters that JSON text does not contain as they are, written as a class of a pattern."""
 FREE_WORDS = 100
@@ -101,7 +86,7 @@ FARTHEST = 1e9
 """Replaces an infinite end of a range when a number is drawn."""
 _ENDS = {(True, True): "", (True, False): "_from", (False, True): "_to", (False, False): "_untold"}
 """Finite bounds (lower, upper) → the last part of the name of the entry that states them."""
-_REFUSED = {(True, True): "out_of_range", (True, False): "too_small", (False, True): "too_large"}
+_OUTSIDE = {(True, True): "out_of_range", (True, False): "too_small", (False, True): "too_large"}
 """Finite bounds (lower, upper) → the reason for refusing a number."""
 
 
@@ -240,7 +225,7 @@ class AnswerSpec(ABC):
         """Read a plain text that is a value and nothing else.
 
         Args:
-            text: the text, each line without blanks around it.
+            text: the text, each line without spaces around it.
 
         Returns:
             The legal value.
@@ -533,7 +518,7 @@ class Number(AnswerSpec):
         if self.integer and number != math.floor(number):
             raise InvalidAnswer("not_an_integer", found=shorten(str(value)))
         if not self.low <= number <= self.high:
-            code = _REFUSED[math.isfinite(self.low), math.isfinite(self.high)]
+            code = _OUTSIDE[math.isfinite(self.low), math.isfinite(self.high)]
             raise InvalidAnswer(code, found=shorten(str(value)), **self._range())
         return int(number) if self.integer else float(number)
 
@@ -612,10 +597,10 @@ class Number(AnswerSpec):
 class Choice(AnswerSpec):
     """One of several options.
 
-    Case does not matter, nor do blanks, quotes, emphasis and a period around an option.
+    Case does not matter, nor do spaces, quotes, emphasis and a period around an option.
 
     Attributes:
-        options: the legal answers, which have to differ without these, too.
+        options: the legal answers, which must differ without these, too.
 
     Raises:
         ParameterError: when there is no option or two are the same.
@@ -683,7 +668,7 @@ class Choice(AnswerSpec):
 class Text(AnswerSpec):
     """A text on one line.
 
-    Line breaks and runs of blanks become one blank, so that a message cannot pose as another
+    Line breaks and runs of spaces become one space, so that a message cannot pose as another
     line of a prompt. A longer text is cut at `max_words` words and `max_chars` characters and
     marked with ``[…]``; it is not refused, since it was paid for and is readable.
 
@@ -768,7 +753,7 @@ class Text(AnswerSpec):
         return {"type": "string", "minLength": 1, "maxLength": most}
 
     def bounded_schema(self) -> dict[str, Any]:
-        """A text on one line that does not begin with a blank, and so is not empty.
+        """A text on one line that does not begin with a space, and so is not empty.
 
         It has no straight quotation marks either: in JSON they stand behind a backslash, and
         llama.cpp takes a pattern for what is written.
@@ -863,7 +848,7 @@ class Reply:
         prompt_tokens: tokens sent.
         completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.
-        thought_tokens: tokens of thoughts, as far as the server reports them.
+        thought_tokens: thought tokens, as far as the server reports them.
         cost_usd: dollars; NaN when the price is not known.
         latency_s: seconds from sending to the whole answer.
         model: the model the server says it used.
@@ -975,7 +960,7 @@ def check_words(name: str, given: Any) -> None:
         or ":" in given
     ):
         raise ParameterError(
-            f"`{name}` has to be one word or a few, such as {name}='harvest', on one line and "
+            f"`{name}` must be one word or a few, such as {name}='harvest', on one line and "
             f"without a colon (got {given!r})."
         )
 
@@ -987,7 +972,7 @@ def strip_code_fence(text: str) -> str:
 
 
 def strip_decoration(text: str) -> str:
-    """Remove quotes, emphasis and blanks around a bare answer."""
+    """Remove quotes, emphasis and spaces around a bare answer."""
     return text.strip(DRESS).removesuffix(".").strip(DRESS)
 
 
@@ -1003,7 +988,7 @@ def replace_surrogates(text: str) -> str:
 def _no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise ValueError("a field stands there twice")
+        raise ValueError("a field occurs twice")
     return fields
 
 

@@ -243,7 +243,7 @@ class Ask:
         "reading",
         "rejected",
         "scenario",
-        "sent",
+        "sent_notes",
         "spec",
     )
 
@@ -267,7 +267,7 @@ class Ask:
         self.position = position
         self.key, self.book, self.answer_format = key, book, answer_format
         self.rejected: tuple[tuple[str, str], ...] = ()
-        self.sent: SentNotes | None = None
+        self.sent_notes: SentNotes | None = None
         self.last = False
         self.extractions: tuple[int, ...] = ()
         self.enforced = False
@@ -452,7 +452,7 @@ class Ask:
         """
         alone = bool(self.rejected) and self.book.asks_for_the_value
         schema = self.book.as_shown(self.spec).answer_schema(reasoned=not alone, bounded=bounded)
-        if self.extracting:  # an answer may give no value: the model has to be able to say so
+        if self.extracting:  # an answer may give no value: the model must be able to say so
             either = {"anyOf": [schema["properties"]["answer"], {"type": "null"}]}
             schema = {**schema, "properties": {"answer": either}}
         return schema if self.book.states_limits else _with_older_limits(schema)
@@ -477,7 +477,7 @@ class Ask:
     def read(self, reply: Reply) -> Reading:
         """Read a reply with the setting `reading`; numbers that the question states are ignored.
 
-        An extracted value has to occur in the quoted answer.
+        An extracted value must occur in the quoted answer.
 
         Raises:
             InvalidAnswer: when it cannot be used.

@@ -56,8 +56,6 @@ from sabm_mesa.core.objects import find_objects, no_field_twice
 from sabm_mesa.core.reader import LONGEST, is_refusal, is_set_apart, is_taken_back
 from sabm_mesa.errors import ParameterError
 
-__all__ = ["Chosen", "Fields", "OneOf", "PartsSpec", "Several", "Values"]
-
 NONE = "none"
 """The word for a list without entries."""
 BOUNDED_MESSAGES = 2
@@ -266,11 +264,11 @@ def _init(spec: PartsSpec, reasoning: Any, parts: Mapping[str, Any], kind: str) 
 def _check_part(part: Any, name: str) -> None:
     if not isinstance(part, AnswerSpec):
         raise ParameterError(
-            f"{name} has to be a spec, such as Number(0, 5) or Choice(('a', 'b')), not {part!r}."
+            f"{name} must be a spec, such as Number(0, 5) or Choice(('a', 'b')), not {part!r}."
         )
     if part.reasoning is not None:
         raise ParameterError(
-            f"{name} has reasoning of its own: it belongs to the whole answer, as in "
+            f"{name} has its own reasoning: it belongs to the whole answer, as in "
             "Fields(…, reasoning=words(30))."
         )
 
@@ -394,7 +392,7 @@ class OneOf(PartsSpec):
         _init(self, reasoning, options, "An option")
         for name, spec in options.items():
             if not isinstance(spec, Fields):
-                raise ParameterError(f"{name} has to be Fields(…), or Fields() when it has none.")
+                raise ParameterError(f"{name} must be Fields(…), or Fields() when it has none.")
         if not options:
             raise ParameterError(
                 "OneOf needs an option, such as OneOf(buy=Fields(…), stop=Fields())."
@@ -466,7 +464,7 @@ class OneOf(PartsSpec):
         """Take the name and its fields from labelled lines."""
         if path not in table.texts:
             raise _in_field(path, InvalidAnswer("no_option", options=self._names_listed))
-        name = read(self.names, table.pop(path), path)
+        name = read(self.names, table.texts.pop(path), path)
         return Chosen({name: dict(self.options)[name].take(table, path, read)})
 
     def from_json(self, value: Any, path: str) -> Chosen:
@@ -729,7 +727,7 @@ class Several(PartsSpec):
             if _plain(strip_decoration(table.texts[path])) != NONE:
                 text = shorten(table.texts[path])
                 raise _in_field(path, InvalidAnswer("not_a_list", found=text))
-            table.pop(path)
+            table.texts.pop(path)
             return ()
         values: list[Any] = []
         while table.has(_join(path, str(len(values) + 1))):
@@ -796,7 +794,7 @@ def _join(path: str, name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name in lower case without blanks, emphasis and underscores."""
+    """A name in lower case without spaces, emphasis and underscores."""
     return re.sub(r"[\s_\-*`\"'()]+", "", name).rstrip(".").casefold()
 
 
@@ -859,7 +857,7 @@ def _take(spec: AnswerSpec, table: _Table, path: str, read: Read) -> Any:
         return spec.take(table, path, read)
     if path not in table.texts:
         raise InvalidAnswer("missing_field", field=path)
-    return read(spec, table.pop(path), path)
+    return read(spec, table.texts.pop(path), path)
 
 
 def _read_exactly(spec: AnswerSpec, text: str, path: str) -> Any:
@@ -1032,7 +1030,6 @@ class _Table:
 
     def __init__(self, spec: PartsSpec) -> None:
         self.texts: dict[str, str] = {}
-        self.taken: dict[str, str] = {}
         self.specs: dict[str, list[AnswerSpec]] = {}
         for label, part in spec.labels():
             self.specs.setdefault(label, []).append(part)
@@ -1055,11 +1052,6 @@ class _Table:
             known_path == path or known_path.startswith(f"{path}.") for known_path in self.texts
         )
 
-    def pop(self, path: str) -> str:
-        """Take the text after a label."""
-        self.taken[path] = self.texts[path]
-        return self.texts.pop(path)
-
     def check_nothing_left(self) -> None:
         """Refuse fields that do not belong to the choice."""
         for path in self.texts:
@@ -1067,12 +1059,7 @@ class _Table:
 
 
 class _Words:
-    """One answer among words.
-
-    Args:
-        spec: the spec.
-        text: the answer.
-    """
+    """One answer among words."""
 
     def __init__(self, spec: PartsSpec, text: str) -> None:
         self.spec, self.whole = spec, text

@@ -17,8 +17,6 @@ from functools import cached_property
 
 from sabm_mesa.errors import ParameterError
 
-__all__ = ["Picture"]
-
 MOST_BYTES = 3 * 2**20
 """Anthropic accepts 5 MB in base64, which is a third longer; others accept more."""
 MOST_PIXELS = 8000

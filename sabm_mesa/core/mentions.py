@@ -12,8 +12,6 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["Mention", "find_numbers", "find_options", "normalise", "without_fences"]
-
 
 class Mention(NamedTuple):
     """A value in a text.
@@ -37,7 +35,7 @@ _SIGNS = str.maketrans(
 )  # fmt: skip
 _MARKUP = [
     (r"(?m)^[ \t]*(?:```|~~~)[^\n`]*$", ""),  # fences
-    (r"(?<=\d)[\u00a0\u202f\u2009](?=\d{3}(?!\d))", ""),  # narrow blanks in numbers
+    (r"(?<=\d)[\u00a0\u202f\u2009](?=\d{3}(?!\d))", ""),  # narrow spaces in numbers
     (r"\\(?:text|math|operatorname)\w*\s*\{([^{}]*)\}", r"\1"),
     (r"\\[fF]?(?:frame)?(?:boxed|box)\s*\{([^{}]*)\}", r"[\1]"),
     (r"<(\w+)>\s*([^<]*?)\s*</\1>", r"[\2]"),
@@ -54,7 +52,7 @@ _MARKUP_COMPILED = [(re.compile(pattern), plain) for pattern, plain in _MARKUP]
 
 
 def normalise(text: str) -> str:
-    """Normalise markdown, LaTeX, tags, quotes and blanks.
+    """Normalise markdown, LaTeX, tags, quotes and spaces.
 
     Args:
         text: the answer.

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["find_objects", "leaves", "no_field_twice"]
-
 
 def find_objects(text: str, opening: str = "{[") -> list[tuple[int, int, Any]]:
     """Find the outermost objects and lists of JSON in a text, leniently.
@@ -113,7 +111,7 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         name: its name.
 
     Yields:
-        The name of the field in lower case without blanks and punctuation, and the value.
+        The name of the field in lower case without spaces and punctuation, and the value.
     """
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -55,8 +55,8 @@ class Limits:
             not checked here.
         low: the smallest legal number, or None.
         high: the largest legal number, or None.
-        above: whether numbers have to be above `low`.
-        below: whether numbers have to be below `high`.
+        above: whether numbers must be above `low`.
+        below: whether numbers must be below `high`.
         choices: the legal names of a choice.
         optional: whether None is legal.
         partly: whether there are legal values of other types, which are not checked here.
@@ -165,7 +165,7 @@ class Limits:
         return has_limits and isinstance(value, Real) and not isinstance(value, bool)
 
     def _range(self) -> str:
-        """The limits of numbers in words, after a blank; ``""`` without limits."""
+        """The limits of numbers in words, after a space; ``""`` without limits."""
         spec = "g" if self.kind == "float" else ""
         low = "" if self.low is None else format(self.low, spec)
         high = "" if self.high is None else format(self.high, spec)
@@ -501,7 +501,7 @@ def _evaluated(parameter: inspect.Parameter, constructor: Callable[..., None]) -
     try:
         return get_type_hints(alone, constructor.__globals__, include_extras=True)["it"]
     except Exception as error:
-        if "Annotated[" in text or "Literal[" in text:  # a limit has to be kept
+        if "Annotated[" in text or "Literal[" in text:  # a limit must be kept
             raise ParameterError(
                 f"The annotation {text} of {parameter.name} cannot be read: {error}.",
                 parameter=parameter.name,
@@ -544,7 +544,7 @@ def _tighter(
 
 
 def _illegal(name: str, legal: str) -> ParameterError:
-    return ParameterError(f"{name} has to be {legal}", parameter=_parameter(name))
+    return ParameterError(f"{name} must be {legal}", parameter=_parameter(name))
 
 
 def _parameter(name: str) -> str:

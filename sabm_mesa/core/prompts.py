@@ -16,7 +16,7 @@ Quoting: a text on one line can still try to be more than a message: the line of
 ``[INST]``), or a part of the prompt's form (a code fence, a heading, a list). The characters that
 make it look so are replaced by similar ones: the colon of a label becomes a dash, the brackets of a
 mark become round. Any other text is unchanged. Labels are the texts before a colon in lines of the
-prompt entries, with any values of their placeholders. Case, blanks, ``#``, emphasis, accents,
+prompt entries, with any values of their placeholders. Case, spaces, ``#``, emphasis, accents,
 invisible characters, and similar letters and colons of other scripts are ignored in the search for
 labels.
 """
@@ -578,14 +578,14 @@ def mapping(entries: Any, where: str) -> Mapping[str, Any]:
         PromptError: when it is not a table.
     """
     if not isinstance(entries, Mapping):
-        raise PromptError(f"{where} has to be a table of entries.")
+        raise PromptError(f"{where} must be a table of entries.")
     return entries
 
 
 def _check_text(entries: Mapping[str, Any], where: str) -> None:
     for name, text in entries.items():
         if not isinstance(text, str):
-            raise PromptError(f"{where}: {name!r} has to be a text.")
+            raise PromptError(f"{where}: {name!r} must be a text.")
 
 
 def _check_table(
@@ -638,13 +638,13 @@ def parse(text: str) -> tuple[tuple[str, str | None], ...]:
                 name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
             )
             raise PromptError(
-                f"A placeholder has to be a name in braces, not {{{placeholder}}}: {text[:60]!r}."
+                f"A placeholder must be a name in braces, not {{{placeholder}}}: {text[:60]!r}."
             )
     return tuple((literal, name) for literal, name, _, _ in pieces)
 
 
 def _tidy(text: str) -> str:
-    """A rendered text without surrounding blanks and repeated blank lines."""
+    """A rendered text without surrounding spaces and repeated blank lines."""
     if "\n\n\n" in text or " \n" in text or "\t\n" in text:
         text = _BLANK_LINES.sub("\n\n", text)
         while " \n\n" in text or "\t\n\n" in text:

@@ -51,19 +51,6 @@ from typing import Any, Literal, NamedTuple
 
 from sabm_mesa.core.mentions import Mention, normalise
 
-__all__ = [
-    "LONGEST",
-    "VERSION",
-    "FoundValue",
-    "Step",
-    "TwoValuesError",
-    "find_value",
-    "is_refusal",
-    "is_set_apart",
-    "is_taken_back",
-    "unwrap",
-]
-
 VERSION = 2
 """The version of the reader, which is recorded; the first version used lists of words."""
 Step = Literal["marked", "labelled", "only", "decided"]

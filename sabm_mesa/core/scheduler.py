@@ -337,7 +337,7 @@ def _begun(agent: Deciding, name: str) -> CoroutineType[Any, Any, Any]:
     part = getattr(agent, name)()
     if not isinstance(part, CoroutineType):
         raise RunError(
-            f"{type(agent).__name__}.{name} has to be written as `async def`, and to return the "
+            f"{type(agent).__name__}.{name} must be written as `async def`, and to return the "
             f"decision: it gave {part!r:.60}."
         )
     return part
@@ -352,7 +352,7 @@ def _undecided(
         decision.close()  # it is never awaited
         returned = "a coroutine"
     return RunError(
-        f"{type(agent).__name__}.{name} returned {returned}: it has to return the decision, as in "
+        f"{type(agent).__name__}.{name} returned {returned}: it must return the decision, as in "
         "`return await self.ask(…)`."
     )
 

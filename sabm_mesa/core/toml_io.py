@@ -74,7 +74,7 @@ def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str,
     except RecursionError:
         pass
     except UnicodeDecodeError:
-        raise error(f"The {what} {path} is not valid TOML: it is no text in UTF-8.") from None
+        raise error(f"The {what} {path} is not valid TOML: it is not UTF-8 text.") from None
     except ValueError as problem:  # or a number that is too long
         raise error(f"The {what} {path} is not valid TOML: {problem}.") from None
     raise error(f"The {what} {path} has too many brackets in brackets, or tables in tables.")

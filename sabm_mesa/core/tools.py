@@ -32,8 +32,6 @@ from sabm_mesa.core.fields import Chosen, Fields, OneOf
 from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
 from sabm_mesa.errors import ParameterError, UsageError
 
-__all__ = ["Call", "Tools", "tool"]
-
 _YES_NO = ("yes", "no")
 _REASONING = "reasoning"
 
@@ -257,9 +255,9 @@ def call_as_text(text: str, spec: AnswerSpec) -> tuple[str, str]:
 def _as_tool(name: str, given: Any) -> _Tool:
     tool = given if isinstance(given, _Tool) else _Tool(given, {})
     if not callable(tool.function):
-        raise ParameterError(f"{name} has to be a function, not {given!r}.")
+        raise ParameterError(f"{name} must be a function, not {given!r}.")
     if inspect.iscoroutinefunction(tool.function):
-        raise ParameterError(f"{name} has to be a plain function, without `async`.")
+        raise ParameterError(f"{name} must be a plain function, without `async`.")
     return tool
 
 

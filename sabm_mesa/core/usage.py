@@ -47,7 +47,7 @@ class Usage:
         prompt_tokens: tokens sent.
         cached_tokens: tokens sent that the server had in its prompt cache.
         completion_tokens: tokens received, those of thoughts included.
-        thought_tokens: tokens of thoughts, as far as servers report them.
+        thought_tokens: thought tokens, as far as servers report them.
         cost_usd: dollars, to `DECIMALS` decimals, so that the order of the answers does not matter;
             NaN as soon as one came from a model without a known price.
         by_agent: agent → the failures of its asks; agents without failures are left out, and so are

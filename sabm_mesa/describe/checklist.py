@@ -192,7 +192,7 @@ def _use(facts: _Facts) -> str:
 def _automation(facts: _Facts) -> str:
     if not facts.models:
         return ""
-    seats = " People had seats beside them." if facts.people else ""
+    seats = " People played with them." if facts.people else ""
     return (
         "Automated: each answer is read by fixed rules and used as it is; nobody sees it "
         f"before.{seats}"

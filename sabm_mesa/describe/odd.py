@@ -109,7 +109,7 @@ _SAMPLING = {
 }
 _THINKING = {
     "reasoning_effort": "effort of thinking {}",
-    "max_thought_tokens": "at most {} tokens of thoughts",
+    "max_thought_tokens": "at most {} thought tokens",
     "extra_body": "further fields {}",
 }
 _COLUMNS = {

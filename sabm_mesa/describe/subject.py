@@ -124,8 +124,8 @@ def of_recording(path: Any, runs: Sequence[int] | None = None) -> Subject:
     first = recorded[0]
     if other := next((run for run in recorded if run.scenario != first.scenario), None):
         raise ParameterError(
-            f"{path}: run {first.run} is of {first.scenario} and run {other.run} of "
-            f"{other.scenario}: name the runs of one scenario with --run."
+            f"{path} has runs of {first.scenario} (run {first.run}) and of {other.scenario} (run "
+            f"{other.run}): choose runs of one scenario with --run."
         )
     varied = {
         name: [run.parameters.get(name) for run in recorded]

@@ -79,16 +79,16 @@ def read_texts(model: type[SmartModel]) -> Mapping[str, Any]:
     content = read_toml(path, "ODD file", ParameterError)
     about = content.pop("scenarios", [model.scenario_name])
     if not isinstance(about, list):
-        raise ParameterError(f"{path}: 'scenarios' has to be a list of names.")
+        raise ParameterError(f"{path}: 'scenarios' must be a list of names.")
     for name, value in content.items():
         if name not in {*ENTRIES, *TABLES}:
             known = ", ".join((*ENTRIES, *(f"[{table}]" for table in TABLES)))
             raise ParameterError(f"{path}: unknown entry {name!r}; known: {known}.")
         if name in TABLES and not isinstance(value, dict):
-            raise ParameterError(f"{path}: [{name}] has to be a table of texts.")
+            raise ParameterError(f"{path}: [{name}] must be a table of texts.")
         texts = list(value.values()) if name in TABLES else [value]
         if not all(isinstance(text, str) for text in texts):
-            raise ParameterError(f"{path}: {name!r} has to be text.")
+            raise ParameterError(f"{path}: {name!r} must be text.")
     return content if model.scenario_name in about else {}
 
 

@@ -139,7 +139,7 @@ class Connection:
         check_int("max_retries", self.max_retries, 0)
         if not 0 < self.timeout_s < math.inf:
             raise ParameterError(
-                f"timeout_s has to be more than 0 (got {self.timeout_s!r}).", parameter="timeout_s"
+                f"timeout_s must be more than 0 (got {self.timeout_s!r}).", parameter="timeout_s"
             )
         if self.base_url is not None:
             check_url(self.base_url)
@@ -466,14 +466,7 @@ def close_all() -> None:
         ]
         for identity, file in _limits.items():
             remember_limit(file, identity, int(_limiters[identity].limit))
-        _clients.clear()
-        _interfaces.clear()
-        _models.clear()
-        _replaced.clear()
-        _limiters.clear()
-        _limits.clear()
-        _supports_n.clear()
-        _rooms.clear()
+        _forget()
 
     async def close() -> None:
         for client in clients:
@@ -487,19 +480,20 @@ def close_all() -> None:
             model.server.stop()
 
 
+def _forget() -> None:
+    kept: dict[Any, Any] | list[Any]
+    for kept in (
+        _clients, _interfaces, _models, _replaced, _limiters, _limits, _supports_n, _rooms
+    ):  # fmt: skip
+        kept.clear()
+
+
 def _leave_to_parent() -> None:
     """Start without connections in a forked process: it must not use or close its parent's."""
     global _lock  # noqa: PLW0603 - the parent may have forked while it was held
     _lock = threading.Lock()
     _of_parents.extend([*_clients.values(), *_interfaces.values(), *_models.values(), *_replaced])
-    _clients.clear()
-    _interfaces.clear()
-    _models.clear()
-    _replaced.clear()
-    _limiters.clear()
-    _limits.clear()
-    _supports_n.clear()
-    _rooms.clear()
+    _forget()
 
 
 atexit.register(close_all)

@@ -544,11 +544,11 @@ class BatchClient:
             request: the request.
 
         Raises:
-            NotGathered: when it has to be sent alone.
+            NotGathered: when it must be sent alone.
             RecordingError: when it cannot be noted; then it is not sent.
             LLMError: when there is no answer.
         """
-        recorder = request.sent
+        recorder = request.sent_notes
         assert recorder is not None
         custom_id = name_in_batch(recorder, request)
         if (earlier := await self._earlier(request, custom_id, recorder)) is not None:
@@ -644,7 +644,7 @@ class BatchOrDirectClient:
             LLMError: raised by the clients.
             BudgetExceeded: when the request could pass a cap.
         """
-        batches, recorder = self._batches, request.sent
+        batches, recorder = self._batches, request.sent_notes
         if batches.gather:
             await batches.check()
         if (

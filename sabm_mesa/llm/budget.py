@@ -82,7 +82,7 @@ class Budget:
             cap = getattr(self, name)
             if cap is not None and not cap >= 0:
                 raise ParameterError(
-                    f"The budget {name} has to be 0 or more (got {cap}).", parameter=name
+                    f"The budget {name} must be 0 or more (got {cap}).", parameter=name
                 )
 
     def after(self, spent: Usage) -> Budget:

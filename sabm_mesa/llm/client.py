@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from sabm_mesa.core.asks import SentNotes, canonical_json
 from sabm_mesa.core.images import Picture
 
-_SENDING = {"n", "place", "question", "needed", "sent", "room"}
+_SENDING = {"n", "place", "question", "needed", "sent_notes", "room"}
 """Fields of a request that determine how it is sent, not its content."""
 _OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body", "tools", "pictures")
 """Fields that are in a digest only when they are set."""
@@ -36,10 +36,10 @@ class Request:
             are asked at once, so that it may be sent in a batch. None for others.
         seed: seed of the sampling; None leaves it to the server.
         needed: parameters that the study depends on: it fails when the model does not support them.
-        sent: notes it before it is sent, or None.
+        sent_notes: notes it before it is sent, or None.
         reasoning_effort: the effort of a thinking model, in the words of the server, such as
             ``"low"``; None leaves it to the server.
-        max_thought_tokens: the maximum number of tokens of thoughts, in addition to those of the
+        max_thought_tokens: the maximum number of thought tokens, in addition to those of the
             answer. None chooses it from the model's answers.
         extra_body: name → value of more fields of the request.
         room: the tokens that a thinking model gets for thoughts, in addition to those of the
@@ -61,7 +61,7 @@ class Request:
     question: tuple[int, str, int, int, int] | None = None
     seed: int | None = None
     needed: frozenset[str] = frozenset()
-    sent: SentNotes | None = field(default=None, repr=False, compare=False)
+    sent_notes: SentNotes | None = field(default=None, repr=False, compare=False)
     reasoning_effort: str | None = None
     max_thought_tokens: int | None = None
     extra_body: Mapping[str, Any] | None = None
@@ -132,7 +132,7 @@ class Completion(NamedTuple):
         completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.
         cache_write_tokens: tokens sent that it wrote to that cache, if it charges for that.
-        thought_tokens: tokens of thoughts, as far as the server reports them.
+        thought_tokens: thought tokens, as far as the server reports them.
         latency_s: seconds from sending to the whole answer.
         cost_usd: dollars, as reported by the server or from the price table; NaN when unknown.
         retries: how often the request had to be sent again.

@@ -41,7 +41,7 @@ TAKEN_AS_NAMED = {
 _EFFORT_VALUE = re.compile(
     r"(?:supported|valid|allowed) (?:values|levels)|one of|should be|invalid value", re.IGNORECASE
 )
-"""Words of a refusal that lists the valid efforts: the user has to change the effort."""
+"""Words of a refusal that lists the valid efforts: the user must change the effort."""
 _OTHER_WORDS = {
     _FORM: (
         "response_format", "json_schema", "json schema", "json_object", "structured output",
@@ -65,7 +65,7 @@ _NO_DIALECT = re.compile(
     r"|between \S+ and|out of range|not in the range|insufficient",
     re.IGNORECASE,
 )
-"""Words of a refusal that is about a value: the user has to change it."""
+"""Words of a refusal that is about a value: the user must change it."""
 _LACKS = re.compile(
     r"n[o']t (?:\w+ )?(?:support|allow|permit|enabl|available|fully supported)|unsupported param"
     r"|only (?:supported|allowed)|no endpoints found|not a multimodal|requires?\b|unrecognized"

@@ -208,8 +208,8 @@ def endpoints_of_server() -> dict[str, Endpoint]:
 def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
     if not NAME.match(name):
         raise ParameterError(
-            f"{where}: the name of an endpoint has letters, digits, - and _, and begins with a "
-            "letter."
+            f"{where}: the name of an endpoint must consist of letters, digits, - and _, and begin "
+            "with a letter."
         )
     known = {
         "base_url", "key_env", "key_header", "headers", "extra_body", "max_concurrency", "api",
@@ -271,8 +271,8 @@ def _headers(headers: Any, where: str) -> dict[str, str]:
             )
         if not (_HEADER.match(name) and isinstance(value, str) and _VALUE.match(value)):
             raise ParameterError(
-                f"{where}: {name!r} is not a header: its name has letters, digits and -, its value "
-                "is a text of ASCII characters on one line."
+                f"{where}: {name!r} is not a header: its name must consist of letters, digits "
+                "and -, and its value must be ASCII text on one line."
             )
     return headers
 
@@ -428,7 +428,7 @@ def check_url(url: str) -> str:
         legal = False
     if not legal:
         raise ParameterError(
-            "The address of a server has to look like http://127.0.0.1:8000/v1 "
+            "The address of a server must look like http://127.0.0.1:8000/v1 "
             f"(got {url.rpartition('@')[2]!r})."
         )
     if "@" in parts.netloc or any(map(_SECRET_NAME.search, parse_qs(parts.query))):
@@ -439,7 +439,7 @@ def check_url(url: str) -> str:
         )
     if (end := next(filter(parts.path.rstrip("/").endswith, _ADDED), None)) is not None:
         raise ParameterError(
-            f"The address has to be that of the server, not of its chats: leave out {end}, which "
+            f"The address must be that of the server, not of its chats: leave out {end}, which "
             f"is added to it (got {url!r})."
         )
     return url.rstrip("/")
@@ -462,5 +462,5 @@ def check_listener(address: str, what: str) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ParameterError(
-            f"There is no {what} at {address!r} ({reason}): it has to be HOST:PORT."
+            f"There is no {what} at {address!r} ({reason}): it must be HOST:PORT."
         ) from None

@@ -99,7 +99,7 @@ def read_header(path: Path) -> GGUFHeader:
 def _check_regular(path: Path) -> None:
     """Refuse folders, devices and named pipes: nobody may ever write into one of those."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
 
 
 def sha256_of(path: Path) -> str:

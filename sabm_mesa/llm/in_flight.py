@@ -100,10 +100,10 @@ class NoteSentClient:
             RecordingError: when it cannot be noted; then it is not sent.
             LLMError: raised by the client.
         """
-        if request.sent is None:
+        if request.sent_notes is None:
             return await self._client.complete(request)
         most = most_of_each(request, self._prices)
-        notes = await request.sent.note_sent(request.model, most)
+        notes = await request.sent_notes.note_sent(request.model, most)
         if not notes:
             return await self._client.complete(request)
         try:
@@ -111,23 +111,18 @@ class NoteSentClient:
         except (LLMError, asyncio.CancelledError) as error:
             problem = error if isinstance(error, LLMError) else error.__cause__
             if isinstance(problem, LLMError) and not problem.billed:
-                request.sent.take_back(notes)
+                request.sent_notes.take_back(notes)
             raise
         parts = tuple(
             part._replace(note=note) for part, note in zip(done.parts, notes, strict=False)
         )
         if left := notes[max(1, len(parts)) :]:
-            request.sent.take_back(left)
+            request.sent_notes.take_back(left)
         return done._replace(note=notes[0], parts=parts)
 
 
 def most_of_each(request: Request, prices: PriceTable) -> list[Usage]:
-    """The highest cost of each answer to a request; the prompt is paid for once.
-
-    Args:
-        request: the request.
-        prices: the price table.
-    """
+    """The highest cost of each answer to a request; the prompt is paid for once."""
     contents = request.texts
     price = prices.of(request.model)
     limit = longest_answer(request)

@@ -57,8 +57,8 @@ class Limiter:
         self.most = CEILING if left is None else min(CEILING, max(1, left))
         if self.most < START:
             _log.warning(
-                "Only %d requests go at once, since few files can be opened: raise the limit of "
-                "the system (ulimit -n).",
+                "Only %d requests are sent at once, because few files can be opened: raise the "
+                "limit of the system (ulimit -n).",
                 self.most,
             )
         self.limit = float(min(start, self.most))

@@ -242,7 +242,7 @@ class LocalServer:
             "choose another model, a smaller max_tokens, or a setting with shorter prompts (--set)"
         )
         if options.context and enough <= trained:
-            way = f"begin anew with a longer one (--minds '{self._with(context=enough)}')"
+            way = f"begin again with a longer one (--minds '{self._with(context=enough)}')"
         return (
             f"A question to {self.name} and its answer need a context of {needed:,} tokens, and "
             f"the limit is {self._most:,} ({why}): {way}."

@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import httpx2
@@ -73,7 +74,7 @@ def native_client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
     kinds = {"anthropic": AnthropicClient, "google": GoogleClient}
     client = kinds[endpoint.api](endpoint, timeout_s)
     try:
-        client.check_library()
+        import_module(client.library)
     except ImportError:
         raise ParameterError(
             f'The endpoint {endpoint.name!r} has api = "{endpoint.api}", which needs a library: '
@@ -86,9 +87,11 @@ class _NativeClient(OpenAIClient):
     """The common part of both: one answer per request.
 
     Attributes:
+        library: the module of its library.
         unknown: parameters that the interface does not have.
     """
 
+    library = ""
     unknown: Sequence[str] = ()
     _library: Any = None
 
@@ -98,23 +101,11 @@ class _NativeClient(OpenAIClient):
         return self._library is not None
 
     def dialect(self, model: str) -> Dialect:
-        """The known dialect of a model.
-
-        Args:
-            model: its name.
-        """
+        """The known dialect of a model."""
         if model not in self._dialects:
             dialect = super().dialect(model)
             dialect.changes |= dict.fromkeys(self.unknown, None)
         return super().dialect(model)
-
-    def check_library(self) -> None:
-        """Import the library.
-
-        Raises:
-            ImportError: when it is not installed.
-        """
-        raise NotImplementedError
 
     async def _send(self, request: Request, parameters: Mapping[str, Any]) -> Any:
         if isinstance(request, EmbeddingRequest):
@@ -146,15 +137,8 @@ class _NativeClient(OpenAIClient):
 class AnthropicClient(_NativeClient):
     """Asks Anthropic's Messages interface through the library `anthropic`."""
 
+    library = "anthropic"
     unknown = _UNKNOWN
-
-    def check_library(self) -> None:
-        """Import the library.
-
-        Raises:
-            ImportError: when it is not installed.
-        """
-        import anthropic  # noqa: F401
 
     async def close(self) -> None:
         """Close the connections."""
@@ -236,16 +220,9 @@ class AnthropicClient(_NativeClient):
 class GoogleClient(_NativeClient):
     """Asks Google's Gemini interface through the library `google-genai`."""
 
+    library = "google.genai"
     unknown = ("n",)
     _key = ""
-
-    def check_library(self) -> None:
-        """Import the library.
-
-        Raises:
-            ImportError: when it is not installed.
-        """
-        import google.genai  # noqa: F401
 
     async def close(self) -> None:
         """Close the connections."""

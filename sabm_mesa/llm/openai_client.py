@@ -32,7 +32,7 @@ from sabm_mesa.llm.reading import (
     read_models,
     unreadable_usage,
 )
-from sabm_mesa.llm.translation import Translator, without_key
+from sabm_mesa.llm.translation import Translator, hide_key
 from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, RequestHead, ResponseTooLarge
 
 T = TypeVar("T")
@@ -144,12 +144,12 @@ class OpenAIClient:
             latency_s = time.perf_counter() - started
             done = read(body, request, latency_s, self._origin(request, asked, params))
             self._report(body, request.model)
-            return without_key(done)
+            return hide_key(done)
         except _FAILURES as error:
             if isinstance(error, openai.APIStatusError) and not embeds:
                 if is_filtered(error.body):
                     origin = self._origin(request, asked, params)
-                    return without_key(_refused(request, time.perf_counter() - started, origin))
+                    return hide_key(_refused(request, time.perf_counter() - started, origin))
                 if dialect.version != version or dialect.learn(
                     asked, error.status_code, error.body
                 ):
@@ -216,7 +216,7 @@ class OpenAIClient:
             latency_s: seconds until its arrival.
 
         Returns:
-            The completion; None when the request has to be sent again, with other parameters.
+            The completion; None when the request must be sent again, with other parameters.
 
         Raises:
             LLMError: translated from the error of the server.
@@ -227,11 +227,11 @@ class OpenAIClient:
             try:
                 done = read_completion(body, request, latency_s, origin)
                 self._report(body, request.model)
-                return without_key(done)
+                return hide_key(done)
             except _FAILURES as error:
                 raise self._translated(error, request.model, _CHAT) from None
         if is_filtered(body):
-            return without_key(_refused(request, latency_s, origin))
+            return hide_key(_refused(request, latency_s, origin))
         if dialect.version != version or dialect.learn(asked, status, body):
             return None
         reported = body.get("error", body) if isinstance(body, dict) else body

@@ -180,7 +180,7 @@ def _calls(value: Any) -> list[dict[str, Any]]:
 
 
 def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:
-    """The tokens received, and the tokens of thoughts among them.
+    """The tokens received, and the thought tokens among them.
 
     OpenAI, DeepSeek and most others count thoughts among the tokens of the completion. Gemini and
     xAI count them only in the total.

@@ -3,8 +3,8 @@
 A server counts thoughts in the limit, so a limit made for answers is used up before the answer
 begins: the answer is empty, and ends by its length. Thoughts have a separate allowance, and the
 limit sent is the sum of both: ``max_tokens + max_thought_tokens``. When a run does not set the
-second number, it is 0 until the model is seen to think, and `THOUGHTS` from then on. A model is
-seen to think when an answer has thoughts, has tokens of thoughts, or is empty at the limit. An
+second number, it is 0 until the model is known to think, and `THOUGHTS` from then on. A model is
+known to think when an answer has thoughts, has thought tokens, or is empty at the limit. An
 answer that was cut off without room for thoughts is requested again with the same messages; both
 are paid for, and the second counts as a retry.
 
@@ -32,7 +32,7 @@ from sabm_mesa.errors import BadRequest, BudgetExceeded, LLMError
 from sabm_mesa.llm.client import Client, Completion, Request
 
 THOUGHTS = 16_384
-"""The allowance for the thoughts of a model that is seen to think, in tokens."""
+"""The allowance for the thoughts of a model that is known to think, in tokens."""
 UNSURE = 4096
 """The allowance after an empty answer at the limit, when the model may not think."""
 LEAST = 256
@@ -187,8 +187,8 @@ class MakeRoomClient:
         thinks = room.tokens > given or is_out_of_room(done)
         kept, other = (again, done) if thinks else (done, again)
         notes = [part.note for part in other.parts or (other,) if part.note is not None]
-        if request.sent is not None and notes:
-            request.sent.take_back(notes)
+        if request.sent_notes is not None and notes:
+            request.sent_notes.take_back(notes)
         return _together(kept, other)
 
     async def _complete(

@@ -50,7 +50,7 @@ _FROM_SERVER = (
 _said = attrgetter(*_FROM_SERVER)
 
 
-def without_key(done: Completion) -> Completion:
+def hide_key(done: Completion) -> Completion:
     """The completion without the key, which a server may send back."""
     texts = "\0".join(_said(done))
     if errors.without_key(texts) == texts and not done.parts:
@@ -58,7 +58,7 @@ def without_key(done: Completion) -> Completion:
     hidden: dict[str, Any] = {n: errors.without_key(getattr(done, n)) for n in _FROM_SERVER}
     return done._replace(
         **hidden,
-        parts=tuple(map(without_key, done.parts)),
+        parts=tuple(map(hide_key, done.parts)),
     )
 
 

@@ -260,7 +260,7 @@ async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
         MindError: when the mind raises anything that is not an error of this package.
     """
     # A million of these may wait at a time: few names, and none that is needed no more.
-    ask.sent = asker.model.recorder
+    ask.sent_notes = asker.model.recorder
     asker.model.in_flight += 1
     try:
         while True:
@@ -319,7 +319,7 @@ def _answered(
 def _failure(ask: Ask, mind: Mind, error: BaseException) -> MindError:
     why = f"{type(error).__name__}: {error}"
     if isinstance(error, TypeError) and not iscoroutinefunction(mind.answer):
-        why = f"{type(mind).__name__}.answer has to be written as `async def`"
+        why = f"{type(mind).__name__}.answer must be written as `async def`"
     return MindError(f"The mind {mind.spec!r} failed at {ask.key}: {why}")
 
 

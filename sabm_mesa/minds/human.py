@@ -603,7 +603,7 @@ class Input:
         label: what to enter, in a few words.
         spec: its spec.
         options: the options of a choice.
-        when: inputs that have to be filled in before it, each with the values for which it is
+        when: inputs that must be filled in before it, each with the values for which it is
             shown.
     """
 

@@ -35,7 +35,7 @@ class LLMSettings:
         top_p: nucleus sampling; None leaves it to the server.
         reasoning_effort: the effort of a thinking model, in the words of its server, such as
             ``"low"``; None leaves it to the server.
-        max_thought_tokens: the maximum number of tokens of thoughts, in addition to those of the
+        max_thought_tokens: the maximum number of thought tokens, in addition to those of the
             answer. None: the default allowance of `sabm_mesa.llm.thinking` for thinking models.
         extra_body: name → value of more fields of each request.
 
@@ -156,7 +156,7 @@ class LLMMind(Mind):
             place=(key.round, key.phase, ask.position) if at_once else None,
             question=(*key, len(ask.rejected)) if together else None,
             needed=self._needed,
-            sent=ask.sent,
+            sent_notes=ask.sent_notes,
         )
 
     def _tools(self, ask: Ask) -> list[dict[str, Any]] | None:

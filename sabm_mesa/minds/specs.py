@@ -62,7 +62,7 @@ CLASSICAL = "classical"
 """The default spec of minds."""
 FIXED = re.compile("fixed:.")
 TRIAL_S = 2.0
-"""Seconds of a trial run in which a fixed answer has to be legal once."""
+"""Seconds of a trial run in which a fixed answer must be legal once."""
 TRIAL_ROUNDS = 3
 """The least number of rounds of that run, however long they take."""
 FILE = "py:"
@@ -130,7 +130,7 @@ def problem_in(rest: str) -> str:
     """
     model, at, named = rest.rpartition("@")
     if any(map(str.isspace, rest)):
-        return "a name holds no blank"
+        return "a name holds no space"
     is_endpoint = "://" in named or NAME.match(named)
     if at and not model and is_endpoint:
         return "it names no model"
@@ -172,7 +172,7 @@ def check_fixed(scenario: Callable[..., Any], parameters: Mapping[str, Any]) -> 
         model.close()
         if trial.reason and not trial.read:
             name = model.scenario_name
-            raise MindSpecError(f"No decision of {name} can use {spec!r}: {trial.reason}")
+            raise MindSpecError(f"No decision of {name} accepts {spec!r}: {trial.reason}")
 
 
 def _instead(mind: Mind, _: object) -> Mind:
@@ -406,7 +406,7 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
         for option, count in given.items():
             if not isinstance(count, int) or isinstance(count, bool) or count < 0:
                 raise MindSpecError(
-                    f"{what}: the count of {name_of(option)} has to be a whole number, "
+                    f"{what}: the count of {name_of(option)} must be a whole number, "
                     f"not {count!r}.",
                     parameter=what,
                 )
@@ -417,7 +417,7 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
         return [given] * n
     if total != n:  # before as many are made
         raise MindSpecError(
-            f"{what}: {total} are given for {n} agents; the counts have to add up to {n}.",
+            f"{what}: {total} are given for {n} agents; the counts must add up to {n}.",
             parameter=what,
         )
     return [option for option, count in each_of for _ in range(count)]
@@ -444,7 +444,7 @@ def check_specs(minds: Minds) -> None:
         if other is not mind and other != mind:
             raise MindSpecError(
                 f"Two different minds have the spec {name_of(mind)!r}, so a recording could not "
-                "distinguish them: give each an attribute `spec` of its own, or record nothing."
+                "distinguish them: give each its own attribute `spec`, or record nothing."
             )
 
 

@@ -124,7 +124,7 @@ class SmartModel(Declarations, mesa.Model):
         top_p: nucleus sampling of language models; None leaves it to the server.
         reasoning_effort: how much language models are to think, in the words of the server, such
             as ``"low"``; None leaves it to the server.
-        max_thought_tokens: tokens of thoughts at most, beyond `max_tokens`; None for as many as
+        max_thought_tokens: thought tokens at most, beyond `max_tokens`; None for as many as
             `sabm_mesa.llm.thinking` allows a model that turns out to think.
         extra_body: name → value of additional fields of each request to a language model.
         connection: how the endpoints of language models are reached.

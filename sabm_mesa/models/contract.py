@@ -65,7 +65,7 @@ def check_super_called(model: Any) -> None:
     """
     if "_made" not in vars(model):
         raise UsageError(
-            f"{type(model).__name__}.__init__ has to call super().__init__(**settings) first."
+            f"{type(model).__name__}.__init__ must call super().__init__(**settings) first."
         )
 
 
@@ -143,7 +143,7 @@ def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
     state = getattr(scenario, "initial_rng_state", None)
     if state is None:
         raise UsageError(
-            "scenario has to be a mesa.experimental.scenarios.Scenario of Mesa 4 "
+            "scenario must be a mesa.experimental.scenarios.Scenario of Mesa 4 "
             f"(got {scenario!r} with Mesa {mesa.__version__})."
         )
     if "rng" in others:

@@ -402,7 +402,7 @@ def _load(what: str, name: str, variable: str, kind: type[D]) -> D:
         ) from error
     if not isinstance(declared, kind):
         raise UsageError(
-            f"The {what} {name} needs {variable} = {kind.__name__}(…), of "
+            f"The {what} {name} needs {variable} = {kind.__name__}(…), from "
             "sabm_mesa.models.declarations."
         )
     return declared

@@ -257,7 +257,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
         """
         wrapped = self._of_plain()
         if wrapped is None:
-            raise RunError("The model of these minds exists no more.")
+            raise RunError("The model of these minds no longer exists.")
         return wrapped
 
     def classical_of(

@@ -129,7 +129,7 @@ def read_party(given: Any, replaying: ReplayRecorder | None = None) -> PartyMemo
         return given
     match = _REFERENCE.fullmatch(given) if isinstance(given, str) else None
     if match is None:
-        raise ParameterError(f"party has to be PATH or PATH#RUN of a recording, not {given!r}.")
+        raise ParameterError(f"party must be PATH or PATH#RUN of a recording, not {given!r}.")
     path, run, digest = Path(match["path"]), int(match["run"] or 0), match["digest"]
     memories = None
     if replaying is not None and digest and not path.is_file():
@@ -185,7 +185,7 @@ def party_memories(path: str | Path, run: int = 0) -> PartyMemories:
         agents, decisions = recorded.agent_data(run), recorded.decisions(run)
         if NEEDED - {*agents, *party.parameters}:
             raise ParameterError(
-                f"{party.name} is of {party.scenario}, where agents send no invitations to talk."
+                f"{party.name} is a run of {party.scenario}, where agents send no invitations."
             )
     except SabmError as error:
         raise ParameterError(f"party: {error}") from None

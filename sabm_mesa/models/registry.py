@@ -168,7 +168,7 @@ def load(name: str) -> type[SmartModel]:
     scenario_name = getattr(model, "scenario_name", None)
     if not (isinstance(scenario_name, str) and _NAME.fullmatch(scenario_name)):
         raise UsageError(
-            f"{path}: the class attribute scenario_name of {model.__name__} has to be a text of "
+            f"{path}: the class attribute scenario_name of {model.__name__} must be a text of "
             "letters, digits, - and _."
         )
     if scenario_name in {*SCENARIOS, *UNLISTED}:
@@ -396,18 +396,18 @@ def _load_external(external: ExternalScenario) -> type[SmartModel]:
     where = (
         f"The scenario {external.name!r} of {external.package} ({external.address}) cannot be used"
     )
-    mend = "mend that package, or uninstall it"
+    fix = "fix that package, or uninstall it"
     if not _NAME.fullmatch(external.name):
-        raise UsageError(f"{where}: its name has to be letters, digits, - and _; {mend}.")
+        raise UsageError(f"{where}: its name must be letters, digits, - and _; {fix}.")
     try:
         model: Any = _at(external.address)
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error_message(error)}"
-        raise UsageError(f"{where}: {reason}; {mend}.") from error
+        raise UsageError(f"{where}: {reason}; {fix}.") from error
     if not (isinstance(model, type) and issubclass(model, SmartModel)):
-        raise UsageError(f"{where}: it is no subclass of SmartModel; {mend}.")
+        raise UsageError(f"{where}: it is no subclass of SmartModel; {fix}.")
     if getattr(model, "scenario_name", None) != external.name:
-        raise UsageError(f"{where}: its scenario_name has to be {external.name!r}; {mend}.")
+        raise UsageError(f"{where}: its scenario_name must be {external.name!r}; {fix}.")
     return model
 
 

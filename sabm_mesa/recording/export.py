@@ -269,7 +269,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
             complete.mkdir()
             yield complete
             if folder.exists():  # an empty one would be replaced
-                raise OutputError(f"{folder} is there already: choose another name or place.")
+                raise OutputError(f"{folder} already exists: choose another name or place.")
             complete.rename(folder)
     except OSError as error:
         raise OutputError(f"Cannot write {folder}: {error.strerror or error}.") from None

@@ -285,7 +285,7 @@ class Recorded:
         Returns:
             ``run``, ``round``; ``phase`` and ``position`` (the turn of the phase, from 0); the
             ``speaker`` (its id) and its ``name`` (missing if agents have none); ``to``: ``all``, or
-            the ids of the agents that heard it, separated by blanks (missing if nobody heard it);
+            the ids of the agents that heard it, separated by spaces (missing if nobody heard it);
             ``text``.
         """
         with self._moment(run) as tables:

@@ -90,9 +90,6 @@ class _Giver:
     async def answer(self, ask: Ask) -> object:
         """Answer with the value in the table.
 
-        Args:
-            ask: the question.
-
         Raises:
             UsageError: when no column answers this question.
         """
@@ -342,7 +339,7 @@ def _rows(table: pd.DataFrame, named: Mapping[str, str], values: Mapping[str, An
         time = _number(times[line])
         if time is None:
             raise UsageError(
-                f"Line {lines[line]}: the round has to be a number, not {times[line]!r}."
+                f"Line {lines[line]}: the round must be a number, not {times[line]!r}."
             )
         for k in range(n):
             text = decisions[k][line]

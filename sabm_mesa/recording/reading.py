@@ -32,7 +32,7 @@ _PERSONA = "persona "
 """The prefix of prompt entries that are personas."""
 _AMONG = "{} IN (SELECT value FROM json_each(?))"
 COMPARED = ("name", "mind", "position", "raw", "value", "reasoning", "reason")
-"""The columns of an attempt that have to be equal in a replay, in addition to the request."""
+"""The columns of an attempt that must be equal in a replay, in addition to the request."""
 OUTCOME = (*COMPARED, "request", "cost_usd")
 """The columns of an attempt that a replay reads."""
 _OUTCOMES = f"""
@@ -79,11 +79,6 @@ class RecordedRun(RunHeader):
     def finished(self) -> bool:
         """Whether it was played to its end."""
         return self.status == "finished"
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether its parameters never changed."""
-        return self.finished and not self.forks
 
     @property
     def rounds(self) -> int:

@@ -503,7 +503,7 @@ def log_is_cut(path: str | Path) -> bool:
                 file.seek(position)
                 frame = file.read(_FRAME_HEADER)
                 if frame[8:16] != salts[: len(frame[8:16])]:
-                    break  # left over from before the log was begun anew
+                    break  # left over from before the log was begun again
                 position += _FRAME_HEADER + page_size
                 committed = position <= size and any(frame[4:8])
     except OSError:

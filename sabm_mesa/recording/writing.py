@@ -97,7 +97,7 @@ class Recording:
 
     Args:
         path: the file; it and its folder are created when they do not exist.
-        durable: whether commits have to survive a crash of the machine.
+        durable: whether commits must survive a crash of the machine.
 
     Attributes:
         path: the file, as it was given.
@@ -430,7 +430,7 @@ class Recorder(ABC):
             attempt: the number of the attempt, from 0.
 
         Returns:
-            None if the answer has to be read now.
+            None if the answer must be read now.
         """
         del key, attempt
         return None
@@ -710,7 +710,7 @@ def check_where(where: Any) -> None:
     """
     if where is not None and not isinstance(where, Recording | Recorder | str | Path | bool):
         raise ParameterError(
-            f"recording has to be a Recording, a path or False, not {where!r}.",
+            f"recording must be a Recording, a path or False, not {where!r}.",
             parameter="recording",
         )
 
@@ -814,18 +814,6 @@ class BatchWriter:
         """
         with self._wake:
             self._add(statements)
-
-    def commit(self) -> Future[None]:
-        """Flush all rows to disk; the future is done when they are there.
-
-        Raises:
-            RecordingError: when an earlier commit failed; also by the future.
-        """
-        with self._wake:
-            self._check()
-            promise = self._promise(on_disk=True)
-        self._begin()
-        return promise
 
     def commit_soon(self) -> None:
         """Flush all rows to disk after `LINGER_S`, without waiting.
@@ -1057,12 +1045,7 @@ class _Disk:
 
 
 class _Waiters:
-    """Coroutines of one loop that wait for the same commit and share one wake-up.
-
-    Args:
-        promise: of the commit.
-        loop: the loop.
-    """
+    """Coroutines of one loop that wait for the same commit and share one wake-up."""
 
     def __init__(self, promise: Future[None], loop: asyncio.AbstractEventLoop) -> None:
         self.promise, self.loop = promise, loop

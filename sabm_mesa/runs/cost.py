@@ -470,7 +470,7 @@ def estimate(
         RunError: when the scenario or a classical mind fails.
     """
     if runs < 1:
-        raise ParameterError(f"The number of runs has to be 1 or more (got {runs}).")
+        raise ParameterError(f"The number of runs must be 1 or more (got {runs}).")
     table = PriceTable(prices)
     pilot = {} if recording is None else measure_pilot(recording, scenario.scenario_name)
     model, stubs = dry_run(scenario, parameters, pilot)
@@ -746,7 +746,7 @@ def _on_thoughts(stubs: Sequence[StubMind]) -> str:
     most = max(stub.thoughts for stub in stubs)
     unasked = sorted({stub.language_model for stub in stubs if stub.unasked})
     why = f" ({', '.join(unasked)}: known to think)" if unasked else ""
-    return f"up to {most:,} tokens of thoughts an answer{why}" if most else "no thoughts"
+    return f"up to {most:,} thought tokens an answer{why}" if most else "no thoughts"
 
 
 def _notes(

@@ -70,7 +70,7 @@ class Minds:
         classical: name of a question → function that takes the `Ask` and returns the answer. These
             are the ``classical`` minds. It reads the facts as ``ask.observation.NAME``.
         agents: the classes of the agents that have minds; all by default. If minds are given with
-            numbers, the numbers have to add up to the agents of these classes at the start.
+            numbers, the numbers must add up to the agents of these classes at the start.
         record: the recording; None records a run with language models into the folder
             ``sabm_recordings``, False records nothing.
         resume: whether an unfinished run in `record` with the same seed is continued: its recorded
@@ -311,14 +311,14 @@ class Minds:
         host = self._host
         if self._driven:
             if not host.playing:
-                raise RunError("Agents ask in the steps of the model, not in its constructor.")
+                raise RunError("Agents can ask in a step of the model, but not in its constructor.")
             return host.ask_all(questions)
         if not host.running:
             raise RunError("The run of these minds has ended: create a new model to ask again.")
         check_simulator(host.plain)
         step = step_of(host.plain)
         if step < 0:
-            raise RunError("Agents ask in the steps of the model, not in its constructor.")
+            raise RunError("Agents can ask in a step of the model, but not in its constructor.")
         try:
             host.begin()
             if step > host.round:
@@ -460,7 +460,7 @@ def _latest(
         path: the recording.
         kind: the class that plays it.
         seed: its seed.
-        finished: whether it has to be finished; None for either. With None a missing run is an
+        finished: whether it must be finished; None for either. With None a missing run is an
             error.
     """
     address = f"{kind.__module__}:{kind.__name__}"
@@ -489,8 +489,8 @@ def _seed_of(model: mesa.Model) -> int | list[int]:
     if isinstance(given, Sequence):
         return [int(word) for word in given]
     raise UsageError(
-        f"The random stream of {type(model).__name__} has no seed that can be repeated: make the "
-        "model with rng= a whole number."
+        f"The random stream of {type(model).__name__} was not made from an integer, so the run "
+        "cannot be repeated: create the model with rng=INTEGER."
     )
 
 

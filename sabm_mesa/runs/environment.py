@@ -473,11 +473,7 @@ class _Learners(Mind):
         return {agent: ask for agent, (ask, _) in sorted(self._waiting.items())}
 
     async def answer(self, ask: Ask) -> Any:
-        """Wait for the action.
-
-        Args:
-            ask: the question.
-        """
+        """Wait for the action."""
         loop = asyncio.get_running_loop()
         decided: asyncio.Future[Any] = loop.create_future()
         self._waiting[ask.key.agent] = ask, decided
@@ -500,11 +496,7 @@ class _Learners(Mind):
             self._changed.notify_all()
 
     def play(self, model: SmartModel) -> None:
-        """Play a model on its own thread, up to the first questions.
-
-        Args:
-            model: the model.
-        """
+        """Play a model on its own thread, up to the first questions."""
         self._model = model
         self._thread = threading.Thread(target=self._play, args=(model,), daemon=True)
         self._thread.start()

@@ -112,7 +112,7 @@ def check_sendable(specs: Sequence[RunSpec]) -> None:
     if unknown:
         raise ParameterError(
             f"{specs[0].scenario.__name__} cannot be sent to other processes ({unknown}): define "
-            "the scenario in a module, or play its runs here."
+            "the scenario in a module, or run it in this process."
         )
 
 
@@ -363,11 +363,7 @@ def on_ray(
 
 
 class _WorkerActor:
-    """Carries messages to a worker that is an actor of Ray; see `Carrier`.
-
-    Args:
-        ray: the library.
-    """
+    """Carries messages to a worker that is an actor of Ray; see `Carrier`."""
 
     def __init__(self, ray: Any) -> None:
         self._ray, self._killed = ray, False

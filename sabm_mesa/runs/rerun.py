@@ -156,7 +156,7 @@ def resume(
         kinds.setdefault(run.model, []).append(run)
     numbers = [run.run for run in recorded]
     with Recording(recording) as opened:
-        done = [  # one budget for all of them: what was spent is counted anew before each kind
+        done = [  # one budget for all of them: what was spent is counted again before each kind
             _continue(
                 opened, kind, load_runs(recording, numbers), minds, scenario, connection, watch
             )
@@ -340,7 +340,7 @@ def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type
     model = getattr(sys.modules.get(module), name, None)
     if not (isinstance(model, type) and issubclass(model, SmartModel)):
         raise RecordingError(
-            f"{run.name} is of the scenario {run.scenario!r} ({run.model}), which is unknown here: "
+            f"{run.name} is a run of {run.scenario!r} ({run.model}), which is not registered here: "
             "give its file with --scenario FILE.py, or continue in Python with scenario=YourModel."
         )
     return model
@@ -450,7 +450,7 @@ def _check_same_kind(recorded: Sequence[RecordedRun]) -> None:
     _check_same_server(recorded)
     if len({run.model for run in recorded}) > 1:
         raise RecordingError(
-            f"The named runs of {recorded[0].path} are of different scenarios: fork those of one "
+            f"The named runs of {recorded[0].path} have different scenarios: fork those of one "
             "scenario at a time (--run)."
         )
 

@@ -288,7 +288,7 @@ def run_all(
         RunError: when a run fails; the others are stopped, and their answers are recorded.
     """
     if runs < 1:
-        raise ParameterError(f"The number of runs has to be 1 or more (got {runs}).")
+        raise ParameterError(f"The number of runs must be 1 or more (got {runs}).")
     services: dict[str, Any] = {"connection": connection, "recording": recording or False}
     first = scenario(**parameters, **services, rng=seed)
     seeds = [first.entropy[0] + i for i in range(runs)]

@@ -151,8 +151,8 @@ def sweep(
         seed: the first seed.
         on: where runs are played: ``"here"`` (free runs one after another, runs with language
             models at the same time), on ``"processes"`` of this machine, or on ``"ray"``. A custom
-            scenario then has to be in a module. On a cluster, this package, that module, the files
-            that parameters name and the keys of language models have to be on every machine.
+            scenario then must be in a module. On a cluster, this package, that module, the files
+            that parameters name and the keys of language models must be on every machine.
         workers: the number of processes; None: one per core.
         address: a Ray cluster: ``HOST:PORT`` of its head, ``auto`` or ``ray://HOST:PORT``. None:
             the Ray connection of this process, or one that is started for the sweep.

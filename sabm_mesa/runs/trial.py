@@ -111,7 +111,7 @@ class Trial:
         if not self.valid_of(self.best)[0]:
             return f"{shares_line}. No form works: choose a larger model."
         if self.best == self.default:
-            return f"{shares_line}. The default form is the best one: nothing has to be set."
+            return f"{shares_line}. The default form is the best one: nothing must be set."
         return f"{shares_line}. Recommended: --set answer_format={self.best}"
 
 
@@ -142,9 +142,9 @@ def try_model(
         RunError: when the model cannot be asked.
     """
     if not language_model(spec):
-        raise MindSpecError(f"{spec!r} is not a language model: llm:MODEL, local or gguf:FILE.")
+        raise MindSpecError(f"{spec!r} is not a language model: use llm:MODEL, local or gguf:FILE.")
     if times < 1:
-        raise ParameterError(f"times has to be 1 or more (got {times}).", parameter="times")
+        raise ParameterError(f"times must be 1 or more (got {times}).", parameter="times")
     connection = with_context(connection, scenario, {**parameters, "minds": spec})
     default = parameters.get("answer_format") or ("json" if is_local(spec) else DEFAULT_FORMAT)
     outcome = Trial(spec, scenario.scenario_name, default=default)
@@ -213,9 +213,6 @@ class _TriedMind(Mind):
 
     async def answer(self, ask: Ask) -> Reply | object:
         """Let the model answer while the trial needs answers.
-
-        Args:
-            ask: the question.
 
         Raises:
             LLMError: when the model could not be asked.

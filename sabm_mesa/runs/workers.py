@@ -366,13 +366,7 @@ def play_on_workers(
 
 
 class _WorkerPool:
-    """Workers at work.
-
-    Args:
-        carriers: the carrier of messages of each worker.
-        opened: the recording.
-        connection: how language models are reached.
-    """
+    """Workers at work."""
 
     def __init__(
         self, carriers: Sequence[Carrier], opened: Recording, connection: Connection
@@ -415,7 +409,7 @@ class _WorkerPool:
                     of_it = len(self._playing.pop(link, ()))
                     left -= of_it
                     _log.warning(
-                        "A worker was lost. Its runs (%d) go on here when the others are done.",
+                        "A worker was lost. Its runs (%d) continue here when the others are done.",
                         of_it,
                     )
             for worker, playing in self._playing.items():

@@ -63,7 +63,7 @@ def new_scenario(name: str, into: Path) -> Path:
     check_name(name)
     folder = into / name
     if folder.exists() or folder.is_symlink():
-        raise OutputError(f"{folder} is there already: choose another name, or --into DIR.")
+        raise OutputError(f"{folder} already exists: choose another name, or --into DIR.")
     templates = files(__name__).joinpath("templates")
     texts = {t: templates.joinpath(f"{t}.jinja").read_text("utf-8") for t in FILES.values()}
     engine = Environment(
@@ -101,7 +101,7 @@ def check_name(name: str) -> None:
         raise ParameterError(f"There is a scenario {name!r} already: choose another name.")
     words = {name, _class(name)}
     if any(map(keyword.iskeyword, words)) or words & (_TAKEN_HERE | _CLASSES | {*dir(builtins)}):
-        raise ParameterError(f"{name!r} is a name in the code itself: choose another name.")
+        raise ParameterError(f"{name!r} is used in the generated code: choose another name.")
     if name in sys.stdlib_module_names or _is_module(name):
         raise ParameterError(
             f"There is a Python module {name!r} already, which would be hidden: choose another "

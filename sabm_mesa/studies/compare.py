@@ -14,7 +14,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import combinations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -102,8 +101,8 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
     scenarios = dict.fromkeys(run.scenario for _, run in done)
     if len(scenarios) > 1:
         raise RecordingError(
-            f"The runs are of {len(scenarios)} scenarios ({', '.join(scenarios)}): compare runs of "
-            "one."
+            f"The runs come from {len(scenarios)} scenarios ({', '.join(scenarios)}): "
+            "compare runs of one."
         )
     settings = varied(
         [after_forks(run.parameters, run.forks) for _, run in done],
@@ -410,17 +409,10 @@ def picture(compared: ComparedSettings) -> Figure:
         f"dots: runs · diamonds: {compared.of}, with its 95 % interval", height=0.9 + 0.38 * n,
     )  # fmt: skip
     ax = figure.add_subplot()
-    mask = [
-        reduce(
-            lambda one, other: one & other,
-            (compared.runs[name] == value for name, value in key.items()),
-        )
-        for key in _keys(compared)
-    ]
+    runs = compared.runs.groupby(list(compared.by), sort=False, dropna=False)["value"]
     cells = compared.cells.to_dict("records")
-    for index, (inside, row) in enumerate(zip(mask, cells, strict=True)):
+    for index, ((_, values), row) in enumerate(zip(runs, cells, strict=True)):
         at = n - 1 - index
-        values = compared.runs.loc[inside, "value"].to_numpy()
         ax.plot(
             values, [at - 0.18] * len(values), "o", color=style.GREY, alpha=0.6, markersize=3.5,
             label="_nolegend_" if index else "run",
@@ -433,14 +425,5 @@ def picture(compared: ComparedSettings) -> Figure:
     names = [str(name).replace("$", r"\$") for name in compared.cells["setting"]]
     ax.set_yticks(range(n - 1, -1, -1), names)
     ax.set_ylim(-0.6, n - 0.4)
-    figure.legend(
-        *style.legend_entries(ax), loc="outside lower center", ncols=3, frameon=False,
-        fontsize=style.NOTE,
-    )  # fmt: skip
+    style.legend_below(figure, ax)
     return figure
-
-
-def _keys(compared: ComparedSettings) -> list[dict[str, str]]:
-    """The values of the factors of each setting, in the order of the settings."""
-    seen = compared.runs[list(compared.by)].drop_duplicates()
-    return [{str(k): str(v) for k, v in row.items()} for row in seen.to_dict("records")]

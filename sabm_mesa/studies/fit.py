@@ -248,8 +248,8 @@ def fit_recording(
     wanted = options or FitOptions()
     if 0 < wanted.absolute < FEWEST_TESTS:
         raise ParameterError(
-            f"The absolute test needs {FEWEST_TESTS} data sets or more (or 0 for none), not "
-            f"{wanted.absolute}: fewer cannot reach its level."
+            f"The absolute test needs at least {FEWEST_TESTS} data sets, or 0 for no test (got "
+            f"{wanted.absolute}): fewer cannot reach its significance level."
         )
     path = Path(path)
     runs = played_runs(path)

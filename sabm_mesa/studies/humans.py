@@ -188,7 +188,8 @@ def read_runs(path: str | Path, people: PeopleData, runs: Sequence[int] | None =
     scenarios = sorted({run.scenario for run in chosen})
     if other := [name for name in scenarios if name not in book.scenarios]:
         raise ParameterError(
-            f"{path} is of {other[0]}, and {people.name} is data for {', '.join(book.scenarios)}."
+            f"{path} has runs of {other[0]}; {people.name} has data for "
+            f"{', '.join(book.scenarios)}."
         )
     numbers = {run.run for run in chosen}
     played = [run for run in played_runs(path) if run.run in numbers]
@@ -677,7 +678,7 @@ def picture(comparison: Comparison) -> Figure | None:
     subtitle = f"{people.described}; {runs} run{'' if runs == 1 else 's'} below; dotted: means"
     if len(cells) < len(comparison.cells):
         subtitle += f"; the first {len(cells)} of {len(comparison.cells)} periods"
-    title = f"How human: {comparison.played.scenario} beside {people.name}"
+    title = f"How human: {comparison.played.scenario} and {people.name}"
     figure = plot_style.new_figure(title, subtitle, height=0.7 + 2.3 * len(cells))
     panels = figure.subplots(len(cells), 1, sharex=True, squeeze=False)[:, 0]
     for ax, (name, (theirs, mine)) in zip(panels, cells.items(), strict=True):
@@ -775,8 +776,8 @@ def lines_of(comparison: Comparison) -> list[str]:
     played = comparison.played
     n = int(played.decisions["value"].notna().sum())
     runs = f"{played.n_runs} run{'' if played.n_runs == 1 else 's'} of {played.scenario}"
-    beside = f"{comparison.people.name}: {comparison.people.described}"
-    lines = [f"{runs}, {n:,} decisions, beside {beside}"]
+    people = f"{comparison.people.name}: {comparison.people.described}"
+    lines = [f"{runs}, {n:,} decisions, compared with {people}"]
     lines += [f"Unlike: {difference}." for difference in played.unlike]
     lines += [f"{played.left_out}."] if played.left_out else []
     without = int(played.decisions["value"].isna().sum())

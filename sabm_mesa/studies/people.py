@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sabm_mesa.analysis.statistics import Floats
 from sabm_mesa.core.toml_io import read_toml
@@ -32,14 +32,6 @@ Bin = tuple[float, float, float]
 PEOPLE_COLUMNS = ("treatment", "session", "person", "round", "value")
 ALL = ""
 """The treatment of data without treatments."""
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuple(item) for item in value) if isinstance(value, list) else value
 
 
 class CodebookEntry(BaseModel):
@@ -124,7 +116,7 @@ class Codebook(CodebookEntry):
     who: str
     source: str
     licence: str = "facts"
-    scenarios: Annotated[tuple[str, ...], BeforeValidator(_tuple)]
+    scenarios: tuple[str, ...]
     decision: str
     unit: str = ""
     low: float | None = None
@@ -135,11 +127,11 @@ class Codebook(CodebookEntry):
     first_round: int = 1
     n: int | None = None
     round: int = 1
-    bins: Annotated[tuple[Bin, ...], BeforeValidator(_tuples)] = ()
-    sessions: Annotated[tuple[tuple[float, ...], ...], BeforeValidator(_tuples)] = ()
+    bins: tuple[Bin, ...] = ()
+    sessions: tuple[tuple[float, ...], ...] = ()
     mean: float | None = None
     columns: Columns | None = None
-    effects: Annotated[tuple[Effect, ...], BeforeValidator(_tuple)] = ()
+    effects: tuple[Effect, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +250,7 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise ParameterError(f"Cannot read {path}: {error.strerror or error}.") from None
     except UnicodeDecodeError:
-        raise ParameterError(f"{path} is not a text in UTF-8.") from None
+        raise ParameterError(f"{path} is not UTF-8 text.") from None
 
 
 def _codebook(name: str, table: Mapping[str, Any]) -> Codebook:
@@ -298,7 +290,7 @@ def _decisions(path: Path, book: Codebook, columns: Columns) -> pd.DataFrame:
             path, sep=between, encoding="utf-8-sig", dtype=str, keep_default_na=True
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ParameterError(f"{path} is not a table in CSV: {str(error).strip()}.") from None
+        raise ParameterError(f"{path} is not a CSV table: {str(error).strip()}.") from None
     if between == ";":
         given = given.replace(r"^\s*(-?\d+),(\d+)\s*$", r"\1.\2", regex=True)
     named = {what: name for what, name in columns.model_dump().items() if name}

@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -201,13 +201,9 @@ def distributions(
     for ax in panels:
         style.plain_axes(ax)
         style.integer_ticks(ax.yaxis, most=4)
-        for mark in marks:
-            ax.axvline(mark.heights[0], color=style.GREY, linewidth=0.9, linestyle=":", zorder=0.5)
-    if marks:
-        top = panels[0].secondary_xaxis("top")
-        top.set_xticks([mark.heights[0] for mark in marks], [mark.label for mark in marks])
-        top.tick_params(labelsize=style.NOTE, length=2, pad=1, labelcolor="#404040")
-        top.spines["top"].set_visible(False)
+        if marks:
+            named = {mark.heights[0]: mark.label for mark in marks}
+            style.mark_values(ax, named, named=ax is panels[0])
     panels[-1].set_xlabel(label, fontsize=style.LABEL)
     figure.supylabel("Per cent for each number", fontsize=style.LABEL)
     return figure
@@ -490,9 +486,7 @@ def _rounds(messages: pd.DataFrame) -> list[int]:
 
 def _by_stretch(messages: pd.DataFrame) -> pd.DataFrame:
     """Shares by interval of rounds: ``round`` (its middle), the codes, ``a_round``."""
-    require_columns(messages, ["run", "round", *CODES])
-    if messages.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
+    require_rows(messages, ["run", "round", *CODES])
     rounds = np.arange(messages["round"].min(), messages["round"].max() + 1)
     n = min(len(rounds), MOST_POINTS)
     stretch = pd.Series(np.arange(len(rounds)) * n // len(rounds), index=rounds)
@@ -669,23 +663,5 @@ def draw_fingerprint(study: FitStudy) -> Figure:
             ax.set_xlim(0, 1)
         unit = f" ({block[0].unit})" if block[0].unit else ""
         style.plain_axes(ax, "share of players" if block is shares else f"{block[0].label}{unit}")
-    _legend_below(figure, axes)
+    style.legend_below(figure, *axes, loc="outside lower left", ncols=1)
     return figure
-
-
-def _legend_below(figure: Figure, axes: Any) -> None:
-    """One legend below for all axes."""
-    named: dict[str, Any] = {}
-    for ax in axes:
-        handles, labels = ax.get_legend_handles_labels()
-        named |= dict(zip(labels, handles, strict=True))
-    if named:
-        legend = figure.legend(
-            list(named.values()),
-            list(named),
-            loc="outside lower left",
-            frameon=False,
-            fontsize=style.NOTE,
-        )
-        for text in legend.get_texts():
-            text.set_parse_math(False)

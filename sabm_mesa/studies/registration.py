@@ -89,7 +89,7 @@ Prompts = Mapping[str, Mapping[str, tuple[str, str]]]
 
 @dataclass(frozen=True)
 class Eligible:
-    """A rule on language models that may decide; all its parts have to hold.
+    """A rule on language models that may decide; all its parts must hold.
 
     Attributes:
         model: a pattern of the model's name, with ``*`` for any characters.
@@ -265,7 +265,7 @@ class Registration:
 
     @property
     def eligible(self) -> list[Eligible]:
-        """The rules on language models; a model has to meet one of them."""
+        """The rules on language models; a model must meet one of them."""
         return [Eligible.read(rule) for rule in self.content["eligible"]]
 
     def __str__(self) -> str:
@@ -580,7 +580,7 @@ def check_new(folder: Path) -> None:
     """
     if (folder / FILE).exists():
         raise RecordingError(
-            f"{folder / FILE} is there already, and a registration is never changed: choose "
+            f"{folder / FILE} already exists, and a registration is never changed: choose "
             "another folder (--out)."
         )
     recorded = load_runs(folder / RECORDING, missing_ok=True)
@@ -653,7 +653,7 @@ def deviations(
     content = registration.content
     if content["experiment"] != plan.experiment.name:
         raise ParameterError(
-            f"{registration.path} is of {content['experiment']}, not of {plan.experiment.name}."
+            f"{registration.path} registers {content['experiment']}, not {plan.experiment.name}."
         )
     check_pinned(plan, connection)
     deviating = list(_differences(content["frozen"], frozen(plan), ()))
@@ -709,7 +709,7 @@ def _words(old: str, new: str) -> str:
             if kind == "insert":
                 return f"“{now}” added"
             return f"“{was}” left out" if kind == "delete" else f"“{now}” instead of “{was}”"
-    return "other blanks or lines"
+    return "other spaces or lines"
 
 
 def _few(words: Sequence[str]) -> str:
@@ -900,26 +900,23 @@ def _recorded_prompts(
 ) -> list[Prompts]:
     """The prompts of the runs: one set if all runs of each condition had the same."""
     by_run = {run.run: run for run in recorded}
-    sets: dict[tuple[tuple[str, str], ...], str] = {}
-    sets_found: list[dict[str, dict[str, tuple[str, str]]]] = []
+    seen = set()
+    whole: dict[str, Mapping[str, tuple[str, str]]] = {}
+    others: list[Prompts] = []
     for name, number in zip(outcome.runs["condition"], outcome.runs["run"], strict=True):
         condition = f"{prefix}{name}"
         run = by_run[int(number)]
         hashes = run.prompts_at(len(run.forks))
-        key = (("condition", str(condition)), *sorted(hashes.items()))
-        if key not in sets:
-            sets[key] = str(condition)
-            book = {entry: (digest, run.texts[digest]) for entry, digest in hashes.items()}
-            sets_found.append({str(condition): book})
-    merged: list[Prompts] = []
-    whole: dict[str, Mapping[str, tuple[str, str]]] = {}
-    for prompt_set in sets_found:
-        for name, book in prompt_set.items():
-            if name in whole:
-                merged.append({name: book})
-            else:
-                whole[name] = book
-    return [whole, *merged]
+        key = (condition, *sorted(hashes.items()))
+        if key in seen:
+            continue
+        seen.add(key)
+        book = {entry: (digest, run.texts[digest]) for entry, digest in hashes.items()}
+        if condition in whole:
+            others.append({condition: book})
+        else:
+            whole[condition] = book
+    return [whole, *others]
 
 
 def _several_served(path: Path, runs: Sequence[int]) -> Iterator[str]:

@@ -42,7 +42,7 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
     """Check that a scenario conforms.
 
     ================== ============================================================================
-    point              what has to hold
+    point              what must hold
     ================== ============================================================================
     form               name, title, source, prompt file and phases are set; its module has a
                        docstring, the spec sheet; every parameter has a default within its limits;

@@ -44,7 +44,7 @@ from sabm_mesa.testing.minds import (
 
 LATENCIES = (1, 2, 3)
 MOST_RUNS = 5
-"""The number of runs in which every option of an answer has to be taken."""
+"""The number of runs in which every option of an answer must be taken."""
 SEATS = 2
 """The number of people in a game, if there are enough agents."""
 ROUNDS_OF_GAME = 2
@@ -77,11 +77,11 @@ def form(model: Any) -> Iterator[str]:
     for name in ("scenario_name", "title", "source"):
         text = getattr(model, name, "")
         if not (isinstance(text, str) and text.strip()) or text == NO_SOURCE:
-            yield f"the class attribute {name} has to be set to a text"
+            yield f"the class attribute {name} must be set to a text"
     if not isinstance(getattr(model, "prompt_file", None), str | Path):
-        yield "the class attribute prompt_file has to be set to a path"
+        yield "the class attribute prompt_file must be set to a path"
     if not getattr(model, "phases", ()):
-        yield "the class attribute phases has to hold a phase"
+        yield "the class attribute phases must hold a phase"
     if not (getattr(sys.modules.get(model.__module__), "__doc__", None) or "").strip():
         yield f"the module {model.__module__} needs a docstring, which is the spec sheet"
     yield from _parameters(model)
@@ -136,7 +136,7 @@ def methods(case: Case) -> Iterator[str]:
     if score is not None:
         ranked = [agent_class for agent_class in known if score.of in {"", agent_class.__name__}]
         if not ranked:
-            yield f"the score is of {score.of!r}, which is no class of agents"
+            yield f"the score names {score.of!r}, which is no agent class"
         if not all(score.column in model.columns_of(agent_class) for agent_class in ranked):
             yield f"the score names {score.column!r}, which is no agent column"
 
@@ -192,7 +192,7 @@ def _advice(one: SmartModel, at_once: LateMind, case: Case, late: int) -> str:
             scenario = type(case.scenario.__name__, (case.scenario,), fields)
             if not _made_by_latency(one, at_once, replace(case, scenario=scenario), late):
                 return (
-                    f"the reach of the phase {phase.name!r} is too small: it has to hold all "
+                    f"the reach of the phase {phase.name!r} is too small: it must hold all "
                     "agents whose state an agent observes or changes there"
                 )
     return "only after_… and update may change the world"
@@ -367,7 +367,7 @@ def pickling(case: Case) -> Iterator[str]:
 def lost_by_mesa(model: SmartModel, copy: SmartModel) -> Iterator[str]:
     """Lines for the Mesa spaces in a model that pickle copies incompletely.
 
-    Arrays that share memory in a space have to share it in the copy: otherwise changes of one are
+    Arrays that share memory in a space must share it in the copy: otherwise changes of one are
     not visible in the other. The cells of the copy need the values of all layers.
 
     Args:
@@ -486,7 +486,7 @@ def invalid_answers(case: Case) -> Iterator[str]:
             if not is_missing(value) and not same(value, values.get(agent)):
                 yield (
                     f"{column!r} of agent {agent} is {value} though no answer could be used: it "
-                    "has to stay empty, or as it was"
+                    "must stay empty, or as it was"
                 )
                 return
 
@@ -524,7 +524,7 @@ CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
 """Point → its check."""
 
 
-# How two runs that have to be the same differ.
+# How two runs that must be the same differ.
 
 
 def differences(one: SmartModel, other: SmartModel, what: str) -> Iterator[str]:

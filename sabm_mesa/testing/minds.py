@@ -141,7 +141,7 @@ class CoveringMind(DrawingMind):
                 if value != spec.check(case):
                     self.problems[
                         f"the spec of {ask.name!r} reads its own {text!r} as {value!r}, and not as "
-                        f"{case!r}: as_text and read_text have to agree"
+                        f"{case!r}: as_text and read_text must agree"
                     ] = None
         except InvalidAnswer as problem:
             self.problems[

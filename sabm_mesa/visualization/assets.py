@@ -42,4 +42,4 @@ def address_of_asset(library: str, file: str) -> str:
     for name in assets():
         if searched.fullmatch(name):
             return name
-    raise RunError(f"{PACKAGE} has no {library} ({file}): install the package sabm-mesa anew.")
+    raise RunError(f"{PACKAGE} has no {library} ({file}): install the package sabm-mesa again.")

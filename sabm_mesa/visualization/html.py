@@ -43,11 +43,7 @@ def inside(tag: str, classes: str = "", **attributes: str) -> Iterator[None]:
 
 @contextmanager
 def card(title: str) -> Iterator[None]:
-    """A card with a title.
-
-    Args:
-        title: the title.
-    """
+    """A card with a title."""
     with inside("section", "sabm-card"):
         html("h2", title)
         yield
@@ -139,11 +135,7 @@ def _Field(
 
 
 def picture(shown: DrawnChart) -> None:
-    """A chart.
-
-    Args:
-        shown: the chart.
-    """
+    """A chart."""
     source = f"data:image/png;base64,{base64.b64encode(shown.png).decode()}"
     html("img", "", "sabm-lines" if shown.lines else "sabm-map", src=source, alt=shown.title)
 

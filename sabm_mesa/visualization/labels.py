@@ -39,11 +39,7 @@ DIGITS_TYPED = 9
 
 
 def titles_of(model: SmartModel) -> Titles:
-    """Return the titles of the columns of a scenario.
-
-    Args:
-        model: the model.
-    """
+    """Return the titles of the columns of a scenario."""
     return Titles(load_page(model.page).titles, names_in(model))
 
 
@@ -89,11 +85,7 @@ class Titles:
 
 
 def title_of(model: SmartModel | type[SmartModel]) -> str:
-    """The title of a scenario on the pages of a class.
-
-    Args:
-        model: the model.
-    """
+    """The title of a scenario on the pages of a class."""
     return known(f"titles.{slug(model.title)}", model.title)
 
 
@@ -102,9 +94,6 @@ def counting(model: SmartModel) -> tuple[str, int]:
 
     If the first rounds are given (`SmartModel.given_rounds`), counting starts at the first round
     with decisions.
-
-    Args:
-        model: the model.
     """
     noun, first = load_page(model.page).round_name
     return noun, first - model.given_rounds
@@ -124,11 +113,7 @@ def round_of(model: SmartModel, number_: int) -> str:
 
 
 def round_noun(model: SmartModel) -> str:
-    """The word for a round, capitalised.
-
-    Args:
-        model: the model.
-    """
+    """The word for a round, capitalised."""
     noun = counting(model)[0]
     return known(f"rounds.noun_{slug(noun)}", noun.capitalize())
 
@@ -234,11 +219,7 @@ def localized(value: Any) -> str:
 
 
 def error_line(error: Exception) -> str:
-    """Describe an error in a line; errors of other packages are also logged with a traceback.
-
-    Args:
-        error: the error.
-    """
+    """Describe an error in a line; errors of other packages are also logged with a traceback."""
     if isinstance(error, SabmError):
         return error.message
     _log.error("An error that is none of the package's.", exc_info=error)
@@ -261,12 +242,7 @@ def count(n: int, noun: str) -> str:
 
 
 def option_in_words(parameter: str, value: object) -> str:
-    """A value that a host chooses, such as a condition, on the pages of a class.
-
-    Args:
-        parameter: the parameter.
-        value: the value.
-    """
+    """A value that a host chooses, such as a condition, on the pages of a class."""
     words = str(value).replace("_", " ")
     return known(f"options.{slug(parameter)}_{slug(str(value))}", words)
 

@@ -58,7 +58,7 @@ class PageState:
         busy: whether the next model is being made.
         at: the selected round, from 0; None: the latest one.
         agent: the agent whose story is shown; None: none.
-        beside: a run of another condition with the same seed, shown beside the model; None: none.
+        beside: a run of another condition with the same seed, shown next to the model; None: none.
         compared: the condition to show beside the model; ``""``: none.
         changes: number of changes on the page.
     """
@@ -194,7 +194,7 @@ class PageState:
         )
 
     def compare(self, condition: str) -> None:
-        """Run another condition with the same seed beside the model, up to the same round.
+        """Run another condition with the same seed next to the model, up to the same round.
 
         Args:
             condition: the condition; any other word ends the comparison.

@@ -286,11 +286,7 @@ def banner(page_state: PageState) -> None:
 
 
 def usage(model: SmartModel) -> None:
-    """Show the cost of the asks so far.
-
-    Args:
-        model: the model.
-    """
+    """Show the cost of the asks so far."""
     spent = model.spent()
     usd = spent.cost_usd
     cost = "unknown" if math.isnan(usd) else f"${usd:,.4f}" if usd else "none"

@@ -98,7 +98,7 @@ async def _wait(request: Request, game: Game, seat: Seat) -> None:
     except ValueError:
         wait = -1.0
     if not wait >= 0:
-        raise Refused(400, "wait has to be a number of seconds of 0 or more.")
+        raise Refused(400, "wait must be a number of seconds of 0 or more.")
     end = time.monotonic() + min(wait, MOST_WAIT_S)
     # The game runs in another thread, and a seat notifies threads only.
     while seat.question is None and game.status != "over" and time.monotonic() < end:  # noqa: ASYNC110
@@ -153,7 +153,7 @@ async def read_object(request: Request) -> dict[str, Any]:
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        raise Refused(400, "The body has to be one JSON object.")
+        raise Refused(400, "The body must be one JSON object.")
     return given
 
 

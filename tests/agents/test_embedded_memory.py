@@ -335,7 +335,7 @@ def test_a_browser_cannot_name_the_address_of_an_embedding_model() -> None:
         ("embedding:", "memory_relevance is sparse, embedding:MODEL"),
         (3, "memory_relevance is sparse, embedding:MODEL or embedding:MODEL@URL, not 3"),
         ("embedding:e@http://me:secret@host/v1", "must not hold a password"),
-        ("embedding:e@http://", "has to look like http://127.0.0.1:8000/v1"),
+        ("embedding:e@http://", "must look like http://127.0.0.1:8000/v1"),
     ],
 )
 def test_a_measure_of_relevance_that_cannot_be_used(given, said) -> None:

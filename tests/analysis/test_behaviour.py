@@ -84,7 +84,7 @@ def test_a_type_stays_so_that_earlier_decisions_say_what_follows() -> None:
         ({"sigma": 1.0}, "has the parameters share_level_0"),
         ({**dict.fromkeys(_shares := [f"share_level_{k}" for k in range(4)], 0.25), "sigma": 99},
          "from 0.05 to 50"),
-        ({**dict.fromkeys(_shares, 0.25), "sigma": "1"}, "has to be a number"),
+        ({**dict.fromkeys(_shares, 0.25), "sigma": "1"}, "must be a number"),
         ({**dict.fromkeys(_shares, 0.1), "sigma": 1.0}, "add up to 1"),
     ],
 )  # fmt: skip

@@ -126,9 +126,9 @@ def test_words_on_the_subject_of_a_scenario_join_those_of_the_coder(tmp_path) ->
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('guidance = ["bow"]', "guidance has to be a table of lists of words"),
-        ('[guidance]\nsides = "bow"', "[guidance] sides has to be a list of words"),
-        ("[guidance]\nsides = [1]", "[guidance] sides has to be a list of words"),
+        ('guidance = ["bow"]', "guidance must be a table of lists of words"),
+        ('[guidance]\nsides = "bow"', "[guidance] sides must be a list of words"),
+        ("[guidance]\nsides = [1]", "[guidance] sides must be a list of words"),
         (
             '[guidance]\nsies = ["bow"]',
             "[guidance] has no list 'sies'; it has sides, rooms, places",

@@ -220,9 +220,9 @@ def test_a_picture_of_what_the_model_does_not_have(town) -> None:
     model = town(network="none", rng=1, minds="fixed:0")
     with pytest.raises(RunError, match=r"Town\.network, which does not exist; name .* of=…"):
         model.pictures[1].draw(model)
-    with pytest.raises(RunError, match="OrthogonalMooreGrid: it takes a graph"):
+    with pytest.raises(RunError, match="OrthogonalMooreGrid: it needs a networkx graph"):
         NetworkPicture("x", of="grid").draw(model)
-    with pytest.raises(RunError, match="a list: it takes a space of Mesa"):
+    with pytest.raises(RunError, match="a list: it needs a Mesa space"):
         SpacePicture("x", of="people").draw(model)
 
 

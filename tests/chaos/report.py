@@ -52,7 +52,7 @@ def report(
 
 
 def faults(outcomes: Sequence[Outcome]) -> int:
-    """Deaths after which something was not as it has to be."""
+    """Deaths after which something was not as it must be."""
     return sum(bool(each.problem) or each.beyond > 0 for each in outcomes)
 
 

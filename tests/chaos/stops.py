@@ -71,7 +71,7 @@ class Stop(Trial):
         return Outcome(self.scenario, COMMAND, self.kind, 0, twice, max(0, twice), problem)
 
     def _stop(self, arguments: list[str], whole: Path, lasted: float) -> str:
-        """Let a command be stopped; what was not as it has to be, or ``""``."""
+        """Let a command be stopped; what was not as it must be, or ``""``."""
         if self.kind == CAP:
             summary = json.loads((whole / "summary.json").read_text("utf-8"))
             cap = summary["cost_usd"] * self._draw.uniform(0.3, 0.8)

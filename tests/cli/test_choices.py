@@ -12,13 +12,13 @@ from .support import Sabm, one_line
 @pytest.mark.parametrize(
     ("arguments", "right"),
     [
-        (("run", "kbc", "--persona", "calm"), "--persona. It is: --set personas=NAME"),
-        (("run", "kbc", "--model", "gpt-4o"), "--model. It is: --minds llm:MODEL"),
-        (("run", "kbc", "--n-players", "3"), "--n-players. It is: --set n_players=VALUE"),
-        (("sweep", "kbc", "--n-rounds", "3"), "--n-rounds. It is: --rounds"),
+        (("run", "kbc", "--persona", "calm"), "--persona. Use --set personas=NAME"),
+        (("run", "kbc", "--model", "gpt-4o"), "--model. Use --minds llm:MODEL"),
+        (("run", "kbc", "--n-players", "3"), "--n-players. Use --set n_players=VALUE"),
+        (("sweep", "kbc", "--n-rounds", "3"), "--n-rounds. Use --rounds"),
         (("run", "kbc", "--zzz"), "--zzz"),
-        (("sweep", "kbc", "--personas", "a,b"), "--personas. It is: --vary personas=A,B"),
-        (("sweep", "kbc", "--persona", "a"), "--persona. It is: --vary personas=A,B"),
+        (("sweep", "kbc", "--personas", "a,b"), "--personas. Use --vary personas=A,B"),
+        (("sweep", "kbc", "--persona", "a"), "--persona. Use --vary personas=A,B"),
     ],
 )
 def test_an_unknown_option_names_the_right_one(

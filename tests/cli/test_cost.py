@@ -128,7 +128,7 @@ def test_a_recording_of_another_scenario(sabm: Sabm, pilot: Path) -> None:
     [
         (("--from", "none.sqlite"), "There is no recording none.sqlite"),
         (("--prices", "none.toml"), "none.toml"),
-        (("--minds", "llm:a=3"), "have to add up to 24"),
+        (("--minds", "llm:a=3"), "must add up to 24"),
         (("--set", "player=3"), "Did you mean 'n_players'?"),
     ],
 )

@@ -44,7 +44,7 @@ def test_the_checklist_in_each_form(sabm: Sabm) -> None:
 
 def test_an_entry_for_the_model_library_of_comses(sabm: Sabm, tmp_path: Path) -> None:
     done = sabm("describe", "kbc", "--comses", tmp_path / "entry")
-    assert "Yours to add: the authors' names and affiliations" in done.out
+    assert "For you to add: the authors' names and affiliations" in done.out
     about = json.loads((tmp_path / "entry/codemeta.json").read_text("utf-8"))
     assert (about["name"], about["version"]) == ("Keynesian beauty contest", version("sabm-mesa"))
     assert about["license"] == "https://spdx.org/licenses/MIT"
@@ -52,7 +52,7 @@ def test_an_entry_for_the_model_library_of_comses(sabm: Sabm, tmp_path: Path) ->
     odd = (tmp_path / "entry/docs/ODD.md").read_text("utf-8")
     assert odd == sabm("describe", "kbc", "--format", "markdown").out
     again = sabm("describe", "kbc", "--comses", tmp_path / "entry")
-    assert "is there already" in one_line(again)
+    assert "already exists" in one_line(again)
     own = ROOT / "examples/schelling/schelling.py"
     assert "the licence" in sabm("describe", own, "--comses", tmp_path / "own").out
     assert "license" not in json.loads((tmp_path / "own/codemeta.json").read_text("utf-8"))
@@ -160,7 +160,7 @@ def test_only_runs_with_consecutive_numbers_and_seeds_that_are_alike_are_one_ent
         (["nosuch"], 2, "Unknown scenario 'nosuch'"),
         (["a" * 300], 2, "Unknown scenario 'aaa"),
         (["out/none.sqlite"], 1, "There is no recording out/none.sqlite"),
-        (["kbc", "--run", 1], 2, "--run names runs of a recording, and kbc is a scenario"),
+        (["kbc", "--run", 1], 2, "--run chooses runs of a recording, but kbc is a scenario"),
         (["./x.sqlite", "--rounds", 3], 2, "leave out n_rounds"),
         (["kbc", "--set", "foo=1"], 2, "Unknown parameter"),
         (["kbc", "--minds", "nosuch:x"], 2, "nosuch:x"),

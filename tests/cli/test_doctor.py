@@ -57,7 +57,7 @@ def test_all_that_is_looked_at_without_a_key_or_server(sabm: Sabm) -> None:
     assert found["folder"].startswith(f"ok {Path.cwd()} can be written")
     assert found["key"].startswith(f"warning {KEY_VARIABLE} is not set")
     assert found["endpoint"] == "ok not asked: there is no key and no --base-url"
-    assert outcome.out.endswith("All that is needed is there.\n")
+    assert outcome.out.endswith("No problem found.\n")
 
 
 def test_which_isolation_holds_for_minds_from_files(
@@ -76,7 +76,7 @@ def test_which_isolation_holds_for_minds_from_files(
     bubblewrap_problem.cache_clear()
     assert without.startswith("warning Minds from files: ")
     assert without.endswith(
-        "(install bubblewrap, or trust them). Why: the program bwrap is not there."
+        "(install bubblewrap, or trust them). Reason: the program bwrap is not there."
     )
     assert demanded.startswith(
         "warning Minds from files cannot be isolated here: the program bwrap"
@@ -93,7 +93,7 @@ def test_an_endpoint_that_answers_is_asked_once_and_little(sabm: Sabm) -> None:
     assert lines(outcome)["endpoint"].endswith(f"price unknown) at {server.url}")
     assert seen.body["model"] == "stub"
     assert seen.body["max_tokens"] == 16
-    assert outcome.out.startswith("The endpoint is asked one tiny question")
+    assert outcome.out.startswith("One tiny question is sent to the endpoint")
 
 
 def test_a_price_that_is_known_is_said(sabm: Sabm) -> None:
@@ -124,7 +124,7 @@ def test_a_key_is_used_and_never_shown(sabm: Sabm, monkeypatch: pytest.MonkeyPat
     assert refused.status == 1
     assert "answered 401" in lines(refused)["endpoint"]
     assert "the key was refused. Set OPENAI_API_KEY" in lines(refused)["endpoint"]
-    assert refused.out.endswith("Mend what is called a problem above.\n")
+    assert refused.out.endswith("Fix each problem in the list above.\n")
     assert KEY not in fine.out + fine.err + refused.out + refused.err
 
 
@@ -146,7 +146,7 @@ def test_a_model_that_is_unknown_is_a_problem_with_the_known_ones(sabm: Sabm) ->
 
     assert outcome.status == 1
     assert "is the model name 'c' right" in lines(outcome)["endpoint"]
-    assert lines(outcome)["endpoint"].endswith("It has: a, b.")
+    assert lines(outcome)["endpoint"].endswith("Available models: a, b.")
 
 
 def test_a_model_that_is_named_is_asked_also_without_a_key(sabm: Sabm) -> None:
@@ -205,7 +205,7 @@ def test_what_is_no_address(sabm: Sabm) -> None:
     outcome = sabm("doctor", "--base-url", "localhost")
 
     assert outcome.status == 1
-    assert "has to look like http://127.0.0.1:8000/v1" in lines(outcome)["endpoint"]
+    assert "must look like http://127.0.0.1:8000/v1" in lines(outcome)["endpoint"]
 
 
 def test_as_json(sabm: Sabm) -> None:
@@ -264,7 +264,7 @@ def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("needed", "said"),
     [
-        ("mesa<3", f"mesa is {version('mesa')}, and has to be <3: pip install 'mesa<3'"),
+        ("mesa<3", f"mesa is {version('mesa')}, and must be <3: pip install 'mesa<3'"),
         (
             "no-such-package>=1",
             "no-such-package is not installed: pip install 'no-such-package>=1'",
@@ -292,4 +292,4 @@ def test_the_optional_parts_are_those_of_the_package(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(checks, "EXTRAS", {"a": ("pytest", "tests"), "b": ("no-such", "nothing")})
     there, absent = (check.said for check in checks.extras())
     assert there == f"pytest {version('pytest')}, for tests"
-    assert absent == "not there, and only for nothing: pip install 'sabm-mesa[b]'"
+    assert absent == "not installed, only for nothing: pip install 'sabm-mesa[b]'"

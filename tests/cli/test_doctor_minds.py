@@ -101,7 +101,7 @@ def test_the_entry_that_is_written_can_be_used(
         first, again = (sabm("doctor", *given) for _ in range(2))
         assert first.status == again.status == 0
         assert f"Added to {file}: local." in first.out
-        assert "nothing, all are there" in again.out
+        assert "nothing, all entries exist" in again.out
         assert KEY not in first.out + file.read_text()
         (endpoint,) = read_endpoints(file).values()
         assert (endpoint.name, endpoint.url, endpoint.key_env) == (
@@ -120,7 +120,7 @@ def test_the_entry_that_is_written_can_be_used(
     [
         (["--minds", "classical"], "'classical' is not a language model"),
         (["--minds", "llm:m@nowhere"], "nowhere"),
-        (["--write", "x.toml"], "--write and --endpoints belong to --minds"),
+        (["--write", "x.toml"], "--write and --endpoints need --minds"),
     ],
 )
 def test_wrong_use_is_one_line(arguments: list[str], says: str, sabm: Sabm) -> None:

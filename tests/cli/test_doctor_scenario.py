@@ -54,11 +54,11 @@ def test_the_table_and_what_to_expect_of_a_run(sabm: Sabm) -> None:
     said = outcome.err.splitlines()
     assert said[1] == "  communicate: 1 valid, 1 of 4 asked"
     assert [line for line in said if not line.startswith("  ")] == [
-        "Answers come in the form labelled (1 of 3) …",
-        "Answers come in the form paper (2 of 3) …",
-        "Answers come in the form json (3 of 3) …",
+        "Answer format labelled (1 of 3) …",
+        "Answer format paper (2 of 3) …",
+        "Answer format json (3 of 3) …",
     ]
-    assert any("nothing has to be set" in line for line in lines)
+    assert any("nothing must be set" in line for line in lines)
     assert lines[-1].startswith("A run with these settings: about ")
     assert lines[-1].endswith("price unknown")
 

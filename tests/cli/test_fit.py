@@ -60,7 +60,7 @@ def test_rounds_of_a_run_that_did_not_end_count_and_it_is_named(sabm: Sabm, tmp_
     said = sabm("fit", str(path), *QUICK, "noisy_best_reply").out
 
     assert "all agents: 6 decisions of 6 players" in said
-    assert "Not played to the end: run 0. The finished rounds count." in said
+    assert "Unfinished: run 0. Only the finished rounds are used." in said
 
 
 def test_bad_input_gets_one_line_and_leaves_no_file(sabm: Sabm, path: Path) -> None:

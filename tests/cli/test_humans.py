@@ -41,7 +41,7 @@ def test_data_of_another_scenario_is_one_line(sabm: Sabm, tmp_path: Path, contes
     other = sabm("humans", path, "--against", "nagel-1995")
     assert other.status == 2
     assert one_line(other) == (
-        f"{path} is of bertrand, and nagel-1995 is data for beauty-contest, kbc."
+        f"{path} has runs of bertrand; nagel-1995 has data for beauty-contest, kbc."
     )
     none = sabm("humans", contest, "--against", "nagel-1995", "--run", 9)
     assert one_line(none).startswith(f"Unknown run of {contest} '9'.")

@@ -245,7 +245,7 @@ def test_without_a_key(sabm: Sabm, path: Path) -> None:
         (["--minds", "human"], "The mind 'human' needs a person at a seat"),
         (["--set", "n_rounds=2"], "Unknown parameter of a judge 'n_rounds'"),
         (["--minds", "fixed:none", "--set", "tempo=2"], "Unknown parameter of a judge 'tempo'"),
-        (["--set", "temperature=1"], "Settings and prompts are those of a language model"),
+        (["--set", "temperature=1"], "--set and --prompts need a language model"),
     ],
 )
 def test_wrong_use(sabm: Sabm, path: Path, options: list[str], said: str) -> None:

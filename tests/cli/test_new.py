@@ -88,12 +88,12 @@ def test_no_name_gives_a_class_that_the_code_has_already(sabm: Sabm, tmp_path: P
 
     assert classes > {"MyScenario", "Person", "SmartModel", "Score", "View", "PromptBook"}
     for taken in classes - {"MyScenario"}:
-        with pytest.raises(ParameterError, match="is a name in the code itself"):
+        with pytest.raises(ParameterError, match="is used in the generated code"):
             check_name(re.sub("(?<=[a-z])(?=[A-Z])", "_", taken).lower())
 
 
 SUCH_AS = "use small letters, digits and _ between them, a letter first and 30 at most, such as"
-CODE = "is a name in the code itself: choose another name."
+CODE = "is used in the generated code: choose another name."
 MODULE = "already, which would be hidden: choose another name."
 
 
@@ -129,7 +129,7 @@ def test_what_is_there_already_stays(sabm: Sabm, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     outcome = sabm("new", "mine", "--into", tmp_path)
 
-    told = f"{tmp_path / 'mine'} is there already: choose another name, or --into DIR."
+    told = f"{tmp_path / 'mine'} already exists: choose another name, or --into DIR."
     assert (outcome.status, one_line(outcome)) == (1, told)
     assert list((tmp_path / "mine").iterdir()) == []
 
@@ -149,6 +149,6 @@ def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
     write_folder(tmp_path / "new", {"a": "first"})
-    with pytest.raises(OutputError, match="is there already"):
+    with pytest.raises(OutputError, match="already exists"):
         write_folder(tmp_path / "new", {"b": "second"})
     assert [path.name for path in tmp_path.rglob("*")] == ["new", "a"]

@@ -146,7 +146,7 @@ def test_an_experiment_that_is_too_deep(sabm: Sabm, content: str) -> None:
 @pytest.mark.parametrize(
     ("minds", "said"),
     [
-        ("classical=" + "9" * 18, "9" * 18 + " are given for 24 agents; the counts have to add up"),
+        ("classical=" + "9" * 18, "9" * 18 + " are given for 24 agents; the counts must add up"),
         ("classical=" + "9" * 20, "the count of classical has 20 digits: give a smaller one."),
         ("classical=" + "9" * 5000, "the count of classical has 5000 digits: give a smaller one."),
         ('{"classical": ' + "9" * 20 + "}", "9" * 20 + " are given for 24 agents; the counts have"),
@@ -169,15 +169,15 @@ def test_a_population_that_is_too_large_is_refused_at_once(
     [
         (
             "n_players=1e400",
-            "n_players has to be a whole number of 2 or more, not a number without",
+            "n_players must be a whole number of 2 or more, not a number without",
         ),
         (
             "n_players=1e20",
-            "n_players has to be a whole number from 2 to 1000000000 (got 1.00e+20)",
+            "n_players must be a whole number from 2 to 1000000000 (got 1.00e+20)",
         ),
-        ("n_players=" + "9" * 5000, "n_players has to be a whole number of 2 or more, not '999"),
+        ("n_players=" + "9" * 5000, "n_players must be a whole number of 2 or more, not '999"),
         ("n_players=" + "[" * 100_000, "too many brackets in brackets"),
-        ("n_rounds=-1e400", "n_rounds has to be a whole number of "),
+        ("n_rounds=-1e400", "n_rounds must be a whole number of "),
     ],
 )
 def test_a_number_that_is_too_large_is_named_with_its_parameter(

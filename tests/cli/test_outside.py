@@ -25,7 +25,7 @@ def heatmap(recording: Path, size: Annotated[int, typer.Option(help="Cells.")] =
 '''
 TORN = (
     "sabm: The command 'torn' of torn 2.5 cannot be used: ModuleNotFoundError: No module named "
-    "'nowhere'; mend that package, or uninstall it.\n"
+    "'nowhere'; fix that package, or uninstall it.\n"
 )
 
 

@@ -185,7 +185,7 @@ def test_a_recording_runs_no_file(
         outcome = sabm(command, folder / "out" / "recording.sqlite")
         assert outcome.status == 1
         assert one_line(outcome).endswith(
-            "is of the scenario 'ring' (own_ring:Ring), which is unknown here: give its file "
+            "is a run of 'ring' (own_ring:Ring), which is not registered here: give its file "
             "with --scenario FILE.py, or continue in Python with scenario=YourModel."
         )
 
@@ -227,7 +227,7 @@ def test_a_file_of_a_package_imports_its_neighbours(folder: Path) -> None:
         ("random", CODE, r"random\.py has the name of another module, random: rename the file\."),
         ("my-ring", CODE, r"my-ring\.py: the name of a Python file has letters, digits and _\."),
         ("kbc_again", CODE.replace('"ring"', '"kbc"'), r"the scenario_name 'kbc' of Ring is t"),
-        ("unnamed", CODE.replace('"ring"', '"a ring"'), r"scenario_name of Ring has to be"),
+        ("unnamed", CODE.replace('"ring"', '"a ring"'), r"scenario_name of Ring must be"),
         ("two", f"{CODE}\n\nclass Other(SmartModel):\n    pass\n", r"two\.py has several sce"),
     ],
 )  # fmt: skip
@@ -263,7 +263,7 @@ MISTAKES = {
                         "    def step(self):\n        self.agents.do('move')\n\n    def after_act",
                         r"^Ring\.step: AttributeError: 'Person' object has no attribute 'move'"),
     "no super": ("super().__init__(n_rounds=n_rounds, **settings)", "pass",
-                 r"^Ring\.__init__ has to call super\(\)\.__init__\(\*\*settings\) first\."),
+                 r"^Ring\.__init__ must call super\(\)\.__init__\(\*\*settings\) first\."),
     "no populate": ("self.populate(Person, n_people)", "[Person(self) for _ in range(n_people)]",
                     r"^Ring has no agents: make them with self\.populate\("),
     "a stray agent": (MADE, f"{MADE}; Person(self)",
@@ -273,7 +273,7 @@ MISTAKES = {
     "no part": ("async def act", "async def acts",
                 r"^No agent of Ring has a part in the phase 'act': it is the method async def act"),
     "no async mind": ("async def answer", "def answer",
-                      r"^The mind 'classical' failed at .*: Follower\.answer has to be writt"),
+                      r"^The mind 'classical' failed at .*: Follower\.answer must be writt"),
     "no classical mind": ('classical_minds = {"default": Follower}', "",
                           r"^The scenario ring has no classical mind \(class attribute `classical"),
     "agent column": ('"opinion": "opinion"', '"opinion": "opnion"',

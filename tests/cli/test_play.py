@@ -82,9 +82,7 @@ def test_leaving_ends_the_game_in_one_line(leave, tmp_path) -> None:
     with pytest.raises(RunError) as left:
         game(terminal, parameters={"recording": path})
 
-    assert str(left.value) == (
-        f"You left the game in round 1. What humans and others answered is in {path}."
-    )
+    assert str(left.value) == (f"You left the game in round 1. The answers are in {path}.")
 
 
 def test_leaving_reports_the_answers_that_are_lost(tmp_path, capsys, monkeypatch) -> None:

@@ -101,7 +101,7 @@ def test_replay_in_json_and_into_a_folder(sabm: Sabm, tmp_path: Path) -> None:
 
     outcome = sabm("replay", recording, "--out", tmp_path / "x")
     assert outcome.status == 2
-    assert "are of 2 commands, and --out takes the runs of one: name them with --run." in one_line(
+    assert "has runs of 2 commands, but --out takes the runs of one: choose them with" in one_line(
         outcome
     )
     done = sabm(
@@ -200,7 +200,7 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
         told = sabm("doctor", path)
         assert told.status == 0
         assert re.search(rf"warning  answers    {lost}", told.out)
-        assert f"1 of them not finished; continue with: sabm resume {path}" in told.out
+        assert f"1 of them unfinished; continue with: sabm resume {path}" in told.out
         short = sabm("resume", path, "--max-asks", 5)
         assert short.status == 1
         assert re.match(lost, short.err)
@@ -307,7 +307,7 @@ def test_answers_are_counted_though_all_descriptors_are_taken(
             while True:
                 taken.callback(os.close, os.dup(0))
         said = answers_are([path])
-    assert said == ("12 answers are" if connected else "What was answered is")
+    assert said == ("12 answers are" if connected else "All answers so far are")
 
 
 def test_a_log_that_ends_in_the_middle_is_told(sabm: Sabm, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_a_log_that_ends_in_the_middle_is_told(sabm: Sabm, tmp_path: Path) -> No
             shutil.copy(tmp_path / name, tmp_path / "copy")
         model.run_model()
         path = tmp_path / "copy" / "recording.sqlite"
-        assert "ends in the middle" not in sabm("doctor", path).out
+        assert "is truncated" not in sabm("doctor", path).out
         log = path.with_name("recording.sqlite-wal")
         os.truncate(log, log.stat().st_size - 5000)
         checked = sabm("doctor", path).out
@@ -335,8 +335,8 @@ def test_a_log_that_ends_in_the_middle_is_told(sabm: Sabm, tmp_path: Path) -> No
         answers = "answer" if sent and sent[1] == "1" else "answers"
         then = f"the {sent[1]} {answers} under way then, and " if sent else ""
         assert (
-            f"{log} ends in the middle: {then}all that was written later may be missing. "
-            "Is there a longer copy of it?"
+            f"{log} is truncated: {then}everything written later may be missing. If you have a "
+            "longer copy of it, use that."
         ) in said
 
 

@@ -31,7 +31,7 @@ def test_a_study_from_its_registration_to_its_report(sabm: Sabm) -> None:
         at = ("--base-url", server.url)
         done = sabm("register", "small.toml", "--minds", "llm:one", "--eligible", "one", *at)
         assert (done.status, done.err) == (0, "")
-        assert done.out.startswith("small is registered: 6 runs a condition.\n")
+        assert done.out.startswith("small is registered: 6 runs per condition.\n")
         folder = Path("out/reproduce/small")
         frozen = json.loads((folder / "registration.json").read_text("utf-8"))
         assert frozen["sha256"] in (folder / "registration.md").read_text("utf-8")

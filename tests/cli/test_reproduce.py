@@ -60,7 +60,7 @@ def test_the_list(sabm: Sabm) -> None:
     assert [line.split()[0] for line in lines] == reading.experiment_names()
     assert {line.split()[1] for line in lines} <= {"small", "medium", "large"}
     assert (blank, note.split(",")[0]) == ("", "Cost at paper scale")
-    assert suited.endswith("is tested by: sabm screen --minds SPEC")
+    assert suited.endswith("is suited to such studies: sabm screen --minds SPEC")
     data = json.loads(sabm("reproduce", "--list", "--json").out)
     assert [each["name"] for each in data] == reading.experiment_names()
     assert {"title", "source", "scenario", "cost", "conditions", "runs"} <= set(data[0])
@@ -149,7 +149,7 @@ def test_minds_by_condition(sabm: Sabm, small: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "Name an experiment, or see them all: sabm reproduce --list"),
+        ((), "Name an experiment. To list all of them: sabm reproduce --list"),
         (("kbc-figure-4",), "Unknown experiment 'kbc-figure-4'. Did you mean 'kbc-figure-4"),
         (("kbc-figure-4a", "none.toml"), "Cannot read the experiment none.toml"),
         (("small.toml", "--scale", "large"), "large"),

@@ -114,7 +114,7 @@ def test_a_sweep_of_a_script_is_not_pooled(sabm: Sabm, tmp_path: Path, monkeypat
         done = sabm("resume", path, "--base-url", server.url)
     assert done.status == 0, done.err
     assert (
-        "They are of 2 settings (n_players 2; n_players 3), so they have no common tables"
+        "They have 2 settings (n_players 2; n_players 3), so they have no common tables"
     ) in done.out
     assert [each.name for each in tmp_path.iterdir() if each.suffix in {".csv", ".png"}] == []
 
@@ -130,9 +130,8 @@ def test_a_command_of_others_imports_nothing(sabm: Sabm, enter) -> None:
     Path("out/command.json").write_text(json.dumps(kept), "utf-8")
     refused = sabm("resume", "out/recording.sqlite")
     assert refused.status == 1
-    assert (
-        "the file 'evil.py' as its scenario. A file that only a folder names is not run"
-        in one_line(refused)
+    assert "the file 'evil.py' as its scenario. It is not run without your consent" in one_line(
+        refused
     )
 
 

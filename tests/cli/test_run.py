@@ -157,7 +157,7 @@ def test_a_price_file_gives_the_cost(sabm: Sabm, tmp_path: Path) -> None:
 def test_a_fixed_answer_that_no_decision_can_use_is_refused(sabm: Sabm, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = sabm("run", "kbc", "--minds", "fixed:abc", "--out", str(out))
-    assert one_line(result) == """No decision of kbc can use 'fixed:abc': "abc" is not a number."""
+    assert one_line(result) == """No decision of kbc accepts 'fixed:abc': "abc" is not a number."""
     assert not out.exists()
 
 
@@ -186,15 +186,15 @@ def test_nonsense_is_counted_and_said(sabm: Sabm, tmp_path: Path) -> None:
         (["run", "kbc", "--set", "recording=x"], r"recording is not a parameter of the run"),
         (["run", "kbc", "--set", "rng=3", "--seed", "4"], r"rng is given twice: with --seed"),
         (["run", "kbc", "--set", "minds=3"], r"a method answer\(ask\), not 3"),
-        (["run", "bertrand", "--set", "a=1e308"], r"a has to be a number from .* \(got 1e\+308\)"),
+        (["run", "bertrand", "--set", "a=1e308"], r"a must be a number from .* \(got 1e\+308\)"),
         (["run", "kbc", "--set", "personas={"], r"is not valid JSON"),
         (["run", "kbc", "--budget-usd", "1", "--minds", "llm:m@http://127.0.0.1:1/v1"],
          r"The price of 'm' is not known"),
         (["run", "kbc", "--set", "n_players"], r"--set takes NAME=VALUE, not 'n_players'"),
-        (["run", "kbc", "--set", "n_players=0"], r"n_players has to be .* 2 or more \(got 0\)"),
-        (["run", "kbc", "--set", "n_players=-5"], r"n_players has to be .* \(got -5\)"),
-        (["run", "kbc", "--set", "n_players=2.5"], r"n_players has to be a whole number"),
-        (["run", "kbc", "--rounds", "0"], r"n_rounds has to be a whole number of 1 or more"),
+        (["run", "kbc", "--set", "n_players=0"], r"n_players must be .* 2 or more \(got 0\)"),
+        (["run", "kbc", "--set", "n_players=-5"], r"n_players must be .* \(got -5\)"),
+        (["run", "kbc", "--set", "n_players=2.5"], r"n_players must be a whole number"),
+        (["run", "kbc", "--rounds", "0"], r"n_rounds must be a whole number of 1 or more"),
         (["run", "kbc", "--runs", "0"], r"'--runs'"),
         (["run", "kbc", "--seed", "-1"], r"'--seed'"),
         (["run", "kbc", "--minds", "gpt-4"], r"Cannot read the mind spec 'gpt-4'\. Known forms: "),
@@ -297,7 +297,7 @@ def test_a_sign_that_the_font_of_plots_has_not_is_drawn_without_a_warning(
 
 @pytest.mark.parametrize(
     ("n_players", "status", "said"),
-    [(10**9, 1, "does not fit into memory"), (10**10, 2, "n_players has to be a whole number")],
+    [(10**9, 1, "does not fit into memory"), (10**10, 2, "n_players must be a whole number")],
 )
 def test_a_run_that_no_memory_holds_ends_in_one_line(
     sabm: Sabm, tmp_path: Path, n_players: int, status: int, said: str

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sabm_mesa.studies.path import FINISHED, PILOT_SEED, finish, made_with, read_study
+from sabm_mesa.studies.study_steps import FINISHED, PILOT_SEED, finish, made_with, read_study
 from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line
@@ -62,7 +62,7 @@ def test_a_step_that_may_cost_money_needs_an_answer(sabm: Sabm) -> None:
         assert server.requests == []
     assert asked.status == 2
     assert "tokens sent" in asked.out
-    assert one_line(asked) == "The step pilot may cost what is printed above: agree with --yes."
+    assert one_line(asked) == "The step pilot may cost what is printed above: consent with --yes."
 
 
 def ended(*names: str) -> None:
@@ -88,7 +88,7 @@ def test_a_step_is_done_when_it_has_ended_with_these_settings(sabm: Sabm) -> Non
     assert states() == ["done", "done", "done", "changed", "done"]
     refused = sabm("study", "run", "personas-x-models")
     assert one_line(refused) == (
-        "The step compare was made with other files than personas-x-models has now: undo the "
+        "The files in personas-x-models changed after the step compare: undo the "
         "change, or delete personas-x-models/study/personas-x-models/compare to repeat the step."
     )
     change(pilot_runs="3")  # the number of runs was computed from the pilot

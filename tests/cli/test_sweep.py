@@ -34,11 +34,9 @@ def test_a_grid(sabm: Sabm, tmp_path: Path) -> None:
     (tmp_path / "compare").mkdir()
     again = sabm(*command).out
     assert "8 runs, 8 of them from before; " in again
-    assert "Made before" not in again
+    assert "Outdated" not in again
     larger = sabm(*command, "--runs", "3").out.splitlines()
-    assert larger[-1] == (
-        f"Made before these runs, in {tmp_path}: compare. Delete, and repeat sabm compare."
-    )
+    assert larger[-1] == f"Outdated in {tmp_path}: compare. Delete, and repeat sabm compare."
 
 
 def test_json(sabm: Sabm, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_in_pairs_as_json(sabm: Sabm) -> None:
         (("kbc", "steps.py"), "needs two minds or more: name more files, or --against classical"),
         (("kbc", "steps.py", "gone.py"), "Cannot read the mind gone.py: No such file"),
         (("kbc", "steps.py", "classical:levels"), "Unknown classical mind of kbc 'levels'"),
-        (("kbc", "steps.py", "lucky.py", "--set", "minds=classical"), "are named after the"),
+        (("kbc", "steps.py", "lucky.py", "--set", "minds=classical"), "not with --set"),
         (("bertrand", "steps.py", "lucky.py", "--set", "n_firms=3"), "played in pairs"),
         (("kbc", "steps.py", "human"), "Cannot read the mind spec 'human'. Known forms: "),
         (
@@ -109,7 +109,7 @@ def test_language_models_play_within_a_budget(sabm: Sabm, monkeypatch: pytest.Mo
 
 
 NOT_ISOLATED_LINE = (
-    "Minds from files: not isolated, beside limits: they can read and write your files, use the "
+    "Minds from files: limited, but not isolated: they can read and write your files, use the "
     "network, and stop the run (install bubblewrap, or trust them).\n"
 )
 

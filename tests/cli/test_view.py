@@ -97,7 +97,7 @@ def test_an_endpoint_can_be_named(served):
     view(base_url="http://127.0.0.1:8000/v1/")
     assert served
     assert os.environ[URL_VARIABLE] == "http://127.0.0.1:8000/v1"
-    with pytest.raises(ParameterError, match="has to look like"):
+    with pytest.raises(ParameterError, match="must look like"):
         view(base_url="nowhere")
 
 

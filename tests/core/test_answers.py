@@ -449,5 +449,5 @@ def test_a_spec_declares_the_words_of_its_scenario() -> None:
     assert (pumped.unit, pumped.label) == ("barrels", "extraction")
     assert Choice(("left", "right"), label="exit").label == "exit"
     for wrong in json.loads('[{"unit": "a\\nb"}, {"label": "harvest:"}, {"label": 3}]'):
-        with pytest.raises(ParameterError, match="has to be one word or a few"):
+        with pytest.raises(ParameterError, match="must be one word or a few"):
             Number(0, 1, **wrong)

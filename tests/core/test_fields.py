@@ -248,10 +248,10 @@ def test_the_form_says_each_field_in_both_formats() -> None:
     [
         (lambda: Fields(items=GOOD), "A field cannot be called 'items'"),
         (lambda: Fields(amount=GOOD, Amount=GOOD), "A field cannot be called 'Amount'"),
-        (lambda: Fields(amount=5), r"amount has to be a spec, such as Number\(0, 5\)"),
-        (lambda: Fields(a=Number(0, 1, reasoning=free)), "a has reasoning of its own"),
+        (lambda: Fields(amount=5), r"amount must be a spec, such as Number\(0, 5\)"),
+        (lambda: Fields(a=Number(0, 1, reasoning=free)), "a has its own reasoning"),
         (OneOf, "OneOf needs an option"),
-        (lambda: OneOf(a=GOOD), r"a has to be Fields\(…\)"),
+        (lambda: OneOf(a=GOOD), r"a must be Fields\(…\)"),
         (lambda: Several(Number(0, 1)), "Several needs at_most=… for anything but a Choice"),
         (lambda: Several(GOOD, at_most=4), "no more than there are options"),
         (lambda: Several(Choice(("a, b", "c"))), "cannot contain a comma"),

@@ -112,7 +112,7 @@ def test_a_whole_number(value) -> None:
     "value", [True, 2.5, math.nan, math.inf, "3", None, [3], np.True_], ids=repr
 )
 def test_not_a_whole_number(value) -> None:
-    with pytest.raises(ParameterError, match="n has to be a whole number of 1 or more, not"):
+    with pytest.raises(ParameterError, match="n must be a whole number of 1 or more, not"):
         check_int("n", value, 1)
 
 
@@ -121,7 +121,7 @@ def test_a_whole_number_outside_its_limits(value) -> None:
     with pytest.raises(ParameterError) as refused:
         check_int("n", value, 1, 3)
 
-    assert str(refused.value) == f"n has to be a whole number from 1 to 3 (got {value})."
+    assert str(refused.value) == f"n must be a whole number from 1 to 3 (got {value})."
 
 
 @pytest.mark.parametrize("value", [0, 0.25, np.float32(0.5), 1], ids=repr)
@@ -134,7 +134,7 @@ def test_a_number(value) -> None:
 
 @pytest.mark.parametrize("value", [True, math.nan, "0.5", None, [1], 1j], ids=str)
 def test_not_a_number(value) -> None:
-    with pytest.raises(ParameterError, match="p has to be a number of 0 or more, not"):
+    with pytest.raises(ParameterError, match="p must be a number of 0 or more, not"):
         check_float("p", value, 0)
 
 
@@ -143,7 +143,7 @@ def test_a_number_outside_its_limits(value) -> None:
     with pytest.raises(ParameterError) as refused:
         check_float("p", value, 0, 1)
 
-    assert str(refused.value) == f"p has to be a number from 0 to 1 (got {value})."
+    assert str(refused.value) == f"p must be a number from 0 to 1 (got {value})."
 
 
 def test_true_and_false_alone_are_truth_values() -> None:
@@ -156,7 +156,7 @@ def test_not_a_truth_value(value) -> None:
     with pytest.raises(ParameterError) as refused:
         limits_of(bool).check("talk", value)
 
-    assert str(refused.value) == f"talk has to be true or false, not {value!r}."
+    assert str(refused.value) == f"talk must be true or false, not {value!r}."
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_values_within_their_limits_are_legal(annotation, legal, illegal) -> Non
     for value in legal:
         assert limits_of(annotation).check("n", value) == value
     for value in illegal:
-        with pytest.raises(ParameterError, match=r"^n has to be"):
+        with pytest.raises(ParameterError, match=r"^n must be"):
             limits_of(annotation).check("n", value)
 
 
@@ -252,14 +252,14 @@ def test_a_declared_limit_is_checked_without_any_call() -> None:
     assert (farm.rain, type(farm.rain)) == (1.0, float)
     assert (farm.seed, farm.plan) == ("oats", {"x"})
     for given, message in [
-        ({"n_fields": 10}, "n_fields has to be a whole number from 1 to 9 (got 10)."),
-        ({"n_fields": True}, "n_fields has to be a whole number from 1 to 9, not True."),
+        ({"n_fields": 10}, "n_fields must be a whole number from 1 to 9 (got 10)."),
+        ({"n_fields": True}, "n_fields must be a whole number from 1 to 9, not True."),
         ({"seed": "rice"}, "Unknown seed 'rice'. Known: oats, rye."),
-        ({"rain": "much"}, "rain has to be a number, not 'much'."),
-        ({"walls": 0.5}, "walls has to be a whole number, not 0.5."),
-        ({"n_rounds": 0}, "n_rounds has to be a whole number of 1 or more (got 0)."),
-        ({"max_tokens": 0}, "max_tokens has to be a whole number of 1 or more (got 0)."),
-        ({"n_fields": 0, "rain": "x"}, "n_fields has to be a whole number from 1 to 9 (got 0)."),
+        ({"rain": "much"}, "rain must be a number, not 'much'."),
+        ({"walls": 0.5}, "walls must be a whole number, not 0.5."),
+        ({"n_rounds": 0}, "n_rounds must be a whole number of 1 or more (got 0)."),
+        ({"max_tokens": 0}, "max_tokens must be a whole number of 1 or more (got 0)."),
+        ({"n_fields": 0, "rain": "x"}, "n_fields must be a whole number from 1 to 9 (got 0)."),
     ]:
         with pytest.raises(UsageError) as refused:
             Farm(**given)
@@ -270,23 +270,23 @@ def test_a_declared_limit_is_checked_without_any_call() -> None:
 def test_the_limits_of_a_base_class_hold_in_its_subclasses() -> None:
     assert str(parameters_of(Hill)["n_fields"].limits) == "a whole number from 1 to 4"
     assert parameters_of(Hill)["rain"] == parameters_of(Farm)["rain"]
-    with pytest.raises(ParameterError, match=r"^n_fields has to be a whole number from 1 to 4 "):
+    with pytest.raises(ParameterError, match=r"^n_fields must be a whole number from 1 to 4 "):
         Hill(n_fields=5)
-    with pytest.raises(ParameterError, match=r"^n_rounds has to be a whole number of 1 or more "):
+    with pytest.raises(ParameterError, match=r"^n_rounds must be a whole number of 1 or more "):
         Hill(years=2)
 
 
 def test_a_limit_that_depends_on_another_parameter_is_told_with_the_declared_ones() -> None:
     assert check_at_most(Farm, "n_fields", 4, 5) == 4
-    with pytest.raises(ParameterError, match=r"^n_fields has to be a whole number from 1 to 5 \("):
+    with pytest.raises(ParameterError, match=r"^n_fields must be a whole number from 1 to 5 \("):
         check_at_most(Farm, "n_fields", 6, 5)
 
 
 def test_a_fork_and_a_copy_keep_the_limits() -> None:
     farm = Farm(n_fields=4, rng=1)
-    with pytest.raises(ParameterError, match="n_fields has to be a whole number from 1 to 9"):
+    with pytest.raises(ParameterError, match="n_fields must be a whole number from 1 to 9"):
         farm.clone_with({"n_fields": 0}, None)
-    with pytest.raises(ParameterError, match="n_fields has to be a whole number from 1 to 9"):
+    with pytest.raises(ParameterError, match="n_fields must be a whole number from 1 to 9"):
         type(farm)(**farm.parameters | {"n_fields": 0})
 
 
@@ -445,7 +445,7 @@ def test_a_refused_service_is_named() -> None:
 
 
 def test_a_name_in_several_words_is_no_parameter() -> None:
-    with pytest.raises(ParameterError, match=r"^the number of agents has to be") as refused:
+    with pytest.raises(ParameterError, match=r"^the number of agents must be") as refused:
         check_int("the number of agents", 0, 1)
 
     assert refused.value.parameter == ""

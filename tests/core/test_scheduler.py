@@ -552,7 +552,7 @@ def test_a_part_that_is_not_asynchronous_ends_the_run_wherever_its_agent_stands(
 
     monkeypatch.setattr(Cell, "act", act)
     model = tiny(action(order=order), n=8, minds=mind(str), rng=1)
-    with pytest.raises(RunError, match=r"Cell\.act has to be written as `async def`.* it gave 3"):
+    with pytest.raises(RunError, match=r"Cell\.act must be written as `async def`.* it gave 3"):
         model.step()
 
     assert not model.running

@@ -66,7 +66,7 @@ def test_the_stream_of_an_agent_is_that_of_numpys_seed_sequence(seed, agent) -> 
 
 @pytest.mark.parametrize("rng", [-1, [1, -1], [], "5", 1.5, True, object(), [None]])
 def test_what_is_no_seed(rng) -> None:
-    with pytest.raises(ParameterError, match="the seed has to be a whole number of 0 or more"):
+    with pytest.raises(ParameterError, match="the seed must be a whole number of 0 or more"):
         entropy(rng)
 
 

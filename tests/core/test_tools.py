@@ -226,8 +226,8 @@ async def later() -> None: ...
     ("functions", "said"),
     [
         ({}, "Tools needs a function"),
-        ({"walk": 3}, "walk has to be a function, not 3"),
-        ({"later": later}, "later has to be a plain function"),
+        ({"walk": 3}, "walk must be a function, not 3"),
+        ({"later": later}, "later must be a plain function"),
         ({"f": lambda x: x}, "f, argument x: its legal values are not known"),
         ({"f": lambda *x: x}, r"needs arguments with names, not \*x"),
         ({"keys": rest}, "An option cannot be called 'keys'"),

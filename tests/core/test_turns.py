@@ -297,8 +297,8 @@ def test_a_reach_that_holds_for_the_first_action_only_is_named() -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"at_most": 0}, "at_most of the phase 'act' has to be a whole number of 1 or more"),
-        ({"at_most": 2.5}, "at_most of the phase 'act' has to be a whole number"),
+        ({"at_most": 0}, "at_most of the phase 'act' must be a whole number of 1 or more"),
+        ({"at_most": 2.5}, "at_most of the phase 'act' must be a whole number"),
         ({"until": rested}, r"has until, which has no effect with at_most=1: give the number"),
     ],
 )

@@ -318,9 +318,9 @@ def test_texts_beside_a_prompt_file_of_ones_own(tmp_path) -> None:
     assert "1 Purpose and patterns" in describe(Own)["odd_missing"]
     for wrong, line in [
         ('purpos = "x"', "unknown entry 'purpos'; known: purpose"),
-        ("purpose = 1", "'purpose' has to be text"),
-        ('scenarios = "own"', "'scenarios' has to be a list of names"),
-        ('values = "x"', "[values] has to be a table of texts"),
+        ("purpose = 1", "'purpose' must be text"),
+        ('scenarios = "own"', "'scenarios' must be a list of names"),
+        ('values = "x"', "[values] must be a table of texts"),
         ('purpose = "{m}"', "{m} is neither a parameter nor found at None"),
         ('purpose = "{"', "unbalanced braces"),
         ('purpose = "{m}"\n[values]\nm = "nosuch.module:M"', "found at 'nosuch.module:M'"),

@@ -401,7 +401,7 @@ def test_a_question_that_is_cancelled_while_it_is_submitted_holds_up_no_other() 
     url, recorder = "http://127.0.0.1:9/v1", FullDisk()
     interface = BatchInterface(Endpoint(url), 1.0)
     client = BatchClient(Batches(), OpenAIClient(url), interface, PriceTable())
-    requests = [ask(question=(0, "act", agent, 0, 0), sent=recorder) for agent in (1, 2)]
+    requests = [ask(question=(0, "act", agent, 0, 0), sent_notes=recorder) for agent in (1, 2)]
 
     async def work() -> list[Any]:
         first, second = (asyncio.ensure_future(client.complete(each)) for each in requests)

@@ -574,7 +574,7 @@ async def cancelled(client: Several, *whom: int, after: int = 5) -> list[Any]:
 
 
 def test_who_is_cancelled_alone_still_gets_its_answer() -> None:
-    """It is paid for, so that it has to be recorded; the others go on."""
+    """It is paid for, so that it must be recorded; the others go on."""
     assert on_virtual_time(cancelled(Several(), 1)) == [("0", False), ("1", True), ("2", False)]
 
 

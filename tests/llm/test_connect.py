@@ -80,7 +80,7 @@ def test_the_address_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch)
     ["localhost:8000/v1", "http://", "ftp://x/v1", "http://[::1/v1", "http://x:99999/v1", "x/v1"],
 )
 def test_what_is_no_address_is_refused_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ParameterError, match="has to look like http://127"):
+    with pytest.raises(ParameterError, match="must look like http://127"):
         connect(url)
     with pytest.raises(ParameterError):
         Connection(base_url=url)

@@ -335,7 +335,7 @@ def test_an_effort_that_the_server_does_not_know_is_one_line(said: str) -> None:
     ("given", "says"),
     [
         ({"reasoning_effort": 3}, "reasoning_effort is a word that the server knows"),
-        ({"max_thought_tokens": 0}, "max_thought_tokens has to be a whole number of 1 or more"),
+        ({"max_thought_tokens": 0}, "max_thought_tokens must be a whole number of 1 or more"),
         ({"extra_body": "x"}, "extra_body is a table of fields, not 'x'"),
         ({"extra_body": {"max_tokens": 3}}, "extra_body cannot have 'max_tokens', which the run"),
         ({"extra_body": {"reasoning_effort": "low"}}, "extra_body cannot have 'reasoning_effort'"),

@@ -43,7 +43,7 @@ class LLMServer:
         strict_models: Whether only the names in `models` exist.
         cache: Whether to report the longest prefix shared with an earlier prompt as cached.
         cached_as: The form in which cached tokens are reported: a key of `wire.CACHED`.
-        thoughts_as: The form in which tokens of thoughts are reported: a key of `wire.THOUGHTS`.
+        thoughts_as: The form in which thought tokens are reported: a key of `wire.THOUGHTS`.
         more: More fields of an answer's body, such as `system_fingerprint`.
         most_choices: Choices of an answer at most, whatever `n` asks for.
         record: Whether to keep the requests; turn it off for benchmarks.

@@ -83,7 +83,7 @@ THINKERS: dict[str, Thinker] = {
     "vllm": Thinker(_beside("reasoning"), {"thoughts_as": "not"}),
     # openrouter.ai/docs/use-cases/reasoning-tokens
     "openrouter": Thinker(_details, {"more": {"provider": "Together"}}),
-    # github.com/project-arbr/arbr-control-plane/pull/253: tokens of thoughts in the total alone.
+    # github.com/project-arbr/arbr-control-plane/pull/253: thought tokens in the total alone.
     "gemini": Thinker(lambda _, answer: (answer or "", {}), {"thoughts_as": "total"}),
     # docs.vllm.ai, qwen3_reasoning_parser: Qwen3 of 2025-04 writes both marks itself.
     "qwen3": Thinker(_in_text("<think>\n"), {"thoughts_as": "not"}),

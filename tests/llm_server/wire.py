@@ -16,7 +16,7 @@ CACHED: dict[str, Callable[[int], dict[str, Any]]] = {
     "deepseek": lambda cached: {"prompt_cache_hit_tokens": cached},
     "moonshot": lambda cached: {"cached_tokens": cached},
 }
-#: How servers report the tokens of thoughts: (answered, thought) → the fields of the usage.
+#: How servers report the thought tokens: (answered, thought) → the fields of the usage.
 THOUGHTS: dict[str, Callable[[int, int], dict[str, Any]]] = {
     "openai": lambda said, thought: {
         "completion_tokens": said + thought,
@@ -63,7 +63,7 @@ def completion(
         replies: One a choice; may be empty.
         usage: Prompt tokens and the cached ones among them, or None to leave usage out.
         cached_as: The form in which cached tokens are reported: a key of `CACHED`.
-        thoughts_as: The form in which tokens of thoughts are reported: a key of `THOUGHTS`.
+        thoughts_as: The form in which thought tokens are reported: a key of `THOUGHTS`.
         more: More fields of the body.
     """
     payload: dict[str, Any] = {

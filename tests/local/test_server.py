@@ -180,7 +180,7 @@ def test_a_context_that_was_set_is_kept() -> None:
 
     assert isinstance(failed, BadRequest)
     assert "the limit is 256 (context is set to that)" in str(failed)
-    assert f"begin anew with a longer one (--minds 'gguf:{path}?slots=1&context=1024')" in str(
+    assert f"begin again with a longer one (--minds 'gguf:{path}?slots=1&context=1024')" in str(
         failed
     )
 
@@ -189,7 +189,7 @@ def test_a_context_that_is_too_small_is_found_before_the_run(sabm: Sabm, tmp_pat
     outcome = sabm("run", "kbc", "--minds", "local?context=256", "--out", tmp_path / "out")
 
     assert outcome.status == 2
-    assert "begin anew with a longer one (--minds 'local?context=4096')" in one_line(outcome)
+    assert "begin again with a longer one (--minds 'local?context=4096')" in one_line(outcome)
     assert not (tmp_path / "out").exists()
 
 
@@ -202,7 +202,7 @@ def test_a_run_that_would_fail_again_is_not_said_to_go_on(
     outcome = sabm("run", "kbc", "--minds", spec, "--set", "n_players=2", "--out", tmp_path)
 
     assert outcome.status == 1
-    assert "begin anew with a longer one" in outcome.err
+    assert "begin again with a longer one" in outcome.err
     assert "sabm resume" not in outcome.err
 
 

@@ -546,7 +546,7 @@ def test_a_run_without_people_is_no_game(tmp_path) -> None:
 def test_what_is_no_game() -> None:
     with pytest.raises(MindSpecError, match="A game needs a seat"):
         Game(Tiny, minds="fixed:1", n=2)
-    with pytest.raises(ParameterError, match="the time limit has to be a number"):
+    with pytest.raises(ParameterError, match="the time limit must be a number"):
         Game(Tiny, minds="human", time_limit_s=0)
     with pytest.raises(UnknownName, match="Unknown parameter"):
         Game(Tiny, minds="human", n_cells=2)
@@ -565,7 +565,7 @@ def test_the_minds_of_a_game() -> None:
     assert with_others(Tiny, {"n": 5}, "fixed:1") == {"human": 1, "fixed:1": 4}
     assert with_others(Tiny, {"n": 3}, "fixed:1", people=3) == {"human": 3, "fixed:1": 0}
     assert with_others(Tiny, {"n": 9}, {"fixed:1": 2}, people=2) == {"human": 2, "fixed:1": 2}
-    with pytest.raises(ParameterError, match="the number of people has to be a whole number from"):
+    with pytest.raises(ParameterError, match="the number of people must be a whole number from"):
         with_others(Tiny, {"n": 2}, "fixed:1", people=3)
 
 

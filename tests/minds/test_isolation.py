@@ -132,7 +132,7 @@ def test_what_is_demanded_is_refused_in_one_line_where_it_is_not_there(monkeypat
     monkeypatch.setenv("SABM_ISOLATE", "")
     assert not isolation_wanted().bubblewrap
     monkeypatch.setenv("SABM_ISOLATE", "yes")
-    with pytest.raises(MindSpecError, match="SABM_ISOLATE has to be 1"):
+    with pytest.raises(MindSpecError, match="SABM_ISOLATE must be 1"):
         isolation_wanted()
 
 

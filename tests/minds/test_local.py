@@ -114,7 +114,7 @@ def test_a_file_that_is_none_is_refused_before_anything_runs(
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="it is no regular file"):
+    with pytest.raises(ParameterError, match="it is not a regular file"):
         KeynesianBeautyContest(minds=f"gguf:{tmp_path}")
     with pytest.raises(ParameterError, match=r"~no-such-user/x\.gguf \(No such file"):
         KeynesianBeautyContest(minds="gguf:~no-such-user/x.gguf")
@@ -128,7 +128,7 @@ def test_a_named_pipe_is_refused_and_not_waited_for(sabm: Sabm, tmp_path: Path) 
         outcome = sabm(*arguments)
 
         assert outcome.status == 2
-        assert f"Cannot read the model {path} (it is no regular file)" in one_line(outcome)
+        assert f"Cannot read the model {path} (it is not a regular file)" in one_line(outcome)
 
 
 def test_without_the_runtime_one_line_says_how_to_get_it(
@@ -186,12 +186,12 @@ def test_options() -> None:
         ("treads=2", "no option 'treads=2': options are threads, slots, context"),
         ("threads=two", "no option 'threads=two'"),
         ("threads=1&threads=2", "no option 'threads=2'"),
-        ("threads=0", "threads has to be a whole number from 1 to 1024 (got 0)"),
+        ("threads=0", "threads must be a whole number from 1 to 1024 (got 0)"),
         (
             "context=2000000000",
-            "context has to be a whole number from 256 to 131072 (got 2.00e+9)",
+            "context must be a whole number from 256 to 131072 (got 2.00e+9)",
         ),
-        ("context=10", "context has to be a whole number from 256 to 131072 (got 10)"),
+        ("context=10", "context must be a whole number from 256 to 131072 (got 10)"),
     ],
 )
 def test_options_that_cannot_be_used_are_one_line(
@@ -238,7 +238,7 @@ def test_the_advice_for_a_context_that_is_too_small_can_be_followed(
 ) -> None:
     connection = Connection(context=(1000, 0))
     minds = f"gguf:{file}?context=256&threads=1&slots=1"
-    with pytest.raises(ParameterError, match="begin anew with a longer one") as caught:
+    with pytest.raises(ParameterError, match="begin again with a longer one") as caught:
         KeynesianBeautyContest(minds=minds, connection=connection)
 
     (advised,) = re.findall(r"--minds '(.*)'", str(caught.value))
@@ -270,7 +270,7 @@ def test_a_sweep_whose_prompts_cannot_fit_is_one_line_and_no_folder(sabm: Sabm, 
     )  # fmt: skip
 
     assert outcome.status == 2
-    assert "begin anew with a longer one (--minds 'gguf:" in one_line(outcome)
+    assert "begin again with a longer one (--minds 'gguf:" in one_line(outcome)
     assert not (file.parent / "out").exists()
 
 
@@ -601,7 +601,7 @@ def test_the_notices_ship_with_the_package() -> None:
 
 
 def test_the_memory_of_a_model_that_is_not_there_is_listed(sabm: Sabm) -> None:
-    assert "not there (98 MB; needs 0.5 GB of memory)" in sabm("models").out
+    assert "not installed (98 MB; needs 0.5 GB of memory)" in sabm("models").out
 
 
 def test_damaged_files_are_not_kept(

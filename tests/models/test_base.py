@@ -336,7 +336,7 @@ def test_a_number_of_agents_that_cannot_be(n: Any) -> None:
             super().__init__(**settings)
             self.populate(Cell, n)
 
-    with pytest.raises(ParameterError, match="the number of agents has to be a whole number of 1"):
+    with pytest.raises(ParameterError, match="the number of agents must be a whole number of 1"):
         Few(minds=["fixed:1"] * 3)
 
 

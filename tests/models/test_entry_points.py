@@ -18,14 +18,14 @@ from tests.testing.installed import install_all
 
 ROOT = Path(__file__).parents[2]
 RECORDING = "out/recording.sqlite"
-MEND = "mend that package, or uninstall it."
+MEND = "fix that package, or uninstall it."
 TAKEN = "which is used: rename or uninstall one of them."
 MISTAKEN = {
     "gone": f"(mistaken:Gone) cannot be used: AttributeError: module 'mistaken' has no "
     f"attribute 'Gone'; {MEND}",
-    "named": f"(mistaken:Named) cannot be used: its scenario_name has to be 'named'; {MEND}",
+    "named": f"(mistaken:Named) cannot be used: its scenario_name must be 'named'; {MEND}",
     "number": f"(mistaken:NUMBER) cannot be used: it is no subclass of SmartModel; {MEND}",
-    "with space": "(mistaken:Named) cannot be used: its name has to be letters, digits, - and _; "
+    "with space": "(mistaken:Named) cannot be used: its name must be letters, digits, - and _; "
     f"{MEND}",
 }
 TORN = (

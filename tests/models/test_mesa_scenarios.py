@@ -54,5 +54,5 @@ def test_a_scenario_names_parameters_of_the_model_and_is_the_only_seed() -> None
 
 
 def test_anything_else_is_no_scenario() -> None:
-    with pytest.raises(UsageError, match=r"scenario has to be a mesa\.experimental\.scenarios"):
+    with pytest.raises(UsageError, match=r"scenario must be a mesa\.experimental\.scenarios"):
         KeynesianBeautyContest(scenario={"n_players": 3})

@@ -1,7 +1,7 @@
 """Every fact that a mind reads is in the prompt of that question.
 
 Classical minds decide over a few seeded rounds. Their observations note each field that is read,
-inside of nested values too. Then the value of each field is changed, and the prompt has to change
+inside of nested values too. Then the value of each field is changed, and the prompt must change
 with it. Fields that a mind reads without being told are declared by the mind (`informed`).
 """
 

@@ -100,7 +100,7 @@ def test_both_players_of_a_row_and_a_game_that_the_payoffs_tell(tmp_path: Path) 
         ({"decision": "gift"}, r"6 decisions are there twice.*line 8 \(as line 2\)"),
         ({}, "no column 'decision'; it has model, run"),
         ({"decision": "gift|model", "player": "player|run|gift"}, "names 3 columns"),
-        ({"decision": "gift", "round": "model"}, "the round has to be a number, not 'a'"),
+        ({"decision": "gift", "round": "model"}, "the round must be a number, not 'a'"),
         ({"decision": "gift", "run": "modle"}, "no column 'modle'"),
     ],
 )

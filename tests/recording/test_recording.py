@@ -36,6 +36,10 @@ def script(code: str, *arguments: object) -> list[str]:
     return [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
 
 
+async def commit(writer: writing.BatchWriter, *statements: writing.Statement) -> None:
+    await writer.committed(*statements)
+
+
 # The content of the file.
 
 
@@ -490,7 +494,7 @@ def test_a_request_is_noted_while_the_disk_is_busy_and_an_answer_waits_for_it(
         async def answer(self, ask):
             if ask.key.agent == 2:
                 await asyncio.to_thread(busy.wait, 60)  # with the answer of the first agent
-                notes = await ask.sent.note_sent("m", [Usage()])
+                notes = await ask.sent_notes.note_sent("m", [Usage()])
                 seen.append((len(notes), model.in_flight))
                 free.set()
             return Reply("1")
@@ -542,20 +546,21 @@ def test_what_a_disk_lost_is_not_on_it_when_the_next_attempt_succeeds(
             fails.wait(60)
             raise OSError(errno.EIO, "Input/output error")
 
-    async def written() -> None:
+    async def ended() -> list[BaseException | None]:
+        first = recording.writer.committed()
+        await asyncio.to_thread(busy.wait, 60)
+        second = recording.writer.committed()
         await recording.writer.written()
+        fails.set()
+        return await asyncio.gather(first, second, return_exceptions=True)
 
     monkeypatch.setattr(writing, "fsync", fails_once)
     recording = Recording(tmp_path / "r.sqlite")
-    first = recording.writer.commit()
-    busy.wait(60)
-    second = recording.writer.commit()
-    asyncio.run(written())
-    fails.set()
+    errors = asyncio.run(ended())
+    with pytest.raises(RecordingError, match="Input/output error"):
+        recording.close()
 
-    for ended in (first.result, second.result, recording.close):
-        with pytest.raises(RecordingError, match="Input/output error"):
-            ended()
+    assert all("Input/output error" in str(error) for error in errors)
 
 
 @pytest.mark.slow
@@ -567,8 +572,7 @@ def test_a_recording_that_is_open_twice_stays_locked_against_other_processes(tmp
         listed(tmp_path)
         subprocess.run([sys.executable, "-c", other], check=True)
         for recording in (first, second):
-            recording.writer.add((writing.DELETE_SENT, ["", 1]))
-            recording.writer.commit().result(60)
+            asyncio.run(commit(recording.writer, (writing.DELETE_SENT, ["", 1])))
 
 
 LOST = """
@@ -699,8 +703,8 @@ def test_answers_of_minds_that_wait_are_written_in_the_order_of_the_keys(tmp_pat
 def test_what_is_written_needs_no_further_descriptor(tmp_path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     path = tmp_path / "recording.sqlite"
-    with Recording(path) as recording:
-        recording.writer.commit().result()
+    with Recording(path) as recording, asyncio.Runner() as runner:
+        runner.run(commit(recording.writer))
         with ExitStack() as taken:
             resource.setrlimit(
                 resource.RLIMIT_NOFILE, (len([*Path("/dev/fd").iterdir()]) + 8, hard)
@@ -709,8 +713,8 @@ def test_what_is_written_needs_no_further_descriptor(tmp_path) -> None:
             with suppress(OSError):
                 while True:
                     taken.callback(os.close, os.dup(0))
-            recording.writer.add(("INSERT INTO texts VALUES (?, ?, ?)", [7, b"7", "a line"]))
-            recording.writer.commit().result()
+            row = ("INSERT INTO texts VALUES (?, ?, ?)", [7, b"7", "a line"])
+            runner.run(commit(recording.writer, row))
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT text FROM texts WHERE id = 7").fetchall() == [("a line",)]
 

@@ -171,7 +171,7 @@ def test_groups_are_runs_of_one_recording_and_all_of_them_go_on(tmp_path, monkey
 
 def test_groups_that_cannot_be_recorded_do_not_begin(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "sabm_recordings").write_text("a file where the folder has to be")
+    (tmp_path / "sabm_recordings").write_text("a file where the folder must be")
     session = a_class(n=1, recording=None)
     session.start()
     assert session.status == "over"

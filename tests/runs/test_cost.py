@@ -162,7 +162,7 @@ def test_the_thoughts_of_a_model_that_is_known_to_think_are_counted() -> None:
     # 168 answers: none at the low end, a quarter of 4,096, and all 16,384 in 1.2 attempts.
     assert more == {"low": 0, "likely": 168 * 1024, "high": pytest.approx(168 * 1.2 * 16_384)}
     (note, *_) = estimate(KBC, {"minds": "llm:gpt-5-mini"}).notes
-    assert "up to 16,384 tokens of thoughts an answer (gpt-5-mini: known to think)" in note
+    assert "up to 16,384 thought tokens an answer (gpt-5-mini: known to think)" in note
 
 
 def test_speakers_who_name_the_next_one_may_speak_as_often_as_there_is_time() -> None:
@@ -332,7 +332,7 @@ def test_thoughts_are_counted_as_far_as_they_are_allowed() -> None:
     assert thought.low == plain.low
     assert thought.likely == plain.likely + 5 * 100
     assert thought.high == pytest.approx(plain.high + 5 * 400 * 1.2)
-    assert "up to 400 tokens of thoughts an answer" in found.notes[0]
+    assert "up to 400 thought tokens an answer" in found.notes[0]
     effort = estimate(KBC, {**given, "reasoning_effort": "low"}).total.completion_tokens
     assert effort.high == pytest.approx(plain.high + 5 * ANSWER_TOKENS * 1.2)
     assert "no thoughts" in estimate(KBC, given).notes[0]
@@ -543,7 +543,7 @@ def test_wrong_use(parameters: dict[str, Any], error: type[Exception]) -> None:
 
 
 def test_the_number_of_runs() -> None:
-    with pytest.raises(ParameterError, match="The number of runs has to be 1 or more"):
+    with pytest.raises(ParameterError, match="The number of runs must be 1 or more"):
         estimate(KBC, LLM, runs=0)
 
 

@@ -224,7 +224,7 @@ def test_a_run_that_was_cut_off_can_be_forked(tmp_path) -> None:
         ("kbc", 1, {}, ParameterError, "needs at least one parameter or mind that changes"),
         ("kbc", 1, {"n_players": 4}, UnknownName, "that can change during a run 'n_players'"),
         ("kbc", 1, {"temprature": 1}, UnknownName, "Did you mean 'temperature'"),
-        ("kbc", 1, {"temperature": -1}, ParameterError, r"temperature has to be .* \(got -1\)"),
+        ("kbc", 1, {"temperature": -1}, ParameterError, r"temperature must be .* \(got -1\)"),
         ("kbc", 1, {"reward_rule": "big"}, UnknownName, "Unknown reward rule 'big'"),
         ("kbc", 1, {"condition": "x"}, UnknownName, "Unknown condition 'x'"),
         ("kbc", 1, {"personas": "x"}, UnknownName, "Unknown persona 'x'"),
@@ -236,7 +236,7 @@ def test_a_run_that_was_cut_off_can_be_forked(tmp_path) -> None:
         ("kbc", 4, {"n_rounds": 9}, RecordingError, r"has 3 recorded rounds: .* 0 to 3 \(got 4\)"),
         ("kbc", -1, {"n_rounds": 9}, RecordingError, r"\(got -1\)"),
         ("bertrand", 1, {"demand": "logit"}, UnknownName, "can change during a run 'demand'"),
-        ("bertrand", 1, {"cost": 20}, ParameterError, "a has to be above the cost"),
+        ("bertrand", 1, {"cost": 20}, ParameterError, "a must be above the cost"),
         ("evacuation", 1, {"width": 20}, UnknownName, "can change during a run 'width'"),
         ("evacuation", 1, {"movement": "up"}, UnknownName, "Unknown movement 'up'"),
     ],
@@ -256,7 +256,7 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(
 def test_terms_that_were_changed_since_the_start_count(tmp_path) -> None:
     path, into = tmp_path / "r.sqlite", tmp_path / "f.sqlite"
     play("bertrand", path, "classical", n_rounds=4, changes={1: {"a": 5}})
-    with pytest.raises(ParameterError, match="a has to be above the cost"):
+    with pytest.raises(ParameterError, match="a must be above the cost"):
         fork(path, 2, {"cost": 6}, into)
     assert not into.exists()
 

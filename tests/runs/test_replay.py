@@ -342,7 +342,7 @@ def test_a_parameter_that_there_is_no_more(tmp_path) -> None:
     ((parameters,),) = rows(path, "SELECT parameters FROM runs")
     for new, error, line in (
         ({"n_playas": 3}, UnknownName, "Unknown parameter of KeynesianBeautyContest 'n_playas'"),
-        ({"n_players": 1}, ParameterError, r"Run 0 of .*: n_players has to be"),
+        ({"n_players": 1}, ParameterError, r"Run 0 of .*: n_players must be"),
     ):
         changed = json.dumps(json.loads(parameters) | new)
         change(path, "UPDATE runs SET parameters = ?", changed)

@@ -1,5 +1,6 @@
 """Cases in which a continued run could silently become another one."""
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -50,7 +51,7 @@ def test_no_module_is_imported_because_a_recording_names_it(tmp_path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path)
     change(path, "UPDATE runs SET model = 'strange_module:X'")
 
-    with pytest.raises(RecordingError, match=r"unknown here: give its file with --scen"):
+    with pytest.raises(RecordingError, match=r"not registered here: give its file with --scen"):
         replay(path)
 
 
@@ -193,9 +194,12 @@ def test_a_writer_that_cannot_begin_says_so(tmp_path) -> None:
     def connect():
         raise OSError("too many open files")
 
+    async def commit():
+        await writer.committed()
+
     writer = BatchWriter(tmp_path / "r.sqlite", connect)
     with pytest.raises(RecordingError, match="too many open files"):
-        writer.commit().result(timeout=100)
+        asyncio.run(commit())
 
 
 def test_what_is_forked_changes_what_is_named_and_no_more(tmp_path) -> None:

@@ -155,7 +155,7 @@ def test_what_cannot_be_compared(sabm: Sabm, folder: Path, tmp_path: Path) -> No
         compare([tmp_path / "one"], "mean")
     with pytest.raises(ParameterError, match="All runs have the same setting"):
         compare([tmp_path / "same"], "mean")
-    with pytest.raises(RecordingError, match="The runs are of 2 scenarios"):
+    with pytest.raises(RecordingError, match="The runs come from 2 scenarios"):
         compare([tmp_path / "one", tmp_path / "other"], "mean")
     refused = sabm("compare", folder, "--measure", "mean", "--bounds", "1")
     assert one_line(refused) == "--bounds takes LOW,HIGH, such as 0,1, not '1'."

@@ -195,7 +195,7 @@ def test_the_verdict_is_none_of_these_where_decisions_are_unlike_the_best_model(
     assert group.test is not None
     assert "values" in group.test.misses
     assert any(each.fit.model.name == "uniform" and each.gained == 0 for each in group.fitted)
-    with pytest.raises(ParameterError, match="needs 39 data sets or more"):
+    with pytest.raises(ParameterError, match="needs at least 39 data sets"):
         fit_recording(file, FitOptions(absolute=10))
 
 

@@ -184,7 +184,7 @@ def test_minds_that_read_no_texts_are_said_to_and_numbers_are_checked(tmp_path: 
     assert found.false_names == ["prisoner's dilemma"]
     files = studies.write([found], tmp_path)
     assert [each.name for each in files] == ["probe.csv", "probe.json", "probe.png", "probe.md"]
-    with pytest.raises(ParameterError, match="games has to be"):
+    with pytest.raises(ParameterError, match="games must be"):
         probe(["classical"], path, games=3)
 
 

@@ -138,7 +138,7 @@ def test_runs_are_judged_by_the_registered_claim_and_the_registered_exclusions(
     assert changed.deviations == ["claim 1 value: 60.0, registered 50.0"]
     assert changed.primary is not None
     assert changed.primary.claim.value == 50
-    with pytest.raises(RecordingError, match="is there already"):
+    with pytest.raises(RecordingError, match="already exists"):
         write(frozen, tmp_path)
     (tmp_path / FILE).unlink()
     with pytest.raises(RecordingError, match="a registration comes before them"):
@@ -243,7 +243,7 @@ def test_what_cannot_be_registered_is_said_in_a_line() -> None:
         with pytest.raises(ParameterError, match=line):
             register(each, LLM, **options)  # type: ignore[arg-type]
     frozen, large = register(planned(), LLM), plan(parse_experiment("large", SMALL), runs=6)
-    with pytest.raises(ParameterError, match="is of small, not of large"):
+    with pytest.raises(ParameterError, match="registers small, not large"):
         deviations(frozen, large, LLM)
 
 

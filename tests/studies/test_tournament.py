@@ -234,7 +234,7 @@ def test_who_cannot_be_seated() -> None:
     assert seatings(KeynesianBeautyContest, score_of(KeynesianBeautyContest), two, {})[0] == 24
     with pytest.raises(ParameterError, match="5 agents cannot be shared out equally among 2 minds"):
         seatings(Pool, score_of(Pool), two, {"n": 5})
-    with pytest.raises(ParameterError, match="n has to be"):
+    with pytest.raises(ParameterError, match="n must be"):
         seatings(Pool, score_of(Pool), two, {"n": 1})
     with pytest.raises(MindSpecError, match="A tournament needs two minds or more: "):
         entrants(["fixed:1"])

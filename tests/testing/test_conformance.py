@@ -89,10 +89,10 @@ def said(model: type[SmartModel], point: str, folder: Path) -> str:
 @pytest.mark.parametrize(
     ("model", "point", "told"),
     [
-        (fishing.Untitled, "form", "the class attribute title has to be set to a text"),
-        (fishing.Unsourced, "form", "the class attribute source has to be set to a text"),
+        (fishing.Untitled, "form", "the class attribute title must be set to a text"),
+        (fishing.Unsourced, "form", "the class attribute source must be set to a text"),
         (fishing.Demanding, "form", "the parameter n_lakes needs a default"),
-        (fishing.Beyond, "form", "the default of n_fishers has to be a whole number of 4 or more "),
+        (fishing.Beyond, "form", "the default of n_fishers must be a whole number of 4 or more "),
         (
             fishing.Unknown,
             "form",

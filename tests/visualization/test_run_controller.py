@@ -251,7 +251,7 @@ def test_a_local_model_whose_context_is_too_short_is_a_line_before_the_run(tmp_p
         page_state.set("minds", f"gguf:{path}?context=256")
         wait_for(lambda: page_state.problem)
         assert page_state.wrong == "minds"
-        assert "begin anew with a longer one" in page_state.problem
+        assert "begin again with a longer one" in page_state.problem
     finally:
         page_state.close()
         assert page_state.controller.join(WAIT_S)

@@ -85,7 +85,7 @@ _SENTENCES = {
     "the same file can reach one another.",
     (False, True): "isolated in part, by namespaces: no network, a read-only system, each alone; "
     "but they can read your files (install bubblewrap, or trust them).",
-    (False, False): "not isolated, beside limits: they can read and write your files, use the "
+    (False, False): "limited, but not isolated: they can read and write your files, use the "
     "network, and stop the run (install bubblewrap, or trust them).",
 }
 
@@ -98,7 +98,7 @@ def isolation_wanted() -> Isolation:
     """
     demanded = os.environ.get(DEMANDED, "").strip()
     if demanded not in {"", "0", "1"}:
-        raise MindSpecError(f"{DEMANDED} has to be 1 (demanded), 0 (not wanted) or unset.")
+        raise MindSpecError(f"{DEMANDED} must be 1 (demanded), 0 (not wanted) or unset.")
     if demanded == "0":
         return NOT_ISOLATED
     problem = bubblewrap_problem()
@@ -539,7 +539,7 @@ def _enter_namespaces(needed: Iterable[str]) -> None:
     """Give this process separate namespaces, and its children a process namespace.
 
     Args:
-        needed: files and folders that have to be visible, also in ``/tmp``.
+        needed: files and folders that must be visible, also in ``/tmp``.
 
     Raises:
         OSError: when the system does not allow it.

@@ -103,5 +103,5 @@ def _stat(pid: int) -> list[int]:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return []
-    # The name of the program, in brackets, may hold blanks and brackets; a letter follows it.
+    # The name of the program, in brackets, may hold spaces and brackets; a letter follows it.
     return [0, *map(int, text[text.rindex(")") + 1 :].split()[1:])]

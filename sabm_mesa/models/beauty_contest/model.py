@@ -340,7 +340,7 @@ def _read_p(given: Any) -> float:
             given = float(Fraction(given.replace(" ", "")))
         except (ValueError, ZeroDivisionError, OverflowError):
             raise ParameterError(
-                f"p has to be a number or a fraction such as 2/3, not {given[:60]!r}."
+                f"p must be a number or a fraction such as 2/3, not {given[:60]!r}."
             ) from None
     return float(limits_of(Factor).check("p", given))
 
@@ -349,10 +349,10 @@ def _read_p(given: Any) -> float:
 def _read_high(given: Any, integer: bool, rng: np.random.Generator) -> float:
     """Read the largest legal pick, or draw it between two given bounds."""
     if isinstance(given, str):
-        raise ParameterError(f"high has to be a number or two such as [50, 200], not {given!r}.")
+        raise ParameterError(f"high must be a number or two such as [50, 200], not {given!r}.")
     if isinstance(given, Sequence):
         if len(given) != 2:
-            raise ParameterError(f"high has to be one number or two (got {len(given)}).")
+            raise ParameterError(f"high must be one number or two (got {len(given)}).")
         least = check_int("the first number of high", given[0], 1, int(LARGEST))
         most = check_int("the second number of high", given[1], least, int(LARGEST))
         return float(rng.integers(least, most + 1))
@@ -367,7 +367,7 @@ def _read_revealed(given: Any) -> tuple[str, ...]:
     if given is None:
         given = ()
     if not isinstance(given, str | Sequence):
-        raise ParameterError(f"revealed has to be names with commas between them, not {given!r}.")
+        raise ParameterError(f"revealed must be names with commas between them, not {given!r}.")
     names = given.split(",") if isinstance(given, str) else [str(name) for name in given]
     chosen = {check_choice("revealed", name.strip(), REVEALED) for name in names if name.strip()}
     return tuple(name for name in REVEALED if name in chosen)

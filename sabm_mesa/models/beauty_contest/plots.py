@@ -116,7 +116,7 @@ def picks(
     ax.set_ylim(-0.02 * top, 1.03 * top)
     if agent_data["choice"].isna().all():
         style.explain_empty(ax)
-    _legend_below(figure, ax)
+    style.legend_below(figure, ax)
     return figure
 
 
@@ -160,7 +160,7 @@ def first_picks(
     ax.set_xlim(-0.01 * high, 1.01 * high)
     if data.empty:
         style.explain_empty(ax, "No pick of the first round could be used.")
-    _legend_below(figure, ax)
+    style.legend_below(figure, ax)
     return figure
 
 
@@ -231,7 +231,7 @@ def levels(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
         ax.set_xlabel("Round", fontsize=style.LABEL)
         ax.tick_params(labelbottom=True)
     figure.supylabel("Picks (%)", fontsize=style.LABEL)
-    _legend_below(figure, *panels[: len(minds)])
+    style.legend_below(figure, *panels[: len(minds)])
     return figure
 
 
@@ -260,7 +260,7 @@ def convergence(model_data: pd.DataFrame, agent_data: pd.DataFrame, subtitle: st
     ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
     if agent_data["choice"].isna().all():
         style.explain_empty(ax)
-    _legend_below(figure, ax)
+    style.legend_below(figure, ax)
     return figure
 
 
@@ -280,7 +280,7 @@ def payoffs(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
     )  # fmt: skip
     _rounds_axis(ax, agent_data, "Points per player and round")
     ax.set_ylim(bottom=0)
-    _legend_below(figure, ax)
+    style.legend_below(figure, ax)
     return figure
 
 
@@ -338,18 +338,6 @@ def _rounds_axis(ax: Axes, data: pd.DataFrame, ylabel: str) -> None:
     style.plain_axes(ax, "Round", ylabel)
     style.round_ticks(ax.xaxis, rounds)
     ax.set_xlim(rounds[0] - 0.45, rounds[-1] + 0.45)
-
-
-def _legend_below(figure: Figure, *axes: Axes) -> None:
-    """Draw a common legend below one or several axes, in rows."""
-    shown = [pair for ax in axes for pair in zip(*style.legend_entries(ax), strict=True)]
-    artists = {label: artist for artist, label in reversed(shown)}
-    labels = dict.fromkeys(label for _, label in shown)
-    if labels:
-        figure.legend(
-            [artists[label] for label in labels], list(labels), loc="outside lower center",
-            ncols=3, frameon=False, fontsize=style.NOTE,
-        )  # fmt: skip
 
 
 def _on_one_scale(

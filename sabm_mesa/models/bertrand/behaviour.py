@@ -438,11 +438,6 @@ def _code(market: Market) -> tuple[float, ...]:
     raise TypeError(f"no code for {market}")
 
 
-@cache
-def _marks(market: Market) -> Benchmarks:
-    return Benchmarks.of(market)
-
-
 def units(market: Market, price: float) -> float:
     """A price in market units.
 
@@ -450,7 +445,7 @@ def units(market: Market, price: float) -> float:
         market: the demand system.
         price: the price in money.
     """
-    marks = _marks(market)
+    marks = Benchmarks.of(market)
     return (price - marks.bertrand_price) / marks.distance
 
 
@@ -461,7 +456,7 @@ def money(market: Market, *units: float) -> list[float]:
         market: the demand system.
         units: the prices in market units.
     """
-    marks = _marks(market)
+    marks = Benchmarks.of(market)
     return [marks.bertrand_price + float(unit) * marks.distance for unit in units]
 
 
@@ -566,7 +561,7 @@ def facts(market: Market, first: float, rivals: Any) -> dict[str, Any]:
         "first": units(market, first),
         "reply": units(market, market.best_response(rivals)),
         "low": units(market, market.cost),
-        "high": units(market, _marks(market).highest_price(market)),
+        "high": units(market, Benchmarks.of(market).highest_price(market)),
     }
     return values | ({"market": _code(market)} if market.n == DUOPOLY else {})
 

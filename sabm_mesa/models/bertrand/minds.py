@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import product
 from types import MappingProxyType
 
@@ -215,7 +215,7 @@ class KeepsAgreements(BestResponse):
         """The cartel price, unless an agreement was broken before."""
         if not self._seeks(view):
             return super().proposal(view)
-        return _legal(_benchmarks(_market(view)).cartel_price, view)
+        return _legal(Benchmarks.of(_market(view)).cartel_price, view)
 
     def accepts(self, price: float, proposal: float, view: FirmView) -> bool:
         """Return whether all earn more at a price than in the one-shot equilibrium."""
@@ -228,7 +228,7 @@ class KeepsAgreements(BestResponse):
 
     def _gains(self, price: float, view: FirmView) -> bool:
         market = _market(view)
-        return market.common_profit(price) > _benchmarks(market).bertrand_profit
+        return market.common_profit(price) > Benchmarks.of(market).bertrand_profit
 
 
 class Cheats(KeepsAgreements):
@@ -530,8 +530,3 @@ def _market(view: FirmView) -> Market:
     """The demand system, for minds that are informed of it."""
     assert view.market is not None
     return view.market
-
-
-@cache
-def _benchmarks(market: Market) -> Benchmarks:
-    return Benchmarks.of(market)

@@ -477,7 +477,7 @@ class MarketParameters:
         cost, a = self._cost_and_a()
         if not cost < a:
             raise ParameterError(
-                f"a has to be above the cost (got a = {a:g} and cost = {cost:g}).", parameter="a"
+                f"a must be above the cost (got a = {a:g} and cost = {cost:g}).", parameter="a"
             )
 
     def market(self) -> Market:
@@ -511,7 +511,7 @@ class MarketParameters:
         """
         if changes is None:
             return {}
-        form = 'changes have to be a mapping such as {400: {"communication": false}}'
+        form = 'changes must be a mapping such as {400: {"communication": false}}'
         if not isinstance(changes, Mapping):
             raise ParameterError(f"{form}, not {changes!r}.")
         by_round: dict[int, Mapping[str, Any]] = {}

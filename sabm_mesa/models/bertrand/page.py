@@ -26,7 +26,7 @@ def public_columns(model: BertrandCompetition) -> list[str]:
 def charts(
     model: BertrandCompetition, model_data: pd.DataFrame, agent_data: pd.DataFrame
 ) -> list[Chart]:
-    """Prices and profits beside those of the equilibrium and of a cartel, and the index Δ.
+    """Prices and profits with those of the equilibrium and of a cartel, and the index Δ.
 
     Args:
         model: the competition.

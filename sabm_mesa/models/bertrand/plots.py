@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import require_columns, require_rows
+from sabm_mesa.analysis.statistics import require_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,13 +117,9 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     Raises:
         ValueError: if a column is missing or there are no rows.
     """
-    require_columns(model_data, ["run", "round", "collusion_index"])
-    if model_data.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
+    require_rows(model_data, ["run", "round", "collusion_index"])
     runs = [run.sort_values("round") for _, run in model_data.groupby("run")]
-    counted = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    words = f"{subtitle} · {counted}" if subtitle else counted
-    words += _collusive(runs)
+    words = style.with_runs(subtitle, model_data) + _collusive(runs)
     low, high, cut = _index_limits(model_data["collusion_index"])
     figure = style.new_figure("Collusion index by round", words + cut, height=3.6)
     ax = figure.add_subplot()

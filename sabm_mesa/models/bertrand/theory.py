@@ -19,6 +19,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -236,6 +237,7 @@ class Benchmarks:
     cartel_profit: float
 
     @classmethod
+    @cache
     def of(cls, market: Market) -> Benchmarks:
         """Return the benchmarks of a market."""
         bertrand, cartel = market.bertrand_price(), market.cartel_price()

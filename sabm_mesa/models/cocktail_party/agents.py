@@ -17,7 +17,7 @@ class Guest(PairAgent):
         model: the party.
 
     Attributes:
-        distances: ``PARTNER:DISTANCE`` of each partner in the window, separated by blanks.
+        distances: ``PARTNER:DISTANCE`` of each partner in the window, separated by spaces.
     """
 
     model: CocktailParty

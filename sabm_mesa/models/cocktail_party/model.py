@@ -201,7 +201,7 @@ class CocktailParty(PairModel):
             guest.distances = " ".join(f"{partner}:{d:.4f}" for partner, d in partners)
 
     def end_measures(self) -> dict[str, Any]:
-        """Tight and loose pairs, trends over the full windows, and the network beside chance."""
+        """Tight and loose pairs, trends over the full windows, and the network against chance."""
         talks = [chat.agents for chat in self.chats]
         return measures.run_measures(
             self.model_frame(), self.agent_frame(), talks, len(self.invitations), self.n_agents

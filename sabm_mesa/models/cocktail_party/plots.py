@@ -304,7 +304,9 @@ def chance(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
         for run in runs
     }
     figure = style.new_figure(
-        "The network beside random partners", style.with_runs(subtitle, agent_data), height=2.9
+        "The network against random partners",
+        style.with_runs(subtitle, agent_data),
+        height=2.9,
     )
     left, middle, right = figure.subplots(1, 3, width_ratios=[2.2, 1, 1])
     _talks_a_pair(left, by_run, len(agents))
@@ -345,7 +347,7 @@ def _talks_a_pair(ax: Axes, by_run: Mapping[object, list[Pair]], n_agents: int) 
 
 
 def _beside(ax: Axes, measured: list[float], random: list[float], name: str) -> None:
-    """The runs as points, beside the central 95 % of random networks."""
+    """The runs as points, with the central 95 % of random networks."""
     known = [value for value in random if not np.isnan(value)]
     if np.isnan(measured).all():
         style.explain_empty(ax, "not defined:\nno talks")

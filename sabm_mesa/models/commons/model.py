@@ -427,7 +427,7 @@ class CommonsGovernance(SmartModel):
 
         Raises:
             ParameterError: for names that are not distinct, not one per harvester, or contain other
-                characters than letters, digits, blanks, hyphens and apostrophes.
+                characters than letters, digits, spaces, hyphens and apostrophes.
         """
         n = self.n_agents
         if given is None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.analysis.statistics import require_columns, require_rows
 from sabm_mesa.models.commons.measures import equality, kaplan_meier, survival
 
 if TYPE_CHECKING:
@@ -67,13 +67,9 @@ def figures(
     Raises:
         ValueError: if a column is missing or there are no rows.
     """
-    require_columns(model_data, ["run", "round", "stock", "left", "threshold"])
+    require_rows(model_data, ["run", "round", "stock", "left", "threshold"])
     require_columns(agent_data, ["run", "round", "agent", "name", "harvest", "gain"])
-    if model_data.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
-    n_runs = model_data["run"].nunique()
-    runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
-    subtitle = f"{subtitle} · {runs}" if subtitle else runs
+    subtitle = style.with_runs(subtitle, model_data)
     months = horizon or int(model_data["round"].max()) + 1
     return {
         "stock": stock(model_data, subtitle, unit, months, collapse_below),
@@ -287,9 +283,7 @@ def skills(table: pd.DataFrame, subtitle: str = "", *, enough: float) -> Figure:
     """
     from matplotlib.lines import Line2D
 
-    require_columns(table, ["mind", "wording", "skill", "share", "low", "high"])
-    if table.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
+    require_rows(table, ["mind", "wording", "skill", "share", "low", "high"])
     minds, wordings, kinds = (
         list(dict.fromkeys(table[name])) for name in ("mind", "wording", "skill")
     )

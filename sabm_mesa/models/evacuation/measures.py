@@ -129,7 +129,7 @@ def _words() -> dict[str, tuple[str, ...]]:
 
 
 def _clauses(text: str) -> list[str]:
-    """The clauses as words separated by single blanks, with a blank at both ends."""
+    """The clauses as words separated by single spaces, with a space at both ends."""
     plain = text.lower().replace("\u2019", "'")
     for phrase in _words()["favour"]:
         plain = plain.replace(phrase, "clear")

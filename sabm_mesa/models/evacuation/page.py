@@ -195,7 +195,8 @@ def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd
         f"{str(name).removeprefix(plots.PREFIX)} {model_data[name].iloc[-1]}" for name in exits
     )
     caption = (
-        f"People out, beside {known['source']} (means of runs with {known['n_people']} people). "
+        f"People out, compared with {known['source']} "
+        f"(means of runs with {known['n_people']} people). "
         f"Out so far by exit: {by_exit}."
     )
     return caption, rows

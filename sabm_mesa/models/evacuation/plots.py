@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_columns, require_rows
+from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_rows
 from sabm_mesa.models.evacuation.theory import (
     Cell,
     Route,
@@ -219,9 +219,7 @@ def fastest(agent_data: pd.DataFrame, room: Room, last: int) -> npt.NDArray[np.f
     Raises:
         ValueError: if a column is missing or there are no rows.
     """
-    require_columns(agent_data, ["run", "round", "status", "x", "y"])
-    if agent_data.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
+    require_rows(agent_data, ["run", "round", "status", "x", "y"])
     steps = (room if room.diagonals else replace(room, diagonals=True)).steps
     widths = [len(cells) for cells in room.exit_cells.values()]
     curves = [_of_run(run, steps, widths, last) for _, run in agent_data.groupby("run")]
@@ -603,9 +601,7 @@ def routes(
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    require_columns(agent_data, _ROUTE_COLUMNS)
-    if agent_data.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
+    require_rows(agent_data, _ROUTE_COLUMNS)
     by_start = agent_data.groupby("start", sort=False)["route"]
     named = {str(start): given for start, given in by_start}
     columns = min(2, len(named))

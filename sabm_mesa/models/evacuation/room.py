@@ -67,7 +67,7 @@ class Room:
         exits: name → cells; None for the published ones (see `standard_exits`).
         obstacles: False for none; True for the part of the published layout inside the room; a list
             of cells; or a map: one text per row (or one text with line breaks), ``#`` for an
-            obstacle, ``.`` or a blank for a free cell, as large as the room.
+            obstacle, ``.`` or a space for a free cell, as large as the room.
         diagonals: whether diagonal steps are allowed.
 
     Raises:
@@ -582,7 +582,7 @@ def read_exits(given: Any, width: int, height: int) -> dict[str, tuple[Cell, ...
         ParameterError: when there is none, or one is not on the wall, or two overlap.
     """
     if not isinstance(given, Mapping) or not given:
-        raise ParameterError(f"exits has to map names to lists of cells, not {given!r}.")
+        raise ParameterError(f"exits must map names to lists of cells, not {given!r}.")
     exits = {_name(name): read_cells(f"exit {name}", cells) for name, cells in given.items()}
     if len({name.casefold() for name in exits}) < len(exits):
         raise ParameterError(f"Exits need different names (got {', '.join(exits)}).")
@@ -645,7 +645,7 @@ def read_positions(given: Any, n: int, free: Sequence[Cell]) -> list[Cell]:
     """
     cells = read_cells("positions", given)
     if len(cells) != n or len(set(cells)) != n:
-        raise ParameterError(f"positions has to name {n} different cells, one a person.")
+        raise ParameterError(f"positions must name {n} different cells, one a person.")
     if wrong := [cell for cell in cells if cell not in set(free)]:
         raise ParameterError(f"positions: {wrong[0]} is not a free cell inside the room.")
     return list(cells)
@@ -662,7 +662,7 @@ def read_cells(what: str, given: Any) -> tuple[Cell, ...]:
         ParameterError: for anything else.
     """
     if not isinstance(given, Sequence) or isinstance(given, str):
-        raise ParameterError(f"{what} has to be a list of cells [x, y], not {given!r}.")
+        raise ParameterError(f"{what} must be a list of cells [x, y], not {given!r}.")
     cells = []
     for cell in given:
         if not isinstance(cell, Sequence) or isinstance(cell, str) or len(cell) != 2:

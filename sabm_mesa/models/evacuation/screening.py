@@ -210,7 +210,7 @@ class PathTest(SmartModel):
     def _cells(self, what: str, given: Any) -> tuple[Cell, ...]:
         cells = read_cells(what, given)
         if not cells or len(set(cells)) < len(cells):
-            raise ParameterError(f"{what} has to name one cell or more, each once.")
+            raise ParameterError(f"{what} must name one cell or more, each once.")
         if outside := [cell for cell in cells if max(cell) >= self.size]:
             raise ParameterError(f"{what}: {outside[0]} is outside the room.")
         return cells
@@ -308,7 +308,7 @@ class Cells(AnswerSpec):
     """A list of cells.
 
     In plain text, each cell is in round brackets, separated by commas, semicolons, arrows or
-    blanks, on one or several lines, without other text. Cells may lie outside the room or not be
+    spaces, on one or several lines, without other text. Cells may lie outside the room or not be
     adjacent: such a route is a wrong answer.
     """
 

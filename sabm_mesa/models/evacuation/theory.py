@@ -50,7 +50,7 @@ def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> In
             negative.
     """
     if rounds < 0:
-        raise ValueError(f"rounds has to be 0 or more, not {rounds}")
+        raise ValueError(f"rounds must be 0 or more, not {rounds}")
     crowd = _Crowd(steps, widths)
     curve = np.zeros(rounds + 1, dtype=np.int64)
     for t in range(1, rounds + 1):

@@ -44,8 +44,8 @@ class AxelrodMind(Conditional):
         form = view.form
         if not form.together or form.n_players != 2 or not all(_has_two(view, k) for k in (0, 1)):
             raise MindError(
-                f"{self.spec} plays games of two players with two options, who choose at the same "
-                "time."
+                f"{self.spec} plays only games of two players with two options each, who choose at "
+                "the same time."
             )
         options = form.options(move, view.path)
         nice = nice_choice(view, move, ())

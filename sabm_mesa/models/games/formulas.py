@@ -167,7 +167,7 @@ def _compiled(node: ast.expr, text: str) -> Formula:
     made = make(node, text) if make else None
     if made is None:
         raise ParameterError(
-            f"the formula {_shown(text)} holds {one_line(ast.unparse(node))[:40]!r}, which is no "
+            f"the formula {_shown(text)} holds {one_line(ast.unparse(node))[:40]!r}, which is not "
             "arithmetic."
         )
     return made

@@ -226,7 +226,7 @@ class FiniteGame(SmartModel):
         size = rules.form.n_players
         if n_players is not None and n_players % size:
             raise ParameterError(
-                f"n_players has to be a multiple of {size}, the players of the game (got "
+                f"n_players must be a multiple of {size}, the players of the game (got "
                 f"{n_players}).", parameter="n_players",
             )  # fmt: skip
         self.n_players = n_players or size
@@ -393,7 +393,7 @@ def _currency(given: Any) -> str:
     name = one_line(given) if isinstance(given, str) else ""
     if not name or len(name) > LONGEST_CURRENCY:
         raise ParameterError(
-            f"currency has to be a name of at most {LONGEST_CURRENCY} characters, such as points, "
+            f"currency must be a name of at most {LONGEST_CURRENCY} characters, such as points, "
             f"not {given!r}.", parameter="currency",
         )  # fmt: skip
     return name

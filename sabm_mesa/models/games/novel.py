@@ -106,7 +106,7 @@ def _drawn_until(rng: np.random.Generator, fits: Callable[[Ints], bool]) -> Ints
         payoffs = rng.choice(np.arange(LOWEST, HIGHEST + 1), (3, 3, 2), replace=False)
         if fits(payoffs):
             return payoffs
-    raise ParameterError("no game of this class was drawn: take another seed.")
+    raise ParameterError("no game of this class was found: choose another seed.")
 
 
 def _dominance(rng: np.random.Generator) -> Ints:

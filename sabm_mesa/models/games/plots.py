@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,7 +157,7 @@ def distribution(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
     for ax, part in zip(panels, parts, strict=True):
         _draw_distribution(ax, agent_data, predictions, part)
     panels[0].set_ylabel("Share of choices", fontsize=style.LABEL)
-    _legend_below(figure, panels)
+    style.legend_below(figure, *panels)
     return figure
 
 
@@ -186,7 +185,7 @@ def by_round(model_data: pd.DataFrame, subtitle: str, predictions: Predictions) 
         style.plain_axes(ax, "Round" if ax is panels[-1] else "", title)
         if part[0] in shares:
             ax.set_ylim(-0.03, 1.03)
-    _legend_below(figure, panels)
+    style.legend_below(figure, *panels)
     style.round_ticks(panels[-1].xaxis, sorted(set(model_data["round"])))
     return figure
 
@@ -220,7 +219,7 @@ def payoffs_by_round(
     style.round_ticks(ax.xaxis, sorted(set(model_data["round"])))
     if model_data["payoff"].isna().all():
         style.explain_empty(ax)
-    _legend_below(figure, [ax])
+    style.legend_below(figure, ax)
     return figure
 
 
@@ -393,20 +392,6 @@ def _title(part: list[ChoiceColumn]) -> str:
         return label.removeprefix("Mean ").capitalize()
     _, comma, player = label.rpartition(", ")
     return player.capitalize() if comma else ""
-
-
-def _legend_below(figure: Figure, panels: Iterable[Axes]) -> None:
-    """Draw a common legend below all panels."""
-    entries = {
-        label: artist
-        for ax in panels
-        for artist, label in zip(*style.legend_entries(ax), strict=True)
-    }
-    if entries:
-        figure.legend(
-            list(entries.values()), list(entries), loc="outside lower center", ncols=3,
-            fontsize=style.NOTE, frameon=False,
-        )  # fmt: skip
 
 
 def _dominance(predictions: Predictions, payoffs: Floats) -> list[str]:

@@ -183,7 +183,7 @@ class GameForm:
         if not 0 <= steps < MOST_OPTIONS:
             raise ParameterError(
                 f"after the moves {[f'{choice:g}' for choice in path]} the next move is an amount "
-                f"from {low:g} to {high:g} in steps of {step:g}: it has to hold from 1 to "
+                f"from {low:g} to {high:g} in steps of {step:g}: it must hold from 1 to "
                 f"{MOST_OPTIONS} amounts."
             )
         amounts = [low + i * step for i in range(math.floor(steps) + 1)]
@@ -600,11 +600,11 @@ class _Reading:
         for i, name in enumerate(given):
             self._check_name(name, f"{location}[{i}]")
         if len(set(given)) < len(given) or len(given) > MOST_OPTIONS:
-            raise self._bad(location, f"has to name from 1 to {MOST_OPTIONS} different options.")
+            raise self._bad(location, f"must name from 1 to {MOST_OPTIONS} different options.")
         numbers = list(range(len(given))) if values is None else values
         right = isinstance(numbers, list) and all(map(_is_number, numbers))
         if not right or len(set(numbers)) != len(given):
-            raise self._bad("values", f"has to be {len(given)} different numbers, one an option.")
+            raise self._bad("values", f"must be {len(given)} different numbers, one an option.")
         self.names.append(tuple(given))
         options = zip(given, numbers, strict=True)
         return Move(player, tuple(Option(name, float(number)) for name, number in options))
@@ -626,7 +626,7 @@ class _Reading:
             raise self._bad(f"{location}.money", "is true or false.")
         steps = (high - low) / step if isinstance(low, float) and isinstance(high, float) else 0
         if not 0 <= steps < MOST_OPTIONS:
-            raise self._bad(location, f"has to hold from 1 to {MOST_OPTIONS} amounts.")
+            raise self._bad(location, f"must hold from 1 to {MOST_OPTIONS} amounts.")
         self.names.append(())
         return Move(player, (), Amounts(low, high, float(step), money))
 
@@ -670,7 +670,7 @@ class _Reading:
                 if not isinstance(cell, list) or len(cell) != len(choices[k]):
                     raise self._bad(
                         location,
-                        f"has to be a list of {len(choices[k])}, one an option of player {k + 1}.",
+                        f"must be a list of {len(choices[k])}, one an option of player {k + 1}.",
                     )
                 cell, location = cell[i], f"{location}[{i}]"
             yield Course(
@@ -706,7 +706,7 @@ class _Reading:
 
     def _paid(self, cell: Any, location: str, n: int) -> tuple[float, ...]:
         if not (isinstance(cell, list) and len(cell) == n and all(map(_is_number, cell))):
-            raise self._bad(location, f"has to be {n} numbers, one a player.")
+            raise self._bad(location, f"must be {n} numbers, one a player.")
         return tuple(map(float, cell))
 
     def _payoff_formulas(self, form: GameForm, formulas: list[str]) -> Iterator[str]:
@@ -816,7 +816,7 @@ class _Reading:
         n = len(form.options(move)) if amounts is not None and amounts.fixed else 0
         right = isinstance(given, list) and len(given) == n and all(map(_is_number, given))
         if not right or not abs(sum(given) - 1) < ROUNDING:
-            raise self._bad(location, f"has to be {n} shares, one an amount, with a sum of 1.")
+            raise self._bad(location, f"must be {n} shares, one an amount, with a sum of 1.")
         return tuple(map(float, given))
 
     def _check(self, form: GameForm) -> None:
@@ -871,7 +871,7 @@ class _Reading:
 
     def _forbid(self, key: str, beside: str) -> None:
         if key in self.data:
-            raise self._bad(key, f"has no place beside {beside}.")
+            raise self._bad(key, f"cannot be used with {beside}.")
 
     def _bad(self, location: str, problem: str) -> ParameterError:
         return ParameterError(f"{self.where}: {location} {problem}", parameter="game")

@@ -309,10 +309,11 @@ def depth(agent_data: pd.DataFrame, subtitle: str = "") -> Figure:
 
     require_columns(agent_data, ["run"])
     shares = levels_by_round(agent_data)
-    n_runs = agent_data["run"].nunique()
-    counted = "1 run" if n_runs == 1 else f"{n_runs} runs"
-    words = f"{subtitle} · {counted}" if subtitle else counted
-    figure = style.new_figure("Steps of reasoning by round (Nagel 1995)", words, height=3.4)
+    figure = style.new_figure(
+        "Steps of reasoning by round (Nagel 1995)",
+        style.with_runs(subtitle, agent_data),
+        height=3.4,
+    )
     ax = figure.add_subplot()
     rounds = shares.index.to_numpy()
     bottom = np.zeros(len(shares))
@@ -351,9 +352,7 @@ def levels_by_round(agent_data: pd.DataFrame) -> pd.DataFrame:
     Raises:
         ValueError: if a column is missing, there are no rows, or a level is none of these.
     """
-    require_columns(agent_data, ["round", "level"])
-    if agent_data.empty:
-        raise ValueError("the data frame has no rows: nothing to plot")
+    require_rows(agent_data, ["round", "level"])
     levels = agent_data["level"].to_numpy(dtype=np.float64, na_value=np.nan)
     if unknown := set(levels[~np.isnan(levels)].tolist()) - set(LEVELS):
         raise ValueError(f"there is no level {min(unknown):g}: levels are -1 to {HIGHER}")

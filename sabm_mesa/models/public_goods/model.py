@@ -330,7 +330,7 @@ class PublicGoods(SmartModel):
         if self.matching == "chain":
             if group_size not in (None, PAIR):
                 raise ParameterError(
-                    f"In a chain two play at a time: group_size has to be 2 or none, not "
+                    f"In a chain two play at a time: group_size must be 2 or none, not "
                     f"{group_size}."
                 )
             return PAIR
@@ -438,12 +438,12 @@ def listed_members(members: Any) -> Sequence[int]:
         return MEMBERS[members]
     if isinstance(members, str) or not isinstance(members, Sequence):
         raise ParameterError(
-            f'members has to be "A", "B", "{FAMILIAR}", "{STRANGERS}" or a list of agents '
+            f'members must be "A", "B", "{FAMILIAR}", "{STRANGERS}" or a list of agents '
             f"such as [1, 10, 9], not {members!r}."
         )
     named = [check_int("a member of the party", agent, 1) for agent in members]
     if len(set(named)) < len(named):
-        raise ParameterError(f"members has to name different agents, not {named}.")
+        raise ParameterError(f"members must name different agents, not {named}.")
     return named
 
 

@@ -50,7 +50,7 @@ def payoffs(contributions: Sequence[float], endowment: float, multiplier: float)
     if given.size == 0:
         return given
     if not ((given >= 0) & (given <= endowment)).all():
-        raise ValueError(f"contributions have to lie between 0 and {endowment}")
+        raise ValueError(f"contributions must lie between 0 and {endowment}")
     paid: Floats = endowment - given + marginal_return(multiplier, given.size) * given.sum()
     return paid
 

@@ -27,7 +27,7 @@ def words_of(sentence: str) -> list[str]:
 
 
 def n_words(sentence: str) -> int:
-    """The number of words of a sentence, separated by blanks."""
+    """The number of words of a sentence, separated by spaces."""
     return len(sentence.split())
 
 
@@ -82,7 +82,7 @@ def is_well_formed(sentence: str, given: Sequence[str]) -> bool:
 
 
 def same_sentence(sentence: str) -> tuple[str, ...]:
-    """A key that is equal for sentences that differ only in capitals, marks and blanks."""
+    """A key that is equal for sentences that differ only in capitals, marks and spaces."""
     return tuple(words_of(sentence))
 
 

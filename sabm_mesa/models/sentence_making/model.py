@@ -292,7 +292,7 @@ class SentenceMaking(PairModel):
         memories = read_party(party, self.replaying)
         if memories.n_agents != self.n_agents:
             raise ParameterError(
-                f"n_agents has to be {memories.n_agents}, as at the party of {memories.path} "
+                f"n_agents must be {memories.n_agents}, as at the party of {memories.path} "
                 f"(got {self.n_agents}).",
                 parameter="n_agents",
             )

@@ -4,10 +4,10 @@ The effect of a claim is its quantity: a measure, or the difference of two condi
 same seed. It is measured in every cell with the same seeds, and the seed is the unit of all tests:
 the mean of a level is taken within each seed first, and the sign test of
 `sabm_mesa.analysis.inference` over the seeds follows, one-sided at half the level of the experiment
-(2.5 %). The interval beside each verdict belongs to the same test.
+(2.5 %). The interval of each verdict belongs to the same test.
 
 - *robust*: at every level of every factor the median over seeds is significantly on the claim's
-  side. Each of these tests has to be significant, so that no correction is needed
+  side. Each of these tests must be significant, so that no correction is needed
   (intersection-union test; Berger 1982, "Multiparameter Hypothesis Testing and Acceptance
   Sampling", Technometrics 24).
 - *fragile*: the claim is not shown at some level, but it is at the other levels of that factor, and

@@ -62,13 +62,13 @@ def _as_tuple(value: Any) -> Any:
 def _as_pair(value: Any) -> Any:
     values = _as_tuple(value)
     if len(values) != 2:
-        raise PydanticCustomError("length", "has to be a list of 2 (got {got}).", {"got": value})
+        raise PydanticCustomError("length", "must be a list of 2 (got {got}).", {"got": value})
     return values
 
 
 def _as_tables(value: Any) -> Any:
     if not isinstance(value, list | tuple):
-        raise PydanticCustomError("tables", "has to be a list of tables.")
+        raise PydanticCustomError("tables", "must be a list of tables.")
     return tuple(value)
 
 
@@ -556,7 +556,7 @@ def _message(error: ErrorDetails) -> str:
     table, where, within = _place(error["loc"])
     before = f"{where}: " if where else ""
     if not within:
-        return f"{before}it has to be a table."
+        return f"{before}it must be a table."
     key, got = str(within[0]), repr(error["input"])
     entry = ", ".join(map(str, ([where] if where else []) + [*within]))
     match error["type"]:
@@ -574,9 +574,9 @@ def _message(error: ErrorDetails) -> str:
                 else (f"{entry}: {error['msg']}")
             )
         case "dict_type" | "mapping_type" | "model_type":
-            return f"{entry}: has to be a table (got {got})."
+            return f"{entry}: must be a table (got {got})."
     entry = ", ".join(filter(None, (where, key)))
-    return f"{entry}: has to be of type {_TYPES.get(error['type'], error['type'])} (got {got})."
+    return f"{entry}: must be of type {_TYPES.get(error['type'], error['type'])} (got {got})."
 
 
 def _repaired(name: str, data: Any, errors: Sequence[ErrorDetails]) -> Experiment | None:
@@ -616,7 +616,7 @@ def _mistakes(experiment: Experiment) -> list[str]:
         f"the scale {scale!r} is missing." for scale in SCALES if scale not in experiment.scales
     ]
     if not 0 < experiment.alpha < 1:
-        wrong.append(f"alpha has to be between 0 and 1 (got {experiment.alpha:g}).")
+        wrong.append(f"alpha must be between 0 and 1 (got {experiment.alpha:g}).")
     wrong += [*_of_names(experiment), *_of_references(experiment), *_of_gradual_claims(experiment)]
     for measure in experiment.measures:
         if measure.agent and measure.data not in ("agents", "honesty"):
@@ -700,7 +700,7 @@ def _of_estimands(experiment: Experiment) -> Iterator[str]:
 
 def _of_condition(experiment: Experiment, condition: Condition) -> Iterator[str]:
     if condition.fork_of and set(condition.at) != set(SCALES):
-        yield "at has to name quick and paper."
+        yield "at must name quick and paper."
     if condition.fork_of and condition.builds_on:
         yield f"it builds on the same run as {condition.fork_of}: leave builds_on out."
     for slot, n in condition.mix.items():
@@ -790,8 +790,8 @@ def _of_earlier_runs(experiment: Experiment, model: type[SmartModel]) -> Iterato
             return
         if earlier.scenario != model.builds_on.scenario:
             yield (
-                f"{earlier.name} is of {earlier.scenario}; runs of {experiment.scenario} build on "
-                f"{model.builds_on.scenario}."
+                f"{earlier.name} runs {earlier.scenario}, but {experiment.scenario} continues runs "
+                f"of {model.builds_on.scenario}."
             )
             return
         known = [condition.name for condition in earlier.conditions if not condition.fork_of]

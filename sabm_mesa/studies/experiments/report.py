@@ -838,8 +838,8 @@ def commands(results: Results) -> list[str]:
 
 def _repeat(results: Results) -> str:
     """A sentence on the commands."""
-    anew = "runs the experiment anew, in its own folder"
-    first = "runs what is missing and writes this report anew" if _in_its_folder(results) else anew
+    anew = "runs the experiment again, in its own folder"
+    first = "runs what is missing and rewrites this report" if _in_its_folder(results) else anew
     absolute = results.outcome.path.is_absolute()
     where = "" if absolute else "Both in the folder from which it was run. "
     second = "repeats all runs as they were recorded, asking nobody"

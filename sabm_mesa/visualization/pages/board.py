@@ -76,11 +76,7 @@ _POINTS: WeakKeyDictionary[Game, tuple[Shown, list[Point]]] = WeakKeyDictionary(
 
 
 def wall_of(session: ClassSession) -> Wall:
-    """The wall of a class.
-
-    Args:
-        session: the class.
-    """
+    """The wall of a class."""
     return _WALLS.setdefault(session, Wall())
 
 

@@ -1,4 +1,4 @@
-"""A class beside an earlier one of the same scenario: the numbers of `sabm compare`, and a figure.
+"""A class and an earlier one of the same scenario: the numbers of `sabm compare`, and a figure.
 
 The earlier classes are the recordings below the folder of the server, as on the page of recordings.
 """
@@ -77,11 +77,7 @@ def earlier_classes(session: ClassSession) -> list[EarlierClass]:
 
 
 def recording_of(session: ClassSession) -> Path | None:
-    """The recording of a class; None when it was not recorded.
-
-    Args:
-        session: the class.
-    """
+    """The recording of a class; None when it was not recorded."""
     return session.games[0].model.recording_path
 
 
@@ -127,7 +123,7 @@ def verdict_in_words(compared: compare.ComparedSettings) -> str:
 
 
 def slide_beside(session: ClassSession, earlier: EarlierClass) -> Slide:
-    """A class beside an earlier one.
+    """A class compared with an earlier one.
 
     Args:
         session: the class; its games are over.
@@ -207,11 +203,7 @@ def problem_of(error: SabmError) -> str:
 
 
 def parameter_in_words(name: str) -> str:
-    """A parameter as the form of the host calls it.
-
-    Args:
-        name: its name.
-    """
+    """A parameter as the form of the host calls it."""
     short = slug(name.removeprefix("n_"))
     keys = (f"number_of_{short}", f"choice_{short}", "others" if name == "minds" else short)
     plain = name.replace("_", " ")

@@ -98,7 +98,7 @@ def how_they_thought(session: ClassSession) -> Slide:
 
 
 def beside_another_game(session: ClassSession) -> list[str]:
-    """The verdict of `sabm compare` on the groups of a class beside those of its game before.
+    """The verdict of `sabm compare` on the groups of a class and those of its game before.
 
     Args:
         session: the class; its games are over.
@@ -164,7 +164,7 @@ def _models(study: FitStudy) -> tuple[list[str], list[tuple[str, float]], str]:
 
 
 def _beside_people(session: ClassSession) -> list[str]:
-    """The verdict on the distribution of decisions beside published people."""
+    """The verdict on the distribution of decisions and that of published people."""
     model = session.games[0].model
     declared, path = load_class_game(model.class_game).debrief, model.recording_path
     lines: list[str] = []

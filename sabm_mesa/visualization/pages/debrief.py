@@ -84,12 +84,12 @@ class Slide(NamedTuple):
 THOUGHT: WeakKeyDictionary[ClassSession, Slide] = WeakKeyDictionary()
 """How a class thought, where its host has had that computed (`pages.class_fit`)."""
 BESIDE: WeakKeyDictionary[ClassSession, Slide] = WeakKeyDictionary()
-"""A class beside an earlier one, where its host has chosen one (`pages.class_compare`)."""
+"""A class compared with an earlier one, where its host has chosen one (`pages.class_compare`)."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Values beside others in one picture.
+    """Values and others in one picture.
 
     Attributes:
         label: whose they are.
@@ -187,7 +187,7 @@ def machines_in_words(game: Game, seat: Seat) -> list[str]:
 
 
 def _votes(games: Sequence[Game]) -> Slide:
-    """The share of right votes, beside chance, and who got the votes."""
+    """The share of right votes, compared with chance, and who got the votes."""
     n = right = 0
     chance, lines = 0.0, []
     for place, game in enumerate(games, 1):
@@ -463,7 +463,7 @@ def _course(games: Sequence[Game], declared: Debrief | None, chosen: int) -> Sli
 
 
 def _shape(games: Sequence[Game], declared: Debrief) -> Slide:
-    """The first and the last round beside theory; which theory the class was nearest to."""
+    """The first and the last round compared with theory; which theory the class was nearest to."""
     data, model = _decisions(games, declared), games[0].model
     theory = declared.theory(model)
     drawn: list[tuple[str, Drawing]] = []
@@ -569,7 +569,7 @@ def _is_better(one: float, other: float, lower: bool) -> bool:
 
 
 def _compared(games: Sequence[Game], declared: Debrief, round_: int) -> Drawing:
-    """The decisions of a round beside theory, people of the literature, and models."""
+    """The decisions of a round compared with theory, people of the literature, and models."""
     model = games[0].model
     data = _decisions(games, declared)
     low, high = float(declared.low(model)), float(declared.high(model))

@@ -438,7 +438,7 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
             _size_fields(sizes, resize, words)
             choice(
                 words("condition"), conditions, condition, set_condition,
-                words=lambda value: str(words.of(option_in_words("condition", value))),
+                words=_in_words("condition", words),
             )  # fmt: skip
             field(words("seed"), seed, set_seed, hint=words("seed_hint"))
             field(words("seconds"), limit, set_limit, kind="number")
@@ -728,7 +728,7 @@ def _take_home(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None
 
 @solara.component
 def _Earlier(session: ClassSession, words: HostTexts) -> None:
-    """The earlier classes to choose from, and the class beside the one that was chosen last."""
+    """The earlier classes to choose from, and the comparison with the one that was chosen last."""
     classes, _, _ = use_read(lambda: earlier_classes(session), [session.code])
     place, choose = solara.use_state(0)
 
@@ -888,8 +888,10 @@ def _elsewhere(host: str, session: ClassSession, words: HostTexts, at_once: AtOn
         for game in session.games:
             GAMES.share(host, game)
 
+    first = session.games[0]
+    name = Phrase("host.game", title=title_of(first.model), minds=_minds_and_seed(first))
     with card().key(f"{session.code} elsewhere"):
-        Line(words("elsewhere", game=_name(session.games[0])), tag="h2")
+        Line(words("elsewhere", game=name), tag="h2")
         status = {"open": "nobody_plays", "playing": "played", "over": "over"}
         Line(words(status[session.status]))
         solara.Button(words("host_here"), on_click=at_once(share))
@@ -949,12 +951,11 @@ def _path(seat: Seat) -> str:
     return f"/play/{seat.token}"
 
 
-def _name(game: Game) -> str:
-    return Phrase("host.game", title=title_of(game.model), minds=_minds_and_seed(game))
-
-
 def _minds_and_seed(game: Game) -> str:
-    return Phrase("host.minds", minds=_minds(game), seed=game.model.entropy[0])
+    minds = game.model.minds_in_use().items()
+    parts = [Phrase("minds.times", n=n, mind=mind_in_words(spec)) for spec, n in minds]
+    seed = game.model.entropy[0]
+    return Phrase("host.minds", minds=Phrase("number.these", these=parts), seed=seed)
 
 
 def _sizes(model: type[Any], usual: Mapping[str, Any]) -> dict[str, int]:
@@ -979,12 +980,6 @@ def _of_a_run(model: type[Any], sizes: Mapping[str, Any]) -> dict[str, Any]:
     if type(rounds) is not int:
         return dict(sizes)
     return {**sizes, ROUNDS_SIZE: rounds + model.given_rounds}
-
-
-def _minds(game: Game) -> str:
-    minds = game.model.minds_in_use().items()
-    parts = [Phrase("minds.times", n=n, mind=mind_in_words(spec)) for spec, n in minds]
-    return Phrase("number.these", these=parts)
 
 
 def _state(host: str) -> object:

@@ -519,9 +519,6 @@ def _of_people(text: str, model: SmartModel) -> str:
 class _Tables:
     """The tables of a game after a round, made once for all of its seats.
 
-    Args:
-        game: the game.
-
     Attributes:
         frame: the agent data that they are made of.
         game: the model data.
@@ -536,11 +533,7 @@ class _Tables:
         self._agents: dict[type[SmartAgent], dict[int, dict[str, Any]]] = {}
 
     def own(self, seat: Seat) -> dict[str, Any]:
-        """The columns and rows of the agent of a seat.
-
-        Args:
-            seat: the seat.
-        """
+        """The columns and rows of the agent of a seat."""
         kind = type(self._model.agent_of_id(seat.agent))
         if kind not in self._agents:
             columns, rows = in_words(

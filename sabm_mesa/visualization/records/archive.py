@@ -8,7 +8,6 @@ from its declarations. The optional dependency `rocrate` writes the RO-Crate
 
 from __future__ import annotations
 
-import hashlib
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from sabm_mesa.describe.docstrings import arguments
 from sabm_mesa.describe.odd import column_meanings
 from sabm_mesa.describe.subject import of_scenario
 from sabm_mesa.errors import RecordingError, UsageError
+from sabm_mesa.llm.gguf import sha256_of
 from sabm_mesa.recording import RecordedRun
 from sabm_mesa.recording.export import readable_json, write_text_file
 from sabm_mesa.recording.varied import SET, TAG
@@ -98,7 +98,7 @@ def write_package(
                 "mediatype": "text/csv",
                 "encoding": "utf-8",
                 "bytes": path.stat().st_size,
-                "hash": f"sha256:{_digest(path)}",
+                "hash": f"sha256:{sha256_of(path)}",
                 "dialect": {"delimiter": ",", "lineTerminator": "\r\n", "quoteChar": '"'},
                 "schema": {
                     "fields": [
@@ -259,7 +259,7 @@ def write_crate(
                 "name": path.name,
                 "encodingFormat": _MEDIA[path.suffix],
                 "contentSize": str(path.stat().st_size),
-                "sha256": _digest(path),
+                "sha256": sha256_of(path),
             }
             properties |= {"description": about} if about else {}
             entities[path.name] = crate.add_file(path, name, properties=properties)
@@ -301,11 +301,6 @@ _ABOUT = {
     "registration.json": "What was decided before the runs, under one SHA-256.",
     "registration.md": "The registration in words.",
 }
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _scenarios(runs: Sequence[RecordedRun]) -> str:

@@ -17,6 +17,7 @@ from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import draw
 from sabm_mesa.analysis.pictures import draw_scene
 from sabm_mesa.errors import OutputError
+from sabm_mesa.llm.gguf import sha256_of
 from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.export import (
@@ -81,8 +82,7 @@ def write_bundle(
             _write_run(pages, new, read_run(path, run.run), rows[run.run])
         copy_recording(path, new / RECORDING)
         copy_pictures(path, new / RECORDING)
-        with (new / RECORDING).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = sha256_of(new / RECORDING)
         with Recorded(path).tables() as rows_of_all:
             tables = [*write_tables(new / "tables", rows_of_all, "csv")]
             archive.write_package(new, tables, rows_of_all.types, recorded, rights)

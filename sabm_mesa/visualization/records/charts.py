@@ -28,11 +28,7 @@ MOST = 6
 
 
 def charts_of(run: RunData) -> tuple[Chart, ...]:
-    """The charts of a run's scenario, or a line chart of each column.
-
-    Args:
-        run: the run.
-    """
+    """The charts of a run's scenario, or a line chart of each column."""
     model = model_of(run)
     if model is not None:
         try:
@@ -44,12 +40,7 @@ def charts_of(run: RunData) -> tuple[Chart, ...]:
 
 
 def scenes_of(run: RunData, round_: int) -> tuple[Scene, ...]:
-    """The world after a round, such as a room, for scenarios whose data contain it.
-
-    Args:
-        run: the run.
-        round_: the round.
-    """
+    """The world after a round, such as a room, for scenarios whose data contain it."""
     model, people = model_of(run), run.agents_of(round_)
     if model is None or people.empty:
         return ()
@@ -57,11 +48,7 @@ def scenes_of(run: RunData, round_: int) -> tuple[Scene, ...]:
 
 
 def figures_of(run: RunData) -> Mapping[str, Figure]:
-    """The figures of ``sabm run`` for a run; empty if the scenario has none.
-
-    Args:
-        run: the run.
-    """
+    """The figures of ``sabm run`` for a run; empty if the scenario has none."""
     model = model_of(run)
     if model is None or not model.plots or run.model_data.empty:
         return {}
@@ -98,11 +85,7 @@ def both(one: RunData, other: RunData, names: tuple[str, str]) -> tuple[Chart, .
 
 
 def counting_of(run: RunData) -> tuple[str, int]:
-    """The word for a round of a run, and the number that people read for round 0.
-
-    Args:
-        run: the run.
-    """
+    """The word for a round of a run, and the number that people read for round 0."""
     try:
         model = scenario(run.recorded.scenario)
         noun, first = load_page(model.page).round_name
@@ -112,11 +95,7 @@ def counting_of(run: RunData) -> tuple[str, int]:
 
 
 def given_of(run: RunData) -> int:
-    """Number of given rounds at the start of a run, in which nobody decides.
-
-    Args:
-        run: the run.
-    """
+    """Number of given rounds at the start of a run, in which nobody decides."""
     try:
         return scenario(run.recorded.scenario).given_rounds
     except SabmError:
@@ -138,21 +117,13 @@ def called(run: RunData, round_: int, word: str = "") -> str:
 
 
 def titles_in(run: RunData) -> Titles:
-    """The titles of the columns of a run.
-
-    Args:
-        run: the run.
-    """
+    """The titles of the columns of a run."""
     model = model_of(run)
     return Titles() if model is None else titles_of(model)
 
 
 def own_columns(run: RunData) -> frozenset[str]:
-    """The columns that the scenario of a run declares; the others are technical columns.
-
-    Args:
-        run: the run.
-    """
+    """The columns that the scenario of a run declares; the others are technical columns."""
     model = model_of(run)
     if model is None:
         return frozenset()
@@ -161,11 +132,7 @@ def own_columns(run: RunData) -> frozenset[str]:
 
 
 def subtitle_of(run: RunData) -> str:
-    """The condition, the minds and the seed of a run, as a subtitle.
-
-    Args:
-        run: the run.
-    """
+    """The condition, the minds and the seed of a run, as a subtitle."""
     recorded = run.recorded
     minds = describe_deciders(recorded.minds, recorded.forks)
     seed = "-".join(map(str, recorded.seed))
@@ -174,12 +141,7 @@ def subtitle_of(run: RunData) -> str:
 
 
 def name_in(run: RunData, agent: int) -> str:
-    """The name of an agent of a run.
-
-    Args:
-        run: the run.
-        agent: the agent.
-    """
+    """The name of an agent of a run."""
     model = model_of(run)
     return f"Agent {agent}" if model is None else name_of(model, agent)
 
@@ -189,9 +151,6 @@ def model_of(run: RunData) -> SmartModel | None:
     """The model before its first round, used for display; None if it cannot be made.
 
     Only registered scenarios are imported, never a module that a file names.
-
-    Args:
-        run: the run.
     """
     recorded = run.recorded
     given = {name: value for name, value in recorded.parameters.items() if name != "prompts"}

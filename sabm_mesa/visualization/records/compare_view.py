@@ -36,12 +36,7 @@ ALL, USUAL = "all that was varied", "median, or share of 0 and 1"
 
 @solara.component
 def Compare(run: RunData, recordings: Sequence[Listed]) -> None:
-    """A run beside another; for a fork, the parent is selected first if it is available.
-
-    Args:
-        run: the run.
-        recordings: the listed recordings.
-    """
+    """A run next to another; for a fork, the parent is selected first if it is available."""
     parent = run.recorded.parent
     first = solara.use_memo(lambda: _first(run, recordings), [run, recordings])
     nothing: tuple[str, int] | None = None

@@ -108,11 +108,7 @@ def RoundByRound(run: RunData, at: Mapping[str, str] | None = None) -> None:
 
 @lru_cache(maxsize=8)
 def source_of(run: RunData) -> Source | None:
-    """The source of the stories of a run's agents; None if its model cannot be made.
-
-    Args:
-        run: the run.
-    """
+    """The source of the stories of a run's agents; None if its model cannot be made."""
     model, recorded = charts.model_of(run), run.recorded
     if model is None:
         return None
@@ -298,11 +294,7 @@ def Charts(
 
 @solara.component
 def Conversation(run: RunData) -> None:
-    """Show the messages of the run.
-
-    Args:
-        run: the run.
-    """
+    """Show the messages of the run."""
     chosen, choose = solara.use_state("")
     _, first = charts.counting_of(run)
     typed = whole_in(chosen)

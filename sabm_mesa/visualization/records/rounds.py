@@ -30,10 +30,6 @@ _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 def asks_of(run: RunData, round_: int) -> list[dict[str, Any]]:
     """The asks of a round and their results, phase by phase.
 
-    Args:
-        run: the run.
-        round_: the round.
-
     Returns:
         Rows with ``phase``, ``agent``, ``call``; ``name``, ``mind``, ``valid``, ``value`` and
         ``reason`` of the last attempt; ``attempts``, and ``tokens`` and ``latency`` of them all.
@@ -47,11 +43,7 @@ def asks_of(run: RunData, round_: int) -> list[dict[str, Any]]:
 
 
 def phases_of(run: RunData) -> list[str]:
-    """The phases of a run in the order in which they are played, if it is known.
-
-    Args:
-        run: the run.
-    """
+    """The phases of a run in the order in which they are played, if it is known."""
     try:
         return [phase.name for phase in scenario(run.recorded.scenario).phases]
     except UsageError:
@@ -100,10 +92,6 @@ def attempt(row: dict[str, Any], chat: Sequence[tuple[str, str]]) -> dict[str, A
 
 def exchanges_in(run: RunData, round_: int) -> list[dict[str, Any]]:
     """The asks of a round as by `asks_of`, each with all its attempts as ``exchange``.
-
-    Args:
-        run: the run.
-        round_: the round.
 
     Raises:
         RecordingError: when the recording cannot be read.

@@ -271,22 +271,22 @@ def test_an_upper_bound_can_be_drawn_once_a_run() -> None:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"p": 0}, "p has to be a number from 0.001"),
-        ({"p": -1}, "p has to be a number"),
-        ({"p": "two thirds"}, "p has to be a number or a fraction such as 2/3, not 'two thirds'"),
+        ({"p": 0}, "p must be a number from 0.001"),
+        ({"p": -1}, "p must be a number"),
+        ({"p": "two thirds"}, "p must be a number or a fraction such as 2/3, not 'two thirds'"),
         ({"p": "1/0"}, "a fraction such as 2/3"),
-        ({"p": None}, "p has to be a number"),
-        ({"high": 0}, "high has to be a number from"),
-        ({"high": "wide"}, "high has to be a number or two such as"),
-        ({"high": [1]}, r"high has to be one number or two \(got 1\)"),
-        ({"high": [200, 50]}, "second number of high has to be a whole number from 200"),
-        ({"high": [0.5, 50]}, "first number of high has to be a whole number"),
-        ({"high": 99.5, "integer": True}, "high .with integer picks. has to be a whole number"),
-        ({"prize": -1}, "prize has to be a number of 0 or more"),
-        ({"window": -1}, "window has to be a whole number of 0 or more"),
-        ({"revealed": 3}, "revealed has to be names"),
-        ({"n_players": 1}, "n_players has to be a whole number of 2 or more"),
-        ({"n_rounds": 0}, "n_rounds has to be a whole number of 1 or more"),
+        ({"p": None}, "p must be a number"),
+        ({"high": 0}, "high must be a number from"),
+        ({"high": "wide"}, "high must be a number or two such as"),
+        ({"high": [1]}, r"high must be one number or two \(got 1\)"),
+        ({"high": [200, 50]}, "second number of high must be a whole number from 200"),
+        ({"high": [0.5, 50]}, "first number of high must be a whole number"),
+        ({"high": 99.5, "integer": True}, "high .with integer picks. must be a whole number"),
+        ({"prize": -1}, "prize must be a number of 0 or more"),
+        ({"window": -1}, "window must be a whole number of 0 or more"),
+        ({"revealed": 3}, "revealed must be names"),
+        ({"n_players": 1}, "n_players must be a whole number of 2 or more"),
+        ({"n_rounds": 0}, "n_rounds must be a whole number of 1 or more"),
     ],
 )
 def test_a_parameter_that_cannot_be_used(parameters, words) -> None:
@@ -349,7 +349,7 @@ def test_the_last_players_always_pick_zero_whoever_decides() -> None:
     picks = model.agent_frame().query("agent == 1")["choice"].tolist()
     assert picks == pytest.approx([100 / 3, 100 / 3 / 4 * 2 / 3])
     assert model.notice_to(model.players[0]) == Notice((0,), None)
-    with pytest.raises(ParameterError, match="n_fixed has to be a whole number from 0 to 4"):
+    with pytest.raises(ParameterError, match="n_fixed must be a whole number from 0 to 4"):
         contest(n_players=4, n_fixed=5)
 
 

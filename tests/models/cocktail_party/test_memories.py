@@ -90,11 +90,11 @@ def test_no_party(tmp_path, path) -> None:
     for given, problem in (
         (str(tmp_path / "gone.sqlite"), "There is no recording"),
         (str(text), "is not a usable recording"),
-        (str(other), "is of kbc, where agents send no invitations"),
+        (str(other), "is a run of kbc, where agents send no invitations"),
         (str(silent), "nobody has talked"),
         (f"{path}#5", "There is no run 5"),
-        (7, "has to be PATH or PATH#RUN"),
-        ("", "has to be PATH or PATH#RUN"),
+        (7, "must be PATH or PATH#RUN"),
+        ("", "must be PATH or PATH#RUN"),
     ):
         with pytest.raises(UsageError, match=problem) as caught:
             read_party(given)

@@ -218,12 +218,12 @@ def test_a_recording_is_replayed(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"size": 2}, "size has to be a whole number from 3 to 100"),
-        ({"exits": []}, "exits has to name one cell or more"),
-        ({"exits": [(1, 1), (1, 1)]}, "exits has to name one cell or more, each once"),
+        ({"size": 2}, "size must be a whole number from 3 to 100"),
+        ({"exits": []}, "exits must name one cell or more"),
+        ({"exits": [(1, 1), (1, 1)]}, "exits must name one cell or more, each once"),
         ({"starts": [(1, 10)]}, r"starts: \(1, 10\) is outside the room"),
         ({"starts": [(5, 0)]}, r"starts: \(5, 0\) is an exit"),
-        ({"starts": "here"}, "starts has to be a list of cells"),
+        ({"starts": "here"}, "starts must be a list of cells"),
         ({"n_rounds": 2}, "a path test has one round"),
         ({"minds": "classical:other"}, "Unknown classical mind of path-test"),
     ],

@@ -40,11 +40,11 @@ def test_a_table_is_the_game_that_it_says() -> None:
     [
         ({"title": 3}, "title is a text"),
         ({"payof": 3}, "payof is not known"),
-        ({"payoffs": [[[1, 2], [3, 4]], [[5, 6], [7]]]}, r"payoffs\[1\]\[1\] has to be 2 numbers"),
-        ({"payoffs": [[[1, 2], [3, 4]], [[5, 6]]]}, r"payoffs\[1\] has to be a list of 2"),
+        ({"payoffs": [[[1, 2], [3, 4]], [[5, 6], [7]]]}, r"payoffs\[1\]\[1\] must be 2 numbers"),
+        ({"payoffs": [[[1, 2], [3, 4]], [[5, 6]]]}, r"payoffs\[1\] must be a list of 2"),
         ({"payoffs": [[[1, 2], [3, "4"]], [[5, 6], [7, 8]]]}, r"payoffs\[0\]\[1\]"),
         ({"options": ["x", "X y"]}, r"options\[1\] 'X y' is no name"),
-        ({"options": ["x", "x"]}, "options has to name"),
+        ({"options": ["x", "x"]}, "options must name"),
         ({"options": [["x"], ["y"], ["z"]]}, "options are those of 3 players, and there are 2"),
         ({"players": 1}, "players is a whole number from 2"),
         ({"rounds": 0}, "rounds is a whole number from 1"),
@@ -54,11 +54,11 @@ def test_a_table_is_the_game_that_it_says() -> None:
         ({"people": [{"option": "z", "value": 1}]}, r"people\[0\].option 'z' is no option"),
         ({"payoffs": "own"}, "rule is missing"),
         ({"payoffs": "own + thing", "rule": "r"}, r"payoffs\[0\]: the formula .* uses 'thing'"),
-        ({"payoffs": "own.__class__", "rule": "r"}, r"payoffs\[0\]: .* is no arithmetic"),
+        ({"payoffs": "own.__class__", "rule": "r"}, r"payoffs\[0\]: .* is not arithmetic"),
         ({"payoffs": "1 / own", "rule": "r"}, "payoffs: the formula '1 / own' gives no number"),
         ({"payoffs": "own", "rule": "{wrong}"}, r"rule: \{wrong\} is not known"),
-        ({"payoffs": "own", "rule": "{low.x}"}, "rule: A placeholder has to be a name"),
-        ({"payoffs": "own", "options": {"from": 0, "to": 4000}, **RULE}, "options has to hold"),
+        ({"payoffs": "own", "rule": "{low.x}"}, "rule: A placeholder must be a name"),
+        ({"payoffs": "own", "options": {"from": 0, "to": 4000}, **RULE}, "options must hold"),
         ({"money": {"own": 3}}, "money.own 'own' is no name"),
         (
             {"payoffs": "x + own", "options": ["x", "y"], "numbers": {"x": 50}, **RULE},
@@ -170,7 +170,7 @@ def test_published_shares_are_one_an_amount() -> None:
     (people,) = load_game(given | {"people": [{"shares": [0.5, 0.25, 0.25]}]}).people
 
     assert people.value == 1.75
-    with pytest.raises(ParameterError, match=r"people\[0\].shares has to be 3 shares"):
+    with pytest.raises(ParameterError, match=r"people\[0\].shares must be 3 shares"):
         load_game(given | {"people": [{"shares": [0.5, 0.25, 0.15]}]})
 
 
@@ -180,7 +180,7 @@ def test_published_shares_are_one_an_amount() -> None:
         ({"auction": "third"}, "auction is"),
         ({"values": 3}, "values is a table"),
         ({"values": {"from": -5, "to": 5}}, "values are numbers of 0 or more"),
-        ({"rule": "r"}, "rule has no place beside auction"),
+        ({"rule": "r"}, "rule cannot be used with auction"),
     ],
 )
 def test_a_bad_auction_gives_one_line_with_the_place(change: Any, place: str) -> None:

@@ -110,20 +110,20 @@ def test_the_pot_is_split_among_those_who_take_part() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"n_players": 1}, "n_players has to be a whole number of 2 or more"),
-        ({"endowment": 0}, "endowment has to be a number from 0.01"),
-        ({"multiplier": math.nan}, "multiplier has to be a number from 0.01"),
-        ({"malicious": 3}, "malicious has to be a whole number from 0 to 2"),
+        ({"n_players": 1}, "n_players must be a whole number of 2 or more"),
+        ({"endowment": 0}, "endowment must be a number from 0.01"),
+        ({"multiplier": math.nan}, "multiplier must be a number from 0.01"),
+        ({"malicious": 3}, "malicious must be a whole number from 0 to 2"),
         ({"matching": "random"}, "random"),
         ({"n_players": 6, "group_size": 4}, "6 players cannot be split into groups of 4"),
-        ({"group_size": 1}, "group_size has to be a whole number of 2 or more"),
-        ({"group_size": 3}, "group_size has to be a whole number from 2 to 2"),
+        ({"group_size": 1}, "group_size must be a whole number of 2 or more"),
+        ({"group_size": 3}, "group_size must be a whole number from 2 to 2"),
         ({"n_players": 4, "matching": "chain", "group_size": 4}, "In a chain two play at a time"),
-        ({"memory": -1}, "memory has to be a whole number of 0 or more"),
+        ({"memory": -1}, "memory must be a whole number of 0 or more"),
         ({"members": "C"}, "'C'"),
-        ({"members": 3}, "members has to be"),
-        ({"members": [2, 2]}, "members has to name different agents"),
-        ({"party": 3}, "party has to be PATH or PATH#RUN of a recording"),
+        ({"members": 3}, "members must be"),
+        ({"members": [2, 2]}, "members must name different agents"),
+        ({"party": 3}, "party must be PATH or PATH#RUN of a recording"),
     ],
 )
 def test_bad_parameters_are_refused_in_one_line(wrong, message) -> None:
@@ -308,9 +308,9 @@ def test_who_follows_whom_at_any_party() -> None:
     ("members", "n_agents", "n", "message"),
     [
         ("A", 10, 11, "11 players cannot have been at a party of 10 agents"),
-        ("A", 4, 2, "a member of the party has to be a whole number from 1 to 4"),
-        ([2, 2], 4, 2, "members has to name different agents"),
-        (["x"], 4, 1, "a member of the party has to be a whole number"),
+        ("A", 4, 2, "a member of the party must be a whole number from 1 to 4"),
+        ([2, 2], 4, 2, "members must name different agents"),
+        (["x"], 4, 1, "a member of the party must be a whole number"),
     ],
 )
 def test_members_that_cannot_be(members, n_agents, n, message) -> None:

@@ -185,7 +185,7 @@ def test_the_run_keeps_which_party_it_was(party) -> None:
 def test_bad_parties_and_parameters(party) -> None:
     for parameters, problem in (
         ({"interaction": "bridged"}, "bridged needs a party"),
-        ({"interaction": "collective", "party": party}, "n_agents has to be 4"),
+        ({"interaction": "collective", "party": party}, "n_agents must be 4"),
         ({"interaction": "bridged", "party": party + "x"}, "There is no recording"),
         ({"interaction": "alone"}, "Unknown interaction 'alone'"),
         ({"n_sentences": 0}, "n_sentences"),

@@ -41,7 +41,7 @@ def test_an_experiment_of_ones_own(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ('title = "Small"', "", "the entry 'title' is missing"),
-        ('title = "Small"', "title = 3", "title: has to be of type str"),
+        ('title = "Small"', "title = 3", "title: must be of type str"),
         ('title = "Small"', 'titel = "Small"', "'titel'"),
         ('scenario = "kbc"', 'scenario = "chess"', "chess"),
         ('columns = "variance"', 'column = "variance"', "measures 1"),
@@ -54,7 +54,7 @@ def test_an_experiment_of_ones_own(tmp_path: Path) -> None:
         ('fork_of = "baseline"', 'fork_of = "turned"', "'turned'"),
         ("at = { quick = 1, paper = 2 }", "at = { quick = 1 }", "quick and paper"),
         ('cost = "small"', 'cost = "small', "Experiment x:"),
-        ("[[claims]]", "[claims]", "claims has to be a list"),
+        ("[[claims]]", "[claims]", "claims must be a list"),
     ],
 )
 def test_a_wrong_entry_is_one_line_that_names_it(old: str, new: str, said: str) -> None:

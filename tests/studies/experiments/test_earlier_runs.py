@@ -235,7 +235,7 @@ def test_parties_that_cannot_be_held(tmp_path: Path, old: str, new: str, message
         ("none.toml/warm", "Cannot read the experiment none.toml"),
         (
             "kbc-figure-4a/baseline",
-            "kbc-figure-4a is of kbc; runs of public-goods build on",
+            "kbc-figure-4a runs kbc, but public-goods continues runs of",
         ),
         ("nowhere", "''"),
     ],

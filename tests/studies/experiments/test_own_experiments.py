@@ -71,8 +71,8 @@ def test_mistakes_in_what_conditions_mix() -> None:
     slots = 'cost = "small"\nslots = { H = "given" }'
     for mix, said in {
         "{ G = 3 }": "cooperative: mix: Unknown slot 'G'. Known: H.",
-        "{ H = 0 }": "cooperative: mix: H has to be a whole number of 1 or more (got 0).",
-        "3": "conditions 2, mix: has to be a table (got 3).",
+        "{ H = 0 }": "cooperative: mix: H must be a whole number of 1 or more (got 0).",
+        "3": "conditions 2, mix: must be a table (got 3).",
     }.items():
         text = SMALL.replace('cost = "small"', slots)
         text = text.replace('set = { condition = "cooperative" }', f"mix = {mix}")

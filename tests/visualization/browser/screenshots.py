@@ -111,7 +111,7 @@ def _scenario(
 
 
 def _local(browser: Browser, server: Server) -> Page:
-    """The model in the box plays two rounds; its weights have to be there."""
+    """The model in the box plays two rounds; its weights must be there."""
     page = _open(browser, server, "/scenario/kbc", "light", DESKTOP)
     page.get_by_role("button", name="Language model", exact=True).click()
     given = {"Number of players": "4", "Number of rounds": "2", "Seed": "4"}

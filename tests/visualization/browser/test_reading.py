@@ -29,4 +29,4 @@ def test_what_cannot_be_used_is_said_as_soon_as_it_is_typed(browse):
         field.press("Enter")
         field.blur()
         expect(page.locator(".sabm-wrong")).to_have_count(wrong)
-        expect(page.get_by_text("“p”: p has to be a number from")).to_have_count(wrong)
+        expect(page.get_by_text("“p”: p must be a number from")).to_have_count(wrong)
