@@ -271,7 +271,7 @@ def test_runs_needed_is_a_range() -> None:
         (("median", [1]), {"above": 2, "below": 1}, "above < below"),
         (("equivalence", [1], [2]), {}, "needs a margin"),
         (("equivalence", [1], [2]), {"margin": 0}, "the margin must be positive"),
-        (("difference", [1], [2, 3]), {"paired": True}, "groups of one size, not 1 and 2"),
+        (("difference", [1], [2, 3]), {"paired": True}, "groups of equal size, not 1 and 2"),
         (("ratio", [1], [2]), {"of": "median"}, "not of medians"),
         (("ratio", [1], [2]), {"bounds": (-1, 2)}, "never negative"),
     ],

@@ -264,7 +264,7 @@ def test_without_a_browser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("needed", "said"),
     [
-        ("mesa<3", f"mesa is {version('mesa')}, and must be <3: pip install 'mesa<3'"),
+        ("mesa<3", f"mesa is {version('mesa')}, but must be <3: pip install 'mesa<3'"),
         (
             "no-such-package>=1",
             "no-such-package is not installed: pip install 'no-such-package>=1'",

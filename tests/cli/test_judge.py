@@ -303,5 +303,5 @@ def test_private_reasoning_by_rules_and_by_a_judge(sabm: Sabm, tmp_path: Path) -
     words = sabm("judge", recording).out.splitlines()
     assert "3 decisions with private reasoning; the share of each code:" in words
     assert words[-2].startswith(
-        "Steps in the text, by rules: stated in 2 of 3; in 50% of 2 the step"
+        "Steps in the text, by rules: stated in 2 of 3; in 50% of 2 it is the step"
     )

@@ -149,7 +149,7 @@ def test_an_experiment_that_is_too_deep(sabm: Sabm, content: str) -> None:
         ("classical=" + "9" * 18, "9" * 18 + " are given for 24 agents; the counts must add up"),
         ("classical=" + "9" * 20, "the count of classical has 20 digits: give a smaller one."),
         ("classical=" + "9" * 5000, "the count of classical has 5000 digits: give a smaller one."),
-        ('{"classical": ' + "9" * 20 + "}", "9" * 20 + " are given for 24 agents; the counts have"),
+        ('{"classical": ' + "9" * 20 + "}", "9" * 20 + " are given for 24 agents; the counts must"),
     ],
     ids=["18 digits", "20 digits", "5000 digits", "JSON"],
 )

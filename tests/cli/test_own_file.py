@@ -246,7 +246,7 @@ def test_what_cannot_be_used_is_told_in_one_line(
 ASK = 'return await self.ask("act", Number(0, 10, integer=True),'
 MADE = "self.mean = 0.0"
 MISTAKES = {
-    "no return": (ASK, ASK.removeprefix("return "), r"^Person\.act returned nothing: it has"),
+    "no return": (ASK, ASK.removeprefix("return "), r"^Person\.act returned nothing: it must"),
     "no await": (ASK, ASK.replace("await ", ""), r"^Person\.act returned a coroutine: it"),
     "a dict": ("Heard(str(self.opinion), heard, persona=self.persona)", '{"own": 3}',
                r"^Person\.act: what an agent sees is given as an Observation .*, not as a dict\."),

@@ -80,7 +80,7 @@ ONE = {"n_players": 3, "minds": "llm:m"}
         (ONE, "A.1", ["As the subject", "Agents: 3 of llm:m."], [" in ", "No language model"]),
         ({"n_players": 3}, "A.2", ["No language model"], ["Automated"]),
         (ONE, "A.2", ["Automated"], ["People"]),
-        ({"n_players": 3, "minds": {"llm:m": 2, "human": 1}}, "A.2", ["People had seats"], []),
+        ({"n_players": 3, "minds": {"llm:m": 2, "human": 1}}, "A.2", ["People played"], []),
         ({"minds": {"llm:m": 2, "human": 1}, "n_players": 3}, "D.1", ["People took part"], []),
         (ONE, "D.1", [], ["person", "People"]),
         ({"minds": {"llm:a": 1, "llm:b": 2}, "n_players": 3}, "B.1", ["asked for: llm:a, llm:b."],

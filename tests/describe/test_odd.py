@@ -552,7 +552,7 @@ def test_the_settings_of_a_language_model_are_told_where_they_are_given() -> Non
     given = {"minds": "llm:m", "answer_format": "json", "top_p": None}
     given |= {"reasoning_effort": "low", "max_thought_tokens": 99}
     rules = blocks(describe(KeynesianBeautyContest, parameters=given), "Minds")[0]
-    for part in ("temperature 0.7, at most 256", "(the rest", "thinking low", "99 tokens of th"):
+    for part in ("temperature 0.7, at most 256", "(the rest", "thinking low", "99 thought tokens"):
         assert part in rules["llm:m"]
     assert "answer format `json`" in rules["llm:m"]
     usual = blocks(described("kbc"), "Minds")[0]["llm:MODEL"]
@@ -621,7 +621,7 @@ def test_runs_of_two_scenarios_cannot_be_described_together(tmp_path) -> None:
         run_all(
             KeynesianBeautyContest, {"n_rounds": 1, "n_players": 2}, seed=4, recording=recording
         )
-    with pytest.raises(ParameterError, match="run 0 is of tiny and run 1 of kbc"):
+    with pytest.raises(ParameterError, match="has runs of tiny"):
         describe_recording(path, [0, 1])
     assert describe_recording(path, [0])["name"] == "tiny"
     assert describe_recording(path, [1])["name"] == "kbc"

@@ -43,7 +43,7 @@ def test_no_more_requests_than_files_can_be_opened(caplog: pytest.LogCaptureFixt
     for _ in range(100):
         few.answered()
     assert few.places in {3, 4}
-    assert "since few files can be opened" in caplog.text
+    assert "because few files can be opened" in caplog.text
     assert Limiter(START).places == START
 
 

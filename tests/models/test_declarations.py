@@ -36,7 +36,7 @@ def test_the_card_of_each_page_is_a_run_of_its_scenario(name: str) -> None:
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("TITLES = {}", "The page odd_page needs PAGE = ScenarioPage(…), of sabm_mesa.models"),
+        ("TITLES = {}", "The page odd_page needs PAGE = ScenarioPage(…), from sabm_mesa.models"),
         ("PAGE = {'titles': {}}", "The page odd_page needs PAGE = ScenarioPage(…)"),
         (
             "from sabm_mesa.models.declarations import ScenarioPage as P\nPAGE = P(title={})",

@@ -705,7 +705,7 @@ MISUSES = {
     "in the constructor": (
         "Person.create_agents(self, n)",
         "Person.create_agents(self, n); next(iter(self.agents)).step()",
-        r"Agents ask in the steps",
+        r"Agents can ask in a step",
     ),
     "a list as a fact": ("given=self.given)", "given=[1])", r"The fact 'given' is a list"),
     "no such prompt": ('ask(self, "give"', 'ask(self, "take"', r"take"),

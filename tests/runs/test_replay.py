@@ -223,7 +223,9 @@ def test_a_scenario_of_ones_own_that_cannot_be_imported(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     tiny(minds=Priced(lambda _: "1"), rng=1, recording=path).step()
 
-    with pytest.raises(RecordingError, match=r"scenario 'tiny' .*:Played\), which is unknown"):
+    with pytest.raises(
+        RecordingError, match=r"a run of 'tiny' .*:Played\), which is not registered"
+    ):
         replay(path)
     assert sum(replay(path, scenario=Tiny).answers_repeated()) == 3
     change(path, "UPDATE runs SET model = 'subprocess:Popen'")

@@ -239,7 +239,7 @@ BROKEN: list[tuple[type[SmartModel], str, str]] = [
     (fishing.Racing, "latency", "and the same answers late differ: 'stock' in round 0"),
     (fishing.Racing, "latency", "(only after_… and update may change the world)"),
     (Counting, "latency", "what agent 2 is asked in round 0, act (only after_…"),
-    (fishing.Shortsighted, "latency", "(the reach of the phase 'act' is too small: it has to "),
+    (fishing.Shortsighted, "latency", "(the reach of the phase 'act' is too small: it must "),
     (Narrow, "latency", "the reach of the phase 'act' is too small"),
     (fishing.Regrown, "fork", "a run and its fork with the same parameters differ: 'stock' in"),
     (fishing.Stubborn, "fork", "after a fork to other minds an old one is asked: Run 0 "),

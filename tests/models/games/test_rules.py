@@ -121,7 +121,7 @@ TURNS: dict[str, Any] = {
         ({"auction": "first"}, "options and moves and auction are the three kinds"),
         (
             {"payoffs": None, "outcomes": [{"path": ["x"], "payoffs": [1, 2]}]},
-            "payoffs has no place",
+            "payoffs cannot be used with outcomes",
         ),
         ({"people": [{"value": 2}]}, r"people\[0\].move names one of the moves"),
         (
