@@ -28,6 +28,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # A sandbox of minds from files shows one folder, and each test has its own, so that each would wait
 # for another supervisor. tests/minds/test_isolation.py has sandboxes, and the command line.
 os.environ["SABM_ISOLATE"] = "0"
+# There are as many processes as cores already: more threads for matrices only slow them down.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 # Commands remember nothing of the tests: no file can be written there.
 os.environ["XDG_STATE_HOME"] = os.devnull
 

@@ -70,6 +70,7 @@ def test_the_estimate_has_a_line_a_cell_and_runs_nothing(sabm: Sabm, planted: Pa
     assert not out.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model", "minds"])
 def test_the_model_alone_is_varied(sabm: Sabm, planted: Path, name: str) -> None:
     minds = ["--minds", "fixed:30", "--minds", "classical"]

@@ -55,6 +55,7 @@ def test_rewordings_are_shown_where_they_are_asked_for(sabm: Sabm) -> None:
     assert title in sabm("describe", "kbc", "--rewordings").out
 
 
+@pytest.mark.slow
 def test_figures_for_a_paper(sabm: Sabm, tmp_path: Path) -> None:
     done = sabm(
         "run", "bertrand", "--rounds", 3, "--seed", 1, "--minds", "fixed:7", "--out", tmp_path,

@@ -166,6 +166,7 @@ def test_without_a_key_three_ways_on_are_named(
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_the_shell_completes_commands_scenarios_and_minds(tmp_path: Path) -> None:
     command = tmp_path / "sabm"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{START}" "$@"\n')

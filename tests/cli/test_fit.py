@@ -45,6 +45,7 @@ def test_a_recording_becomes_files_and_a_mind(sabm: Sabm, path: Path) -> None:
     assert not played.err.startswith("sabm:")
 
 
+@pytest.mark.slow
 def test_rounds_of_a_run_that_did_not_end_count_and_it_is_named(sabm: Sabm, tmp_path: Path) -> None:
     def gives_up(ask: Ask) -> str:
         if ask.key.round == 1:

@@ -92,6 +92,7 @@ def test_run_fail_resume_replay_and_fork(sabm: Sabm, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(parent[parent["round"] < 2], child[child["round"] < 2])
 
 
+@pytest.mark.slow
 def test_replay_in_json_and_into_a_folder(sabm: Sabm, tmp_path: Path) -> None:
     recording = tmp_path / "out" / "recording.sqlite"
     for seed in (1, 3):

@@ -80,6 +80,7 @@ def test_the_commands_of_the_report_do_what_they_say(sabm: Sabm, small: Path) ->
     assert "Both in the folder from which it was run." in text
 
 
+@pytest.mark.slow
 def test_the_cost_of_what_is_missing_is_said_and_nothing_is_sent(
     sabm: Sabm, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +254,7 @@ def test_ctrl_c_says_what_is_kept(sabm: Sabm, small: Path, monkeypatch: pytest.M
     assert "4 runs, 4 of them from before." in sabm("reproduce", small.name, "--out", "out").out
 
 
+@pytest.mark.slow
 def test_another_experiment_in_the_folder_is_left_alone(sabm: Sabm, small: Path) -> None:
     assert sabm("reproduce", small.name, "--out", "out", "--runs", 1).status == 0
     done = sabm("reproduce", small.name, "--out", "out", "--seed", 50)

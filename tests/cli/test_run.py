@@ -86,6 +86,7 @@ def test_classical_runs_write_what_the_same_seeds_give_in_python(
     assert "recording.sqlite" in outcome.out
 
 
+@pytest.mark.slow
 def test_a_drawn_seed_is_reported_and_can_be_repeated(sabm: Sabm, tmp_path: Path) -> None:
     sabm("run", "kbc", "--out", tmp_path / "a")
     (seed,) = json.loads((tmp_path / "a" / "summary.json").read_text())["seeds"]

@@ -180,6 +180,7 @@ def test_nothing_in_a_name_acts_in_the_report(sabm: Sabm, tmp_path: Path) -> Non
     assert 'src="data:image/png;base64,' in page
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_publication(sabm: Sabm, tmp_path: Path) -> None:
     sabm("screen", "--minds", "classical", "--out", tmp_path)
     text = (tmp_path / "screening.md").read_text("utf-8")
@@ -257,6 +258,7 @@ def cautious(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:
     return "Little is safe.\n1"
 
 
+@pytest.mark.slow
 def test_the_commons_without_a_language_model(sabm: Sabm, tmp_path: Path) -> None:
     """An amount of 2 is sustainable for stocks of 20 and more, and right for those below 30."""
     command = ["screen", "--tests", "commons", "--minds", "classical", "--minds", "fixed:2"]
@@ -301,6 +303,7 @@ def test_the_interval_of_a_share_is_that_of_wilson() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_commons_with_a_language_model_goes_on_where_it_was_stopped(
     sabm: Sabm, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def test_the_examples_and_the_classical_mind(
     assert (students / "out" / "tournament-kbc" / "matrix.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("students")
 def test_in_pairs_as_json(sabm: Sabm) -> None:
     done = sabm(

@@ -143,6 +143,7 @@ def test_a_huge_answer_is_recorded_whole_and_cut_where_others_read_it(tmp_path: 
     assert whole == size // 11 * 11
 
 
+@pytest.mark.slow
 def test_a_huge_answer_to_another_question_is_not_sent_back_whole() -> None:
     def plan(_number: int, body: dict[str, Any]) -> Fault | None:
         return Fault("huge", size=1_000_000) if "choose your number" in str(body) else None

@@ -224,6 +224,7 @@ def test_a_mind_may_not_compute_between_questions(limits, tmp_path) -> None:
     assert (first, COMPUTED in second) == ("", True)
 
 
+@pytest.mark.slow
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("number", ["SIGSTOP", "SIGKILL", "SIGTERM"])
 def test_a_signal_to_the_supervisor_costs_the_decision(number, limits, tmp_path) -> None:

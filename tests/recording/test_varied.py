@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from sabm_mesa import Recorded, fork, sweep
 from sabm_mesa.recording.varied import label_of, varied
 from sabm_mesa.visualization.records.bundle import write_bundle
@@ -23,6 +25,7 @@ def test_only_what_differs_has_a_column() -> None:
     assert varied([], []) == []
 
 
+@pytest.mark.slow
 def test_a_sweep_says_what_it_varied_everywhere(tmp_path: Path) -> None:
     sweep(
         "bertrand", {"initial_prices": [3, 5], "minds": ["fixed:8", "fixed:7"]}, runs=2,

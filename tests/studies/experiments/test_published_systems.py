@@ -424,6 +424,7 @@ def test_commons_that_are_varied_are_as_published(
     assert said(mute, "silent", "last_month") == pytest.approx(silent - 1)
 
 
+@pytest.mark.slow
 def test_measures_of_a_commons_are_those_of_the_model(tmp_path: Path) -> None:
     found = load_experiment("govsim-no-communication-pasture")
     outcome = run(plan(found, runs=3), tmp_path)

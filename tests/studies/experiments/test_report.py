@@ -224,6 +224,7 @@ def test_answers_that_could_not_be_used_are_counted(found: Results) -> None:
     assert "2 runs a condition; at paper scale there are 3." in warnings(fewer)
 
 
+@pytest.mark.slow
 def test_runs_without_chance_are_not_taken_for_many(tmp_path: Path) -> None:
     made(SMALL, tmp_path / "small", minds={"cooperative": "fixed:3"})
     said = (tmp_path / "small/report.md").read_text("utf-8")
@@ -391,6 +392,7 @@ def test_conditions_named_after_minds_say_who_decided(tmp_path: Path) -> None:
     assert rows(said, "Measures by condition")[0][1] == "GPT-4 (here: classical)"
 
 
+@pytest.mark.slow
 def test_minds_that_ignore_a_condition_are_told(tmp_path: Path) -> None:
     text = SMALL.replace('set = { condition = "cooperative" }', 'set = { variant = "paraphrased" }')
     text += MORE.partition("[[published]]")[0]
@@ -409,6 +411,7 @@ def test_minds_that_ignore_a_condition_are_told(tmp_path: Path) -> None:
     assert len(pd.read_csv(tmp_path / "small/shares.csv")) == 4
 
 
+@pytest.mark.slow
 def test_conditions_that_differ_in_their_minds_alone(tmp_path: Path) -> None:
     text = SMALL.replace('set = { condition = "cooperative" }', 'minds = "llm:gpt-4"')
     same = made(text, tmp_path / "small", runs=2)
@@ -419,6 +422,7 @@ def test_conditions_that_differ_in_their_minds_alone(tmp_path: Path) -> None:
     assert rows(said, "Measures by condition")[1][1] == "Told to cooperate (here: fixed:3)"
 
 
+@pytest.mark.slow
 def test_without_claims_and_talk_there_are_no_empty_parts(tmp_path: Path) -> None:
     text = SMALL.partition("[[claims]]")[0].replace(
         "set = { n_rounds = 2 }", "set = { n_rounds = 1 }"
@@ -551,6 +555,7 @@ numbers = {number}
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_conditions_that_were_one_request_are_named(tmp_path: Path) -> None:
     same = SMALL.replace('set = { condition = "cooperative" }', "")
     made(same, tmp_path / "small", runs=2)
