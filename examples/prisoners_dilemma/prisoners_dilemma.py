@@ -120,7 +120,7 @@ class PrisonersDilemma(SmartModel):
     ) -> None:
         super().__init__(n_rounds=n_rounds, **settings)
         if n_players % 2:
-            raise ParameterError("n_players has to be even.", parameter="n_players")
+            raise ParameterError("n_players must be even.", parameter="n_players")
         self.matching, self.talk, self.shared, self.kept = matching, talk, math.nan, math.nan
         self.players = self.populate(Player, n_players)
         self.match(self.players)

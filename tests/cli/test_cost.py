@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa.cli import cost
 from sabm_mesa.llm import close_all
 from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.llm.translation import KEY_VARIABLE
@@ -69,6 +70,15 @@ def test_a_table_by_question_and_mind(sabm: Sabm) -> None:
     ]
     assert len({len(row) for row in (columns, *rows)}) == 1
     assert note.startswith("Assumed: 2.5 to 5 characters a token;")
+
+
+def test_names_are_aligned_on_the_left_and_numbers_on_the_right() -> None:
+    rows = [("act", "llm:stub", "9", "1.00"), ("speak", "llm", "1,200", "0.5")]
+
+    assert cost._table(rows).splitlines() == [  # noqa: SLF001 - how a table looks
+        "act    llm:stub      9  1.00",
+        "speak  llm       1,200   0.5",
+    ]
 
 
 def test_the_json_holds_what_the_table_says(sabm: Sabm, tmp_path: Path) -> None:

@@ -559,6 +559,28 @@ def test_a_run_goes_on_with_the_batches_that_it_was_stopped_with(
     pd.testing.assert_frame_equal(done.model_frame(), expected)
 
 
+def test_a_batch_is_left_when_the_last_question_that_waits_for_it_is_cancelled(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    interface = BatchInterface(Endpoint("http://127.0.0.1:9/v1"), 1.0)
+
+    async def work() -> list[bool]:
+        noted = NotedBatch("token", interface.endpoint.url, "stub", 0.0, batch="batch_0")
+        awaited = batch._Batch(noted, interface, 2)  # noqa: SLF001 - no server is asked
+        waiters = [asyncio.ensure_future(awaited.line(name)) for name in ("a", "b")]
+        left = []
+        for waiter in waiters:
+            await asyncio.sleep(0)
+            waiter.cancel()
+            await asyncio.wait([waiter])
+            left.append(awaited.over.cancelled())
+        return left
+
+    assert asyncio.run(work()) == [False, True]
+    assert caplog.text.count("batch_0 at") == 1
+    assert "continues without this command" in caplog.text
+
+
 def test_a_batch_far_down_the_list_is_found(slow: LLMServer, tmp_path: Path) -> None:
     from sabm_mesa.core import engine
 
