@@ -8,7 +8,7 @@ SCENARIO = "beauty-contest"
 GAME = {"n_players": 16, "n_rounds": 4}
 """All else is as the scenario has it by default, since the host's page can set no more."""
 RULES = ("p", "high", "integer", "prize", "window", "revealed", "n_fixed", "notice", "elicitation")
-"""What has to be the same in all groups, in addition to `GAME`, condition and personas."""
+"""Settings that must be equal in all groups, in addition to `GAME`, condition and personas."""
 N_PEOPLE = 8
 """People in a mixed group; the other players are language models."""
 GROUPS = 24

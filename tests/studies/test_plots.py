@@ -103,6 +103,7 @@ def test_distributions_of_whole_numbers() -> None:
     assert [ax.get_title(loc="left") for ax in (first, second, people)] == [
         "First (3 values, 1 without a value)", "Second (2 values)", "students",
     ]  # fmt: skip
+    assert first.get_xlim() == second.get_xlim() == people.get_xlim()
     assert first.get_ylim() == second.get_ylim() == people.get_ylim()
 
 

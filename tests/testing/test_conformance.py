@@ -76,7 +76,7 @@ def points(model: Any, **parameters: Any) -> dict[str, str]:
 
 
 def said(model: type[SmartModel], point: str, folder: Path) -> str:
-    """What one point says of a scenario."""
+    """The words of one point about a scenario."""
     if point == "form":
         return points(model)["form"]
     case = Case(model, {"n_rounds": 3}, folder, 9)
