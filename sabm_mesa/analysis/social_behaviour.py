@@ -1,9 +1,9 @@
 """Behavioural models of social preferences: inequity aversion, and types of cooperation.
 
 They read these facts from `Panel.known`:
-    Inequity aversion: for each option the expected payoff ``own``, the expected mean by which the
-    others have more (``behind``), and the expected mean by which they have less (``ahead``); each
-    of shape (n, options), in shares of the spread of the player's payoffs, NaN for missing options.
+    Inequity aversion: for each option the expected payoff ``own``, and the expected mean amounts by
+    which the others have more (``behind``) and less (``ahead``); each of shape (n, options), in
+    shares of the spread of the player's payoffs, NaN for missing options.
     Types of cooperation: ``others`` (shape (n,): the cooperation that the player expects of the
     others, from 0 to 1), and ``steps`` (shape (n,): the distances between possible amounts from
     none to full cooperation). A decision is the number of twentieths of full cooperation, 0 to 20.
@@ -77,8 +77,8 @@ INEQUITY_ESTIMATES = (
 class InequityAversion(ChoiceModel):
     """Logit choices of players who dislike having less or more than others.
 
-    The utility of an option is its payoff, minus alpha times the mean by which the others have
-    more, minus beta times the mean by which they have less.
+    The utility of an option is its payoff, minus alpha times the mean amount by which the others
+    have more, minus beta times the mean amount by which they have less.
 
     Source: Fehr and Schmidt 1999, equation 1; errors by the logit rule, as in McKelvey and Palfrey
     1995.

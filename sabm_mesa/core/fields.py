@@ -405,7 +405,7 @@ class OneOf(PartsSpec):
 
     @property
     def names(self) -> Choice:
-        """The choice of a name."""
+        """The choice between the names of the options."""
         return Choice(tuple(name for name, _ in self.options))
 
     def check(self, value: Any) -> Chosen:

@@ -220,7 +220,7 @@ def _without_functions(
 
 
 def _elsewhere(**_arguments: Any) -> None:
-    raise UsageError("A function of Tools is called by its model, in the process of the run.")
+    raise UsageError("Only a model calls the functions of its Tools, in the process of the run.")
 
 
 def call_as_text(text: str, spec: AnswerSpec) -> tuple[str, str]:

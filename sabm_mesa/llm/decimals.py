@@ -1,9 +1,9 @@
 """Patterns of decimal numbers between two bounds, for grammars that support no other bounds.
 
 The grammar of llama.cpp supports bounds of integers, lengths of texts and lists, and patterns; it
-ignores ``minimum`` and ``maximum`` of a ``number``. For such servers a bounded decimal is a text
-with a pattern, and the text is read as a number. Patterns use only groups, alternatives, classes of
-digits, ``?`` and ``{m,n}``, which all grammars support.
+ignores ``minimum`` and ``maximum`` of a ``number``. For such servers a bounded decimal is a
+string with a pattern, and the string is read as a number. Patterns use only groups, alternatives,
+classes of digits, ``?`` and ``{m,n}``, which all grammars support.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FARTHEST = 10**9 - 1
 
 
 def with_patterns(schema: Any) -> Any:
-    """A JSON schema with each bounded ``number`` as a text with a pattern.
+    """A JSON schema with each bounded ``number`` as a string with a pattern.
 
     Args:
         schema: the schema, which is not changed.
@@ -65,7 +65,7 @@ def between(low: float, high: float) -> str:
     """
     bottom, top = _scaled(low, ROUND_CEILING), _scaled(high, ROUND_FLOOR)
     if bottom > top:
-        raise ValueError(f"no decimal with {PLACES} places is from {low} to {high}")
+        raise ValueError(f"no number with {PLACES} decimal places lies between {low} and {high}")
     parts = []
     if bottom < 0:
         parts.append("-" + _group(_positive(max(1, -top), -bottom)))

@@ -69,8 +69,8 @@ class OpenAIClient:
     request with a parameter that a study depends on is sent alone until the model has accepted one.
 
     Args:
-        endpoint: the endpoint, or the address of one with the key ``OPENAI_API_KEY``, such as
-            ``http://127.0.0.1:8000/v1``; None for OpenAI's own.
+        endpoint: the endpoint, or its address, such as ``http://127.0.0.1:8000/v1``; None for
+            OpenAI's own. With an address or None, the key is in ``OPENAI_API_KEY``.
         timeout_s: seconds until a request fails, also when a part of the answer has arrived.
         max_bytes: the maximum number of bytes of a response.
 

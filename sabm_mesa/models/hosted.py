@@ -224,7 +224,7 @@ class HostedModel(SmartModel, metaclass=_HostedType):
             )
         else:
             raise UsageError(
-                f"{self.hosts.__name__}.__init__ takes no rng, so that its runs cannot be "
+                f"{self.hosts.__name__}.__init__ takes no rng, so its runs cannot be "
                 "repeated: add rng=None and pass it to super().__init__(rng=rng)."
             )
         if "minds" in known and minds is not None:

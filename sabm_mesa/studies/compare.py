@@ -188,7 +188,7 @@ def compare(
         known = [str(name)[8:] for name in frame if str(name).startswith("measure.")]
         raise UnknownName("measure of these runs", measure, known)
     if frame[column].isna().all():
-        raise ParameterError(f"No run has a value of {measure}: choose another measure.")
+        raise ParameterError(f"No run has a value for {measure}: choose another measure.")
     for name in by:
         if name not in _settings(frame):
             raise UnknownName("varied parameter of these runs", name, _settings(frame))

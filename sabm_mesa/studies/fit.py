@@ -458,8 +458,8 @@ def _models(
     if refused:
         name, needs = refused[0], left_out[refused[0]]
         raise RecordingError(
-            f"The model {name} does not apply to {path}: its runs do not have what it needs "
-            f"({', '.join(needs)})."
+            f"The model {name} does not apply to {path}: it needs {', '.join(needs)}, which these "
+            "runs do not have."
         )
     return models, left_out
 

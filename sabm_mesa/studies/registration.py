@@ -356,7 +356,9 @@ def with_anchors(
     """
     minds = language_models_of(plan)
     if not minds:
-        raise ParameterError("Anchors are asked of language models, and none decides here.")
+        raise ParameterError(
+            "Anchors are questions to language models, but no language model decides here."
+        )
     day = registration.registered[:10]
     anchors.ask(minds, folder / RECORDING, connection, day=day)
     frozen_answers = {
@@ -982,8 +984,8 @@ def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> R
     needed = runs_to_tell(plan.experiment, primary, values, power)
     if needed.low is None:
         raise ParameterError(
-            f"The runs of {pilot} do not say how many detect the primary claim: they are fewer "
-            "than 2, all equal, or without an effect. Give the number (--runs)."
+            f"The runs of {pilot} do not show how many runs the primary claim needs: there are "
+            "fewer than 2, all are equal, or they show no effect. Give the number (--runs)."
         )
     return needed
 

@@ -581,6 +581,32 @@ def test_a_batch_is_left_when_the_last_question_that_waits_for_it_is_cancelled(
     assert "continues without this command" in caplog.text
 
 
+def test_the_files_of_a_batch_that_is_over_are_read_again_for_lines_that_are_late() -> None:
+    class OneLineLate(BatchInterface):
+        polls = 0
+
+        async def batch(self, name: str) -> dict[str, Any]:
+            OneLineLate.polls += 1
+            return {
+                "status": "completed", "request_counts": {"completed": 2, "failed": 0},
+                "output_file_id": name,
+            }  # fmt: skip
+
+        async def content(self, file: str) -> bytes:
+            assert file == "batch_0"
+            return b'{"custom_id": "a", "response": {"status_code": 200, "body": {}}}\n'
+
+    async def work() -> set[str]:
+        interface = OneLineLate(Endpoint("http://127.0.0.1:9/v1"), 1.0)
+        noted = NotedBatch("token", interface.endpoint.url, "stub", 0.0, batch="batch_0")
+        awaited = batch._Batch(noted, interface, 2)  # noqa: SLF001 - no server is asked
+        await awaited.follow()
+        return set(awaited.lines)
+
+    assert asyncio.run(work()) == {"a"}
+    assert OneLineLate.polls == batch.LATE + 1
+
+
 def test_a_batch_far_down_the_list_is_found(slow: LLMServer, tmp_path: Path) -> None:
     from sabm_mesa.core import engine
 

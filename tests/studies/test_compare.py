@@ -226,7 +226,7 @@ def test_a_measure_without_a_value_is_known_and_says_so(tmp_path: Path) -> None:
     only_given = {**PLAIN, "n_rounds": 1, "minds": "fixed:8"}
     sweep("bertrand", {"initial_prices": STARTS}, folder=tmp_path, runs=2, parameters=only_given)
 
-    with pytest.raises(ParameterError, match="No run has a value of collusion_index"):
+    with pytest.raises(ParameterError, match="No run has a value for collusion_index"):
         compare([tmp_path], "collusion_index")
 
 

@@ -104,8 +104,8 @@ class SupervisorClient:
             start: the data from which it is made.
 
         Returns:
-            Its number, and its future result: ``name`` and ``paid``, or a ``problem``; a
-            `MindError` when the system has no process left for it.
+            The number of the mind, and its future result: ``name`` and ``paid``, or a ``problem``.
+            The future raises a `MindError` if the system allows no other process.
         """
         number = next(self._numbers)
         self._living.add(number)

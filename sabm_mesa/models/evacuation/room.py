@@ -701,7 +701,7 @@ def _name(name: Any) -> str:
     # No digits, since messages name exits and must not contain digits.
     if not (isinstance(name, str) and name[:1].isalpha() and name.replace("_", "").isalpha()):
         raise ParameterError(
-            "An exit needs one word as its name, of letters (of any script) and underscores, "
-            f"with a letter first and without digits; not {name!r}."
+            "The name of an exit must be one word that begins with a letter and consists of "
+            f"letters (of any script) and underscores, without digits; not {name!r}."
         )
     return name

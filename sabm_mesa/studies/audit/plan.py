@@ -193,7 +193,7 @@ def audit_plan(
     if not factors:
         why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ParameterError(
-            f"Nothing of {experiment.name} can be varied ({why}). Give levels of a parameter with "
+            f"Nothing in {experiment.name} can be varied ({why}). Give levels of a parameter with "
             "--factor NAME=A,B, or several --minds."
         )
 

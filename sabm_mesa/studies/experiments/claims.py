@@ -553,7 +553,7 @@ def _verdict(
         level: the level of one-sided tests for the power.
     """
     if not min(test.n):
-        why = "no run here has a value of this measure"
+        why = "no run here has a value for this measure"
     word = cast("Word", test.verdict)
     if why or (word in ("agrees", "disagrees") and p > experiment.alpha):
         word = "inconclusive"

@@ -243,7 +243,7 @@ def test_copies_of_one_run_are_one_observation() -> None:
 
 def test_runs_without_a_value_tell_nothing() -> None:
     found = word(LESS, baseline=LOW, cooperative=[math.nan] * 8)
-    assert (found.word, found.why) == ("inconclusive", "no run here has a value of this measure")
+    assert (found.word, found.why) == ("inconclusive", "no run here has a value for this measure")
 
 
 def test_a_claim_about_a_language_model_is_not_told_when_others_decide() -> None:
