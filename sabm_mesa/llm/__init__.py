@@ -481,6 +481,7 @@ def close_all() -> None:
 
 
 def _forget() -> None:
+    """Empty what runs share: clients, local models, limits, and facts learned about servers."""
     kept: dict[Any, Any] | list[Any]
     for kept in (
         _clients, _interfaces, _models, _replaced, _limiters, _limits, _supports_n, _rooms

@@ -129,8 +129,8 @@ def test_what_is_there_already_stays(sabm: Sabm, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     outcome = sabm("new", "mine", "--into", tmp_path)
 
-    told = f"{tmp_path / 'mine'} already exists: choose another name, or --into DIR."
-    assert (outcome.status, one_line(outcome)) == (1, told)
+    expected = f"{tmp_path / 'mine'} already exists: choose another name, or --into DIR."
+    assert (outcome.status, one_line(outcome)) == (1, expected)
     assert list((tmp_path / "mine").iterdir()) == []
 
 

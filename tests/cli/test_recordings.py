@@ -198,10 +198,10 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
             killed.kill()
             killed.wait()
         server.release()
-        told = sabm("doctor", path)
-        assert told.status == 0
-        assert re.search(rf"warning  answers    {lost}", told.out)
-        assert f"1 of them unfinished; continue with: sabm resume {path}" in told.out
+        checked = sabm("doctor", path)
+        assert checked.status == 0
+        assert re.search(rf"warning  answers    {lost}", checked.out)
+        assert f"1 of them unfinished; continue with: sabm resume {path}" in checked.out
         short = sabm("resume", path, "--max-asks", 5)
         assert short.status == 1
         assert re.match(lost, short.err)
