@@ -20,6 +20,7 @@ BIN := .venv/bin
 # The files of tests in several processes; tests/conftest.py says in how many, and the order.
 TOGETHER := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 FAST := $(TOGETHER) -m "not slow"
+COVERED := -m "not slow" --hypothesis-profile=check --cov
 # What touches Mesa: models and agents, the engine, data, recordings and replay, batches.
 OF_MESA := -m "not slow and not check_once" tests/models tests/testing tests/agents \
 	tests/core/test_engine.py tests/core/test_scheduler.py tests/core/test_streams.py \
@@ -33,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo reproduce test check lint types coverage slow other-pythons package format \
+.PHONY: help demo reproduce test check lint types coverage slow long other-pythons package format \
 	corpus docs docs-links screenshots paper bench class-load calibration real-data chaos mutants locked \
 	prices sbom clean
 
@@ -62,8 +63,9 @@ test: lint ## style, types and the fast tier of the tests, on one Python (4 minu
 	$(BIN)/pytest $(FAST); tests=$$?; \
 	wait $$types && exit $$tests
 
+# TESTED=yes says that `make test` has just passed on the same files, so it is not run again.
 check: SECONDS = 60
-check: lint types coverage slow class-load other-pythons docs package ## every gate, on every Python that is there
+check: $(if $(TESTED),,test) coverage slow class-load other-pythons docs package ## every gate, on every Python that is there
 
 lint: .venv/dev ## ruff: rules and format
 	$(BIN)/ruff check
@@ -72,17 +74,21 @@ lint: .venv/dev ## ruff: rules and format
 types: .venv/dev ## mypy on the package
 	$(BIN)/mypy
 
-coverage: .venv/check ## the fast tier of the tests, with the coverage gate
-	$(BIN)/pytest $(FAST) --cov
+# On Python 3.12, if it is there: the newest Mesa 3 needs it, and `make test` runs these tests on 3.11.
+# There are as many random worlds as in the slow tier.
+coverage: .venv/dev ## the fast tier with the coverage gate, with the newest Mesa 3 if Python 3.12 is there
+	$(if $(PYTHON312),$(call on-python,3.12,$(PYTHON312),dev,$(COVERED)),$(BIN)/pytest $(TOGETHER) $(COVERED))
 
 slow: .venv/check .venv/weights ## the slow tier: browsers, Ray, killed processes, local models (needs chromium)
-	$(BIN)/pytest $(TOGETHER) -m slow
+	$(BIN)/pytest $(TOGETHER) -m "slow and not long"
 
-# The newest Mesa 3 needs Python 3.12: there the fast tests of all run that Python or Mesa can change,
-# with as many random worlds as the slow ones. On 3.13, with the same Mesa, all but the models. With the
-# pre-release of Mesa 4 run the parts that touch Mesa, and recordings go from one Mesa to the other.
-other-pythons: .venv/dev ## the tests on Python 3.12 and 3.13, and with Mesa 4, where they are
-	$(call on-python,3.12,$(PYTHON312),dev,-m "not slow and not check_once" --hypothesis-profile=check)
+long: .venv/check .venv/weights ## every scenario in every answer format with a local model (15 minutes)
+	$(BIN)/pytest -m long
+
+# On Python 3.13, with the same Mesa as on 3.12, the fast tests run that Python can change, without the
+# models. With the pre-release of Mesa 4 run the parts that touch Mesa, and recordings go from one Mesa
+# to the other.
+other-pythons: .venv/dev ## the tests on Python 3.13 and with Mesa 4, where they are
 	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow and not check_once" --ignore=tests/models)
 	$(call on-python,mesa4,$(PYTHON312),dev,$(OF_MESA),'mesa[viz]==4.0.0a0')
 	@rm -rf .venv-mesa4/recorded
@@ -112,7 +118,7 @@ format: .venv/dev ## put the code in the project's format
 
 # Warnings are errors, also references that lead nowhere and notebooks that fail.
 docs: .venv/docs ## the documentation, into docs/_build/html; its examples and links are checked
-	$(BIN)/sphinx-build -W --keep-going -n -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -n -j auto -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -n -b doctest -d docs/_build/doctrees docs docs/_build/doctest
 
 docs-links: .venv/docs ## the links of the documentation into the world (needs the internet)

@@ -46,7 +46,7 @@ LEFT_OUT = ("BitOr", "RemoveDecorator", "VariableReplacer", "VariableInserter")
 ALIKE = ("Operator_Eq_Is", "Operator_Is_Eq", "Operator_NotEq_IsNot", "Operator_IsNot_NotEq")
 STRICT = re.compile(r"strict=\s*\w+")
 """`strict` detects faults of the caller: without such a fault, its value changes nothing."""
-FAST, SLOW = "not slow", "slow"
+FAST, SLOW = "not slow", "slow and not long"
 NO_ANSWER, NO_TESTS = "no answer", 5
 AT_MOST_TESTS = 400
 AT_MOST_S = 300.0

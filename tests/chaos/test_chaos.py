@@ -47,7 +47,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_nothing_that_was_used_is_paid_for_again() -> None:
     kinds = str(len(COMMANDS))
     done = run(
-        "-m", "tests.chaos", "--deaths", "60", "--kills", "2", "--commands", kinds, "--stops", "3",
+        "-m", "tests.chaos", "--deaths", "30", "--kills", "1", "--commands", kinds, "--stops", "2",
     )  # fmt: skip
 
     assert done.returncode == 0, done.stdout + done.stderr

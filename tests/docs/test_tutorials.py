@@ -1,8 +1,7 @@
-"""The tutorials and the examples of the how-tos, run as they stand there."""
+"""The examples of the how-tos, run as they stand there; `make docs` runs the tutorials."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -20,25 +19,21 @@ ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 
 
-def cells(notebook: Path) -> list[tuple[str, str]]:
-    """(kind, text) of each cell."""
-    found = json.loads(notebook.read_text("utf-8"))["cells"]
-    return [(cell["cell_type"], "".join(cell["source"])) for cell in found]
-
-
 def blocks(page: str, language: str) -> list[str]:
     """The blocks of code of a how-to."""
     text = (ROOT / "docs" / "how-to" / f"{page}.md").read_text("utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
-def run(folder: Path, script: str) -> None:
-    """Run a script in its own process in an empty folder, with warnings as errors."""
-    (folder / "script.py").write_text(script, "utf-8")
+def run(folder: Path, scripts: list[str]) -> None:
+    """Run scripts in a process of their own in an empty folder, with warnings as errors."""
+    for number, script in enumerate(scripts):
+        (folder / f"script{number}.py").write_text(script, "utf-8")
+    runs = (f"runpy.run_path('script{n}.py', run_name='__main__')" for n in range(len(scripts)))
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     environment = {k: v for k, v in os.environ.items() if k != "OPENAI_API_KEY"}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "script.py"],
+        [sys.executable, "-W", "error", "-c", "\n".join(["import runpy", *runs])],
         cwd=folder,
         env={**environment, "PYTHONPATH": paths},
         capture_output=True,
@@ -61,22 +56,12 @@ def test_the_tutorials_are_there() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda notebook: notebook.stem)
-@pytest.mark.slow
-def test_the_cells_of_a_tutorial_run_without_key_and_network(
-    notebook: Path, tmp_path: Path
-) -> None:
-    run(tmp_path, "\n\n".join(text for kind, text in cells(notebook) if kind == "code"))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("page", ["data", "mesa", "own-scenario", "ray", "recordings"])
 def test_the_scripts_of_a_how_to_run(page: str, tmp_path: Path) -> None:
     scripts = blocks(page, "python")
 
     assert scripts
-    for script in scripts:
-        run(tmp_path, script)
+    run(tmp_path, scripts)
 
 
 def test_the_prompt_file_of_the_how_to_is_read(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ PRICES = '[models]\n"stub" = { input = 1000.0, output = 2000.0 }\n'
 
 @pytest.fixture(autouse=True)
 def hardly_any_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("FIRST_POLL_S", 0.001), ("LONGEST_POLL_S", 0.01), ("SETTLE_S", 0.02)):
+    for name, seconds in (("FIRST_POLL_S", 0.001), ("LONGEST_POLL_S", 0.01), ("SETTLE_S", 0.06)):
         monkeypatch.setattr(batch, name, seconds)
     monkeypatch.setattr(batch, "LOOK_AGAIN_S", 0.001)
     monkeypatch.setattr(batch, "PATIENCE", 8)

@@ -1,6 +1,7 @@
 """Every scenario is played to its end by the model in the box, in every answer format.
 
-The runs in JSON are also replayed, and compared with their estimates.
+The runs in JSON are also replayed, and compared with their estimates. `make slow` plays them and,
+for two scenarios, the other formats; `make long` plays the rest.
 """
 
 from pathlib import Path
@@ -22,14 +23,26 @@ SMALL: dict[str, dict[str, Any]] = {
     "bertrand": {"n_rounds": 2},
     "cocktail-party": {"n_agents": 2, "n_rounds": 1, "max_turns": 2},
     "evacuation": {"n_people": 2, "n_rounds": 1},
-    "fishery": {"n_agents": 2, "n_rounds": 1, "max_entries": 4},
+    "fishery": {"n_agents": 2, "n_rounds": 1, "max_entries": 2},
     "games": {"n_rounds": 1},
     "kbc": {"n_players": 2, "n_rounds": 2},
-    "pasture": {"n_agents": 2, "n_rounds": 1, "max_entries": 4},
-    "pollution": {"n_agents": 2, "n_rounds": 1, "max_entries": 4},
+    "pasture": {"n_agents": 2, "n_rounds": 1, "max_entries": 2},
+    "pollution": {"n_agents": 2, "n_rounds": 1, "max_entries": 2},
     "public-goods": {"n_rounds": 1},
     "sentence-making": {"n_agents": 2, "n_rounds": 1, "n_sentences": 1, "max_turns": 2},
 }
+IN_EVERY_FORM = {"games", "kbc"}
+"""Scenarios that `make slow` plays in all formats: the one with least text, and one with talk."""
+CASES = [
+    pytest.param(
+        name,
+        form,
+        id=f"{name}-{form}",
+        marks=[] if form == "json" or name in IN_EVERY_FORM else pytest.mark.long,
+    )
+    for name in SMALL
+    for form in FORMATS
+]
 TALK = 48
 """Tokens of an answer at most in the forms without a schema, where small models never end."""
 DECLINED = "It was declined."
@@ -41,33 +54,32 @@ def test_all_scenarios_are_here() -> None:
     assert set(SMALL) == set(SCENARIOS)
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_a_scenario_is_played_to_its_end_in_every_form(name: str, tmp_path: Path) -> None:
-    for form in FORMATS:
-        path = tmp_path / f"{form}.sqlite"
-        given = SMALL[name] | {"answer_format": form}
-        given |= {} if form == "json" else {"max_tokens": TALK, "max_attempts": 1}
-        model = scenario(name)(
-            **given, minds="local", rng=1, recording=path, connection=Connection(timeout_s=SLOW_S)
-        )
-        model.run_model()
+@pytest.mark.parametrize(("name", "form"), CASES)
+def test_a_scenario_is_played_to_its_end(name: str, form: str, tmp_path: Path) -> None:
+    path = tmp_path / "recording.sqlite"
+    given = SMALL[name] | {"answer_format": form}
+    given |= {} if form == "json" else {"max_tokens": TALK, "max_attempts": 1}
+    model = scenario(name)(
+        **given, minds="local", rng=1, recording=path, connection=Connection(timeout_s=SLOW_S)
+    )
+    model.run_model()
 
-        asks = Recorded(path).asks()
-        assert model.round + 1 == model.n_rounds or not model.running
-        assert len(asks) == model.total.asks + model.total.reasks > 0
-        if form == "json":
-            # What the grammar allows is legal; only a refusal in words is asked for again.
-            assert set(asks["reason"]) <= {"", DECLINED}, asks[["raw", "reason"]].to_string()
-            assert model.total.invalid == 0
-            (again,) = replay(path).models
-            assert again.agent_frame().equals(model.agent_frame())
-            once = {**given, "minds": "local", "max_attempts": 1}
-            expected = estimate(scenario(name), once).total
-            first = asks[asks["attempt"] == 0]
-            assert expected.usd.high == model.total.cost_usd == 0.0
-            assert len(first) <= expected.asks.high
-            assert first["prompt_tokens"].sum() <= expected.prompt_tokens.high
-            assert first["completion_tokens"].sum() <= expected.completion_tokens.high
+    asks = Recorded(path).asks()
+    assert model.round + 1 == model.n_rounds or not model.running
+    assert len(asks) == model.total.asks + model.total.reasks > 0
+    if form == "json":
+        # What the grammar allows is legal; only a refusal in words is asked for again.
+        assert set(asks["reason"]) <= {"", DECLINED}, asks[["raw", "reason"]].to_string()
+        assert model.total.invalid == 0
+        (again,) = replay(path).models
+        assert again.agent_frame().equals(model.agent_frame())
+        once = {**given, "minds": "local", "max_attempts": 1}
+        expected = estimate(scenario(name), once).total
+        first = asks[asks["attempt"] == 0]
+        assert expected.usd.high == model.total.cost_usd == 0.0
+        assert len(first) <= expected.asks.high
+        assert first["prompt_tokens"].sum() <= expected.prompt_tokens.high
+        assert first["completion_tokens"].sum() <= expected.completion_tokens.high
 
 
 def test_the_trial_asks_in_every_form(caplog: pytest.LogCaptureFixture) -> None:
