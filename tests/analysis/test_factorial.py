@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -38,6 +38,15 @@ def test_a_design_has_different_cells_and_more_of_them_than_effects() -> None:
     assert design.efficiency > 0.99
     assert len(fraction((2, 3), 6).cells) == 6
     assert len(fraction((5, 2, 2), 7).cells) == 7  # saturated
+
+
+def test_where_no_design_is_balanced_it_is_the_best_of_all() -> None:
+    three = [(-np.sqrt(1.5), np.sqrt(0.5)), (0, -np.sqrt(2)), (np.sqrt(1.5), np.sqrt(0.5))]
+    full = np.array([(1, *a, *b, c) for a, b, c in product(three, three, (-1, 1))])
+    chosen = np.array([full[list(cells)] for cells in combinations(range(18), 15)])
+    best = np.linalg.det(chosen.transpose(0, 2, 1) @ chosen).max() ** (1 / 6) / 15
+
+    assert fraction((3, 3, 2), 15).efficiency == pytest.approx(best)
 
 
 @pytest.mark.parametrize(("levels", "n"), [((2, 2), 2), ((2, 2), 5), ((1, 2), 2), ((), 1)])
