@@ -72,6 +72,17 @@ def test_the_progress_bar_shows_a_name_as_it_is(capsys: pytest.CaptureFixture[st
     del capsys
 
 
+def test_the_progress_bar_counts_the_rounds_of_ended_and_unplayed_runs() -> None:
+    ended, unplayed = (KeynesianBeautyContest(n_players=2, n_rounds=3, rng=1) for _ in range(2))
+    ended.run_model()
+    progress = Progress("kbc", 2)
+
+    progress.show([ended, unplayed])
+
+    (task,) = progress._bar.tasks  # noqa: SLF001
+    assert (task.completed, task.total) == (3, 6)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

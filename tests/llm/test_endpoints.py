@@ -11,7 +11,7 @@ import pytest
 
 from sabm_mesa import Connection, KeynesianBeautyContest
 from sabm_mesa.cli import main
-from sabm_mesa.errors import MissingKey, ParameterError, UnknownName
+from sabm_mesa.errors import MissingKey, ParameterError, UnknownName, without_key
 from sabm_mesa.llm import connect, read_endpoints
 from sabm_mesa.llm.client import EmbeddingRequest
 from sabm_mesa.llm.endpoints import (
@@ -156,6 +156,18 @@ def test_azures_dated_interface_is_asked_by_its_version_and_its_own_header(
         (refused,) = outcomes(connect("azure", how), [ask(model="mine")])
         assert "answered 401 (Access denied due to invalid subscription key" in str(refused)
         assert "set LAB_API_KEY in the environment to the right one" in str(refused)
+
+
+def test_the_key_that_an_entry_names_is_hidden_from_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = '[endpoints.lab]\nbase_url = "http://127.0.0.1:9/v1"\nkey_env = "A_KEY_OF_A_LAB"\n'
+    (tmp_path / "endpoints.toml").write_text(entry, "utf-8")
+    monkeypatch.setenv("A_KEY_OF_A_LAB", "a-secret-of-the-lab")
+
+    read_endpoints(tmp_path / "endpoints.toml")["lab"].hide_secrets()
+
+    assert "secret-of-the-lab" not in without_key("The server said a-secret-of-the-lab.")
 
 
 def test_an_endpoint_has_its_own_limit_of_requests(tmp_path: Path) -> None:

@@ -40,6 +40,17 @@ async def commit(writer: writing.BatchWriter, *statements: writing.Statement) ->
     await writer.committed(*statements)
 
 
+@pytest.mark.parametrize(("durable", "level"), [(True, 2), (False, 0)])
+def test_what_is_recorded_is_synchronized_with_the_disk(
+    durable: bool, level: int, tmp_path: Path
+) -> None:
+    with (
+        Recording(tmp_path / "r", durable=durable) as recording,
+        closing(recording._connect()) as connection,  # noqa: SLF001 - each connection has its own
+    ):
+        assert connection.execute("PRAGMA synchronous").fetchone() == (level,)
+
+
 # The content of the file.
 
 

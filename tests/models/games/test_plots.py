@@ -29,6 +29,18 @@ def test_the_table_has_payoffs_shares_and_the_equilibrium() -> None:
     assert (frame.get_x(), frame.get_y()) == pytest.approx((0.52, 0.54))  # around (defect, defect)
 
 
+def test_the_subtitle_names_the_game_and_what_is_given() -> None:
+    model = FiniteGame(rng=1)
+    model.run_model()
+    data = model.model_frame(), model.agent_frame()
+
+    for given, expected in [("test", "Prisoner's dilemma · test"), ("", "Prisoner's dilemma")]:
+        choices = figures(*data, given, **model.plot_options())["choices"]
+        texts = [text.get_text() for text in choices.texts]
+        assert any(text.startswith(expected) for text in texts), texts
+        assert ("test" in " ".join(texts)) == (given == "test")
+
+
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "game", ["inspection", "ultimatum", "eleven_twenty", "first_price_auction"]
