@@ -25,9 +25,10 @@ RATIOS = {
     "KBC, 24 players, 4 rounds, 200 ms: 15 runs at once / one run":
         "time of 15 such runs at once / time of one",
     "evacuation, 100 persons, simultaneous, 200 ms: one at a time / time":
-        "time with one request at a time / time (100 people in a room)",
+        "time with one request at a time / with simultaneous requests (100 people in a room)",
     "KBC, 200 ms: time recorded / not recorded": "time with a recording / without",
-    "CPU: mesa-llm / this project, recorded": "CPU of a question in mesa-llm / here, recorded",
+    "CPU: mesa-llm / this project, recorded":
+        "CPU of a question in mesa-llm / of a recorded question here",
     "CPU: this project, recorded / bare aiohttp":
         "CPU of a recorded question here / of a bare HTTP request",
     "sweep of 45 evacuations: one process / 2 workers on processes":
@@ -39,9 +40,11 @@ RATIOS = {
     "kbc with the model in the box / bare runtime":
         "time of a beauty contest with the included model / of its messages without this package",
     "bertrand with the model in the box / bare runtime":
-        "time of ten rounds of price competition by it / of their messages without this package",
+        "time of ten rounds of price competition with this model / "
+        "of their messages without this package",
     "fishery with the model in the box / bare runtime":
-        "time of three months of the fishery by it / of their messages without this package",
+        "time of three months of the fishery with this model / "
+        "of their messages without this package",
     "sabm run kbc / import mesa": "time of `sabm run kbc` / of `import mesa`",
 }  # fmt: skip
 """Name of a result → its description in the table of the docs."""
