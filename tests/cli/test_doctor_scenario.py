@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from sabm_mesa.cli.doctor import in_words
 from sabm_mesa.llm import close_all
+from sabm_mesa.runs.trial import Trial, Tried
 from tests.llm_server import LLMServer, stub
 
 from .support import Sabm, one_line
@@ -116,3 +118,12 @@ def test_wrong_use_is_one_line(sabm: Sabm, arguments: Any, says: str) -> None:
 
     assert outcome.status == 2
     assert says in one_line(outcome)
+
+
+def test_the_outcome_of_a_trial_states_the_cost_in_cents() -> None:
+    tried = [Tried("act", "json", answers=4, valid=4, tokens=40, seconds=2.0)]
+    trial = Trial("llm:a", "kbc", tried, {"json": 2.0}, "json", asks=1200, usd=1.234)
+
+    last = in_words(trial).splitlines()[-1]
+
+    assert last == "A run with these settings: about 1,200 questions, 10 minutes, $1.23"
