@@ -20,7 +20,6 @@ BIN := .venv/bin
 # The files of tests in several processes; tests/conftest.py says in how many, and the order.
 TOGETHER := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 FAST := $(TOGETHER) -m "not slow"
-COVERED := -m "not slow" --hypothesis-profile=check --cov
 # What touches Mesa: models and agents, the engine, data, recordings and replay, batches.
 OF_MESA := -m "not slow and not check_once" tests/models tests/testing tests/agents \
 	tests/core/test_engine.py tests/core/test_scheduler.py tests/core/test_streams.py \
@@ -75,9 +74,8 @@ types: .venv/dev ## mypy on the package
 	$(BIN)/mypy
 
 # On Python 3.12, if it is there: the newest Mesa 3 needs it, and `make test` runs these tests on 3.11.
-# There are as many random worlds as in the slow tier.
 coverage: .venv/dev ## the fast tier with the coverage gate, with the newest Mesa 3 if Python 3.12 is there
-	$(if $(PYTHON312),$(call on-python,3.12,$(PYTHON312),dev,$(COVERED)),$(BIN)/pytest $(TOGETHER) $(COVERED))
+	$(if $(PYTHON312),$(call on-python,3.12,$(PYTHON312),dev,-m "not slow" --cov),$(BIN)/pytest $(FAST) --cov)
 
 slow: .venv/check .venv/weights ## the slow tier: browsers, Ray, killed processes, local models (needs chromium)
 	$(BIN)/pytest $(TOGETHER) -m "slow and not long"
@@ -86,10 +84,10 @@ long: .venv/check .venv/weights ## every scenario in every answer format with a 
 	$(BIN)/pytest -m long
 
 # On Python 3.13, with the same Mesa as on 3.12, the fast tests run that Python can change, without the
-# models. With the pre-release of Mesa 4 run the parts that touch Mesa, and recordings go from one Mesa
-# to the other.
+# models, and with as many random worlds as in the slow tier. With the pre-release of Mesa 4 run the
+# parts that touch Mesa, and recordings go from one Mesa to the other.
 other-pythons: .venv/dev ## the tests on Python 3.13 and with Mesa 4, where they are
-	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow and not check_once" --ignore=tests/models)
+	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow and not check_once" --ignore=tests/models --hypothesis-profile=check)
 	$(call on-python,mesa4,$(PYTHON312),dev,$(OF_MESA),'mesa[viz]==4.0.0a0')
 	@rm -rf .venv-mesa4/recorded
 	@[ -z "$(PYTHON312)" ] || $(call across-mesas,$(BIN),.venv-mesa4/bin)
