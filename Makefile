@@ -80,7 +80,7 @@ coverage: .venv/dev ## the fast tier with the coverage gate, with the newest Mes
 slow: .venv/check .venv/weights ## the slow tier: browsers, Ray, killed processes, local models (needs chromium)
 	$(BIN)/pytest $(TOGETHER) -m "slow and not long"
 
-long: .venv/check .venv/weights ## every scenario in every answer format with a local model (15 minutes)
+long: .venv/check .venv/weights ## the longest tests: every scenario and answer format with a local model (15 minutes)
 	$(BIN)/pytest -m long
 
 # On Python 3.13, with the same Mesa as on 3.12, the fast tests run that Python can change, without

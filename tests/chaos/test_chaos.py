@@ -64,6 +64,7 @@ def test_nothing_that_was_used_is_paid_for_again() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("script", [CARELESS, IMPATIENT], ids=["not durable", "not awaited"])
 def test_answers_that_are_used_too_early_or_thrown_away_are_found_out(script: str) -> None:
     done = run("-c", script)
