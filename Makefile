@@ -80,16 +80,16 @@ coverage: .venv/dev ## the fast tier with the coverage gate, with the newest Mes
 slow: .venv/check .venv/weights ## the slow tier: browsers, Ray, killed processes, local models (needs chromium)
 	$(BIN)/pytest $(TOGETHER) -m "slow and not long"
 
-long: .venv/check .venv/weights ## the longest tests: every scenario and answer format with a local model (15 minutes)
+long: .venv/check .venv/weights ## the longest tests: every scenario and answer format with a local model, tutorials (20 minutes)
 	$(BIN)/pytest -m long
 
 # On Python 3.13, with the same Mesa as on 3.12, the fast tests run that Python can change, without
-# models and commands, and with as many random worlds as in the slow tier. With the pre-release of Mesa 4
-# run the parts that touch Mesa, and recordings go from one Mesa to the other.
+# models and commands. With the pre-release of Mesa 4 run the parts that touch Mesa, and recordings go
+# from one Mesa to the other. Both have as many random worlds as the slow tier.
 other-pythons: .venv/dev ## the tests on Python 3.13 and with Mesa 4, where they are
-	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow and not check_once" --ignore=tests/models --ignore=tests/cli \
-		--hypothesis-profile=check)
-	$(call on-python,mesa4,$(PYTHON312),dev,$(OF_MESA),'mesa[viz]==4.0.0a0')
+	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow and not check_once" \
+		--ignore=tests/models --ignore=tests/cli --hypothesis-profile=check)
+	$(call on-python,mesa4,$(PYTHON312),dev,$(OF_MESA) --hypothesis-profile=check,'mesa[viz]==4.0.0a0')
 	@rm -rf .venv-mesa4/recorded
 	@[ -z "$(PYTHON312)" ] || $(call across-mesas,$(BIN),.venv-mesa4/bin)
 	@[ -z "$(PYTHON312)" ] || $(call across-mesas,.venv-mesa4/bin,$(BIN))

@@ -1,7 +1,8 @@
-"""The examples of the how-tos, run as they stand there; `make docs` runs the tutorials."""
+"""The tutorials and the examples of the how-tos, run as they stand there."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -17,6 +18,12 @@ from sabm_mesa.llm.prices import PriceTable
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
+
+
+def code(notebook: Path) -> str:
+    """The code of all cells."""
+    cells = json.loads(notebook.read_text("utf-8"))["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -53,6 +60,14 @@ def test_the_tutorials_are_there() -> None:
         "recordings",
         "study",
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda notebook: notebook.stem)
+def test_a_tutorial_runs_without_a_warning(notebook: Path, tmp_path: Path) -> None:
+    """`make docs` runs the tutorials too, but accepts warnings."""
+    run(tmp_path, [code(notebook)])
 
 
 @pytest.mark.slow
