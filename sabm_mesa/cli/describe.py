@@ -72,14 +72,6 @@ def describe_(
     form: Annotated[
         Form, typer.Option("--format", help="Plain text, or Markdown for a paper.")
     ] = Form.TEXT,
-    comses: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Write an entry for the CoMSES model library into a new folder instead: the ODD "
-            "description and codemeta.json.",
-        ),
-    ] = None,
     isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -90,8 +82,6 @@ def describe_(
     from sabm_mesa import describe
     from sabm_mesa.recording import export
 
-    if comses is not None and (checklist or as_json):
-        raise ParameterError("--comses writes files: leave out --checklist and --json.")
     if scenario is not None:
         registry.load(scenario)
     parameters = setting.parameters()
@@ -100,9 +90,7 @@ def describe_(
         say(line, err=True)
     description = _description(name, parameters, run, checklist=checklist)
     in_markdown = form is Form.MARKDOWN
-    if comses is not None:
-        _write_entry(comses, description)
-    elif as_json:
+    if as_json:
         say(export.readable_json(description))
     elif checklist:
         fill = describe.checklist_as_markdown if in_markdown else describe.checklist_as_text
@@ -110,15 +98,6 @@ def describe_(
     else:
         write = describe.as_markdown if in_markdown else describe.as_text
         say(write(description, prompts=not no_prompts, rewordings=rewordings))
-
-
-def _write_entry(folder: Path, description: Mapping[str, Any]) -> None:
-    from sabm_mesa.describe.comses import comses, left_to_authors
-    from sabm_mesa.recording.export import write_folder
-
-    files = comses(description)
-    write_folder(folder, files)
-    say(f"Written to {folder}: {', '.join(files)}. For you to add: {left_to_authors(description)}.")
 
 
 def _description(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +14,6 @@ from sabm_mesa.runs.rerun import fork
 from sabm_mesa.runs.run import run_all
 from tests.describe.support import words
 from tests.llm_server import LLMServer
-from tests.test_repository import ROOT
 
 from .support import Sabm, one_line
 
@@ -40,22 +37,6 @@ def test_the_checklist_in_each_form(sabm: Sabm) -> None:
     assert "\nG.1 Funding, support and interests: not known\n" in sabm(*given).out
     assert "| `G.1` | Funding, " in sabm(*given, "--format", "markdown").out
     assert json.loads(sabm(*given, "--json").out)["items"][0]["number"] == "A.1"
-
-
-def test_an_entry_for_the_model_library_of_comses(sabm: Sabm, tmp_path: Path) -> None:
-    done = sabm("describe", "kbc", "--comses", tmp_path / "entry")
-    assert "For you to add: the authors' names and affiliations" in done.out
-    about = json.loads((tmp_path / "entry/codemeta.json").read_text("utf-8"))
-    assert (about["name"], about["version"]) == ("Keynesian beauty contest", version("sabm-mesa"))
-    assert about["license"] == "https://spdx.org/licenses/MIT"
-    assert about["description"].startswith("The model asks whether players ")
-    odd = (tmp_path / "entry/docs/ODD.md").read_text("utf-8")
-    assert odd == sabm("describe", "kbc", "--format", "markdown").out
-    again = sabm("describe", "kbc", "--comses", tmp_path / "entry")
-    assert "already exists" in one_line(again)
-    own = ROOT / "examples/schelling/schelling.py"
-    assert "the licence" in sabm("describe", own, "--comses", tmp_path / "own").out
-    assert "license" not in json.loads((tmp_path / "own/codemeta.json").read_text("utf-8"))
 
 
 def test_prompts_that_only_another_scenario_uses_are_left_out(sabm: Sabm) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from sabm_mesa import __version__
 from sabm_mesa.describe import as_markdown, as_text
-from sabm_mesa.describe.comses import codemeta, left_to_authors
 from sabm_mesa.describe.rendering import WIDTH, code, markdown, plain, table
 
 from .support import described, words
@@ -170,17 +169,3 @@ def test_references_begin_with_the_source_of_the_spec_sheet() -> None:
     sheet = "Rules\n    Any.\n\nSource of it\n    Nobody 1901.\n"
     assert references(spec_sheet=sheet) == "Nobody 1901."
     assert references(spec_sheet="", source="Somebody 1902") == "Somebody 1902"
-
-
-def test_the_metadata_of_a_scenario_of_the_package_and_of_another() -> None:
-    own, other = codemeta(kbc()), codemeta(kbc() | {"name": "mine", "source": ""})
-    assert own["version"] == __version__
-    assert own["identifier"] == "kbc"
-    assert own["referencePublication"][0]["name"] == kbc()["source"]
-    assert own["runtimePlatform"] == f"Mesa {kbc()['versions']['mesa']}"
-    assert own["description"] == kbc()["odd"][0]["blocks"][0]
-    assert not {"version", "license", "author", "isPartOf", "referencePublication"} & set(other)
-    first = {"number": "1", "title": "Purpose", "blocks": [{"a": "b"}]}
-    assert codemeta(kbc() | {"odd": [first]})["description"] == kbc()["title"]
-    assert left_to_authors(kbc()).startswith("the authors' names")
-    assert "the licence" in left_to_authors(kbc() | {"name": "mine"})
