@@ -34,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test check lint types coverage slow long other-pythons package format \
-	corpus docs docs-links screenshots paper bench class-load calibration real-data chaos mutants locked \
+	corpus docs docs-links screenshots bench class-load calibration real-data chaos locked \
 	prices sbom clean
 
 help: ## list the targets
@@ -48,8 +48,7 @@ demo: .venv/ready ## 15 runs with classical minds, one with a language model on 
 	@[ ! -e .venv/weights ] || { \
 		echo "$(BIN)/sabm run kbc --minds local --set n_players=6 --rounds 2 --seed 1" && \
 		$(BIN)/sabm run kbc --minds local --set n_players=6 --rounds 2 --seed 1 \
-			--out out/demo-local && \
-		$(BIN)/python tools/said.py out/demo-local/recording.sqlite; }
+			--out out/demo-local; }
 	@echo "The plots are:"
 	@ls out/demo*/*.png
 
@@ -126,9 +125,6 @@ docs-links: .venv/docs ## the links of the documentation into the world (needs t
 screenshots: .venv/check ## pictures of the viewer, into docs/images (needs chromium)
 	$(BIN)/python -m tests.visualization.browser.screenshots
 
-paper: .venv/ready ## the draft of the paper, into paper/paper.html
-	$(BIN)/python -m tools.paper
-
 bench: .venv/check ## the benchmarks, beside mesa-llm where it can be installed (20 minutes)
 	-@$(MAKE) --no-print-directory .venv-mesa-llm/ready
 	$(BIN)/python -m benchmarks
@@ -146,9 +142,6 @@ real-data: .venv/dev ## published decisions of models analysed again, into docs/
 chaos: .venv/dev ## 10,000 process deaths, 200 SIGKILLs and 90 stops, each resumed (25 minutes)
 	$(BIN)/python -m tests.chaos
 
-mutants: .venv/cosmic-ray ## 60 random changes of the package, and which of them the tests notice (an hour; SEED=N)
-	$(BIN)/python -m tools.mutants $(if $(SEED),--seed $(SEED))
-
 # For all systems and all Pythons of pyproject.toml, with the hashes of all files and without addresses.
 locked: .venv-locked/ready ## requirements-locked.txt: the newest packages that fit, with their hashes
 	.venv-locked/bin/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
@@ -161,7 +154,7 @@ prices: .venv-prices/ready ## sabm_mesa/llm/prices.json: what models cost today 
 
 clean: ## remove the environments and what the tools left behind; results in out/ stay
 	rm -rf .venv .venv-* build dist htmlcov .coverage \
-		docs/_build docs/api docs/jupyter_execute docs/reference paper/paper.html \
+		docs/_build docs/api docs/jupyter_execute docs/reference \
 		.hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # An environment is ready when its install finished after the last change to pyproject.toml. The demo
@@ -179,10 +172,6 @@ clean: ## remove the environments and what the tools left behind; results in out
 .venv/weights: .venv/local
 	@rm -f $@
 	$(BIN)/sabm models get smollm2
-	@touch $@
-
-.venv/cosmic-ray: .venv/check
-	$(BIN)/$(PIP_INSTALL) 'cosmic-ray>=8.7'
 	@touch $@
 
 .venv-locked/ready:

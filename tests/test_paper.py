@@ -7,7 +7,6 @@ import tomllib
 import pytest
 
 from tests.test_repository import ROOT
-from tools.paper import paper
 
 pytestmark = pytest.mark.check_once
 
@@ -36,18 +35,6 @@ def entries(name: str) -> dict[str, str]:
         entry[2]: entry[0]
         for entry in re.finditer(r"^@(\w+)\{(\w+),\n.*?^\}$", text(name), re.DOTALL | re.MULTILINE)
     }
-
-
-def test_the_paper_is_a_page_with_its_citations_figure_and_references() -> None:
-    page = paper()
-
-    assert "data:image/png;base64," in page
-    assert "Figure 1" in page
-    assert "Wu et al. (2024)" in page
-    assert "(Holm 1979)" in page
-    assert page.count("<li>") >= len(entries("paper/paper.bib"))
-    for left in ("@", "\\label", "\\autoref"):
-        assert left not in re.sub("<style>.*?</style>", "", page, flags=re.DOTALL)
 
 
 def test_titles_authors_versions_and_licences_agree() -> None:
