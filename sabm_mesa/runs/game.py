@@ -642,20 +642,6 @@ class Games:
         with self._lock:
             return [game for game in reversed(self._games) if game not in mine]
 
-    def beside(self, game: Game) -> list[Game]:
-        """The other games of the hosts of a game, newest first.
-
-        Args:
-            game: the game.
-        """
-        with self._lock:
-            hosts_of_game = self._games.get(game, [])
-            return [
-                other
-                for other, hosts in reversed(self._games.items())
-                if other is not game and any(_among(host, hosts) for host in hosts_of_game)
-            ]
-
     def share(self, host: str, game: Game) -> None:
         """Show a game and its links to another browser of its host.
 

@@ -599,13 +599,11 @@ def test_a_game_may_have_several_hosts_and_each_host_several_games() -> None:
         games.add(host, game)
     assert (games.of("ann"), games.of_others("ann")) == ([three, one], [two])
     assert games.of_others("nobody") == [three, two, one]
-    assert (games.beside(one), games.beside(two)) == ([three], [])
 
     games.share("bob", one)
     games.share("bob", a_game())  # it is not kept here
     assert games.of("bob") == [two, one]
     assert games.of("ann") == [three, one]
-    assert games.beside(one) == [three, two]
     games.close_all()
 
 

@@ -206,8 +206,8 @@ def test_an_exit_keeps_its_name_and_is_read_in_the_language_of_the_phone() -> No
 VIEWER = SOURCE / "visualization"
 PAGES = VIEWER / "pages"
 CLASS_PAGES = [
-    *(PAGES / f"{name}.py" for name in ("play", "debrief", "board", "screen", "class_fit")),
-    *(PAGES / f"{name}.py" for name in ("host", "lesson_link", "play_parts", "class_compare")),
+    *(PAGES / f"{name}.py" for name in ("play", "debrief", "board", "screen")),
+    *(PAGES / f"{name}.py" for name in ("host", "lesson_link", "play_parts")),
     VIEWER / "frame.py",
     *sorted((SOURCE / "models").glob("*/class_game.py")),
     SOURCE / "models" / "contests.py",

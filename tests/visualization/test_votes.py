@@ -5,7 +5,6 @@ import json
 import pytest
 
 from sabm_mesa import EmergencyEvacuation, RepeatedBeautyContest
-from sabm_mesa.analysis.inference import DIFFER
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models.registry import SCENARIOS
 from sabm_mesa.recording import load_runs
@@ -13,8 +12,7 @@ from sabm_mesa.recording.votes import read_votes
 from sabm_mesa.runs.game import ClassSession
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.studies.humans import votes_in_words
-from sabm_mesa.visualization.pages.class_fit import beside_another_game, how_they_thought
-from sabm_mesa.visualization.pages.debrief import THOUGHT, debrief_of, report, slides
+from sabm_mesa.visualization.pages.debrief import slides
 from sabm_mesa.visualization.pages.host import open_session, take_up
 from sabm_mesa.visualization.pages.lesson_link import read_link
 from sabm_mesa.visualization.pages.play import state_of
@@ -137,26 +135,6 @@ def test_a_local_model_plays_at_most_four_seats_in_all(others, more, n) -> None:
         )
 
 
-def test_the_groups_of_two_games_of_a_class_are_compared(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for numbers in ("fixed:60", "fixed:20"):
-        session = open_session(
-            "teacher", RepeatedBeautyContest, {"n_players": 3, "n_rounds": 1, "rng": 1}, numbers, 2,
-            time_limit_s=300, public=True, groups=6, stand_in=numbers,
-        )  # fmt: skip
-        session.start()
-        assert all(game.join(30) for game in session.games)
-        if numbers == "fixed:60":
-            assert beside_another_game(session) == []
-    (line,) = beside_another_game(session)
-    assert line.startswith(
-        "Mean pick in the last round: the median of the groups is 20 here, and 60 in the game "
-    )
-    assert line.endswith(f": {DIFFER}.")
-    for game in GAMES.of("teacher"):
-        GAMES.close(game)
-
-
 def test_a_link_of_a_lesson_fills_the_form_in_and_what_is_wrong_is_named() -> None:
     link = "?game=bertrand&people=2&groups=8&rounds=4&seconds=45&results=on&talk=together&vote=on"
     found = read_link(link, SCENARIOS)
@@ -180,26 +158,6 @@ def test_a_link_of_a_lesson_fills_the_form_in_and_what_is_wrong_is_named() -> No
     assert "no game" in read_link("game=chess", SCENARIOS).problem
     for nothing in (None, "", "?"):
         assert read_link(nothing, SCENARIOS).problem == ""
-
-
-def test_a_host_has_computed_how_the_class_thought(tmp_path) -> None:
-    given = {"n_players": 3, "n_rounds": 1, "rng": 1, "recording": tmp_path / "game.sqlite"}
-    session = open_session(
-        "host", RepeatedBeautyContest, given, "fixed:50", 2, time_limit_s=300, public=True,
-        machines=1,
-    )  # fmt: skip
-    play_it(session)
-    THOUGHT[session] = found = how_they_thought(session)
-
-    assert found.title == "How did you think?"
-    assert found.words[0]
-    assert "<rect" in found.drawing
-    assert found in slides(session)
-    (game,) = session.games
-    debrief = debrief_of(game, next(iter(game.seats.values())))
-    assert debrief["charts"][0]["svg"] == found.drawing
-    assert found.drawing in report(session)
-    GAMES.close(game)
 
 
 def test_where_no_decision_is_compared_a_vote_is_by_scores() -> None:

@@ -20,7 +20,6 @@ from sabm_mesa.core.languages import (
     ENGLISH,
     Amount,
     Drawing,
-    Lines,
     Phrase,
     known,
     number_in,
@@ -81,12 +80,6 @@ class Slide(NamedTuple):
     drawing: str
 
 
-THOUGHT: WeakKeyDictionary[ClassSession, Slide] = WeakKeyDictionary()
-"""How a class thought, where its host has had that computed (`pages.class_fit`)."""
-BESIDE: WeakKeyDictionary[ClassSession, Slide] = WeakKeyDictionary()
-"""A class compared with an earlier one, where its host has chosen one (`pages.class_compare`)."""
-
-
 @dataclass(frozen=True)
 class Distribution:
     """Values and others in one picture.
@@ -117,9 +110,6 @@ def debrief_of(game: Game, seat: Seat) -> dict[str, Any] | None:
     if game.model_data().empty:
         return None
     charts = []
-    if game.session is not None and (thought := THOUGHT.get(game.session)) is not None:
-        lines = Lines([thought.title, *thought.words])
-        charts.append({"words": lines, "svg": thought.drawing})
     for comparison in _comparisons(games, declared) if declared is not None else ():
         mine = comparison.own[games.index(game)].get(seat.agent)
         round_ = round_of(game.model, comparison.round).capitalize()
@@ -357,7 +347,6 @@ def slides(session: ClassSession, chosen: int = 0) -> list[Slide]:
     shown.append(_course(played, declared.debrief, chosen))
     if declared.debrief is not None:
         shown.append(_shape(played, declared.debrief))
-    shown += [computed[session] for computed in (THOUGHT, BESIDE) if session in computed]
     if model.score is not None:
         shown.append(_earned(played))
         if played[0].ranked:

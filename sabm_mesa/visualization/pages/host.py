@@ -24,7 +24,7 @@ from sabm_mesa.core.languages import (
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.prompts import PromptBook
-from sabm_mesa.errors import MindSpecError, SabmError, UsageError
+from sabm_mesa.errors import MindSpecError, UsageError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server
 from sabm_mesa.minds.human import HUMAN, Seat
@@ -48,7 +48,7 @@ from sabm_mesa.visualization.access import (
     name_in_network,
     open_to_others,
 )
-from sabm_mesa.visualization.connections import look_now, use_poll
+from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.frame import NAME, accepted_languages
 from sabm_mesa.visualization.game_view import VIEWS, GameView
 from sabm_mesa.visualization.html import (
@@ -71,18 +71,7 @@ from sabm_mesa.visualization.labels import (
     title_of,
 )
 from sabm_mesa.visualization.pages.board import board, wall_of
-from sabm_mesa.visualization.pages.class_compare import (
-    earlier_classes,
-    problem_of,
-    slide_beside,
-)
-from sabm_mesa.visualization.pages.class_fit import (
-    COMPUTING,
-    TITLE,
-    state_of_thinking,
-    think,
-)
-from sabm_mesa.visualization.pages.debrief import BESIDE, THOUGHT, bundle
+from sabm_mesa.visualization.pages.debrief import bundle
 from sabm_mesa.visualization.pages.lesson_link import (
     LinkedSettings,
     language_of_page,
@@ -102,7 +91,6 @@ from sabm_mesa.visualization.pages.play_parts import (
 )
 from sabm_mesa.visualization.pages.screen import slide_controls
 from sabm_mesa.visualization.panels import recording_link
-from sabm_mesa.visualization.records.parts import use_read, waiting
 from sabm_mesa.visualization.scenario_view import one_sentence
 
 ROUNDS, TIME_LIMIT_S, MORE_S, SHORTEST_S = 4, 120.0, 30.0, 0.001
@@ -711,62 +699,10 @@ def _take_home(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None
     """The results on the wall, and everything in one file."""
     with solara.Row(style=ROW).key(f"{session.code} results"):
         slide_controls(session, words.language, _with_index(at_once, wall_of(session).show))
-        state = state_of_thinking(session)
-        can_think = bool(session.games[0].model.behaviour)  # there are behavioural models to fit
-        if can_think and session not in THOUGHT and state != COMPUTING:
-            on_think = at_once(lambda: think(session))
-            solara.Button(words.of(TITLE), on_click=on_think).key(f"{session.code} think")
-        line = words("thought", title=TITLE) if session in THOUGHT else words.of(state)
-        if line:
-            Line(line)
         with solara.FileDownload(
             lambda: bundle(session, wall_of(session).language), f"{session.code}.zip"
         ):
             solara.Button(words("download"), icon_name="mdi-download")
-    _Earlier(session, words).key(f"{session.code} earlier")
-
-
-@solara.component
-def _Earlier(session: ClassSession, words: HostTexts) -> None:
-    """The earlier classes to choose from, and the comparison with the one that was chosen last."""
-    classes, _, _ = use_read(lambda: earlier_classes(session), [session.code])
-    place, choose = solara.use_state(0)
-
-    def compare() -> str:
-        """Make the slide, off the page's thread; return the problem."""
-        try:
-            BESIDE[session] = slide_beside(session, (classes or [])[place])
-        except SabmError as error:
-            return problem_of(error)
-        except Exception as error:  # noqa: BLE001 - any error becomes a line of the page
-            return error_line(error)
-        look_now()
-        return ""
-
-    comparing = solara.lab.use_task(compare, dependencies=None)
-    if not classes:
-        return
-    with solara.v.Html(tag="div", style_="max-width: 560px; margin: 12px 0"):
-        labels = [str(words.of(earlier.label)) for earlier in classes]
-        choice(
-            words.of(Phrase("earlier.choose")), list(range(len(classes))), place, choose,
-            words=lambda chosen: labels[chosen],
-        )  # fmt: skip
-        solara.Button(
-            words.of(Phrase("earlier.compare")), on_click=comparing, disabled=comparing.pending
-        )
-        with inside("div"):
-            if comparing.pending:
-                waiting(words.of(Phrase("earlier.computing")))
-            elif comparing.value:
-                problem(words.of(comparing.value))
-            elif session in BESIDE:
-                title, lines, drawing = words.of(BESIDE[session])
-                Line(title, tag="h3")
-                for line in lines:
-                    html("p", line)
-                solara.HTML(tag="div", unsafe_innerHTML=drawing)
-                html("p", words.of(Phrase("earlier.slide")), "sabm-hint")
 
 
 def _tiles(game: Game, words: HostTexts, at_once: AtOnce) -> None:
@@ -988,8 +924,6 @@ def _state(host: str) -> object:
         (
             (g.status, g.model.round, g.model.spent().asks, VIEWS[g].version),
             (g.session and (wall_of(g.session).group, wall_of(g.session).slide)),
-            (g.session and (state_of_thinking(g.session), g.session in THOUGHT)),
-            (g.session and id(BESIDE.get(g.session))),
             (len(g.model.spoken), [(s.version, s.away) for s in g.seats.values()]),
         )
         for g in GAMES.of(host)

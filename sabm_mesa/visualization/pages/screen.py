@@ -27,7 +27,7 @@ from sabm_mesa.visualization.game_view import VIEWS
 from sabm_mesa.visualization.html import html, inside
 from sabm_mesa.visualization.labels import counting, title_of
 from sabm_mesa.visualization.pages.board import board, session_of_link, wall_of
-from sabm_mesa.visualization.pages.debrief import BESIDE, THOUGHT, slides
+from sabm_mesa.visualization.pages.debrief import slides
 from sabm_mesa.visualization.pages.lesson_link import language_of_page
 from sabm_mesa.visualization.pages.play_parts import GAMES
 from sabm_mesa.visualization.panels import world
@@ -162,8 +162,7 @@ def _state(session: ClassSession | None) -> object:
         return None
     views = [VIEWS[game].version for game in session.games]
     wall = wall_of(session)
-    slide = wall.slide, session in THOUGHT, BESIDE.get(session)  # each of the two adds one
-    return session.status, views, _counts(session), _words(session), wall.group, slide
+    return session.status, views, _counts(session), _words(session), wall.group, wall.slide
 
 
 @solara.component_vue("slide_bar.vue")
