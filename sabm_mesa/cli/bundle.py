@@ -23,29 +23,17 @@ def bundle(
         list[int] | None,
         typer.Option("--run", help="Only this run (default: all runs). Repeatable."),
     ] = None,
-    license_: Annotated[
-        str,
-        typer.Option(
-            "--license",
-            metavar="URL",
-            help="Licence of the data, such as https://creativecommons.org/licenses/by/4.0/.",
-        ),
-    ] = "",
-    author: Annotated[list[str] | None, typer.Option(help="Name of an author. Repeatable.")] = None,
     scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a recording as static pages that open without a server, for a paper's supplement."""
     from sabm_mesa.recording.export import readable_json
-    from sabm_mesa.visualization.records.archive import CRATE, NEEDED, Rights
     from sabm_mesa.visualization.records.bundle import write_bundle
 
     registry.load_given(scenario)
     folder = path.parent / "bundle" if out is None else out
-    write_bundle(path, folder, run or None, rights=Rights(license_, author or ()))
+    write_bundle(path, folder, run or None)
     first = folder / "index.html"
-    if not (folder / CRATE).exists():
-        say(NEEDED, err=True)
     if as_json:
         say(readable_json({"recording": str(path), "folder": str(folder), "index": str(first)}))
         return

@@ -58,7 +58,6 @@ OPENAI_MODEL = "gpt-4o-mini"
 SMALL_DISK = 100 * 2**20
 """Bytes that should be free on the disk of recordings."""
 EXTRAS = {
-    "archive": ("rocrate", "the RO-Crate of sabm bundle"),
     "anthropic": ("anthropic", "endpoints with api = anthropic"),
     "google": ("google-genai", "endpoints with api = google"),
     "local": ("xllamacpp", "local models: --minds local, gguf:FILE"),

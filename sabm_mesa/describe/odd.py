@@ -396,26 +396,19 @@ def _observations_of(agent: type[SmartAgent]) -> list[type[Observation]]:
     ]
 
 
-def column_meanings(model: SmartModel) -> tuple[dict[str, str], dict[str, str]]:
-    """The meanings of the data columns of a scenario: of the model data, and of the agent data.
-
-    Args:
-        model: the model, before its first round.
-
-    Returns:
-        Column → meaning, in the order of the columns; ``""`` for unknown ones.
-    """
+def _columns(model: SmartModel) -> Iterator[Block]:
+    """The data columns of a run with their meanings, those of the model and of the agents."""
     texts: Mapping[str, str] = read_texts(type(model)).get("columns", {})
 
     def meanings(
         names: Iterable[str], sources: Mapping[str, str], documented: Mapping[str, str]
-    ) -> dict[str, str]:
+    ) -> Block:
         def meaning(name: str) -> str:
             written = (text for pattern, text in texts.items() if fnmatchcase(name, pattern))
             doc = documented.get(sources.get(name, name), "")
             return _COLUMNS.get(name) or doc or next(written, "")
 
-        return {name: meaning(name) for name in names}
+        return [["column", "meaning"], *([name, meaning(name)] for name in names)]
 
     asks = attributes(Usage)
     of_agents: dict[str, str] = {}
@@ -425,19 +418,10 @@ def column_meanings(model: SmartModel) -> tuple[dict[str, str], dict[str, str]]:
         of_classes |= model.columns_of(cls)
     of_model = {**dict(model.columns()), **{name: name for name in COLUMNS_OF_ASKS}}
     of_agent = {**of_classes, **{name: name for name in ("mind", *Failures._fields)}}
-    return (
-        meanings(model.model_frame().columns, of_model, attributes(type(model)) | asks),
-        meanings(model.agent_frame().columns, of_agent, asks | of_agents),
-    )
-
-
-def _columns(model: SmartModel) -> Iterator[Block]:
-    """The data columns of a run with their meanings, those of the model and of the agents."""
-    of_model, of_agents = column_meanings(model)
     yield "Columns of the model data, one row per round and run:"
-    yield [["column", "meaning"], *map(list, of_model.items())]
+    yield meanings(model.model_frame().columns, of_model, attributes(type(model)) | asks)
     yield "Columns of the agent data, one row per agent, round and run:"
-    yield [["column", "meaning"], *map(list, of_agents.items())]
+    yield meanings(model.agent_frame().columns, of_agent, asks | of_agents)
 
 
 def _initial_state(subject: Subject) -> Iterator[Block]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
 import math
 import re
 from html.parser import HTMLParser
@@ -13,11 +12,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from sabm_mesa import Fishery, KeynesianBeautyContest, Recording, ScriptedMind, communication
+from sabm_mesa import Fishery, Recording, ScriptedMind, communication
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.errors import OutputError, RecordingError
 from sabm_mesa.recording import load_runs
-from sabm_mesa.visualization.records.archive import PACKAGE
 from sabm_mesa.visualization.records.bundle import RECORDING, write_bundle
 from tests.core.support import tiny
 
@@ -109,39 +107,6 @@ def test_the_recording_and_its_tables_stand_beside_the_pages(
         assert {row["text"] for row in csv.DictReader(file)} >= set(HOSTILE[:3])
     assert not (folder / "run-0.html").exists()
     assert "1 further run of the recording has no pages here" in Page(folder / "index.html").text
-
-
-def test_the_data_package_has_type_meaning_and_limits_of_each_column(tmp_path: Path) -> None:
-    path = tmp_path / "r.sqlite"
-    KeynesianBeautyContest(n_players=2, n_rounds=1, rng=1, recording=path).run_model()
-    folder = write_bundle(path, tmp_path / "bundle")
-    package = json.loads((folder / PACKAGE).read_text("utf-8"))
-
-    for resource in package["resources"]:
-        data = (folder / resource["path"]).read_bytes()
-        assert resource["hash"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
-        fields = resource["schema"]["fields"]
-        header, *rows = csv.reader(data.decode().splitlines())
-        assert [field["name"] for field in fields] == header
-        assert all(field["description"] for field in fields)
-        for field, values in zip(fields, zip(*rows, strict=True), strict=bool(rows)):
-            read = {"integer": int, "number": float, "boolean": ("True", "False").index}
-            limits = field.get("constraints", {"minimum": -math.inf, "maximum": math.inf})
-            for value in values:
-                known = read.get(field["type"], len)(value) if value else 0
-                assert field["type"] == "string" or limits["minimum"] <= known <= limits["maximum"]
-    columns = {
-        (resource["name"], field["name"]): field
-        for resource in package["resources"]
-        for field in resource["schema"]["fields"]
-    }
-    assert columns["agent_data", "choice"] == {
-        "name": "choice",
-        "type": "integer",
-        "description": "The pick of the last round, or None after an unreadable answer.",
-        "constraints": {"minimum": 0, "maximum": 100},
-    }
-    assert columns["asks", "latency_s"]["unit"] == "second"
 
 
 def test_a_month_is_called_so_and_counted_from_1(tmp_path: Path) -> None:

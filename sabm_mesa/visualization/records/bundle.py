@@ -32,7 +32,7 @@ from sabm_mesa.recording.store import copy_recording
 from sabm_mesa.recording.varied import SET, TAG, label_of, word_of
 from sabm_mesa.recording.writing import copy_pictures
 from sabm_mesa.studies.registration import FILE, TEXT, other_attempts
-from sabm_mesa.visualization.records import archive, charts, rounds
+from sabm_mesa.visualization.records import charts, rounds
 from sabm_mesa.visualization.records.store import RunData, read_run, values_by_name
 from sabm_mesa.visualization.scenario_view import painting
 
@@ -48,20 +48,17 @@ def write_bundle(
     folder: Path,
     runs: Sequence[int] | None = None,
     report: Callable[[str], None] = lambda _line: None,
-    rights: archive.Rights = archive.UNSTATED,
 ) -> Path:
     """Write a recording as pages: runs, charts, rounds, messages, prompts and answers.
 
-    The folder also contains the recording, its registration, its tables as CSV and their
-    descriptions (see `sabm_mesa.visualization.records.archive`). The pages need no server and load
-    no external files. Each round and message has an address.
+    The folder also contains the recording, its registration and its tables as CSV. The pages need
+    no server and load no external files. Each round and message has an address.
 
     Args:
         path: the recording.
         folder: the folder; it must not exist.
         runs: the numbers of the runs; None: all.
         report: called with a line about each run before it is written.
-        rights: the licence and the authors, for the descriptions for archives.
 
     Returns:
         The folder.
@@ -84,10 +81,8 @@ def write_bundle(
         copy_pictures(path, new / RECORDING)
         digest = sha256_of(new / RECORDING)
         with Recorded(path).tables() as rows_of_all:
-            tables = [*write_tables(new / "tables", rows_of_all, "csv")]
-            archive.write_package(new, tables, rows_of_all.types, recorded, rights)
+            tables = write_tables(new / "tables", rows_of_all, "csv")
         registration = _copy_registration(path.parent, new)
-        attempts = other_attempts(path.parent) if registration else []
         content = {
             "runs": [_about_run(run, rows[run.run]) for run in recorded],
             "varied": [title for title, _ in values_by_name(frame).values()],
@@ -96,7 +91,7 @@ def write_bundle(
             "digest": digest,
             "tables": [table.relative_to(new).as_posix() for table in tables],
             "registration": registration,
-            "attempts": attempts,
+            "attempts": other_attempts(path.parent) if registration else [],
             "settings": [
                 {
                     "run": run.run,
@@ -111,8 +106,6 @@ def write_bundle(
             ],
         }
         _write(new / "index.html", pages("index.html"), content)
-        notes = [f"Other runs of this experiment: {'; '.join(attempts)}."] if attempts else []
-        archive.write_crate(new, recorded, rights, notes)
     return folder
 
 
