@@ -20,7 +20,7 @@ BIN := .venv/bin
 # The files of tests in several processes; tests/conftest.py says in how many, and the order.
 TOGETHER := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 FAST := $(TOGETHER) -m "not slow"
-# What touches Mesa: models and agents, the engine, data, recordings and replay, batches.
+# What touches Mesa: models and agents, the engine, data, recordings and replay.
 OF_MESA := -m "not slow and not check_once" tests/models tests/testing tests/agents \
 	tests/core/test_engine.py tests/core/test_scheduler.py tests/core/test_streams.py \
 	tests/recording/test_frames.py tests/runs/test_replay.py tests/runs/test_resume.py \

@@ -41,8 +41,8 @@ PARTS = {
         "minds.* models.*.minds",
     ),
     "Language models": (
-        "Requests to an endpoint: clients, batches, budget, prices.",
-        "llm llm.endpoints llm.batch llm.budget llm.client llm.prices llm.scripted",
+        "Requests to an endpoint: clients, budget, prices.",
+        "llm llm.endpoints llm.budget llm.client llm.prices llm.scripted",
     ),
     "Recordings": ("The files on disk, and how to read them.", "recording.*"),
     "Runs": (

@@ -216,7 +216,7 @@ def _say_costs(planned: AuditPlan, folder: Path, llm: LLMOptions, as_json: bool)
     from sabm_mesa.recording import export
     from sabm_mesa.studies.audit.plan import expected_cost_of_audit
 
-    costs = expected_cost_of_audit(planned, folder, llm.prices, batch=bool(llm.batch))
+    costs = expected_cost_of_audit(planned, folder, llm.prices)
     if as_json:
         say(export.readable_json(costs.as_dict()))
     else:

@@ -51,14 +51,6 @@ def cost(
             help="Recording of the scenario, for a more precise estimate.",
         ),
     ] = None,
-    batch: Annotated[
-        bool,
-        typer.Option(
-            "--batch/--no-batch",
-            help="Use the batch price (half) for questions that sabm run --batch sends in batches "
-            "(default: off).",
-        ),
-    ] = False,
     isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -72,7 +64,7 @@ def cost(
     isolation.apply()
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)
-    estimated = estimate(registry.load(name), parameters, runs, recording, prices, batch=batch)
+    estimated = estimate(registry.load(name), parameters, runs, recording, prices)
     say(export.readable_json(estimated.as_dict()) if as_json else in_words(estimated))
 
 

@@ -231,15 +231,6 @@ class LLMOptions:
             rich_help_panel=LLM_PANEL,
         ),
     ] = None
-    batch: Annotated[
-        bool | None,
-        typer.Option(
-            "--batch/--no-batch",
-            help="Send questions through the provider's batch API, at half the price. Each phase "
-            "can take up to a day (default: off).",
-            rich_help_panel=LLM_PANEL,
-        ),
-    ] = None
     budget_usd: Annotated[
         float | None,
         typer.Option(
@@ -282,7 +273,6 @@ class LLMOptions:
         options = {
             "max_concurrency": self.max_concurrency,
             "timeout_s": self.timeout, "share_requests": self.share_requests,
-            "batch": self.batch,
             "max_usd": self.budget_usd, "max_asks": self.max_asks, "max_tokens": self.max_tokens,
         }  # fmt: skip
         given: dict[str, Any] = {

@@ -66,7 +66,6 @@ def probe(
                 studies.Probe,
                 {"minds": mind, "games": games, "rng": seed, "connection": connection},
                 prices=llm.prices,
-                batch=bool(llm.batch),
             )
             for mind in minds
         ]

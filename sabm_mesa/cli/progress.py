@@ -82,8 +82,7 @@ class Progress:
         self.asks = spent.asks
         done = sum(model.round + (not model.playing) for model in models if model.round >= 0)
         ahead = sum(model.n_rounds if model.running else model.round + 1 for model in models)
-        spent_text = " · ".join(filter(None, [in_words(spent), _batches(models)]))
-        self._bar.update(self._task, completed=done, total=ahead, spent=spent_text)
+        self._bar.update(self._task, completed=done, total=ahead, spent=in_words(spent))
 
     def __enter__(self) -> Progress:
         """Start the bar."""
@@ -93,12 +92,6 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         """Remove the bar."""
         self._bar.stop()
-
-
-def _batches(models: Sequence[SmartModel]) -> str:
-    """Return the progress of the runs' shared batches."""
-    connection = models[0].connection if models else None
-    return "" if connection is None else connection.batches.status()
 
 
 def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Runs:
@@ -204,7 +197,6 @@ class RunsDone:
         name: the name of the study.
         folder: the folder of the runs.
         first: returns a text to print before the first run begins, ``""`` for none.
-        status: returns a text on the running runs, ``""`` for none.
 
     Attributes:
         done: the number of finished runs.
@@ -216,12 +208,11 @@ class RunsDone:
         name: str,
         folder: Path,
         first: Callable[[], str] = str,
-        status: Callable[[], str] = str,
     ) -> None:
         self.done = self.total = 0
-        self._folder, self._first, self._status = folder, first, status
-        self._bar = bar_counting("runs {task.fields[status]}")
-        self._task = self._bar.add_task(one_line(name), total=None, status="")
+        self._folder, self._first = folder, first
+        self._bar = bar_counting("runs")
+        self._task = self._bar.add_task(one_line(name), total=None)
 
     def show(self, done: int, total: int) -> None:
         """Show the number of finished runs.
@@ -235,7 +226,7 @@ class RunsDone:
             say(line, err=True)
             self._bar.start()
         self.done, self.total = done, total
-        self._bar.update(self._task, completed=done, total=total, status=self._status())
+        self._bar.update(self._task, completed=done, total=total)
 
     def __enter__(self) -> RunsDone:
         """Start the bar."""

@@ -380,7 +380,7 @@ def _say_costs(
         plans: the experiments.
         anchored: for each experiment, the minds to ask the anchors.
         out: the parent folder of their folders.
-        llm: the language-model options, for the price file and the batch price.
+        llm: the language-model options, for the price file.
         as_json: whether to print JSON.
     """
     from sabm_mesa.cli.cost import in_words
@@ -390,9 +390,7 @@ def _say_costs(
     costs = []
     for planned, minds in zip(plans, anchored, strict=True):
         folder = out / planned.experiment.name
-        costs.append(
-            expected_cost(planned, folder, llm.prices, batch=bool(llm.batch), anchored=minds)
-        )
+        costs.append(expected_cost(planned, folder, llm.prices, anchored=minds))
         if not as_json:
             few = too_few_runs(planned)
             say("\n".join([in_words(costs[-1]), *([few] if few else [])]))

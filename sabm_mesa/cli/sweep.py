@@ -104,7 +104,6 @@ def sweep(
     folder = out or Path("out", f"sweep-{model.scenario_name}")
     isolation.apply()
     populations = varied.get("minds", [parameters.get("minds", "classical")])
-    status = connection.batches.status
 
     def begin() -> str:
         keep_command(folder)
@@ -112,7 +111,7 @@ def sweep(
 
     with (
         reporting_lost([folder / RECORDING], connection.prices),
-        RunsDone(model.scenario_name, folder, begin, status) as progress,
+        RunsDone(model.scenario_name, folder, begin) as progress,
     ):
         done = run_sweep(
             model, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,

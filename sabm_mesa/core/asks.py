@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -124,79 +123,14 @@ class HasStreams(Protocol):
         """The stream of one attempt at an ask."""
 
 
-class InBatch(NamedTuple):
-    """Position of a request in a batch.
-
-    Attributes:
-        token: the batch, see `NotedBatch`.
-        custom_id: the name of the request in it.
-        digest: SHA-256 of the exact request, and its limit of tokens.
-    """
-
-    token: str
-    custom_id: str
-    digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class NotedBatch:
-    """A recorded note of a batch, written before it is submitted.
-
-    Attributes:
-        token: a text in its metadata, to find a batch whose id could not be noted.
-        address: the endpoint.
-        model: the name of the language model.
-        submitted: the time of submission, in seconds since 1970.
-        file: the id of the file of its requests; ``""`` until it is uploaded.
-        batch: its id; ``""`` until it is known.
-    """
-
-    token: str
-    address: str
-    model: str
-    submitted: float
-    file: str = ""
-    batch: str = ""
-
-
-class Outstanding(NamedTuple):
-    """A request in a batch of an earlier session, whose answer is not recorded.
-
-    Attributes:
-        batch: the batch.
-        request: the request in it.
-        note: its note among the sent ones.
-    """
-
-    batch: NotedBatch
-    request: InBatch
-    note: int
-
-
 class SentNotes(Protocol):
-    """An object that notes requests before they are sent: a recorder.
+    """An object that notes requests before they are sent: a recorder."""
 
-    Attributes:
-        run: the number of the run in its recording.
-        path: the recording, or None.
-    """
-
-    run: int
-    path: Path | None
-
-    async def note_sent(
-        self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
-    ) -> Sequence[int]:
+    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
         """Note the answers that a request asks for; return their notes once these are written."""
 
     def take_back(self, notes: Sequence[int]) -> None:
         """Remove the notes of answers that cost nothing."""
-
-    async def note_batch(self, batch: NotedBatch) -> None:
-        """Record the state of a batch; return when it is on disk."""
-
-    def outstanding(self, custom_id: str) -> list[Outstanding]:
-        """Requests of this name in earlier batches; the caller removes the used ones."""
 
 
 class Ask:

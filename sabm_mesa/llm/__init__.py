@@ -7,10 +7,7 @@
 
 All runs of the process share one connection and one limiter for each endpoint. The chain has a
 `CoalescingClient` only if identical questions are asked once, and a `BudgetClient` only with a
-budget. `connect` puts a `BatchOrDirectClient` before the chain. With `--batch` it sends questions
-that can wait through another chain instead::
-
-    MakeRoomClient → RetryClient → BudgetClient → PriceClient → BatchClient
+budget.
 
 A local model is asked through the same chain, with `LocalClient` at its end, which sends with the
 `OpenAIClient` of its own server.
@@ -33,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.core import engine
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import KEY_VARIABLE, ParameterError, ServerInUse, UnknownName, about
-from sabm_mesa.llm.batch import BatchClient, Batches, BatchOrDirectClient
 from sabm_mesa.llm.budget import CAPS, Budget, BudgetClient, check_price
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.coalescing import CoalescingClient, SupportsN
@@ -55,12 +51,10 @@ from sabm_mesa.llm.scripted import ScriptedClient
 from sabm_mesa.llm.thinking import MakeRoomClient, ThoughtRoom
 
 if TYPE_CHECKING:
-    from sabm_mesa.llm.batch_interface import BatchInterface
     from sabm_mesa.llm.local import LocalModel
     from sabm_mesa.llm.openai_client import OpenAIClient
 
 __all__ = [
-    "Batches",
     "Budget",
     "Client",
     "Completion",
@@ -93,9 +87,6 @@ class Connection:
         budget: caps over all runs that share this object, or None.
         share_requests: whether identical questions that are asked at once are sent as one request
             for several answers (see `coalescing`).
-        batches: gathers questions that can wait, and sends them in batches; by default only earlier
-            batches are read, and no new ones are sent. Runs whose questions are gathered together
-            share it.
         recorded_url: the endpoint in a recording for minds that name none; used when `base_url` is
             None.
         agreed: more addresses that minds of a recording may name. Addresses of this computer, of
@@ -122,9 +113,6 @@ class Connection:
     prices: str | Path | None = None
     budget: Budget | None = field(default=None, compare=False)
     share_requests: bool = False
-    batches: Batches = field(
-        default_factory=lambda: Batches(gather=False), repr=False, compare=False
-    )
     recorded_url: str | None = None
     agreed: frozenset[str] | None = None
     needed: frozenset[str] = frozenset()
@@ -143,11 +131,6 @@ class Connection:
             )
         if self.base_url is not None:
             check_url(self.base_url)
-        if self.share_requests and self.batches.gather:
-            raise ParameterError(
-                "Questions are sent in batches or share requests, and not both: leave out "
-                "--share-requests or --batch."
-            )
 
     @classmethod
     def of_recorded(cls, settings: Mapping[str, Any]) -> Connection:
@@ -174,7 +157,6 @@ class Connection:
             **{name: settings[name] for name in names if name in settings},
             prices=price_file,
             budget=Budget(**caps) if caps else None,
-            batches=Batches(gather=bool(settings.get("batch"))),
             recorded_url=settings.get("base_url"),
             agreed=frozenset(),
         )
@@ -250,7 +232,6 @@ class Connection:
             "timeout_s": self.timeout_s,
             "max_retries": self.max_retries,
             "share_requests": self.share_requests,
-            "batch": self.batches.gather,
             "prices": PriceTable().date
             if self.prices is None
             else str(Path(self.prices).resolve()),
@@ -264,7 +245,6 @@ _lock = threading.Lock()
 _clients: dict[tuple[str, float], OpenAIClient] = {}
 _models: dict[Path, LocalModel] = {}
 _replaced: list[LocalModel] = []
-_interfaces: dict[tuple[str, float], BatchInterface] = {}
 _limiters: dict[str, Limiter] = {}
 _limits: dict[str, Path] = {}
 _supports_n: dict[tuple[str, str], SupportsN] = {}
@@ -295,8 +275,6 @@ def connect(
         UsageError: when the price file cannot be read, the model has no price for a budget in
             dollars, or the endpoint cannot be used (see `Connection.endpoint`).
     """
-    from sabm_mesa.llm.batch_interface import BatchInterface
-
     how = connection or Connection()
     endpoint = how.endpoint(named)
     prices = PriceTable(how.prices, endpoint.base_url)
@@ -307,8 +285,7 @@ def connect(
         if key not in _clients:
             engine.raise_file_limit()
             _clients[key] = _client(endpoint, how.timeout_s)
-            _interfaces[key] = BatchInterface(endpoint, how.timeout_s)
-        sender, interface = _clients[key], _interfaces[key]
+        sender = _clients[key]
         supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
         room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
     limiter = (how.limiters or partial(limiter_of, limits=how.limits))(endpoint.identity)
@@ -320,15 +297,7 @@ def connect(
     client: Client = _within_limits(sender, how, prices, endpoint.where, limiter, ceiling, room)
     if how.share_requests:
         client = CoalescingClient(client, supports_n)
-    half = prices.in_batches()
-    batched: Client = BatchClient(how.batches, sender, interface, half)
-    batched = PriceClient(batched, half)
-    if how.budget is not None:
-        batched = BudgetClient(batched, how.budget, half, endpoint.where, in_batch=True)
-    if how.batches.gather:
-        how.batches.register(interface)
-    batched = MakeRoomClient(RetryClient(batched, how.max_retries), room, in_batch=True)
-    return BatchOrDirectClient(batched, client, how.batches)
+    return client
 
 
 def limiter_of(identity: str, limits: Path | None = None) -> Limiter:
@@ -461,7 +430,6 @@ def close_all() -> None:
         models = [*_models.values(), *_replaced]
         clients: list[OpenAIClient | LocalModel] = [
             *(client for client in _clients.values() if client.is_open),
-            *(interface for interface in _interfaces.values() if interface.is_open),
             *models,
         ]
         for identity, file in _limits.items():
@@ -484,7 +452,7 @@ def _forget() -> None:
     """Empty what runs share: clients, local models, limits, and facts learned about servers."""
     kept: dict[Any, Any] | list[Any]
     for kept in (
-        _clients, _interfaces, _models, _replaced, _limiters, _limits, _supports_n, _rooms
+        _clients, _models, _replaced, _limiters, _limits, _supports_n, _rooms
     ):  # fmt: skip
         kept.clear()
 
@@ -493,7 +461,7 @@ def _leave_to_parent() -> None:
     """Start without connections in a forked process: it must not use or close its parent's."""
     global _lock  # noqa: PLW0603 - the parent may have forked while it was held
     _lock = threading.Lock()
-    _of_parents.extend([*_clients.values(), *_interfaces.values(), *_models.values(), *_replaced])
+    _of_parents.extend([*_clients.values(), *_models.values(), *_replaced])
     _forget()
 
 

@@ -93,9 +93,7 @@ class Budget:
         """
         return Budget(self.max_usd, self.max_asks, self.max_tokens, spent)
 
-    async def reserve(
-        self, target: tuple[str, str], asked: Usage, *, in_batch: bool = False
-    ) -> Reservation:
+    async def reserve(self, target: tuple[str, str], asked: Usage) -> Reservation:
         """Set aside the highest cost of a request.
 
         When it does not fit yet, the requests under way are awaited first: they may cost less than
@@ -104,7 +102,6 @@ class Budget:
         Args:
             target: address and model that are asked.
             asked: the highest cost of the request.
-            in_batch: whether it is sent in a batch, so that none can be sent alone first.
 
         Raises:
             BudgetExceeded: when it could pass a cap.
@@ -113,7 +110,7 @@ class Budget:
         while True:
             most = self._most(target, asked)
             cap = self._short_of(most)
-            if cap is None and (in_batch or not self._is_on_trial(target)):
+            if cap is None and not self._is_on_trial(target):
                 break
             if cap is not None and getattr(self.spent, cap[0]) + getattr(most, cap[0]) > cap[1]:
                 awaited = set(self.under_way) if awaited is None else awaited & self.under_way
@@ -219,7 +216,6 @@ class BudgetClient:
         budget: the caps.
         prices: the price table, for a cap in dollars.
         where: the server, in words.
-        in_batch: whether the client sends requests together.
     """
 
     def __init__(
@@ -228,11 +224,9 @@ class BudgetClient:
         budget: Budget,
         prices: PriceTable,
         where: str = "The model",
-        *,
-        in_batch: bool = False,
     ) -> None:
         self._client, self._budget, self._prices = client, budget, prices
-        self._where, self._in_batch = where, in_batch
+        self._where = where
 
     async def complete(self, request: Request) -> Completion:
         """Complete a chat within the budget.
@@ -246,7 +240,7 @@ class BudgetClient:
         """
         target = self._where, request.model
         most = self._most(request)
-        reservation = await self._budget.reserve(target, most, in_batch=self._in_batch)
+        reservation = await self._budget.reserve(target, most)
         spent: Usage | None = reservation.most  # of one that is given up under way, say
         try:
             done = await self._client.complete(request)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from sabm_mesa.core.asks import SentNotes, canonical_json
 from sabm_mesa.core.images import Picture
 
-_SENDING = {"n", "place", "question", "needed", "sent_notes", "room"}
+_SENDING = {"n", "place", "needed", "sent_notes", "room"}
 """Fields of a request that determine how it is sent, not its content."""
 _OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body", "tools", "pictures")
 """Fields that are in a digest only when they are set."""
@@ -32,8 +32,6 @@ class Request:
         place: (round, phase, position) of a question that all agents of a phase are asked at
             once: identical ones of one round and phase may be sent as one request. None for
             others.
-        question: (round, phase, agent, call, attempt) of a question in a phase in which all agents
-            are asked at once, so that it may be sent in a batch. None for others.
         seed: seed of the sampling; None leaves it to the server.
         needed: parameters that the study depends on: it fails when the model does not support them.
         sent_notes: notes it before it is sent, or None.
@@ -58,7 +56,6 @@ class Request:
     schema: dict[str, Any] | None = None
     n: int = 1
     place: tuple[int, str, int] | None = None
-    question: tuple[int, str, int, int, int] | None = None
     seed: int | None = None
     needed: frozenset[str] = frozenset()
     sent_notes: SentNotes | None = field(default=None, repr=False, compare=False)

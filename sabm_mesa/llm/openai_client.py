@@ -186,61 +186,6 @@ class OpenAIClient:
             raise client._make_status_error_from_response(response)  # noqa: SLF001
         return json.loads(received.body, object_pairs_hook=no_field_twice)
 
-    def line(self, request: Request) -> tuple[dict[str, Any], int]:
-        """The body of a request for a chat completion that is sent in a batch.
-
-        Args:
-            request: the request.
-
-        Returns:
-            The body with the parameters that the model is known to support, and the version of its
-            dialect.
-
-        Raises:
-            BadRequest: when the model does not support a parameter that the study depends on.
-        """
-        dialect = self.dialect(request.model)
-        params = self._params(request, dialect, self._asked(request))
-        return self._body(request, params), dialect.version
-
-    def read_line(
-        self, request: Request, version: int | None, status: int, body: Any, latency_s: float
-    ) -> Completion | None:
-        """Read the response to a request that was sent in a batch.
-
-        Args:
-            request: the request.
-            version: the version of the dialect in which it was sent; None when unknown.
-            status: the status of the response.
-            body: its body, from JSON.
-            latency_s: seconds until its arrival.
-
-        Returns:
-            The completion; None when the request must be sent again, with other parameters.
-
-        Raises:
-            LLMError: translated from the error of the server.
-        """
-        dialect, asked = self.dialect(request.model), self._asked(request)
-        origin = self._origin(request, asked, dialect.mend(asked))
-        if status == 200:
-            try:
-                done = read_completion(body, request, latency_s, origin)
-                self._report(body, request.model)
-                return hide_key(done)
-            except _FAILURES as error:
-                raise self._translated(error, request.model, _CHAT) from None
-        if is_filtered(body):
-            return hide_key(_refused(request, latency_s, origin))
-        if dialect.version != version or dialect.learn(asked, status, body):
-            return None
-        reported = body.get("error", body) if isinstance(body, dict) else body
-        sent = httpx2.Request("POST", self.endpoint.base_url)
-        refusal = openai.APIStatusError(
-            "", response=httpx2.Response(status, request=sent), body=reported
-        )
-        raise self._translated(refusal, request.model, _CHAT)
-
     def _report(self, body: Any, model: str) -> None:
         """Log once for each model that the server's counts of tokens or dollars are unreadable."""
         if model not in self._reported and (fields := unreadable_usage(body)):

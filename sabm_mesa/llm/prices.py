@@ -33,9 +33,6 @@ _SOLD_BY_ITS_MAKER = re.compile(
 )
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest)\Z")
 _MILLION = 1_000_000
-BATCH_SHARE = 0.5
-"""The price in a batch as a share of the price of a request that is sent alone: what OpenAI charges
-(https://platform.openai.com/docs/guides/batch), and others with the same interface."""
 _NEEDED = {"input", "output"}
 _OPTIONAL = {"cached", "cache_write", "thoughts"}
 
@@ -102,20 +99,6 @@ class Price:
         received = max(price.output, thought)
         return (prompt_tokens * sent + completion_tokens * received) / _MILLION
 
-    def times(self, share: float) -> Price:
-        """A share of the price.
-
-        Args:
-            share: the share.
-        """
-        names = ("input", "output", "cached", "cache_write", "thoughts")
-        rates = {name: getattr(self, name) for name in names}
-        parts: dict[str, Any] = {
-            name: None if price is None else price * share for name, price in rates.items()
-        }
-        over = tuple((start, price.times(share)) for start, price in self.over)
-        return Price(**parts, over=over)
-
     def _of_a_prompt(self, tokens: float) -> Price:
         reached = [price for start, price in self.over if tokens > start]
         return reached[-1] if reached else self
@@ -153,7 +136,6 @@ class PriceTable:
         self._own = {} if path is None else _prices(_own(path), str(path))
         self._places = self._built_in.at(url)
         self._known: dict[tuple[str, ...], Price | None] = {}
-        self._share = 1.0
 
     def at(self, url: str | None) -> PriceTable:
         """The prices at an endpoint.
@@ -163,12 +145,6 @@ class PriceTable:
         """
         table = copy(self)
         table._places, table._known = self._built_in.at(url), {}  # noqa: SLF001 - the same class
-        return table
-
-    def in_batches(self) -> PriceTable:
-        """The prices of requests that are sent in batches."""
-        table = copy(self)
-        table._share, table._known = BATCH_SHARE, {}  # noqa: SLF001 - the same class
         return table
 
     def of(self, *models: str) -> Price | None:
@@ -182,8 +158,7 @@ class PriceTable:
         """
         if models not in self._known:
             prices = (find(model) for find in (self._find_own, self._find) for model in models)
-            price = next((price for price in prices if price is not None), None)
-            self._known[models] = price.times(self._share) if price else None
+            self._known[models] = next((price for price in prices if price is not None), None)
         return self._known[models]
 
     def _find_own(self, model: str) -> Price | None:

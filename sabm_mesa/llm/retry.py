@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 from sabm_mesa.errors import RateLimited, ServerUnavailable
 from sabm_mesa.llm.client import Client, Completion, Request
-
-T = TypeVar("T")
 
 MAX_RETRIES = 6
 UNMET_RETRIES = 2
@@ -65,37 +61,10 @@ class RetryClient:
         return _after(self._max_retries, await self._client.complete(request))
 
     def _wait(self, retries: int, asked: float | None) -> float:
-        return pause_s(retries, asked, self._first_wait_s)
+        """Seconds to wait before the next retry; the server may have asked to wait."""
+        backoff: float = self._first_wait_s * 2**retries * (0.5 + random.random() / 2)
+        return min(max(backoff, asked + backoff / 2 if asked else 0.0), LONGEST_WAIT_S)
 
 
 def _after(retries: int, done: Completion) -> Completion:
     return done if done.retries == retries else done._replace(retries=retries)
-
-
-def pause_s(retries: int, asked: float | None, first_wait_s: float = FIRST_WAIT_S) -> float:
-    """Seconds to wait before the next retry.
-
-    Args:
-        retries: the number of earlier retries.
-        asked: seconds that the server asked to wait, or None.
-        first_wait_s: the longest wait before the first retry, in seconds.
-    """
-    backoff: float = first_wait_s * 2**retries * (0.5 + random.random() / 2)
-    return min(max(backoff, asked + backoff / 2 if asked else 0.0), LONGEST_WAIT_S)
-
-
-async def with_retries(call: Callable[[], Awaitable[T]]) -> T:
-    """Call until it succeeds, with as many retries as a request has.
-
-    Args:
-        call: the call.
-
-    Raises:
-        LLMError: the last error, or one that a retry cannot help.
-    """
-    for retries in range(MAX_RETRIES):
-        try:
-            return await call()
-        except (RateLimited, ServerUnavailable) as error:
-            await asyncio.sleep(pause_s(retries, error.retry_after))
-    return await call()

@@ -146,12 +146,10 @@ class MakeRoomClient:
     Args:
         client: the client that sends.
         room: the room of the model.
-        in_batch: whether answers can be read again. Then a cut-off first answer is not returned
-            when the run ends before the second one: a resume reads both.
     """
 
-    def __init__(self, client: Client, room: ThoughtRoom, *, in_batch: bool = False) -> None:
-        self._client, self._room, self._in_batch = client, room, in_batch
+    def __init__(self, client: Client, room: ThoughtRoom) -> None:
+        self._client, self._room = client, room
 
     async def complete(self, request: Request) -> Completion:
         """Complete a chat; retry once when thoughts used up a limit that can be raised.
@@ -173,14 +171,9 @@ class MakeRoomClient:
             return done
         try:
             _, again = await self._complete(request, wanted, more_than=given)
-        except (LLMError, BudgetExceeded) as error:  # the response is paid for and recorded
-            refused = isinstance(error, BadRequest) and not error.billed
-            if self._in_batch and not refused:
-                raise
+        except (LLMError, BudgetExceeded):  # the response is paid for and recorded
             return done
         except asyncio.CancelledError:
-            if self._in_batch:
-                raise
             return done._replace(stopped=True)
         room.notice(again, request.max_tokens)
         room.known = True

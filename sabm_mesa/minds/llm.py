@@ -92,8 +92,7 @@ class LLMMind(Mind):
         settings: the settings of its requests.
         spec: the name of the mind in the data; ``llm:MODEL`` by default.
         together: the names of the phases in which all agents are asked at once: identical
-            requests there may be sent as one (`Connection.share_requests`), and all in a batch
-            (`Connection.batches`).
+            requests there may be sent as one (`Connection.share_requests`).
         needed: parameters that the study depends on (`Connection.needed`).
     """
 
@@ -137,8 +136,7 @@ class LLMMind(Mind):
     def _request(self, ask: Ask) -> Request:
         key = ask.key
         # The time of a later question or attempt depends on when an answer came.
-        together = key.phase in self._together
-        at_once = together and not key.call and not ask.rejected
+        at_once = key.phase in self._together and not key.call and not ask.rejected
         given = (self.settings.max_tokens, ask.most_tokens)
         limits = [limit for limit in given if limit is not None]
         return Request(
@@ -154,7 +152,6 @@ class LLMMind(Mind):
             tools=self._tools(ask),
             pictures=ask.pictures or None,
             place=(key.round, key.phase, ask.position) if at_once else None,
-            question=(*key, len(ask.rejected)) if together else None,
             needed=self._needed,
             sent_notes=ask.sent_notes,
         )

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from sabm_mesa.core.answers import InvalidAnswer, PastReading
-from sabm_mesa.core.asks import Attempt, Chat, InBatch, Key, NotedBatch, Outstanding
+from sabm_mesa.core.asks import Attempt, Chat, Key
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
@@ -139,17 +139,14 @@ class ReplayRecorder(Recorder):
                     f"model, whose {kind} data have other columns ({', '.join(other)})."
                 )
 
-    async def note_sent(
-        self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
-    ) -> Sequence[int]:
+    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
         """Note the answers that a request asks for, before it is sent.
 
         Args:
             model: the name of the language model.
             most: the highest cost of each answer.
-            in_batch: its place in a batch, or None.
         """
-        return await self._recorder.note_sent(model, most, in_batch) if self._recorder else ()
+        return await self._recorder.note_sent(model, most) if self._recorder else ()
 
     def take_back(self, notes: Sequence[int]) -> None:
         """Remove the notes of answers that cost nothing.
@@ -159,23 +156,6 @@ class ReplayRecorder(Recorder):
         """
         if self._recorder is not None:
             self._recorder.take_back(notes)
-
-    async def note_batch(self, batch: NotedBatch) -> None:
-        """Record the state of a batch.
-
-        Args:
-            batch: the batch.
-        """
-        if self._recorder is not None:
-            await self._recorder.note_batch(batch)
-
-    def outstanding(self, custom_id: str) -> list[Outstanding]:
-        """Requests of this name in batches of earlier sessions; the caller removes the used ones.
-
-        Args:
-            custom_id: the name.
-        """
-        return self._recorder.outstanding(custom_id) if self._recorder else []
 
     def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
         """Compare an attempt with the recorded one, or write it.

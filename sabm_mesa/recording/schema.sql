@@ -81,21 +81,7 @@ CREATE TABLE sent (
     prompt_tokens     INTEGER NOT NULL, -- at most
     completion_tokens INTEGER NOT NULL, -- at most
     cost_usd          REAL,             -- at most; NULL when the price is not known
-    batch             TEXT,             -- the batch that it is in; NULL when it was sent alone
-    custom_id         TEXT,             -- its name in the batch
-    request           TEXT,             -- SHA-256 of the exact request, in a batch
     PRIMARY KEY (session, number)
-) WITHOUT ROWID;
-
--- Batches of requests, each noted before it is submitted: the provider answers it also when nobody
--- waits. What has not been recorded of a batch is in the table sent.
-CREATE TABLE batches (
-    token     TEXT PRIMARY KEY, -- sent along, to find a batch whose id could not be noted
-    address   TEXT NOT NULL,    -- the endpoint
-    model     TEXT NOT NULL,    -- the name of the language model
-    submitted REAL NOT NULL,    -- seconds since 1970
-    file      TEXT,             -- the id of the file of its requests; NULL until it is uploaded
-    batch     TEXT              -- its id; NULL until it is known
 ) WITHOUT ROWID;
 
 CREATE TABLE model_data (

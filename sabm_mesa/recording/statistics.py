@@ -149,7 +149,7 @@ def lost_answers(path: str | Path, runs: Sequence[int]) -> list[Lost]:
     """The lost answers of runs and of all runs started with them.
 
     An answer is lost when its process died, or when it did not arrive in time. A pending answer is
-    not lost. An answer in a batch counts when the run is resumed.
+    not lost.
 
     Args:
         path: the recording.
@@ -161,8 +161,7 @@ def lost_answers(path: str | Path, runs: Sequence[int]) -> list[Lost]:
     with open_for_reading(path, check=False) as connection:
         rows = connection.execute(
             "SELECT session, model, prompt_tokens, completion_tokens, cost_usd FROM sent "
-            f"WHERE (batch IS NULL OR run NOT IN ({', '.join(map(str, runs))})) "
-            f"AND run IN ({_STARTED_WITH.format(', '.join(map(str, runs)))})"
+            f"WHERE run IN ({_STARTED_WITH.format(', '.join(map(str, runs)))})"
         ).fetchall()
     sessions = {session for session, *_ in rows}
     under_way = {uid for uid in sessions if session_is_open(Path(path), uid)}

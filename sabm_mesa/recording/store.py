@@ -20,7 +20,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from sabm_mesa.core.asks import Attempt, InBatch, NotedBatch
+from sabm_mesa.core.asks import Attempt
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.reader import VERSION as READER
 from sabm_mesa.core.usage import Usage
@@ -28,7 +28,7 @@ from sabm_mesa.errors import OutputError, RecordingError, SabmError
 
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
-FORMAT = 8
+FORMAT = 9
 LIMIT_GIVEN = "max_tokens_given"
 """The key in a recorded connection that says that `max_tokens` was set: true."""
 ASK_COLUMNS = (
@@ -39,8 +39,7 @@ ASK_COLUMNS = (
     "position", "final",
 )  # fmt: skip
 INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * len(ASK_COLUMNS))})"
-INSERT_SENT = "INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-NOTE_BATCH = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?, ?)"
+INSERT_SENT = "INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?, ?)"
 DELETE_SENT = "DELETE FROM sent WHERE session = ? AND number = ?"
 INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
 INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
@@ -170,19 +169,10 @@ def _provenance(model: str, provider: str, fingerprint: str, parameters: str) ->
     return to_json({k: v for k, v in stated.items() if v} | json.loads(parameters))
 
 
-def sent_row(
-    session: str, note: int, run: int, model: str, most: Usage, in_batch: InBatch | None
-) -> list[Any]:
+def sent_row(session: str, note: int, run: int, model: str, most: Usage) -> list[Any]:
     """The row of one requested answer."""
     usd = None if math.isnan(most.cost_usd) else most.cost_usd
-    of_batch = in_batch or (None, None, None)
-    return [session, note, run, model, most.prompt_tokens, most.completion_tokens, usd, *of_batch]
-
-
-def batch_row(batch: NotedBatch) -> list[Any]:
-    """The row of one batch."""
-    known = batch.file or None, batch.batch or None
-    return [batch.token, batch.address, batch.model, batch.submitted, *known]
+    return [session, note, run, model, most.prompt_tokens, most.completion_tokens, usd]
 
 
 def as_steps(lines: Sequence[int]) -> str:

@@ -32,7 +32,7 @@ from typing import Any, Protocol
 
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import PastReading
-from sabm_mesa.core.asks import Attempt, InBatch, Key, NotedBatch, Outstanding
+from sabm_mesa.core.asks import Attempt, Key
 from sabm_mesa.core.images import Picture
 from sabm_mesa.core.jsonable import rows_to_json, to_json
 from sabm_mesa.core.usage import Usage
@@ -49,13 +49,11 @@ from sabm_mesa.recording.store import (
     INSERT_SENT,
     LIMIT_GIVEN,
     MESSAGES,
-    NOTE_BATCH,
     PROVENANCE,
     RunHeader,
     Session,
     as_steps,
     ask_row,
-    batch_row,
     check_kind,
     check_pages,
     check_schema,
@@ -213,7 +211,6 @@ class Recording:
         Raises:
             RecordingError: when a run is being written, or cannot be written.
         """
-        left: dict[int, list[Outstanding]] = {}
         with self._transaction() as connection:
             for run in runs:
                 session, then = connection.execute(
@@ -230,11 +227,8 @@ class Recording:
                     "ended = NULL, problem = NULL WHERE run = ?",
                     (self.session.uid, to_json({**connected, **kept}), run),
                 )
-                left[run] = _take_over(connection, run, self.session.uid)
         session = self.session.uid
-        return {
-            run: RunRecorder(run, self.writer, self.path, session, left=left[run]) for run in runs
-        }
+        return {run: RunRecorder(run, self.writer, self.path, session) for run in runs}
 
     def close(self) -> None:
         """Write the remaining rows and close the file.
@@ -320,26 +314,6 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def _take_over(connection: sqlite3.Connection, run: int, session: str) -> list[Outstanding]:
-    """Take over the notes of a run's batched requests for a session; the oldest come first."""
-    rows = connection.execute(
-        "SELECT sent.session, number, custom_id, request, token, address, batches.model, "
-        "submitted, coalesce(file, ''), coalesce(batches.batch, '') "
-        "FROM sent JOIN batches ON sent.batch = token WHERE run = ? ORDER BY submitted, number",
-        (run,),
-    ).fetchall()
-    left = []
-    for old, number, custom_id, request, *batch in rows:
-        note = next(_notes)
-        connection.execute(
-            "UPDATE sent SET session = ?, number = ? WHERE session = ? AND number = ?",
-            (session, note, old, number),
-        )
-        noted = NotedBatch(*batch)
-        left.append(Outstanding(noted, InBatch(noted.token, custom_id, request), note))
-    return left
 
 
 def _keep(pictures: Iterable[Picture], recording: Path) -> None:
@@ -435,33 +409,22 @@ class Recorder(ABC):
         del key, attempt
         return None
 
-    async def note_sent(
-        self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
-    ) -> Sequence[int]:
+    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
         """Note the answers that a request asks for before it is sent; return once written.
 
         Args:
             model: the name of the language model.
             most: the most that each answer can cost.
-            in_batch: its place in a batch, or None.
 
         Returns:
             A note for each answer; the attempt with the answer names it. Nothing is noted without a
             recording.
         """
-        del model, most, in_batch
+        del model, most
         return ()
 
     def take_back(self, notes: Sequence[int]) -> None:  # noqa: B027 - most note nothing
         """Remove the notes of answers that cost nothing."""
-
-    async def note_batch(self, batch: NotedBatch) -> None:  # noqa: B027 - most note nothing
-        """Record the state of a batch; return when it is on disk."""
-
-    def outstanding(self, custom_id: str) -> list[Outstanding]:
-        """Requests of this name in batches of earlier sessions; the caller removes those used."""
-        del custom_id
-        return []
 
     @abstractmethod
     def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
@@ -509,7 +472,6 @@ class RunRecorder(Recorder):
         path: the recording.
         session: the identifier of the writer's session.
         recording: the recording if it was opened for this run alone, or None.
-        left: requests of the run in batches of earlier sessions.
         notes: the numbers of notes, which no other recorder of the session uses.
     """
 
@@ -520,18 +482,12 @@ class RunRecorder(Recorder):
         path: Path,
         session: str,
         recording: Recording | None = None,
-        left: Iterable[Outstanding] = (),
         notes: Iterator[int] = _notes,
     ) -> None:
         self.run, self.path = run, path
         self._writer, self._session, self._own, self._notes = writer, session, recording, notes
-        self._left: dict[str, list[Outstanding]] = {}
-        for lost in left:
-            self._left.setdefault(lost.request.custom_id, []).append(lost)
 
-    async def note_sent(
-        self, model: str, most: Sequence[Usage], in_batch: InBatch | None = None
-    ) -> Sequence[int]:
+    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
         """Note the answers that a request asks for before it is sent; return once written.
 
         A note survives a crash of the process, but need not survive a crash of the machine.
@@ -539,7 +495,6 @@ class RunRecorder(Recorder):
         Args:
             model: the name of the language model.
             most: the most that each answer can cost.
-            in_batch: its place in a batch, or None.
 
         Raises:
             RecordingError: when it cannot be written.
@@ -547,7 +502,7 @@ class RunRecorder(Recorder):
         notes = [next(self._notes) for _ in most]
         written = self._writer.written(
             *(
-                (INSERT_SENT, sent_row(self._session, note, self.run, model, usage, in_batch))
+                (INSERT_SENT, sent_row(self._session, note, self.run, model, usage))
                 for note, usage in zip(notes, most, strict=True)
             )
         )
@@ -568,25 +523,6 @@ class RunRecorder(Recorder):
             RecordingError: when an earlier commit failed.
         """
         self._writer.add(*((DELETE_SENT, [self._session, note]) for note in notes))
-
-    async def note_batch(self, batch: NotedBatch) -> None:
-        """Record the state of a batch; return when it is on disk.
-
-        Args:
-            batch: the batch.
-
-        Raises:
-            RecordingError: when it cannot be written.
-        """
-        await self._writer.committed((NOTE_BATCH, batch_row(batch)))
-
-    def outstanding(self, custom_id: str) -> list[Outstanding]:
-        """Requests of this name in batches of earlier sessions; the caller removes those used.
-
-        Args:
-            custom_id: the name.
-        """
-        return self._left.get(custom_id, [])
 
     def record(self, attempt: Attempt, *, durable: bool) -> asyncio.Future[None] | None:
         """Write one attempt.

@@ -28,8 +28,7 @@ Embeddings
     received.
 Dollars
     By the price table of the endpoint. Low: all tokens sent are in the server's cache. High: all
-    are written to it. Unknown is NaN, never zero. In batches (`batch`) a question of a simultaneous
-    phase costs `BATCH_SHARE` of that.
+    are written to it. Unknown is NaN, never zero.
 Pilot
     A recording gives the means by question: tokens sent per character, tokens and texts received,
     repeated asks, cached tokens, thoughts. Another run differs by the factor ``MARGIN + 3 / n``
@@ -44,7 +43,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -61,11 +60,11 @@ from sabm_mesa.core.fields import Several
 from sabm_mesa.core.images import described
 from sabm_mesa.core.scheduler import SIMULTANEOUS
 from sabm_mesa.core.tools import Tools
-from sabm_mesa.errors import ParameterError, RunError, UsageError
+from sabm_mesa.errors import ParameterError, RunError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
 from sabm_mesa.llm.endpoints import NAME
-from sabm_mesa.llm.prices import BATCH_SHARE, Price, PriceTable
+from sabm_mesa.llm.prices import Price, PriceTable
 from sabm_mesa.llm.thinking import THOUGHTS as THOUGHTS_UNASKED
 from sabm_mesa.llm.thinking import thinks_unasked
 from sabm_mesa.minds.base import Mind, name_of
@@ -363,63 +362,6 @@ def dry_run(
     return model, list(stubs.values())
 
 
-def one_by_one(models: Iterable[SmartModel]) -> str:
-    """Report how many questions of runs cannot be sent in batches, since each waits for another.
-
-    Args:
-        models: the models of the runs, before their first round; a run that repeats a recording
-            counts only its later rounds.
-
-    Returns:
-        A sentence; ``""`` when all can be batched, when nothing is paid for, or when only the run
-        knows a mind.
-
-    Raises:
-        RunError: when the scenario or a classical mind fails.
-    """
-    runs: dict[str, tuple[SmartModel, float]] = {}
-    for model in models:
-        given = {name: value for name, value in model.parameters.items() if name != "rng"}
-        identity = repr((type(model), given))
-        before = model.replaying.recorded.rounds if model.replaying is not None else 0
-        left = max(0.0, 1.0 - before / model.n_rounds)
-        runs[identity] = model, runs.get(identity, (model, 0.0))[1] + left
-    alone, asks = defaultdict[str, float](float), 0.0
-    for model, left in runs.values():
-        try:
-            played, stubs = dry_run(type(model), model.parameters | {"rng": 0}, {})
-        except UsageError:  # a mind of somebody's own, which the recording has by its name alone
-            return ""
-        # A long run is played in part; one without paid minds not at all, and it has no stubs.
-        longer = played.n_rounds / max(1, played.round + 1) if played.running else 1.0
-        for stub in stubs:
-            for (_, phase), n in stub.phases.items():
-                asks += n * left * longer
-                if not _waits(stub, phase, played):
-                    alone["embeddings" if stub.embeds else phase] += n * left * longer
-        played.close()
-    return _go_alone(alone, asks)
-
-
-def _waits(stub: StubMind, phase: str, model: SmartModel) -> bool:
-    """Whether the questions of a phase are independent, so that they can be sent in a batch."""
-    return not stub.embeds and any(
-        declared.name == phase and declared.order == SIMULTANEOUS for declared in model.phases
-    )
-
-
-def _go_alone(alone: Mapping[str, float], asks: float) -> str:
-    """The sentence on phases whose questions are sent alone."""
-    if not alone:
-        return ""
-    names = " and ".join(sorted(alone))
-    goes = "go" if len(alone) > 1 or "embeddings" in alone else "goes"
-    return (
-        f"{names} {goes} one by one: about {sum(alone.values()):,.0f} of {asks:,.0f} questions "
-        "cannot be batched."
-    )
-
-
 def _is_asked(mind: Any) -> bool:
     """Whether a mind may cost money: a language model, or an object that answers."""
     if isinstance(mind, str):
@@ -451,8 +393,6 @@ def estimate(
     runs: int = 1,
     recording: str | Path | None = None,
     prices: str | Path | None = None,
-    *,
-    batch: bool = False,
 ) -> Estimate:
     """Estimate the cost of runs of a scenario; see the module for the method.
 
@@ -462,7 +402,6 @@ def estimate(
         runs: the number of runs (at least 1).
         recording: a pilot recording of the scenario, or None.
         prices: a user's own price file, or None.
-        batch: whether questions that can wait are sent in batches.
 
     Raises:
         UsageError: for parameters, prices or a recording that cannot be used.
@@ -488,8 +427,6 @@ def estimate(
             else:
                 parts = _scaled(asks, chars[1], measured)
             usd = _dollars(price, parts, measured) if price else [math.nan] * 3
-            if batch:
-                usd = [dollars * _share(stub, question, model) for dollars in usd]
             ranges = (Range(*ends) for ends in [*parts.tolist(), usd])
             lines.append(Line(question, stub.spec, Cost(*ranges)))
     total = Estimate(
@@ -501,31 +438,8 @@ def estimate(
         lines=lines,
         notes=_notes(model, stubs, pilot, recording, table, parameters) if lines else [],
     )
-    if batch and lines:
-        total = replace(total, notes=[*total.notes, _on_batches(stubs, model)])
     model.close()
     return total
-
-
-def _share(stub: StubMind, question: str, model: SmartModel) -> float:
-    """The price of a question as a share of the full price when batches are sent."""
-    asks = {phase: n for (name, phase), n in stub.phases.items() if name == question}
-    waiting = sum(n for phase, n in asks.items() if _waits(stub, phase, model))
-    return 1.0 - (1.0 - BATCH_SHARE) * waiting / sum(asks.values())
-
-
-def _on_batches(stubs: Sequence[StubMind], model: SmartModel) -> str:
-    """The sentence on questions in batches and questions that are sent alone."""
-    alone = defaultdict[str, float](float)
-    for stub in stubs:
-        for (_, phase), n in stub.phases.items():
-            if not _waits(stub, phase, model):
-                alone["embeddings" if stub.embeds else phase] += n
-    asks = sum(stub.phases.total() for stub in stubs)
-    note = _go_alone(alone, asks).replace("questions", "questions of a run")
-    if sum(alone.values()) == asks:
-        return f"{note} Nothing is cheaper in batches."
-    return " ".join(filter(None, [note, f"Those in batches cost {BATCH_SHARE:.0%} of the price."]))
 
 
 def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[float]:

@@ -6,7 +6,6 @@ Classical runs are played one after another, since each keeps one core busy.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ from sabm_mesa.recording.statistics import (
 from sabm_mesa.recording.store import versions
 
 if TYPE_CHECKING:
-    from sabm_mesa.llm import Batches, Connection
+    from sabm_mesa.llm import Connection
     from sabm_mesa.models.base import SmartModel
 
 CONCURRENT_RUNS = 1000
@@ -45,7 +44,6 @@ CONCURRENT_RUNS = 1000
 
 The limit of the endpoint determines how many requests are sent at once.
 """
-_log = logging.getLogger(__name__)
 NOT_IN_SUBTITLE = {"condition", "minds", "rng", "n_rounds", "prompts"}
 SUBTITLE_PART = 32
 """The maximum length of a parameter and its value in the subtitle of a plot."""
@@ -307,8 +305,7 @@ def run_models(
 ) -> Runs:
     """Run models to their ends.
 
-    Models with a common recording are entered in it together, all or none. With batches, a warning
-    first reports how many questions cannot be batched.
+    Models with a common recording are entered in it together, all or none.
 
     Args:
         models: the models.
@@ -318,11 +315,6 @@ def run_models(
     Raises:
         RunError: when a run fails; the others are stopped, and their answers are recorded.
     """
-    if gathering := [model for model in models if _batches(model)]:
-        from sabm_mesa.runs.cost import one_by_one  # slow to import, and rarely needed
-
-        if alone := one_by_one(gathering):
-            _log.warning(alone)
     started = time.perf_counter()
     waiting = any(not agent.mind.instant for model in models for agent in model.population)
     limits = rounds or [None] * len(models)
@@ -344,8 +336,6 @@ def _run_together(
                     entered.enter_context(recording.together())
             for model in models:  # in the order of the seeds, so that they are numbered in it
                 model.begin()
-                if gathered := _batches(model):
-                    gathered.enter(id(model), at_once)
         parts = zip(models, limits, strict=True)
         _watch([pool.submit(_play, model, limit) for model, limit in parts], models, watch)
     finally:
@@ -358,18 +348,8 @@ def _run_together(
 
 
 def _play(model: SmartModel, limit: int | None) -> None:
-    try:
-        while model.running and (limit is None or model.round + 1 < limit):
-            model.step()
-    finally:
-        if gathered := _batches(model):
-            gathered.leave(id(model))
-
-
-def _batches(model: SmartModel) -> Batches | None:
-    """The batches that gather the questions of a run, or None."""
-    batches = model.connection.batches if model.connection is not None else None
-    return batches if batches is not None and batches.gather else None
+    while model.running and (limit is None or model.round + 1 < limit):
+        model.step()
 
 
 def _watch(futures: list[Future[None]], models: Sequence[SmartModel], watch: Watch) -> None:

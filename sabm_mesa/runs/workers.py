@@ -46,7 +46,7 @@ _NOT_ALONE = ("gguf:", "local", "py:", "human")
 """Minds that need this process, for its local models, limits for files, and people."""
 _ONE_EACH = {sql: sql for sql in (INSERT_ASK, INSERT_SENT, DELETE_SENT)}
 """Statements that the writer compares by identity, which messages do not keep."""
-_OWN = ("budget", "batches", "limits", "limiters")
+_OWN = ("budget", "limits", "limiters")
 """Parts of a connection that a worker does not get."""
 _NOTES = 2**40
 """The maximum number of notes of a worker."""
@@ -272,10 +272,8 @@ class _SharedBudget(Budget):
         self._link = link
         self._held: dict[Reservation, int] = {}
 
-    async def reserve(
-        self, target: tuple[str, str], asked: Usage, *, in_batch: bool = False
-    ) -> Reservation:
-        number, most = await self._link.call("reserve", target, asked, in_batch)
+    async def reserve(self, target: tuple[str, str], asked: Usage) -> Reservation:
+        number, most = await self._link.call("reserve", target, asked)
         reservation = Reservation(target, asked, most)
         self._held[reservation] = number
         return reservation
@@ -326,7 +324,7 @@ def may_leave(model: SmartModel) -> bool:
         model: the run at its beginning.
     """
     how = model.connection
-    together = how is not None and (how.batches.gather or how.share_requests)
+    together = how is not None and how.share_requests
     only_here = any(agent.mind.spec.startswith(_NOT_ALONE) for agent in model.population)
     return not (together or only_here or objects_by_spec(model.parameters["minds"]))
 
@@ -540,10 +538,10 @@ class _WorkerLink:
         self._limiter(identity).release(ceiling)
 
     async def _reserve(
-        self, number: int, target: tuple[str, str], asked: Usage, in_batch: bool
+        self, number: int, target: tuple[str, str], asked: Usage
     ) -> tuple[int, Usage]:
         assert self._budget is not None
-        reservation = await self._budget.reserve(target, asked, in_batch=in_batch)
+        reservation = await self._budget.reserve(target, asked)
         self._reserved[number] = reservation
         return number, reservation.most
 

@@ -25,7 +25,6 @@ KIND = "command given again"
 SMALL_CONTEST = ("--set", "n_players=4", "--rounds", "2")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "sweep": ("sweep", "kbc", *SMALL_CONTEST, "--runs", "2"),
-    "sweep in batches": ("sweep", "kbc", *SMALL_CONTEST, "--runs", "2", "--batch"),
     "tournament": ("tournament", "kbc", "classical", *SMALL_CONTEST, "--runs", "2"),
     "reproduce": ("reproduce", "small.toml", "--runs", "1"),
     "audit": ("audit", "small.toml", "--runs", "1", "--factor", "wording"),

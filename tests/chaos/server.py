@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.processes import ended, last_line, start
-from tests.llm_server import BatchPlan, LLMServer, stub
+from tests.llm_server import LLMServer, stub
 
 LATENCY_S, JITTER_S = 0.03, 0.04
 STARTS_S, LASTS_S = 300, 3600
@@ -39,14 +39,13 @@ class Server:
 
         Args:
             what: which of its counters; ``"status_200"`` counts the answers, and ``"requests"``
-                also those in batches.
+                all of them.
         """
         counts: list[int] = []
         while len(counts) < 3 or len({*counts[-3:]}) > 1:
             with urllib.request.urlopen(self.stats_url) as answer:
                 stats = json.load(answer)
-            number = stats.get(what, 0) + (what == "requests") * stats.get("in_batches", 0)
-            counts += [-len(counts) - 1 if stats["in_flight"] else number]
+            counts += [-len(counts) - 1 if stats["in_flight"] else stats.get(what, 0)]
             time.sleep(0.01)
         return counts[-1]
 
@@ -77,7 +76,7 @@ def serving(folder: Path, seed: int, refused: int | None = None) -> Iterator[Ser
 def _serve(told: Path, seed: int, refused: int | None) -> None:
     server = LLMServer(
         brain=_sloppy, latency=LATENCY_S, jitter=JITTER_S, seed=seed, record=False,
-        faults=None if refused is None else {refused: "400"}, batches=BatchPlan(),
+        faults=None if refused is None else {refused: "400"},
     )  # fmt: skip
 
     def tell() -> None:

@@ -12,7 +12,6 @@ As a process of its own, which prints its address as one JSON line when it liste
 It listens on the loopback interface only.
 """
 
-from .batches import Plan as BatchPlan
 from .brains import Brain, Reply, ScriptExhaustedError, load_brain, nonsense, script
 from .faults import Fault, Rates
 from .record import Seen
@@ -21,7 +20,6 @@ from .stub import stub
 from .writer import writer
 
 __all__ = [
-    "BatchPlan",
     "Brain",
     "Fault",
     "LLMServer",

@@ -10,7 +10,6 @@ from typing import Any
 
 from aiohttp import web
 
-from .batches import Batches
 from .record import Log, Seen
 from .service import Service, Settings
 
@@ -51,7 +50,6 @@ class LLMServer:
         held: Whether answers wait for `release()` from the start.
         dialect: The parts of a request that the model refuses; see `dialects`.
         refuses: A content filter: the body → (status, body) of its refusal, or None.
-        batches: What batches do; None: there is no interface for them.
         embed: Text → the vector that the endpoint for embeddings answers; default: `words`.
         port: 0 takes a free one, and keeps it over a restart.
     """
@@ -84,11 +82,6 @@ class LLMServer:
     def errors(self) -> list[BaseException]:
         """Exceptions of the brain or the plan."""
         return self._log.errors
-
-    @property
-    def batches(self) -> Batches:
-        """The files and batches."""
-        return self._service.batches
 
     @property
     def in_flight(self) -> int:

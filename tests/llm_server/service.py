@@ -17,8 +17,6 @@ from aiohttp import web
 
 from . import wire
 from .apis import Anthropic, Api, Azure, Google
-from .batches import Batches
-from .batches import Plan as BatchPlan
 from .brains import Brain, Reply, ScriptExhaustedError
 from .cache import PrefixCache
 from .delivery import deliver, spoil, status_response
@@ -58,7 +56,6 @@ class Settings:
     embed: Callable[[str], Any] = words
     dialect: Dialect | None = None
     refuses: Callable[[dict[str, Any]], tuple[int, Any] | None] | None = None
-    batches: BatchPlan | None = None
 
 
 Answerer = Callable[[web.Request, dict[str, Any], Seen], Awaitable[web.StreamResponse]]
@@ -85,7 +82,6 @@ class Service:
         self._cache = PrefixCache() if settings.cache else None
         self._held = settings.held
         self._gate = asyncio.Event()
-        self.batches = Batches(self._execute, settings.batches or BatchPlan())
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=_MAX_BODY)
@@ -100,8 +96,6 @@ class Service:
         app.router.add_post(f"{azure}/embeddings", partial(self.native, Azure))
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/_stats", self.stats)
-        if self.settings.batches is not None:
-            self.batches.routes(app)
         return app
 
     def open(self) -> None:
@@ -147,21 +141,6 @@ class Service:
         status = body["error"].get("code", response.status) if api is Google else response.status
         headers = {k: v for k, v in response.headers.items() if k.lower().startswith("retry")}
         return web.json_response(body, status=status, headers=headers)
-
-    async def _execute(self, body: dict[str, Any]) -> tuple[int, Any]:
-        """Answer a line of a batch: its status and body."""
-        settings = self.settings
-        for refuses in (settings.dialect, settings.refuses):
-            if refuses is not None and (said := refuses(body)):
-                return said
-        replies, fault = await self._think(body)
-        if fault is not None:
-            replies = spoil(fault, replies, body.get("n") or 1)
-        model = settings.models.get(body["model"], body["model"])
-        usage = self._usage(body, replies, fault)
-        self.log.counts["in_batches"] += 1
-        number = self.log.counts["in_batches"]
-        return 200, json.loads(wire.completion(number, model, replies, usage, settings.cached_as))
 
     async def embeddings(self, request: web.Request) -> web.StreamResponse:
         return await self._serve(request, "input", self._embed)

@@ -124,7 +124,6 @@ WAYS: dict[str, Spoil] = {
         "DELETE FROM agent_data",
         "DELETE FROM message_data",
         "DELETE FROM sent",
-        "DELETE FROM batches",
         "DELETE FROM runs",
     ),
     "a virtual table": _sql("CREATE VIRTUAL TABLE more USING fts5(text)"),
@@ -219,7 +218,7 @@ WAYS: dict[str, Spoil] = {
     "texts are bytes": _set("texts", "text", b"\xff\xff"),
     "prompts are bytes": _set("prompts", "text", b"\xff\xff"),
     "notes of requests are wrong": _sql(
-        "INSERT INTO sent VALUES ('../x', -1, 0, 'm', -5, 'many', 'free', NULL, NULL, NULL)"
+        "INSERT INTO sent VALUES ('../x', -1, 0, 'm', -5, 'many', 'free')"
     ),
 }
 """Name → what is done to a good recording."""

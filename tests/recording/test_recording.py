@@ -662,7 +662,7 @@ def test_a_newer_format_is_refused(tmp_path) -> None:
     tiny(minds="fixed:1", rng=1, recording=path).step()
     make(path, "PRAGMA user_version = 99")
 
-    assert "has format 99, newer than 8: update sabm-mesa" in recording_refused(path)
+    assert "has format 99, newer than 9: update sabm-mesa" in recording_refused(path)
     assert rows(path, "SELECT count(*) FROM runs") == [(1,)]
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from sabm_mesa import (
     BertrandCompetition,
-    Connection,
     EmergencyEvacuation,
     Fishery,
     KeynesianBeautyContest,
@@ -35,7 +34,6 @@ from sabm_mesa.runs.cost import (
     dry_run,
     estimate,
     measure_pilot,
-    one_by_one,
 )
 from tests.core.support import PICK, Priced, Tiny
 from tests.llm_server import nonsense, writer
@@ -581,33 +579,3 @@ def test_examples_are_legal() -> None:
 def _specs(model: Any) -> set[Any]:
     _, (stub,) = dry_run(model, LLM, {})
     return {spec for specs in stub.specs.values() for spec in specs}
-
-
-def test_what_goes_one_by_one_is_told_as_a_share_of_all_questions() -> None:
-    def contests(runs: int, n_players: int = 4, n_rounds: int = 3, **more: Any) -> list[Any]:
-        given = {**LLM, "connection": Connection("http://127.0.0.1:9/v1"), **more}
-        return [KBC(n_players=n_players, n_rounds=n_rounds, rng=i, **given) for i in range(runs)]
-
-    said = one_by_one([*contests(2), *contests(1, n_players=5)])
-    # Talk in two of three rounds: 2 runs of 4 players, and one of 5.
-    assert said == "communicate goes one by one: about 26 of 65 questions cannot be batched."
-    assert one_by_one(contests(1, n_rounds=1)) == ""
-    assert one_by_one(contests(9, minds="classical")) == ""
-
-
-def test_in_batches_simultaneous_phases_cost_half() -> None:
-    given = {**LLM_MINI, "n_players": 4, "n_rounds": 3}
-    alone, batched = (estimate(KBC, given, 2, batch=batch) for batch in (False, True))
-    share = {"communicate": 1.0, "act": 0.5}
-    for one, other in zip(alone.lines, batched.lines, strict=True):
-        assert one.question == other.question
-        for end in ("low", "likely", "high"):
-            usd = getattr(one.cost.usd, end) * share[one.question]
-            assert getattr(other.cost.usd, end) == pytest.approx(usd)
-    assert batched.notes[:-1] == alone.notes
-    assert batched.notes[-1] == (
-        "communicate goes one by one: about 8 of 20 questions of a run cannot be batched. Those in "
-        "batches cost 50% of the price."
-    )
-    (games,) = estimate(scenario("public-goods"), LLM_MINI, batch=True).notes[1:]
-    assert games == "Those in batches cost 50% of the price."

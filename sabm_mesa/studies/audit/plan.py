@@ -419,7 +419,7 @@ def _design(
 
 
 def expected_cost_of_audit(
-    audit: AuditPlan, folder: Path, prices: str | Path | None = None, *, batch: bool = False
+    audit: AuditPlan, folder: Path, prices: str | Path | None = None
 ) -> Estimate:
     """Estimate the cost of the missing runs of an audit.
 
@@ -427,7 +427,6 @@ def expected_cost_of_audit(
         audit: the audit.
         folder: its folder; finished runs in it cost nothing.
         prices: the user's price file, or None.
-        batch: whether questions that can wait are sent in batches.
 
     Returns:
         An estimate with one line per cell, after one for the earlier runs of each model.
@@ -435,11 +434,11 @@ def expected_cost_of_audit(
     before = earlier_plans(audit.plans)
     named = [
         ("earlier runs",
-         expected_cost(earlier_plan, folder / EARLIER, prices, batch=batch, among=before))
+         expected_cost(earlier_plan, folder / EARLIER, prices, among=before))
         for earlier_plan in before
     ] + [
         (f"cell {number}",
-         expected_cost(cell_plan, folder, prices, batch=batch, earlier=False, among=audit.plans))
+         expected_cost(cell_plan, folder, prices, earlier=False, among=audit.plans))
         for number, cell_plan in enumerate(audit.plans, 1)
     ]  # fmt: skip
     parts = [part for _, part in named]

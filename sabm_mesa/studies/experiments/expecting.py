@@ -69,7 +69,6 @@ def expected_cost(
     folder: str | Path,
     prices: str | Path | None = None,
     *,
-    batch: bool = False,
     earlier: bool = True,
     among: Sequence[Plan] = (),
     anchored: Sequence[str] = (),
@@ -80,7 +79,6 @@ def expected_cost(
         plan: the experiment.
         folder: its folder; finished runs in it cost nothing.
         prices: a price file of the user, or None.
-        batch: whether questions that can wait are sent in batches.
         earlier: whether earlier runs count.
         among: plans that share the recording, this one included.
         anchored: the specs of minds to ask the anchors, if any run is missing.
@@ -109,7 +107,7 @@ def expected_cost(
             if earlier:
                 missing.insert(0, (plan.earlier, played))
     parts = [
-        _estimated(missing_plan, cells, prices, batch=batch)
+        _estimated(missing_plan, cells, prices)
         for missing_plan, recording in missing
         for cells in _missing(missing_plan, recording, among)
     ]
@@ -142,14 +140,12 @@ def _missing(plan: Plan, path: Path, among: Sequence[Plan]) -> list[list[Experim
 
 
 def _estimated(
-    plan: Plan, cells: list[ExperimentRun], prices: str | Path | None, *, batch: bool
+    plan: Plan, cells: list[ExperimentRun], prices: str | Path | None
 ) -> tuple[str, Estimate]:
     """A condition, and the cost of its missing runs; for a fork, only of the later rounds."""
     cell = cells[0]
     given = with_pending_run(plan, cell, Connection(), minds="classical") | {"rng": cell.seed}
-    estimated = estimate(
-        plan.model_of(cell.condition), given, len(cells), prices=prices, batch=batch
-    )
+    estimated = estimate(plan.model_of(cell.condition), given, len(cells), prices=prices)
     if cell.fork_of:
         share = 1.0 - cell.at / estimated.n_rounds
         lines = [replace(line, cost=_from(line.cost, share)) for line in estimated.lines]
