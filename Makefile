@@ -34,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test check lint types coverage slow long other-pythons package format \
-	corpus docs docs-links screenshots bench class-load calibration real-data chaos locked \
+	corpus docs docs-links screenshots bench class-load calibration chaos locked \
 	prices sbom clean
 
 help: ## list the targets
@@ -135,9 +135,6 @@ class-load: .venv/check ## a class of 40 in the price game while connections dro
 calibration: .venv/dev ## how often verdicts are wrong, into docs/calibration.md and docs/how-to/probe.md (30 minutes; DRAWS=N)
 	$(BIN)/python -m benchmarks.calibration $(if $(DRAWS),--draws $(DRAWS))
 	$(BIN)/python -m benchmarks.wrong_models $(if $(DRAWS),--replications $(DRAWS))
-
-real-data: .venv/dev ## published decisions of models analysed again, into docs/real-data.md (20 minutes)
-	$(BIN)/python -m tools.real_data
 
 chaos: .venv/dev ## 10,000 process deaths, 200 SIGKILLs and 90 stops, each resumed (25 minutes)
 	$(BIN)/python -m tests.chaos

@@ -241,15 +241,8 @@ class Panel:
         Args:
             wanted: shape (players,): whether to include each player.
         """
-        chosen = np.array([wanted(player) for player in self.players], dtype=bool)
-        return self.of_rows(chosen[self.player] if len(self) else np.zeros(0, dtype=bool))
-
-    def of_rows(self, chosen: npt.NDArray[np.bool_]) -> Panel:
-        """Some of the decisions.
-
-        Args:
-            chosen: shape (n,).
-        """
+        players = np.array([wanted(player) for player in self.players], dtype=bool)
+        chosen = players[self.player] if len(self) else np.zeros(0, dtype=bool)
         kept, player = np.unique(self.player[chosen], return_inverse=True)
         return Panel(
             tuple(self.players[i] for i in kept),

@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +28,8 @@ if TYPE_CHECKING:
     from sabm_mesa.core.asks import Ask
 
 RUN, ROUND, PLAYER, DECISION, MIND = "run", "round", "player", "decision", "mind"
-GAME, PAYOFF, CONDITION = "game", "payoff", "condition"
-FIELDS = (RUN, ROUND, PLAYER, DECISION, MIND, GAME, PAYOFF, CONDITION)
-OF_ROW = "@"
-"""The prefix of a value that refers to another column of the same row."""
+CONDITION = "condition"
+FIELDS = (RUN, ROUND, PLAYER, DECISION, MIND, CONDITION)
 DECIDES = ("act", "move")
 """The questions whose answers are decisions."""
 SIZES = ("n_players", "n_firms")
@@ -74,8 +71,6 @@ class _Given:
     player: str
     mind: str
     decision: str
-    game: str
-    payoff: str
 
 
 class _Giver:
@@ -179,14 +174,10 @@ def import_table(
         columns: field → its column. Fields are ``run`` (several columns joined by ``+``; without
             one all rows are one run), ``round`` (without one there is a single round), ``player``
             (without one each row of a round is another player), ``decision``, ``mind`` (who
-            decided), ``payoff`` (the payoff of each player of a finite game, from which the payoffs
-            of the game are read), ``game`` (the name of the game, if there are several),
-            ``condition`` (the treatment of a run, which becomes its tag), and the name of any other
-            question. Several columns separated by ``|`` are as many players of one row. A field is
-            its own column by default; ``game``, ``payoff`` and ``condition`` only when they are
-            named.
-        values: a value of the decision column → the scenario's value; ``@COLUMN`` stands for the
-            value in another column of the same row.
+            decided), ``condition`` (the treatment of a run, which becomes its tag), and the name of
+            any other question. Several columns separated by ``|`` are as many players of one row. A
+            field is its own column by default; ``condition`` only when it is named.
+        values: a value of the decision column → the scenario's value.
         parameters: the parameters of the scenario; by default the table gives the numbers of
             players and rounds.
         source: the recorded description of the source.
@@ -202,21 +193,16 @@ def import_table(
     others = {name: _texts(table, named[name]) for name in named if name not in FIELDS}
     conditions = _conditions(given, _texts(table, named[CONDITION])) if CONDITION in named else {}
     size = _size_of(scenario)
-    games, without = _games(given) if PAYOFF in named else ({}, [])
-    given = [one for one in given if one.game not in without]
     runs: dict[str, list[_Given]] = {}
     for one in given:
         runs.setdefault(one.run, []).append(one)
     settings = {**_fixed(scenario), **dict(parameters or {})}
 
-    def made(rows: Sequence[_Given], plan: _Played, recording: Recording | bool) -> Any:
-        game = games.get(rows[0].game)
-        own_game = {} if game is None else {"game": game}
+    def made(plan: _Played, recording: Recording | bool) -> Any:
         size_and_rounds = {size: len(plan.players), "n_rounds": len(plan.rounds)}
         return scenario(
-            **{**size_and_rounds, **own_game, **settings},
-            minds=plan.minds, rng=0, recording=recording,
-        )  # fmt: skip
+            **{**size_and_rounds, **settings}, minds=plan.minds, rng=0, recording=recording
+        )
 
     plans = {
         name: _Played.of(
@@ -224,13 +210,11 @@ def import_table(
         )
         for name, rows in runs.items()
     }
-    for name, rows in list(runs.items())[:1]:
-        made(rows, plans[name], False).close()  # wrong parameters leave no recording
+    made(next(iter(plans.values())), False).close()  # wrong parameters leave no recording
     played: list[_Played] = []
     with _removed_on_failure(Path(path)), Recording(path, durable=False) as recording:
-        for name, rows in runs.items():
-            plan = plans[name]
-            model = made(rows, plan, recording)
+        for name, plan in plans.items():
+            model = made(plan, recording)
             model.tags = {"imported": source or "a table", "run": name}
             if name in conditions:
                 model.tags = {**model.tags, CONDITION: conditions[name]}
@@ -242,12 +226,6 @@ def import_table(
     refused = _refused(path, played)
     missing = sum(len(run.players) * len(run.rounds) - len(run.decisions) for run in played)
     problems = _problems(refused)
-    if without:
-        shown = ", ".join(without[:EXAMPLES]) + (", …" if len(without) > EXAMPLES else "")
-        problems.append(
-            f"{len(without):,} game{' is' if len(without) == 1 else 's are'} left out, since no "
-            f"row shows what some of their choices pay: {shown}"
-        )
     if missing:
         problems.append(
             f"{missing:,} decision{' is' if missing == 1 else 's are'} missing: players without a "
@@ -324,12 +302,6 @@ def _rows(table: pd.DataFrame, named: Mapping[str, str], values: Mapping[str, An
             counts[key] = counts.get(key, 0) + 1
             players_of_row.append(str(counts[key]))
         players = [players_of_row]
-    paid = _several(table, named[PAYOFF], n) if PAYOFF in named else [[""] * len(table)] * n
-    which = _texts(table, named[GAME]) if GAME in named else [""] * len(table)
-    aliases = {
-        value: _texts(table, name.removeprefix(OF_ROW))
-        for name, value in values.items() if name.startswith(OF_ROW)
-    }  # fmt: skip
     unnamed = [[UNNAMED] * len(table)] * n
     minds = _several(table, texts[MIND], n) if present[MIND] else unnamed
     indexed = table.index.min() >= HEADER  # of `read_table`
@@ -343,12 +315,10 @@ def _rows(table: pd.DataFrame, named: Mapping[str, str], values: Mapping[str, An
             )
         for k in range(n):
             text = decisions[k][line]
-            text = next((str(v) for v, written in aliases.items() if written[line] == text), text)
             rows.append(
                 _Given(
                     line, lines[line], run[line], time, players[k][line],
-                    minds[k][line] or UNNAMED, str(values.get(text, text)), which[line],
-                    paid[k][line],
+                    minds[k][line] or UNNAMED, str(values.get(text, text)),
                 )
             )  # fmt: skip
     return rows
@@ -387,55 +357,6 @@ def _conditions(given: Sequence[_Given], texts: Sequence[str]) -> dict[str, str]
                 f"and {text!r}. Name more columns for the run, such as --map run=SESSION+TREATMENT."
             )
     return conditions
-
-
-def _games(given: Sequence[_Given]) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The games whose payoffs the rows show, and the names of games with missing payoffs.
-
-    Options are in the order of the letters of their values.
-    """
-    together: dict[tuple[str, str, float], list[_Given]] = {}
-    for one in given:
-        together.setdefault((one.game, one.run, one.round), []).append(one)
-    paid: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {}
-    for (game, _, _), rows in together.items():
-        choices = tuple(one.decision for one in rows)
-        if not all(choices):
-            continue
-        payoffs = tuple(one.payoff for one in rows)
-        before = paid.setdefault(game, {}).setdefault(choices, payoffs)
-        if before != payoffs:
-            raise UsageError(
-                f"Line {rows[0].line}: the choices {', '.join(choices)} pay {', '.join(payoffs)} "
-                f"here, and {', '.join(before)} in another row of the same game: name the column "
-                "that distinguishes games, such as --map game=GAME."
-            )
-    games: dict[str, dict[str, Any]] = {}
-    without = []
-    for game, cells in paid.items():
-        options = [sorted({choices[k] for choices in cells}) for k in range(len(next(iter(cells))))]
-        every = sorted({option for shown in options for option in shown})
-        if any(len(shown) < len(every) for shown in options) and len(options) > 1:
-            options = [every] * len(options)
-        profiles = list(product(*options))
-        if len(every) == 1 or not all(profile in cells for profile in profiles):
-            without.append(game)
-            continue
-        games[game] = {
-            "title": f"Game {game}".strip(),
-            "source": "the table of decisions",
-            "options": every,
-            "payoffs": _nested([[_number(cell) or 0.0 for cell in cells[p]] for p in profiles],
-                               [len(shown) for shown in options]),
-        }  # fmt: skip
-    return games, without
-
-
-def _nested(flat: list[Any], sizes: Sequence[int]) -> list[Any]:
-    """An empty nested list with the given size of each level."""
-    for size in reversed(sizes[1:]):
-        flat = [flat[i : i + size] for i in range(0, len(flat), size)]
-    return flat
 
 
 def _players(rows: Sequence[_Given]) -> list[str]:

@@ -62,36 +62,23 @@ def test_one_line_for_each_kind_of_problem(tmp_path: Path) -> None:
     assert data["contribution"].isna().sum() == 2
 
 
-def test_both_players_of_a_row_and_a_game_that_the_payoffs_tell(tmp_path: Path) -> None:
-    cells = {"NN": (4, 4), "NB": (1, 3), "BN": (3, 1), "BB": (2, 2)}
+def test_both_players_of_a_row(tmp_path: Path) -> None:
     rows = [
-        {"pair": 1, "round": t, "p1": "x", "p2": "y", "a1": a, "a2": b, "s1": s, "s2": u,
-         "one": "N", "two": "B"}
-        for t, ((a, b), (s, u)) in enumerate(cells.items(), 1)
-    ]  # fmt: skip
-    columns = {"run": "pair", "decision": "a1|a2", "mind": "p1|p2", "payoff": "s1|s2"}
-    values = {"@one": "first", "@two": "second"}
+        {"pair": 1, "round": t, "p1": "x", "p2": "y", "a1": pair[0], "a2": pair[1]}
+        for t, pair in enumerate(("NN", "NB", "BN", "BB"), 1)
+    ]
     found = Recorded.from_table(
-        pd.DataFrame(rows), GAMES, tmp_path / "r.sqlite", columns=columns, values=values
-    )
+        pd.DataFrame(rows), GAMES, tmp_path / "r.sqlite",
+        columns={"run": "pair", "decision": "a1|a2", "mind": "p1|p2"},
+        values={"N": "cooperate", "B": "defect"}, parameters={"game": "prisoners_dilemma"},
+    )  # fmt: skip
     agents = found.agent_data()
 
-    assert agents[agents["agent"] == 1]["choice"].tolist() == ["first", "first", "second", "second"]
-    assert agents[agents["agent"] == 2]["payoff"].tolist() == [4, 3, 1, 2]
+    first, second = "cooperate", "defect"
+    assert agents[agents["agent"] == 1]["choice"].tolist() == [first, first, second, second]
+    assert agents[agents["agent"] == 2]["choice"].tolist() == [first, second, first, second]
+    assert agents[agents["agent"] == 2]["payoff"].tolist() == [3, 5, 0, 1]
     assert agents["mind"].tolist()[:2] == ["x", "y"]
-    part = import_table(
-        pd.DataFrame(rows[:3]), GAMES, tmp_path / "s.sqlite", columns=columns, values=values
-    )
-    assert part.runs == 0
-    assert part.problems[0].startswith("1 game is left out, since no row shows")
-    single = import_table(
-        pd.DataFrame(rows[:1]), GAMES, tmp_path / "u.sqlite", columns=columns, values=values
-    )
-    assert single.runs == 0  # a game in which only one option was ever chosen
-    rows.append(rows[0] | {"round": 9, "s1": 7})
-    with pytest.raises(UsageError, match="pay 7, 4 here, and 4, 4 in another row"):
-        import_table(pd.DataFrame(rows), GAMES, tmp_path / "t.sqlite", columns=columns,
-                     values=values)  # fmt: skip
 
 
 @pytest.mark.parametrize(
