@@ -215,8 +215,6 @@ class ScenarioPage:
             seconds; the others start with their defaults.
         card_run: parameters of the run for the picture on the home page.
         card_chart: the name of the chart in this picture; ``""``: the first one.
-        home_run: parameters of an animated run with classical minds on the home page, which shows
-            its world or its first chart; None: none.
         charts: returns the charts of a run as data for the browser, from the model, the model data
             and the agent data (both may be empty). None: a line for each model column.
         scene: returns the world of a round as data for the browser, from the model and the agent
@@ -236,7 +234,6 @@ class ScenarioPage:
     start: Mapping[str, Any] = field(default_factory=dict)
     card_run: Mapping[str, Any] = field(default_factory=dict)
     card_chart: str = ""
-    home_run: Mapping[str, Any] | None = None
     charts: Callable[[Any, pd.DataFrame, pd.DataFrame], Sequence[Chart]] | None = None
     scene: Callable[[Any, pd.DataFrame | None], Scene] | None = None
     hearers: Callable[[Any, Message], str] | None = None

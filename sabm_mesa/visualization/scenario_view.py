@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 
-HOME_SEED = 4
-"""The seed of the runs on the home page, which are the same on every visit."""
 CARD_ROUNDS = 60
 """Maximum number of rounds of a run whose chart is on the home page."""
 KEPT_WORLDS = 400
@@ -79,19 +77,6 @@ class DrawnChart:
     title: str
     png: bytes
     lines: bool = True
-
-
-@dataclass(frozen=True)
-class Motion:
-    """A whole run that the browser animates.
-
-    Attributes:
-        scenes: its world at the start and after each round; empty if it has none.
-        chart: its chart, if it has no world.
-    """
-
-    scenes: tuple[Scene, ...] = ()
-    chart: Chart | None = None
 
 
 class ScenarioView:
@@ -210,22 +195,6 @@ class ScenarioView:
     def start(self) -> dict[str, Any]:
         """Initial values of the controls that differ from the defaults."""
         return dict(self._page.start)
-
-    @property
-    def is_on_home(self) -> bool:
-        """Whether the home page shows an animated run of the scenario."""
-        return self._page.home_run is not None
-
-    def home(self) -> Motion:
-        """Play the animated run of the home page."""
-        model = self.scenario(**dict(self._page.home_run or {}), rng=HOME_SEED, recording=False)
-        start = self.scenes(model, None)
-        model.run_model()
-        data, people = model.model_frame(), model.agent_frame()
-        if not start:
-            return Motion(chart=self.charts(model, data, people)[0])
-        rounds = [people[people["round"] == round_] for round_ in data["round"]]
-        return Motion((start[0], *(self.scenes(model, round_)[0] for round_ in rounds)))
 
     def card(self) -> DrawnChart:
         """The picture of the scenario on the home page: a run with classical minds."""

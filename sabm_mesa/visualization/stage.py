@@ -49,23 +49,6 @@ def worlds(
         ).key(f"world-{scene.name}")  # fmt: skip
 
 
-def film(scenes: Sequence[Scene], pace: float) -> None:
-    """A world that is animated in a loop; it is sent once.
-
-    Args:
-        scenes: the world at the start and after each round.
-        pace: seconds between two of them.
-    """
-    frames = [
-        {**frame, "marks": [mark[:7] for mark in frame["marks"]]}
-        for frame in (scene.frame() for scene in scenes)
-    ]
-    _World(
-        stage=scenes[0].stage(), frame=frames[0], at=-1, pace=pace, said=[], film=frames,
-        texts=IN_ENGLISH,
-    )  # fmt: skip
-
-
 @solara.component_vue("world.vue")
 def _World(
     stage: dict[str, Any],
@@ -76,7 +59,6 @@ def _World(
     texts: dict[str, Text],
     chosen: int | None = None,
     picks: bool = False,
-    film: Sequence[dict[str, Any]] = (),
     event_choose: Callable[[int], None] | None = None,
 ) -> None:
     """A scene on a canvas; marks move from their previous position, and speakers have bubbles."""

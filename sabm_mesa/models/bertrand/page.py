@@ -53,7 +53,6 @@ PAGE = ScenarioPage(
     start={"minds": "classical:win_continue_lose_reverse", "n_rounds": "100"},
     card_run={"minds": "classical:win_continue_lose_reverse", "n_rounds": 120},
     card_chart="prices",
-    home_run={"minds": "classical:win_continue_lose_reverse", "n_rounds": 100},
     titles={
         "kept": "Price kept (no answer)",
         "price_{}": "Price of {}",

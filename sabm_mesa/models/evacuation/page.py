@@ -204,7 +204,6 @@ def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd
 
 PAGE = ScenarioPage(
     card_chart="inside",
-    home_run={"n_people": 70, "n_rounds": 45},
     titles={
         "escaped": "Escaped (people)",
         "escaped_{}": "Escaped, {} (people)",

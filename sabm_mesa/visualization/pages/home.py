@@ -1,11 +1,10 @@
-"""The home page: animated runs, three links, and a card for every registered scenario."""
+"""The home page: three links, and a card for every registered scenario."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cache
-from typing import Any, TypeVar
 
 import solara
 import solara.lab
@@ -13,10 +12,8 @@ import solara.lab
 from sabm_mesa.models.registry import find_all, scenario
 from sabm_mesa.visualization.frame import Head
 from sabm_mesa.visualization.html import html, inside, picture, problem, root_path
-from sabm_mesa.visualization.scenario_view import DrawnChart, Motion, ScenarioView, one_sentence
-from sabm_mesa.visualization.stage import film
+from sabm_mesa.visualization.scenario_view import DrawnChart, ScenarioView, one_sentence
 
-T = TypeVar("T")
 LIST = "scenarios"
 DOORS = (
     {
@@ -33,8 +30,6 @@ DOORS = (
     },
 )  # fmt: skip
 """The main links of the viewer; ``here`` is the id of the list on this page."""
-PACE_S = 0.45
-"""Seconds between two rounds of a world on the home page."""
 
 _painter = ThreadPoolExecutor(1, thread_name_prefix="sabm-cards")
 """Draws the pictures one at a time, in the order of the cards."""
@@ -46,7 +41,6 @@ def Page() -> None:
     Head()
     scenarios = find_all()
     router = solara.use_router()
-    moving = [name for name in scenarios.models if ScenarioView(scenario(name)).is_on_home]
     with inside("main", "sabm-home"):
         html("h1", "Smart agent-based models")
         html(
@@ -56,41 +50,12 @@ def Page() -> None:
         )
         Doors(doors=[{**door, "path": root_path() + door["path"]} for door in DOORS],
               event_go=lambda path: router.push(path.removeprefix(root_path())))  # fmt: skip
-        with inside("div", "sabm-films"):
-            for name in moving:
-                Film(name).key(f"film {name}")
         html("h2", "Scenarios", "sabm-list", id=LIST, tabindex="-1")
         with inside("div", "sabm-cards"):
             for name in scenarios.models:
                 Card(name).key(name)
         for line in scenarios.problems:
             problem(line)
-
-
-@solara.component
-def Film(name: str) -> None:
-    """An animated run of a scenario; the server plays it once.
-
-    Args:
-        name: the registered name of the scenario.
-    """
-    played = solara.lab.use_task(
-        lambda: _result(_film(name)), dependencies=[name], raise_error=False
-    )
-    motion = played.value
-    with inside("div"):
-        with inside("div", "sabm-film"):
-            if motion is not None and motion.chart is not None:
-                MovingChart(chart=motion.chart.for_browser())
-            elif motion is not None:
-                film(motion.scenes, PACE_S)
-        with solara.Link(f"/scenario/{name}"):
-            html("span", f"{scenario(name).title}: play it yourself")
-
-
-@solara.component_vue("moving_chart.vue")
-def MovingChart(chart: dict[str, Any]) -> None:
-    """A line chart that the style sheet animates in a loop."""
 
 
 @solara.component_vue("doors.vue")
@@ -108,9 +73,7 @@ def Card(name: str) -> None:
         name: the registered name of the scenario.
     """
     model = scenario(name)
-    drawn = solara.lab.use_task(
-        lambda: _result(_picture(name)), dependencies=[name], raise_error=False
-    )
+    drawn = solara.lab.use_task(lambda: _drawn(name), dependencies=[name], raise_error=False)
     with solara.Link(f"/scenario/{name}"), inside("article", "sabm-card sabm-teaser"):
         with inside("div", "sabm-teaser-picture"):
             with inside("div", "sabm-teaser-drawn"):  # a widget cannot change its tag
@@ -134,9 +97,6 @@ def load_all() -> None:
 def draw_all() -> None:
     """Start drawing the pictures of all cards, once per server."""
     for name in find_all().models:
-        if ScenarioView(scenario(name)).is_on_home:
-            _film(name)
-    for name in find_all().models:
         _picture(name)
 
 
@@ -145,29 +105,20 @@ def stop_drawing() -> None:
     _painter.shutdown(wait=False, cancel_futures=True)
 
 
-def _result(coming: Future[T]) -> T | None:
-    """Wait for the result outside the page's thread; None when the server ends."""
-    try:
-        return coming.result()
-    except CancelledError:  # `stop_drawing`
-        return None
-
-
-@cache
-def _film(name: str) -> Future[Motion]:
-    return _drawn(lambda: ScenarioView(scenario(name)).home())
-
-
 @cache
 def _picture(name: str) -> Future[DrawnChart]:
-    return _drawn(lambda: ScenarioView(scenario(name)).card())
-
-
-def _drawn(draw: Callable[[], T]) -> Future[T]:
-    """A queued drawing; cancelled after `stop_drawing`."""
+    """The queued picture of a card; cancelled after `stop_drawing`."""
     try:
-        return _painter.submit(draw)
+        return _painter.submit(ScenarioView(scenario(name)).card)
     except RuntimeError:  # the executor was shut down
-        cancelled: Future[T] = Future()
+        cancelled: Future[DrawnChart] = Future()
         cancelled.cancel()
         return cancelled
+
+
+def _drawn(name: str) -> DrawnChart | None:
+    """Wait for the picture outside the page's thread; None when the server ends."""
+    try:
+        return _picture(name).result()
+    except CancelledError:  # `stop_drawing`
+        return None
