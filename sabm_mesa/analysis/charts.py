@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE, style.VERMILLION)
 """Colours of series, in turn."""
 GOLDEN = (5**0.5 - 1) / 2
-SECOND = {
-    "#000000": style.GREY, style.BLUE: style.GREEN, style.ORANGE: style.PURPLE,
-    style.VERMILLION: style.PURPLE, style.GREEN: style.SKY_BLUE,
-}  # fmt: skip
-"""Colour of a series in the first of two runs → its colour in the second."""
 ASIDE = 0.3
 """Maximum horizontal offset of a dot from its round, so that equal values do not overlap."""
 FAINT = 0.35
@@ -52,7 +47,6 @@ class Series:
         points: x and y of each point, in the order of x; NaN as y leaves a gap.
         kind: lines, dots, or bars stacked on the bars of the other series.
         colour: its colour.
-        dashed: whether the line is dashed.
         agents: the agent of each dot, or the single agent of a line; empty: no agents.
         look: whether it is highlighted, or faint because another one is.
     """
@@ -61,7 +55,6 @@ class Series:
     points: Sequence[Point]
     kind: Literal["line", "dots", "bars"] = "line"
     colour: str = style.BLUE
-    dashed: bool = False
     agents: Sequence[int] = ()
     look: Literal["plain", "strong", "faint"] = "plain"
 
@@ -75,7 +68,7 @@ class Series:
         if self.kind == "dots" and self.agents:
             points = [[*at, agent] for at, agent in zip(points, self.agents, strict=True)]
         agent = self.agents[0] if self.kind != "dots" and self.agents else None
-        names = ("label", "kind", "colour", "dashed", "look")
+        names = ("label", "kind", "colour", "look")
         return {**{key: getattr(self, key) for key in names}, "agent": agent, "points": points}
 
 
@@ -267,39 +260,6 @@ def counted(charts: Sequence[Chart], noun: str, first: int, last: int | None) ->
     return numbered
 
 
-def side_by_side(
-    one: Sequence[Chart], other: Sequence[Chart], names: tuple[str, str]
-) -> list[Chart]:
-    """Charts of two runs in the same axes, with the second run dashed; bars in separate charts.
-
-    Args:
-        one: the charts of a run.
-        other: the charts of another run of the scenario.
-        names: the names of the two runs.
-    """
-    joined: list[Chart] = []
-    seconds = {chart.name: chart for chart in other}
-    for chart in one:
-        second = seconds.get(chart.name)
-        pair = [(chart, names[0]), *([(second, names[1])] if second is not None else [])]
-        if any(series.kind == "bars" for series in chart.series):
-            for part, name in pair:
-                title, label = f"{part.title}: {name}", f"{part.name}-{name}"
-                joined.append(replace(part, title=title, name=label))
-            continue
-        series = [
-            replace(
-                line, label=f"{name}: {line.label}", dashed=line.dashed or i > 0,
-                colour=SECOND.get(line.colour, line.colour) if i else line.colour,
-            )
-            for i, (part, name) in enumerate(pair)
-            for line in part.series
-        ]  # fmt: skip
-        levels = list(dict.fromkeys(level for part, _ in pair for level in part.levels))
-        joined.append(replace(chart, series=series, levels=levels))
-    return joined
-
-
 def draw(chart: Chart, subtitle: str = "") -> Figure:
     """Draw a chart with matplotlib.
 
@@ -365,7 +325,7 @@ def _paint(ax: Axes, chart: Chart, thick: float = 1.0) -> list[int]:
             )  # fmt: skip
         else:
             ax.plot(
-                xs, ys, color=series.colour, linestyle="--" if series.dashed else "-",
+                xs, ys, color=series.colour,
                 linewidth=thick * (3 if series.look == "strong" else 1.8), alpha=strength,
                 marker="o" if few else "", markersize=5, label=series.label,
             )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,7 +25,7 @@ from sabm_mesa.visualization.access import check_address, check_kinds, check_min
 from sabm_mesa.visualization.connections import look_soon
 from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
 from sabm_mesa.visualization.labels import FREE, error_line, noun_of, who_decides, who_would_decide
-from sabm_mesa.visualization.run_controller import PACE_S, RunController, Status, rounds_done
+from sabm_mesa.visualization.run_controller import PACE_S, RunController
 from sabm_mesa.visualization.scenario_view import ScenarioView
 
 if TYPE_CHECKING:
@@ -58,8 +58,6 @@ class PageState:
         busy: whether the next model is being made.
         at: the selected round, from 0; None: the latest one.
         agent: the agent whose story is shown; None: none.
-        beside: a run of another condition with the same seed, shown next to the model; None: none.
-        compared: the condition to show beside the model; ``""``: none.
         changes: number of changes on the page.
     """
 
@@ -74,8 +72,6 @@ class PageState:
         self.problem, self.wrong, self.busy = "", "", False
         self.at: int | None = None
         self.agent: int | None = None
-        self.beside: RunController | None = None
-        self.compared = ""
         self.changes, self.interval_s = 0, PACE_S
         self._folder = tempfile.TemporaryDirectory(prefix="sabm-view-", ignore_cleanup_errors=True)
         self._runs, self._closed = 0, False
@@ -93,28 +89,6 @@ class PageState:
         return self.values != self._used
 
     @property
-    def shown_runs(self) -> list[RunController]:
-        """The displayed model, and the run beside it if there is one."""
-        return [self.controller, *([self.beside] if self.beside is not None else [])]
-
-    def named_runs(self) -> list[tuple[RunController, str]]:
-        """The displayed runs; if there are two, each with its condition in words."""
-        runs = self.shown_runs
-        return [(run, f": {run.model.condition}" if len(runs) > 1 else "") for run in runs]
-
-    @property
-    def played(self) -> int:
-        """The last round that any displayed run has played; −1 for none."""
-        return max(run.shown.played for run in self.shown_runs)
-
-    @property
-    def status(self) -> Status:
-        """The status of the displayed model; when that is over, the status of the run beside it."""
-        if self.controller.status == "over" and self.beside is not None:
-            return self.beside.status
-        return self.controller.status
-
-    @property
     def looked_at(self) -> int:
         """The selected round; if the latest one is selected, this may be the current round."""
         if self.at is not None:
@@ -125,8 +99,7 @@ class PageState:
     @property
     def costs(self) -> bool:
         """Whether answers for the displayed model may cost money."""
-        runs = self.shown_runs
-        return any(agent.mind.paid for run in runs for agent in run.model.population)
+        return any(agent.mind.paid for agent in self.controller.model.population)
 
     @property
     def kept_path(self) -> Path | None:
@@ -141,9 +114,8 @@ class PageState:
 
     @property
     def _uses_local_model(self) -> bool:
-        """Whether a run on show asks a model on this machine."""
-        minds = (agent.mind for run in self.shown_runs for agent in run.model.population)
-        return any(is_local(mind.spec) for mind in minds)
+        """Whether the displayed model asks a model on this machine."""
+        return any(is_local(agent.mind.spec) for agent in self.controller.model.population)
 
     def upcoming(self) -> tuple[str, str]:
         """Describe which minds decide in the next model, and whether it may cost money."""
@@ -177,34 +149,8 @@ class PageState:
         elif self.may_go_on:
             self._set_up(self._resumed, rounds)
         else:
-            for run in self.shown_runs:
-                run.play(rounds)
+            self.controller.play(rounds)
         look_soon()
-
-    @property
-    def condition(self) -> str:
-        """The condition of the displayed model."""
-        return str(self.controller.model.condition)
-
-    @property
-    def conditions(self) -> Sequence[str]:
-        """The conditions of the scenario."""
-        return next(
-            (control.options for control in self.controls if control.name == "condition"), ()
-        )
-
-    def compare(self, condition: str) -> None:
-        """Run another condition with the same seed next to the model, up to the same round.
-
-        Args:
-            condition: the condition; any other word ends the comparison.
-        """
-        self.compared = condition if condition in self.conditions else ""
-        if self.compared:
-            self._set_up(lambda: None, 0)
-        else:
-            self._end_beside()
-            self.changes += 1
 
     def check_model(self, spec: str) -> list[tuple[str, str, str]]:
         """Ask a language model small questions and those of the scenario, as `sabm doctor` does.
@@ -249,7 +195,7 @@ class PageState:
         Args:
             round_: the round, from 0.
         """
-        self.at = round_ if 0 <= round_ < self.played else None
+        self.at = round_ if 0 <= round_ < self.controller.shown.played else None
         self.changes += 1
 
     def choose(self, agent: int | str | None) -> None:
@@ -268,13 +214,12 @@ class PageState:
 
     def pause(self) -> None:
         """Pause at the end of the current round."""
-        for run in self.shown_runs:
-            run.pause()
+        self.controller.pause()
         look_soon()
 
     def turn(self, _key: object = None) -> None:
         """Continue, or pause."""
-        if self.status == "playing":
+        if self.controller.status == "playing":
             self.pause()
         else:
             self.play()
@@ -282,20 +227,18 @@ class PageState:
     def pace(self, seconds: float) -> None:
         """Set the minimum number of seconds of a round."""
         self.interval_s = seconds
-        for run in self.shown_runs:
-            run.interval_s = seconds
+        self.controller.interval_s = seconds
 
     def close(self) -> None:
         """Stop and close the model, and remove its recording for downloads."""
         self._closed = True
-        self._end_beside()
         self.controller.close(then=self._folder.cleanup)
 
     def state(self) -> object:
         """Return the state that the page shows; the page is redrawn when it changes."""
-        return self.changes, self._runs, *map(_state, self.shown_runs)
+        return self.changes, self._runs, *_state(self.controller)
 
-    def _set_up(self, make: Callable[[], RunController | None], rounds: float) -> None:
+    def _set_up(self, make: Callable[[], RunController], rounds: float) -> None:
         """Make the next model in a thread: large rooms and first imports of libraries take time."""
         if not self.busy:
             self.busy, self.problem, self.wrong = True, "", ""
@@ -317,19 +260,14 @@ class PageState:
                 self.wrong, self.problem = wrong
                 self.changes += 1
 
-    def _replace(self, make: Callable[[], RunController | None], rounds: float) -> None:
-        """Make the next model if a new one is needed, and the run beside it."""
+    def _replace(self, make: Callable[[], RunController], rounds: float) -> None:
+        """Show the next model instead of the displayed one."""
         try:
             controller = make()
-            if controller is not None:
-                before, self.controller = self.controller, controller
-                self.at = self.agent = None
-                before.close()
-                controller.play(rounds)
-            self._end_beside()
-            if self.compared:
-                self.beside = self._make_beside()
-                self._catch_up(self.beside)
+            before, self.controller = self.controller, controller
+            self.at = self.agent = None
+            before.close()
+            controller.play(rounds)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             self.wrong, self.problem = self._about(error)
         finally:
@@ -337,18 +275,6 @@ class PageState:
             self.changes += 1
             if self._closed:
                 self.close()
-
-    def _catch_up(self, beside: RunController) -> None:
-        """Play the run beside the model up to the round of the model, and then along with it."""
-        if self.controller.status == "playing":
-            beside.play()
-        elif rounds := rounds_done(self.controller.model):
-            beside.play(rounds)
-
-    def _end_beside(self) -> None:
-        beside, self.beside = self.beside, None
-        if beside is not None:
-            beside.close()
 
     def _about(self, error: Exception) -> tuple[str, str]:
         """The control that an error concerns, or ``""``, and the message with its label."""
@@ -379,10 +305,8 @@ class PageState:
             if not (self._runs and self._uses_local_model):
                 raise
             # A file has one server, which ends with the run that is to be replaced.
-            for run in self.shown_runs:
-                run.close()
-            for run in self.shown_runs:
-                run.join(WIND_UP_S)
+            self.controller.close()
+            self.controller.join(WIND_UP_S)
             parameters, connection, trial = self._trial(values)
         recording: Path | None = None  # what is paid for is kept in the folder of the package
         if not any(agent.mind.paid for agent in trial.population):
@@ -392,18 +316,6 @@ class PageState:
         model = self.scenario(**parameters, connection=connection, recording=recording)
         self._runs += 1
         self._used = values
-        return self._shown(RunController(model, self.scenario_view))
-
-    def _make_beside(self) -> RunController:
-        """The same model in the other condition, with the same seed, connection and caps."""
-        first = self.controller.model
-        parameters, _, _ = self._trial(dict(self._used))
-        parameters |= {"condition": self.compared, "rng": list(first.entropy)}
-        recording: Path | None = None
-        if not any(agent.mind.paid for agent in first.population):
-            recording = Path(self._folder.name) / f"{self._runs}.sqlite"
-        model = self.scenario(**parameters, connection=first.connection, recording=recording)
-        self._runs += 1
         return self._shown(RunController(model, self.scenario_view))
 
     def _resumed(self) -> RunController:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -16,7 +15,7 @@ from urllib.parse import urlencode
 import pandas as pd
 import solara
 
-from sabm_mesa.analysis.charts import Chart, side_by_side
+from sabm_mesa.analysis.charts import Chart
 from sabm_mesa.core.languages import ENGLISH, Phrase, known, slug, table_of, translated
 from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
 from sabm_mesa.visualization import chart
@@ -63,8 +62,6 @@ LEAVING = (
 Act = Callable[..., Callable[..., None]]
 MOST_ROUNDS = 10**6
 """A run with this many planned rounds counts as open-ended."""
-NOTHING = "nothing"
-"""The option for no comparison."""
 MOST_AGENTS = 100
 """Maximum number of rows of the table of agents."""
 MOST_SAID = 200
@@ -82,7 +79,7 @@ def run_card(page_state: PageState, at_once: Act) -> None:
         at_once: makes an action redraw the page.
     """
     controller = page_state.controller
-    status, busy = page_state.status, page_state.busy
+    status, busy = controller.status, page_state.busy
     stuck = status == "over" or busy or (status == "failed" and not page_state.may_go_on)
     Transport(status, stuck, busy, page_state.interval_s, page_state, at_once)
     sentence, kind = upcoming(page_state)
@@ -148,20 +145,6 @@ def Transport(
         choice("Pace", list(PACES), pace, choose)
 
 
-def compare(page_state: PageState, at_once: Act) -> None:
-    """The choice of a condition to run beside the model, if the scenario has others.
-
-    Args:
-        page_state: the page's model.
-        at_once: makes an action redraw the page.
-    """
-    others = [condition for condition in page_state.conditions if condition != page_state.condition]
-    if others:
-        with card("Another condition"):
-            beside = at_once(page_state.compare)
-            choice("Compare with", [NOTHING, *others], page_state.compared or NOTHING, beside)
-
-
 def upcoming(page_state: PageState) -> tuple[str, str]:
     """Name the minds of the next model if the settings differ from those of the displayed one.
 
@@ -194,10 +177,6 @@ def progress(page_state: PageState) -> None:
         color="primary", height=6, attributes=label,
         indeterminate=page_state.busy or (model.playing and model.in_flight > 0),
     )  # fmt: skip
-    if page_state.beside is not None:
-        there = page_state.beside
-        words = f"Beside it, {page_state.compared}: {_words(there, rounds_done(there.model))}"
-        html("p", f"{words} {there.problem}".strip(), "sabm-hint", role="status")
     path = page_state.kept_path
     line = subtitle_of(model) + (f" · recorded in {path}" if path else "")
     next_ = page_state.busy or (page_state.dirty and controller.status == "ready")
@@ -312,19 +291,14 @@ def stage(page_state: PageState, at_once: Act) -> None:
         at_once: makes an action redraw the page.
     """
     controller = page_state.controller
-    round_ = page_state.played if page_state.at is None else page_state.at
+    round_ = controller.shown.played if page_state.at is None else page_state.at
     pace = page_state.interval_s
     with inside("div", "sabm-worlds"):
-        for run, words in page_state.named_runs():
-            is_main = run is controller
-            world(
-                run, min(round_, run.shown.played), pace, page_state.agent if is_main else None,
-                at_once(page_state.choose) if is_main else None, words,
-            )  # fmt: skip
+        world(controller, round_, pace, page_state.agent, at_once(page_state.choose))
     clock(
         controller, round_, pace, at_once(page_state.go), planned=controller.planned,
-        event_run=page_state.turn, last=page_state.played,
-        live="over" if page_state.status == "failed" else page_state.status,
+        event_run=page_state.turn,
+        live="over" if controller.status == "failed" else controller.status,
     )  # fmt: skip
 
 
@@ -334,7 +308,6 @@ def world(
     pace: float = PACE_S,
     chosen: int | None = None,
     event_choose: Callable[[int], None] | None = None,
-    words: str = "",
     language: str = ENGLISH,
 ) -> None:
     """The world after a round, with speech bubbles.
@@ -345,20 +318,12 @@ def world(
         pace: seconds between two rounds.
         chosen: the agent that is looked at.
         event_choose: called with the agent that was clicked.
-        words: follow its title.
         language: the language of its texts.
     """
     said = [
         [message.sender, message.text, message.to] for message in controller.said().get(round_, ())
     ]
-    scenes = controller.scenes(round_)
-    if words:
-        file = words.replace(": ", "-")
-        scenes = tuple(
-            replace(scene, name=f"{scene.name}{file}", title=f"{scene.title}{words}")
-            for scene in scenes
-        )
-    worlds(scenes, round_, pace, said, chosen, event_choose, language)
+    worlds(controller.scenes(round_), round_, pace, said, chosen, event_choose, language)
 
 
 def clock(
@@ -368,7 +333,6 @@ def clock(
     event_go: Callable[[int], None],
     *,
     planned: Collection[int] = (),
-    last: int | None = None,
     live: str = "over",
     event_run: Callable[..., None] | None = None,
     language: str = ENGLISH,
@@ -381,14 +345,13 @@ def clock(
         pace: seconds between two rounds.
         event_go: called with the round to show.
         planned: the rounds with plans.
-        last: the last round that can be shown; None: the last one that was played.
         live: the status of a run that may go on.
         event_run: called when the run itself is to go on, or to pause.
         language: the language of its texts.
     """
     shown, model = controller.shown, controller.model
     _, first = counting(model)
-    played = range((shown.played if last is None else last) + 1)
+    played = range(shown.played + 1)
     invalid = shown.model_data["invalid"] if len(shown.model_data) else ()
     kinds = {
         TALK: sorted(controller.said()), PLANS: sorted(planned),
@@ -500,9 +463,6 @@ def charts(page_state: PageState, at_once: Act) -> None:
     drawn = shown.charts
     if agent is not None:
         drawn = tuple(plotted.with_own(agent, name_of(model, agent)) for plotted in drawn)
-    if page_state.beside is not None:
-        names = model.condition, page_state.compared
-        drawn = tuple(side_by_side(drawn, page_state.beside.shown.charts, names))
     chart.charts(
         drawn, subtitle=subtitle_of(model), at=page_state.at, played=shown.played,
         event_go=at_once(page_state.go), event_choose=at_once(page_state.choose),

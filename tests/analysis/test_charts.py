@@ -16,7 +16,6 @@ from sabm_mesa.analysis.charts import (
     dots,
     draw,
     lines,
-    side_by_side,
     thumbnail,
 )
 
@@ -57,18 +56,6 @@ def test_the_line_of_one_agent_stands_out():
     assert [point[2] for point in sent[3]["points"]] == [1, 1]
     assert len(draw(own).axes) == 1
     assert chart.with_own(3, "nobody") is chart
-
-
-def test_two_runs_share_their_axes_but_for_bars():
-    level = Level(3, "theory")
-    bars = Chart("b", "B", [Series("n", [(0, 1.0)], "bars")])
-    one = [Chart("c", "C", [Series("p", [(0, 1.0)])], levels=(level,)), bars]
-    other = [Chart("c", "C", [Series("p", [(0, 2.0)])], levels=(level,)), bars]
-    both, *apart = side_by_side(one, other, ("x", "y"))
-    assert [(each.label, each.dashed) for each in both.series] == [("x: p", False), ("y: p", True)]
-    assert len({each.colour for each in both.series}) == 2
-    assert list(both.levels) == [level]
-    assert [(each.name, each.title) for each in apart] == [("b-x", "B: x"), ("b-y", "B: y")]
 
 
 def test_columns_without_numbers_have_no_chart():

@@ -1,4 +1,4 @@
-"""The state of a scenario's page: what is selected, compared, asked and said."""
+"""The state of a scenario's page: what is selected, asked and said."""
 
 from __future__ import annotations
 
@@ -42,10 +42,14 @@ def until(condition: Callable[[], bool]) -> None:
 
 def test_a_selected_round_is_one_that_was_played(opened: Callable[..., PageState]) -> None:
     state = opened()
-    assert (state.played, state.looked_at, state.status) == (-1, -1, "ready")
+    assert (state.controller.shown.played, state.looked_at, state.controller.status) == (
+        -1,
+        -1,
+        "ready",
+    )
     state.play(2)
-    until(lambda: state.played == 1)
-    until(lambda: state.status != "playing")
+    until(lambda: state.controller.shown.played == 1)
+    until(lambda: state.controller.status != "playing")
 
     looked = []
     for round_ in (0, 1, -1, 5):
@@ -64,28 +68,6 @@ def test_one_agent_has_its_story_shown(opened: Callable[..., PageState]) -> None
     state.leave()
     assert shown == [2, 3, None, 1, None]
     assert state.agent is None
-
-
-def test_another_condition_is_played_beside_with_the_same_seed(
-    opened: Callable[..., PageState],
-) -> None:
-    state = opened()
-    other = next(name for name in state.conditions if name != state.condition)
-    assert state.named_runs() == [(state.controller, "")]
-    state.play(2)
-    until(lambda: state.played == 1 and state.status == "paused")
-
-    state.compare(other)
-    until(lambda: not state.busy)
-    assert state.beside is not None
-    until(lambda: state.beside is not None and state.beside.shown.played == 1)
-    assert [words for _, words in state.named_runs()] == [f": {state.condition}", f": {other}"]
-    first, second = (run.model for run in state.shown_runs)
-    assert (first.entropy, second.condition) == (second.entropy, other)
-
-    state.compare("no condition")
-    assert state.beside is None
-    assert state.compared == ""
 
 
 def test_a_changed_setting_waits_for_the_next_model(opened: Callable[..., PageState]) -> None:

@@ -180,7 +180,7 @@ def test_a_home_page_that_is_drawn_when_the_server_ends_is_not_drawn() -> None:
     code = (
         "from sabm_mesa.visualization.pages import home\n"
         "home.stop_drawing(); home.draw_all()\n"
-        "print(home._result(home._picture('kbc')))"
+        "print(home._drawn('kbc'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("None\n", "")

@@ -88,20 +88,16 @@ def _Live(page_state: PageState) -> None:
                 panels.agents(page_state, at_once)
             panels.figures(controller)
         with inside("aside", "sabm-side"):
-            for run, words in page_state.named_runs():
-                with card(f"Conversation{words}"):
-                    panels.Talk(run, run.said(), page_state.looked_at)
+            with card("Conversation"):
+                panels.Talk(controller, controller.said(), page_state.looked_at)
             if of_model:  # the table describes the model, not its run
                 panels.beside(controller)
-            for run, words in page_state.named_runs():
-                with card(f"This {counting(run.model)[0]}{words}"):
-                    panels.latest(run.model, run.shown, page_state.at)
-            panels.compare(page_state, at_once)
-            for run, words in page_state.named_runs():
-                with card(f"Usage{words}"):
-                    panels.usage(run.model)
-                with card(f"Downloads{words}"):
-                    panels.downloads(run)
+            with card(f"This {counting(controller.model)[0]}"):
+                panels.latest(controller.model, controller.shown, page_state.at)
+            with card("Usage"):
+                panels.usage(controller.model)
+            with card("Downloads"):
+                panels.downloads(controller)
         panels.story(page_state, at_once)
 
 
