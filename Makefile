@@ -20,11 +20,6 @@ BIN := .venv/bin
 # The files of tests in several processes; tests/conftest.py says in how many, and the order.
 TOGETHER := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 FAST := $(TOGETHER) -m "not slow"
-# What touches Mesa: models and agents, the engine, data, recordings and replay.
-OF_MESA := -m "not slow and not check_once" tests/models tests/testing tests/agents \
-	tests/core/test_engine.py tests/core/test_scheduler.py tests/core/test_streams.py \
-	tests/recording/test_frames.py tests/runs/test_replay.py tests/runs/test_resume.py \
-	tests/runs/test_door.py tests/runs/test_events.py
 PIP_INSTALL := pip --disable-pip-version-check install --quiet --no-compile
 
 # pip leaves compiling to the first import, and what is compiled has to be kept then: without it
@@ -82,16 +77,11 @@ slow: .venv/check .venv/weights ## the slow tier: browsers, Ray, killed processe
 long: .venv/check .venv/weights ## the longest tests: every scenario and answer format with a local model, tutorials (20 minutes)
 	$(BIN)/pytest -m long
 
-# On Python 3.13, with the same Mesa as on 3.12, the fast tests run that Python can change, without
-# models and commands. With the pre-release of Mesa 4 run the parts that touch Mesa, and recordings go
-# from one Mesa to the other. Both have as many random worlds as the slow tier.
-other-pythons: .venv/dev ## the tests on Python 3.13 and with Mesa 4, where they are
+# The fast tests that Python can change, without models and commands, with as many random worlds as
+# the slow tier.
+other-pythons: ## the tests on Python 3.13, if it is there
 	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow and not check_once" \
 		--ignore=tests/models --ignore=tests/cli --hypothesis-profile=check)
-	$(call on-python,mesa4,$(PYTHON312),dev,$(OF_MESA) --hypothesis-profile=check,'mesa[viz]==4.0.0a0')
-	@rm -rf .venv-mesa4/recorded
-	@[ -z "$(PYTHON312)" ] || $(call across-mesas,$(BIN),.venv-mesa4/bin)
-	@[ -z "$(PYTHON312)" ] || $(call across-mesas,.venv-mesa4/bin,$(BIN))
 
 # With the locked packages, so that those are tried too; the other environments have the newest ones.
 package: .venv/check ## sdist and wheel, built and installed with the locked packages in an empty environment
@@ -191,11 +181,6 @@ clean: ## remove the environments and what the tools left behind; results in out
 	$(@D)/bin/$(PIP_INSTALL) 'mesa-llm==0.2.0'
 	@touch $@
 
-# $(call across-mesas,BIN THAT RECORDS,BIN THAT REPLAYS)
-across-mesas = { \
-	$(1)/python -m tests.mesa_versions record .venv-mesa4/recorded/$(1) \
-	&& $(2)/python -m tests.mesa_versions replay .venv-mesa4/recorded/$(1); }
-
 # $(call environment,INTERPRETER,EXTRA,MORE PACKAGES)
 define environment
 	@test -n "$(1)" || { echo "Needs Python 3.11 or newer with venv: make PYTHON=..."; exit 1; }
@@ -204,13 +189,13 @@ define environment
 	@touch $@
 endef
 
-# $(call on-python,NAME,INTERPRETER,EXTRA,WHICH TESTS,MORE PACKAGES)
+# $(call on-python,NAME,INTERPRETER,EXTRA,WHICH TESTS)
 define on-python
 	@if [ -z "$(2)" ]; then \
 		echo "$(1): skipped, no Python for it (name one with PYTHON312=... and PYTHON313=...)"; \
 	else \
 		echo "$(1)" && $(2) -m venv .venv-$(1) \
-		&& .venv-$(1)/bin/$(PIP_INSTALL) --editable '.[$(3)]' $(5) \
+		&& .venv-$(1)/bin/$(PIP_INSTALL) --editable '.[$(3)]' \
 		&& .venv-$(1)/bin/pytest $(TOGETHER) $(4); \
 	fi
 endef

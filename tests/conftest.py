@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import mesa
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
@@ -45,7 +44,7 @@ SLOW_MODULE = re.compile(r"^pytestmark = .*\bslow\b", re.MULTILINE)
 BROWSER = Path(__file__).parent / "visualization" / "browser"
 """Its modules open pages, and are slow."""
 ONCE = re.compile(r"tests/(analysis|describe|docs|llm_server|studies)/|/test_plots\.py")
-"""Their subjects depend on neither Python nor Mesa: `check_once`."""
+"""Their subjects do not depend on the version of Python: `check_once`."""
 SEEN = pytest.StashKey[Counter[str]]()
 """Test → how many of its cases were collected."""
 MOST_PROCESSES = 5
@@ -138,10 +137,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    other = "mesa3" if mesa.__version__ >= "4" else "mesa4"
-    config.hook.pytest_deselected(items=[each for each in items if each.get_closest_marker(other)])
-    items[:] = [each for each in items if not each.get_closest_marker(other)]
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: rank(item.nodeid.partition("::")[0]))
 
 

@@ -233,7 +233,6 @@ def parameters_of(model: type) -> dict[str, Parameter]:
 
 def checking(
     constructor: F,
-    given_as: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
     in_the_end: Callable[[Any], None] | None = None,
 ) -> F:
     """Make the constructor of a class check its arguments against the limits of its parameters.
@@ -242,14 +241,13 @@ def checking(
 
     Args:
         constructor: the constructor.
-        given_as: converts the arguments given by name to those of the constructor.
         in_the_end: called once with the new object, after the constructor of its class.
     """
     signature = inspect.signature(constructor)
 
     @wraps(constructor)
     def checked(self: object, *args: Any, **given: Any) -> None:
-        bound = signature.bind(self, *args, **given_as(given))
+        bound = signature.bind(self, *args, **given)
         owner = next(cls for cls in type(self).__mro__ if vars(cls).get("__init__") is checked)
         for name, parameter in _parameters_of(owner).items():
             if name in bound.arguments:

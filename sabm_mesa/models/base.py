@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar, overload
 
 import mesa
-import numpy as np
 import pandas as pd
 from annotated_types import Ge
 
@@ -64,7 +63,6 @@ from sabm_mesa.models.contract import (
     check_constructed,
     check_super_called,
     playing_a_round,
-    spelled_out,
 )
 from sabm_mesa.models.declarations import Declarations
 from sabm_mesa.models.entries import round_rows, run_header
@@ -128,8 +126,6 @@ class SmartModel(Declarations, mesa.Model):
             `sabm_mesa.llm.thinking` allows a model that turns out to think.
         extra_body: name → value of additional fields of each request to a language model.
         connection: how the endpoints of language models are reached.
-        scenario: under Mesa 4, a ``mesa.experimental.scenarios.Scenario`` with parameters of the
-            model; the state of its random stream replaces the seed `rng`.
         recording: a recording, or a path; False for none. None (default) records a run with
             language models into the folder ``sabm_recordings`` and no other. `replay`, `resume`
             and `fork` pass a `ReplayRecorder`: the recorded run to repeat.
@@ -174,7 +170,6 @@ class SmartModel(Declarations, mesa.Model):
     changeable: ClassVar[frozenset[str]] = frozenset()
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
     parameters: dict[str, Any]
-    _mesa_scenario: Any = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Wrap the constructor of a scenario: check its arguments and its result."""
@@ -184,11 +179,7 @@ class SmartModel(Declarations, mesa.Model):
         if "scenario_name" in vars(cls) and not hasattr(cls, "title"):
             cls.title = cls.scenario_name
         if "__init__" in vars(cls):
-            checked = checking(
-                vars(cls)["__init__"],
-                given_as=spelled_out,
-                in_the_end=lambda made: made.check_made(),
-            )
+            checked = checking(vars(cls)["__init__"], lambda made: made.check_made())
             setattr(checked, "__signature__", whole_signature(checked, cls))  # noqa: B010 - for mypy
             setattr(cls, "__init__", checked)  # noqa: B010 - for mypy
         check_properties(cls, RESERVED | {"said", *inspect.signature(SmartModel).parameters})
@@ -203,12 +194,10 @@ class SmartModel(Declarations, mesa.Model):
         if args:
             raise TypeError(f"{cls.__name__} takes its parameters by name.")
         model: SmartModel = super().__new__(cls)
-        given_by_name = spelled_out(given)
-        model.parameters = bind(cls, given_by_name)
+        model.parameters = bind(cls, given)
         limit = model.parameters.get("max_tokens")
-        if "max_tokens" not in given_by_name and type(limit) is int:
+        if "max_tokens" not in given and type(limit) is int:
             model.parameters["max_tokens"] = DefaultLimit(limit)
-        model._mesa_scenario = given.get("scenario")
         return model
 
     @checking
@@ -238,13 +227,9 @@ class SmartModel(Declarations, mesa.Model):
     ) -> None:
         self.entropy = entropy(rng)
         self.agent_id_counter = 1
-        seed = self.entropy[0] if len(self.entropy) == 1 else list(self.entropy)
-        super().__init__(rng=seed)
+        super().__init__(rng=self.entropy[0] if len(self.entropy) == 1 else list(self.entropy))
         # Mesa before 3.5 has such a table; the set of later versions can be reordered.
         self._present: dict[Any, None] = vars(self).get("_agents", {})
-        self._seed_streams(seed)
-        if self._mesa_scenario is not None:
-            self.scenario = self._mesa_scenario
         self.n_rounds = n_rounds
         self.condition, self.variant, self.connection = condition, variant, connection
         check_where(recording)
@@ -275,13 +260,6 @@ class SmartModel(Declarations, mesa.Model):
         self._under_way: Phase | None = None
         self.datacollector = RoundCollector(self.columns(), self.agent_columns)
         self._made = dict.fromkeys(RESERVED) | vars(self)
-
-    def _seed_streams(self, seed: int | list[int]) -> None:
-        """Seed `rng` and `random` as in Mesa 3, also under Mesa 4, so that runs are equal."""
-        self.rng = np.random.default_rng(seed)
-        if not isinstance(seed, int):
-            seed = int(self.rng.integers(np.iinfo(np.int32).max))
-        self.random.seed(seed)
 
     def begin_round(self) -> None:
         """Change the world before any agent is asked. A scenario may override it."""

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
-
-import mesa
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.errors import RunError, SabmError, UnknownName, UsageError, format_user_error
@@ -128,25 +126,3 @@ def _check_phases(model: Any) -> None:
                 f"No agent of {name} has a part in the phase {phase.name!r}: it is the method "
                 f"async def {phase.name}(self)."
             )
-
-
-def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a constructor, with a Mesa 4 scenario replaced by its parameters.
-
-    Raises:
-        UsageError: for a scenario of another type, or a scenario together with a seed.
-    """
-    others = dict(given)
-    scenario = others.pop("scenario", None)
-    if scenario is None:
-        return others
-    state = getattr(scenario, "initial_rng_state", None)
-    if state is None:
-        raise UsageError(
-            "scenario must be a mesa.experimental.scenarios.Scenario of Mesa 4 "
-            f"(got {scenario!r} with Mesa {mesa.__version__})."
-        )
-    if "rng" in others:
-        raise UsageError("Give rng or scenario: the seed of a scenario is its own rng.")
-    inner = state["state"]["state"]
-    return {**dict(scenario), **others, "rng": getattr(inner, "tolist", lambda: inner)()}

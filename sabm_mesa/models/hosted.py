@@ -699,16 +699,15 @@ def check_simulator(model: Any) -> None:
         )
 
 
-def step_of(model: Any) -> int:
+def step_of(model: mesa.Model) -> int:
     """The step that a plain model is in, from 0; −1 before the first.
 
-    Mesa 4 does not count steps; its time is 1 in the first step. With events at other times, a
-    round is the time from one whole number to the next.
+    With events, a round is the time from one whole number to the next.
 
     Args:
         model: the plain model.
     """
-    return max(getattr(model, "steps", 0), math.ceil(getattr(model, "time", 0))) - 1
+    return max(model.steps, math.ceil(getattr(model, "time", 0))) - 1
 
 
 def _fact(name: str, value: Any) -> str | float:

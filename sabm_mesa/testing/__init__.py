@@ -59,8 +59,7 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
                        such a run is replayed
     people             two people take part at seats of their own, which take each answer that is
                        an example of a legal one
-    batch_run          ``mesa.batch_run`` (from Mesa 4 on a ``Scenario``) plays it and collects
-                       the same data
+    batch_run          ``mesa.batch_run`` plays it and collects the same data
     pickling           before and between rounds a copy through pickle continues in the same way
     prompts            every question renders in every condition and variant and in both formats
                        of answers, no placeholder is left over, a persona is among what is sent,

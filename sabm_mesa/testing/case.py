@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,18 +75,13 @@ class Case:
         return self.played(minds=DrawingMind(SOME, paid=True, late=1), recording=path), path
 
     def batch(self, **given: Any) -> tuple[Seed, list[dict[str, Any]]]:
-        """The last round from Mesa's own runner: the seed, and one row per agent.
-
-        Up to Mesa 3 `mesa.batch_run` plays it. Mesa 4 creates a model from a `Scenario`, and
-        `run_until` plays it; the state of the scenario's random stream is the seed.
+        """The last round from `mesa.batch_run`: the seed, and one row per agent.
 
         Args:
             given: parameters that differ.
         """
         fixed = {**self.parameters, "recording": False, **given}
         seed = fixed.pop("rng", SEED)
-        if not hasattr(mesa, "batch_run"):
-            return self._by_scenario(seed, fixed)
         parameters: dict[str, Any] = {name: [value] for name, value in fixed.items()}
         options: dict[str, Any] = {"number_processes": 1, "display_progress": False}
         if "rng" in inspect.signature(mesa.batch_run).parameters:
@@ -95,13 +89,3 @@ class Case:
         else:  # before Mesa 3.5 the seed is a parameter like any other
             parameters["rng"] = [seed]
         return seed, list(mesa.batch_run(self.scenario, parameters, **options))
-
-    def _by_scenario(self, seed: Seed, fixed: dict[str, Any]) -> tuple[Seed, list[dict[str, Any]]]:
-        of_mesa = import_module("mesa.experimental.scenarios").Scenario(rng=seed, **fixed)
-        given: dict[str, Any] = {"scenario": of_mesa}
-        model: Any = self.scenario(**given)
-        model.run_until(model.n_rounds)
-        collected = model.datacollector
-        of_model = collected.get_model_vars_dataframe().iloc[-1].to_dict()
-        of_agents = collected.get_agent_vars_dataframe().loc[model.round + 1 :].reset_index()
-        return model.entropy, [of_model | row for row in of_agents.to_dict("records")]

@@ -83,7 +83,5 @@ def class_game(place: Path, url: str, seed: int) -> None:
         raise RuntimeError(problems[0])
 
 
-SCRIPTS: dict[str, Script] = {"class game": class_game}
+SCRIPTS: dict[str, Script] = {"batch_run": batch_run, "class game": class_game}
 """Name → what is called, and called again after it was killed."""
-if hasattr(mesa, "batch_run"):  # up to Mesa 3
-    SCRIPTS["batch_run"] = batch_run

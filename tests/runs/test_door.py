@@ -680,7 +680,6 @@ def test_a_model_steps_inside_a_running_event_loop(village) -> None:
     assert asyncio.run(notebook())[0]["total"].tolist() == [5, 10]
 
 
-@pytest.mark.mesa3
 def test_mesas_batch_run_plays_it(village) -> None:
     rows = mesa.batch_run(
         village, {"n": [3, 4], "minds": "fixed:2", "record": False}, max_steps=3,

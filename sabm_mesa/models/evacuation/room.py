@@ -478,7 +478,7 @@ class Near(NamedTuple):
     person: People
 
 
-class RoomGrid(OrthogonalMooreGrid):  # type: ignore[type-arg]  # generic from Mesa 4 on
+class RoomGrid(OrthogonalMooreGrid[Any]):
     """Mesa's grid over a room, with one person per cell and none in walls.
 
     Mesa's first coordinate is x, which runs from top to bottom here: the grid has the room's

@@ -115,7 +115,6 @@ def batch_of(processes, **options):
     return batch(KeynesianBeautyContest, parameters, [1, 2, 3], processes, **options)
 
 
-@pytest.mark.mesa3
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_batch_has_the_rows_of_single_runs(processes) -> None:
@@ -131,7 +130,6 @@ def test_a_batch_has_the_rows_of_single_runs(processes) -> None:
             assert list(found[column]) == list(single[column]), column
 
 
-@pytest.mark.mesa3
 def test_the_agent_rows_of_a_batch_are_of_the_round_of_their_model_row() -> None:
     rows = batch_of(1, data_collection_period=1)
     last = batch_of(1)
