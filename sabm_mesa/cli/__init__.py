@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "command_line", "main"]
 
 COMMANDS = {
-    "anchors": "anchors",
     "audit": "audit",
     "bundle": "bundle",
     "check": "check",

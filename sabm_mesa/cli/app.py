@@ -54,7 +54,6 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "fit": "Fit behavioural models to a recording.",
         "screen": "Test whether minds can play the scenarios.",
         "judge": "Code the messages and the reasoning of a recording.",
-        "anchors": "Detect whether a language model changed under its name.",
     },
     "Teach": {
         "tournament": "Let minds from files play one another, and rank them.",

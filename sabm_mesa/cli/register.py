@@ -69,14 +69,6 @@ def register(
             "usable answer (default: exclude none)."
         ),
     ] = None,
-    anchors: Annotated[
-        bool,
-        typer.Option(
-            "--anchors",
-            help="Ask each language model 20 fixed questions now. Later runs compare the answers "
-            "and report a model that changed.",
-        ),
-    ] = False,
     note: Annotated[
         list[str] | None,
         typer.Option(help="Further decision to record, in one sentence. Repeatable."),
@@ -140,8 +132,6 @@ def register(
         planned, connection, claim=claim, eligible=eligible or (), sample_size=reason,
         max_invalid=max_invalid, notes=note or (),
     )  # fmt: skip
-    if anchors:
-        registration = studies.with_anchors(registration, planned, folder, connection)
     files = studies.write(registration, folder)
     if as_json:
         summary = {

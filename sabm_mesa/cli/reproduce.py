@@ -86,14 +86,6 @@ def reproduce(
     llm: LLMOptions,
     isolation: FileMindOptions,
     drawing: FigureOptions,
-    anchors: Annotated[
-        bool,
-        typer.Option(
-            "--anchors",
-            help="Also ask each language model 20 fixed questions, to detect a changed model (see "
-            "sabm anchors).",
-        ),
-    ] = False,
     cost: Annotated[
         bool,
         typer.Option("--cost", help="Only estimate the cost of the missing runs."),
@@ -138,8 +130,7 @@ def reproduce(
         plans.append(planned)
         registrations.append(frozen)
     if cost:
-        asked = [_anchored(*pair, anchors) for pair in zip(plans, registrations, strict=True)]
-        _say_costs(plans, asked, out, llm, as_json)
+        _say_costs(plans, out, llm, as_json)
         return
     connection = llm.connection()
     done: list[Results] = []
@@ -149,9 +140,7 @@ def reproduce(
             zip(plans, sources, registrations, strict=True), 1
         ):
             label = to_run.experiment.name + (f" ({number} of {len(plans)})" if plans[1:] else "")
-            done.append(
-                _reproduced(to_run, source, out, connection, label, as_json, frozen, anchors)
-            )
+            done.append(_reproduced(to_run, source, out, connection, label, as_json, frozen))
     finally:
         index = _index(done, out) if len(done) > 1 else None
     if as_json:
@@ -183,7 +172,6 @@ def _reproduced(
     label: str,
     quiet: bool,
     registration: Registration | None,
-    anchors: bool,
 ) -> Results:
     """Run the missing part of an experiment, given by name or file, and write its report."""
     from sabm_mesa.cli.again import keep_command
@@ -191,11 +179,7 @@ def _reproduced(
     from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.studies.experiments import report, results, running
     from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
-    from sabm_mesa.studies.registration import (
-        compare_anchors,
-        deviations,
-        judge,
-    )
+    from sabm_mesa.studies.registration import deviations, judge
 
     folder = out / planned.experiment.name
 
@@ -219,12 +203,9 @@ def _reproduced(
     ):
         try:
             outcome = running.run(
-                planned, folder, connection=connection, watch=progress.show, begin=begin,
-                anchored=_anchored(planned, registration, anchors),
-            )  # fmt: skip
+                planned, folder, connection=connection, watch=progress.show, begin=begin
+            )
             analysed = results.results(outcome)
-            lines = [str(anchor) for anchor in compare_anchors(registration, outcome.path)]
-            analysed = replace(analysed, anchors=lines)
             if registration is not None:
                 analysed = replace(analysed, standing=judge(registration, outcome, connection))
             files = report.write(analysed, folder)
@@ -234,14 +215,6 @@ def _reproduced(
     if not quiet:
         say(_said(analysed, files))
     return analysed
-
-
-def _anchored(planned: Plan, registration: Registration | None, anchors: bool) -> Sequence[str]:
-    """Return the language models to ask the anchors, if an option or the registration says so."""
-    from sabm_mesa.studies.registration import language_models_of
-
-    registered = registration is not None and registration.content["anchors"]
-    return language_models_of(planned) if anchors or registered else ()
 
 
 def populations(plans: Sequence[Plan]) -> list[Any]:
@@ -281,7 +254,6 @@ def _said(analysed: Results, files: Sequence[Path]) -> str:
         lines.append(f"  {verdict.word + tail}: {verdict.claim.text}")
     if analysed.standing is not None:
         lines += [f"  {line}" for line in analysed.standing.lines()]
-    lines += [f"  {line}" for line in analysed.anchors]
     if invalid := int(outcome.all_runs["invalid"].sum()):
         lines.append(f"  Warning: {invalid:,} questions got no usable answer; see the report.")
     if outcome.ran:
@@ -367,18 +339,11 @@ def _before(planned: Plan) -> str:
     return "\n".join(lines)
 
 
-def _say_costs(
-    plans: Sequence[Plan],
-    anchored: Sequence[Sequence[str]],
-    out: Path,
-    llm: LLMOptions,
-    as_json: bool,
-) -> None:
+def _say_costs(plans: Sequence[Plan], out: Path, llm: LLMOptions, as_json: bool) -> None:
     """Report the cost of the missing runs of experiments.
 
     Args:
         plans: the experiments.
-        anchored: for each experiment, the minds to ask the anchors.
         out: the parent folder of their folders.
         llm: the language-model options, for the price file.
         as_json: whether to print JSON.
@@ -388,9 +353,9 @@ def _say_costs(
     from sabm_mesa.studies.experiments.expecting import expected_cost, too_few_runs
 
     costs = []
-    for planned, minds in zip(plans, anchored, strict=True):
+    for planned in plans:
         folder = out / planned.experiment.name
-        costs.append(expected_cost(planned, folder, llm.prices, anchored=minds))
+        costs.append(expected_cost(planned, folder, llm.prices))
         if not as_json:
             few = too_few_runs(planned)
             say("\n".join([in_words(costs[-1]), *([few] if few else [])]))

@@ -49,7 +49,6 @@ from sabm_mesa.minds.specs import (
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.export import make_folder, readable_json, write_text_file
 from sabm_mesa.recording.statistics import origins
-from sabm_mesa.studies import anchors
 from sabm_mesa.studies.experiments.claims import (
     Verdict,
     estimand_of,
@@ -334,39 +333,8 @@ def register(
         "primary": _entry(primary),
         "frozen": frozen(plan),
         "prompts": _as_json(prompts_of(plan, connection)),
-        "anchors": {},
     }
     return Registration(json_roundtrip(content))
-
-
-def with_anchors(
-    registration: Registration, plan: Plan, folder: Path, connection: Connection
-) -> Registration:
-    """The registration with the answers of its language models to the anchors, asked now.
-
-    Args:
-        registration: the registration.
-        plan: the experiment.
-        folder: the folder of the experiment, whose recording gets the answers.
-        connection: how language models are reached.
-
-    Raises:
-        ParameterError: when no language model decides.
-        RunError: when a model cannot be asked; the same call continues.
-    """
-    minds = language_models_of(plan)
-    if not minds:
-        raise ParameterError(
-            "Anchors are questions to language models, but no language model decides here."
-        )
-    day = registration.registered[:10]
-    anchors.ask(minds, folder / RECORDING, connection, day=day)
-    frozen_answers = {
-        session.mind: session.frozen()
-        for session in anchors.sessions(folder / RECORDING)
-        if session.day == day and session.mind in minds
-    }
-    return Registration({**registration.content, "anchors": frozen_answers})
 
 
 def _primary(experiment: Experiment, claim: int | None) -> Claim:
@@ -585,8 +553,7 @@ def check_new(folder: Path) -> None:
             f"{folder / FILE} already exists, and a registration is never changed: choose "
             "another folder (--out)."
         )
-    recorded = load_runs(folder / RECORDING, missing_ok=True)
-    if any(run.scenario != anchors.NAME for run in recorded):
+    if load_runs(folder / RECORDING, missing_ok=True):
         raise RecordingError(
             f"{folder / RECORDING} holds runs, and a registration comes before them: choose "
             "another folder (--out)."
@@ -817,7 +784,7 @@ def judge(registration: Registration, outcome: Outcome, connection: Connection) 
         deviating.append(
             f"{runs} began before the registration, the first on {early[0].started[:10]}"
         )
-    others = [run for run in every if run.run not in mine and run.scenario != anchors.NAME]
+    others = [run for run in every if run.run not in mine]
     if others:
         runs = "1 run" if len(others) == 1 else f"{len(others)} runs"
         seeds = sorted({seed for run in others for seed in run.seed})
@@ -830,12 +797,6 @@ def judge(registration: Registration, outcome: Outcome, connection: Connection) 
         deviating.append(
             f"the deposit {registration.deposit['identifier']} has the SHA-256 {deposited[:HASH]}…"
         )
-    compared = compare_anchors(registration, outcome.path)
-    deviating += [
-        f"model {pair.other.mind}: its answers to the anchors changed ({p_in_words(pair.p)})"
-        for pair in compared
-        if pair.changed
-    ]
     excluded = _excluded(registration.content["max_invalid"], outcome.runs)
     verdict = _verdict(registration, outcome, excluded)
     return Standing(registration, deviating, verdict, excluded, other_attempts(outcome.path.parent))
@@ -858,7 +819,7 @@ def other_attempts(folder: Path) -> list[str]:
 def _attempt(path: Path) -> str:
     where = f"{path.parent.parent.name}/{path.parent.name}"
     try:
-        runs_there = [run for run in load_runs(path) if run.scenario != anchors.NAME]
+        runs_there = load_runs(path)
     except RecordingError:
         return f"{where} (its recording cannot be read)"
     if not runs_there:
@@ -870,31 +831,6 @@ def _attempt(path: Path) -> str:
     runs = "1 run" if len(runs_there) == 1 else f"{len(runs_there)} runs"
     span = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
     return f"{where} ({runs}, {span}, from {day[:10]})"
-
-
-def compare_anchors(
-    registration: Registration | None, path: Path
-) -> list[anchors.AnchorComparison]:
-    """Compare the answers to the anchors in a recording with the first ones of each model.
-
-    Args:
-        registration: the registration, whose answers come first; or None.
-        path: the recording.
-
-    Raises:
-        ParameterError: when the answers are to different anchors.
-    """
-    frozen_answers = {} if registration is None else registration.content["anchors"]
-    first = [anchors.AnchorSession(mind, entry["day"], entry["version"], entry["answers"], FILE)
-             for mind, entry in frozen_answers.items()]  # fmt: skip
-    known = {session.mind: session for session in first}
-    later = [
-        session
-        for session in anchors.sessions(path)
-        if session.mind not in known
-        or (session.day, session.answers) != (known[session.mind].day, known[session.mind].answers)
-    ]
-    return anchors.compare(anchors.first_and_later([*first, *later]))
 
 
 def _recorded_prompts(
@@ -1071,7 +1007,6 @@ def deposit_text(registration: Registration) -> str:
         "alpha": f"{alpha:g}",
         "eligible": stated["eligible"],
         "excluded": excluded,
-        "anchors": bool(stated["anchors"]),
         "notes": stated["notes"],
         "n_prompts": len(stated["prompts"]["texts"]),
     }  # fmt: skip

@@ -30,7 +30,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "audit": ("audit", "small.toml", "--runs", "1", "--factor", "wording"),
     "screen": ("screen",),
     "probe": ("probe", "--games", "20"),
-    "anchors": ("anchors", "said.sqlite"),
     "judge": ("judge", "said.sqlite"),
     **dict.fromkeys(SCRIPTS, ()),
 }
@@ -114,9 +113,8 @@ class CommandTrial(Trial):
             return [self.scenario, str(place), server.url, str(self.seed)]
         words = [str(place / w) if (place / w).exists() else w for w in COMMANDS[self.scenario]]
         minds = ["--against" if self.scenario == "tournament" else "--minds", MIND]
-        seed = [] if self.scenario in {"anchors", "judge"} else ["--seed", str(self.seed)]
-        out = [] if self.scenario == "anchors" else ["--out", str(place / "out")]
-        return [*words, *minds, "--base-url", server.url, *seed, *out]
+        seed = [] if self.scenario == "judge" else ["--seed", str(self.seed)]
+        return [*words, *minds, "--base-url", server.url, *seed, "--out", str(place / "out")]
 
     def _command(self, arguments: Sequence[str]) -> None:
         if arguments[0] not in SCRIPTS:

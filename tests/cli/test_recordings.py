@@ -217,7 +217,7 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "command",
-    ["anchors", "sweep", "tournament", "reproduce", "audit", "screen", "probe", "judge"],
+    ["sweep", "tournament", "reproduce", "audit", "screen", "probe", "judge"],
 )
 def test_commands_that_go_on_report_what_was_lost(command: str, sabm: Sabm, tmp_path: Path) -> None:
     said = tmp_path / "said.sqlite"
@@ -229,7 +229,6 @@ def test_commands_that_go_on_report_what_was_lost(command: str, sabm: Sabm, tmp_
         "audit": ["audit", tmp_path / "small.toml", "--runs", 1, "--factor", "wording"],
         "screen": ["screen", "--runs", 2],
         "probe": ["probe", "--games", 20],
-        "anchors": ["anchors", said],
         "judge": ["judge", said],
     }
     (tmp_path / "small.toml").write_text(experiments.SMALL, "utf-8")
@@ -241,8 +240,7 @@ def test_commands_that_go_on_report_what_was_lost(command: str, sabm: Sabm, tmp_
         close_all()
         server.hold()
         minds = ["--against" if command == "tournament" else "--minds", spec]
-        out = [] if command == "anchors" else ["--out", tmp_path / "out"]
-        arguments = [*what[command], *minds, *out]
+        arguments = [*what[command], *minds, "--out", tmp_path / "out"]
         with process(["-m", "sabm_mesa", *arguments]) as killed:
             server.wait_until(lambda s: s.in_flight >= 2)
             killed.kill()
@@ -263,8 +261,8 @@ def test_commands_that_go_on_report_what_was_lost(command: str, sabm: Sabm, tmp_
         done = sabm(*arguments)
         assert done.status == 0, done.err
         assert re.search(lost, done.err, re.MULTILINE), done.err
-    if command in {"sweep", "anchors"}:
-        path = said if command == "anchors" else tmp_path / "out" / "recording.sqlite"
+    if command == "sweep":
+        path = tmp_path / "out" / "recording.sqlite"
         compared = sabm("humans", path, "--against", "nagel-1995", "--out", tmp_path / "humans")
         assert re.search(r"^\d+ requests were sent", compared.err, re.MULTILINE), compared.err
 

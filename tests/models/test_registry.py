@@ -20,7 +20,6 @@ from sabm_mesa.models.registry import (
 )
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.rerun import replay, resume
-from sabm_mesa.studies.anchors import Anchors
 from sabm_mesa.studies.judging import Judging
 from sabm_mesa.studies.probe import Probe
 from tests.core.support import Priced, tiny
@@ -28,7 +27,6 @@ from tests.runs.reruns import change, count
 
 ROOT = Path(__file__).parents[2]
 OWN = {
-    "anchors": (Anchors, {"n_rounds": 1}, "blue"),
     "judge": (Judging, {"texts": ["I agree.", "Let us all pick 20."]}, "agreement"),
     "probe": (Probe, {}, lambda ask: ask.spec.example(np.random.default_rng(1))),
     "path-test": (PathTest, {}, "(2, 2), (3, 1), (4, 0), (5, 0)"),

@@ -47,7 +47,6 @@ COMMANDS = {
     "cost kbc --from": "",
     "reread": "",
     "compare": "--measure depth --out compared",
-    "anchors": "",
 }
 """Command → its options."""
 OF_EACH_KIND = (

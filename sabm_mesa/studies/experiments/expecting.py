@@ -11,8 +11,6 @@ import pandas as pd
 from sabm_mesa.analysis.inference import MOST_RUNS, holm
 from sabm_mesa.llm import Connection
 from sabm_mesa.runs.cost import Cost, Estimate, Line, Range, estimate
-from sabm_mesa.runs.planned import missing as lacking
-from sabm_mesa.studies import anchors
 from sabm_mesa.studies.experiments.claims import estimand_of, judged
 from sabm_mesa.studies.experiments.design import Claim
 from sabm_mesa.studies.experiments.plan import (
@@ -71,7 +69,6 @@ def expected_cost(
     *,
     earlier: bool = True,
     among: Sequence[Plan] = (),
-    anchored: Sequence[str] = (),
 ) -> Estimate:
     """Estimate the cost of the missing runs of an experiment.
 
@@ -81,11 +78,10 @@ def expected_cost(
         prices: a price file of the user, or None.
         earlier: whether earlier runs count.
         among: plans that share the recording, this one included.
-        anchored: the specs of minds to ask the anchors, if any run is missing.
 
     Returns:
-        An estimate with one line per condition and one for anchors, and all minds in one text;
-        interrupted runs count in full.
+        An estimate with one line per condition, and all minds in one text; interrupted runs count
+        in full.
 
     Raises:
         UsageError: for parameters, minds or prices that cannot be used.
@@ -111,11 +107,6 @@ def expected_cost(
         for missing_plan, recording in missing
         for cells in _missing(missing_plan, recording, among)
     ]
-    if parts:
-        parts += [
-            (anchors.NAME, estimate(spec.scenario, {**spec.parameters, "rng": 1}, prices=prices))
-            for spec in lacking(anchors.planned(anchored), path)
-        ]
     notes = [note for _, part in parts for note in part.notes]
     notes += [FORKED] if any(cell.fork_of for cell in plan.cells) else []
     notes += [EARLIER_RUNS] if missing[-1][1] != path else []

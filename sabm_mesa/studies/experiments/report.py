@@ -198,10 +198,7 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         "title": f"{experiment.name}: {experiment.title}",
         "lead": headline(results),
         "decided": f"Decided by: {decided_by(results.outcome.plan)}.",
-        "registered": [
-            *([] if results.standing is None else results.standing.lines()),
-            *results.anchors,
-        ],
+        "registered": [] if results.standing is None else results.standing.lines(),
         "question": experiment.question,
         "source": experiment.source.rstrip("."),
         "own": is_users,

@@ -12,7 +12,6 @@ import pandas as pd
 from sabm_mesa.analysis.inference import holm
 from sabm_mesa.analysis.statistics import estimate_mean
 from sabm_mesa.analysis.variance_split import variance_split
-from sabm_mesa.studies.anchors import spent
 from sabm_mesa.studies.experiments.claims import (
     Verdict,
     compare,
@@ -55,7 +54,6 @@ class Results:
             or in the wording: ``measure`` and the columns of `variance_split`.
         verdicts: one on each claim.
         standing: the comparison of these runs with their registration, or None.
-        anchors: a line on each language model with compared answers to the anchors.
     """
 
     outcome: Outcome
@@ -67,7 +65,6 @@ class Results:
     shares: pd.DataFrame
     verdicts: Sequence[Verdict]
     standing: Standing | None = None
-    anchors: Sequence[str] = ()
 
     def summary(self) -> dict[str, Any]:
         """The verdicts in a form for JSON; the costs include those of earlier runs."""
@@ -81,7 +78,6 @@ class Results:
             "paid_usd": float(runs["paid_usd"].sum(skipna=False)),
             "asks": int(runs["asks"].sum()),
             "invalid": int(runs["invalid"].sum()),
-            "anchors": {"paid_usd": spent(self.outcome.path)[1], "compared": list(self.anchors)},
             "registration": None if self.standing is None else self.standing.summary(),
             "claims": [
                 {

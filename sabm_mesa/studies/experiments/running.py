@@ -22,9 +22,8 @@ from sabm_mesa.minds.llm import varied_sampling
 from sabm_mesa.minds.specs import by_spec
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.runs.planned import find_runs, missing, run_missing
+from sabm_mesa.runs.planned import find_runs, run_missing
 from sabm_mesa.runs.run import Watch
-from sabm_mesa.studies import anchors
 from sabm_mesa.studies.experiments.design import (
     OF_HONESTY,
     OF_MESSAGES,
@@ -102,7 +101,7 @@ def alike(plan: Plan) -> list[list[str]]:
 def _check_belongs(plans: Sequence[Plan], path: Path) -> None:
     """Check that some runs have the minds and a seed of a plan, also at another scale."""
     plan = plans[0]
-    runs = [run for run in load_runs(path, missing_ok=True) if run.scenario != anchors.NAME]
+    runs = load_runs(path, missing_ok=True)
     cells = [cell for plan in plans for cell in plan.cells]
     decide = [json_roundtrip(by_spec(cell.parameters["minds"])) for cell in cells]
     wanted = [([cell.seed], minds) for cell, minds in zip(cells, decide, strict=True)]
@@ -161,7 +160,6 @@ def run(
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
     begin: Callable[[], None] = lambda: None,
-    anchored: Sequence[str] = (),
 ) -> Outcome:
     """Run the missing part of an experiment.
 
@@ -172,15 +170,13 @@ def run(
             all experiments that share it.
         watch: called with the models every tenth of a second.
         begin: called after all checks, before the first run.
-        anchored: the specs of minds to ask the anchors in the same recording, once on each day with
-            runs.
 
     Raises:
         UsageError: for parameters or minds that cannot be used.
         RunError: when a run fails; its answers are recorded, and the same call continues.
     """
     (planned,), (earlier,), ran = play(
-        [plan], folder, connection=connection, watch=watch, begin=begin, anchored=anchored
+        [plan], folder, connection=connection, watch=watch, begin=begin
     )
     return read(planned, Path(folder) / RECORDING, ran=ran, earlier=earlier)
 
@@ -192,7 +188,6 @@ def play(
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
     begin: Callable[[], None] = lambda: None,
-    anchored: Sequence[str] = (),
 ) -> tuple[list[Plan], list[Outcome | None], int]:
     """Run the missing part of several plans with one recording, earlier runs first.
 
@@ -202,7 +197,6 @@ def play(
         connection: see `run`.
         watch: see `run`.
         begin: see `run`.
-        anchored: see `run`.
 
     Returns:
         The plans with the earlier runs as parameters; for each its earlier runs, or None; and the
@@ -227,12 +221,10 @@ def play(
     played = any(outcome.ran for outcome in before)
     if not played:
         begin()
-    sessions = anchors.planned(anchored) if left else []
-    asked = len(missing(sessions, path))
-    specs = {path: [*sessions, *(spec for plan in built for spec in plan.specs.values())]}
+    specs = {path: [spec for plan in built for spec in plan.specs.values()]}
     for outcome in before if not played else ():  # else it counts in the budget already
         specs.setdefault(outcome.path, []).extend(outcome.plan.specs.values())
-    return built, earlier, run_missing(specs, connection, watch=watch) - asked
+    return built, earlier, run_missing(specs, connection, watch=watch)
 
 
 def frames(
