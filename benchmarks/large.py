@@ -132,7 +132,6 @@ def _first_page(path: Path) -> Callable[[], object]:
         charts.scenes_of(run, run.rounds[0])
         rounds.asks_of(run, run.rounds[0])
         rounds.said_in(run, 300, run.rounds[0])
-        rounds.with_honesty(run, run.rounds[0], run.agents_of(run.rounds[0]))
 
     return show
 

@@ -74,7 +74,6 @@ def judge(
     from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording import export
     from sabm_mesa.recording.frames import Recorded
-    from sabm_mesa.studies.honesty import honesty_of, shares_of
     from sabm_mesa.studies.judging import message_measures, reasoning_of
     from sabm_mesa.studies.plots import codes_by_round
 
@@ -103,10 +102,6 @@ def judge(
         if len(thought):
             content["reasoning"], of_texts = _reasoning(thought, folder, connection, parameters)
             frames |= of_texts
-    honesty = honesty_of(path)
-    if len(honesty):
-        frames["honesty"] = honesty
-        content["honesty"] = shares_of(honesty)
     files = [*recorded, *export.write_frames(folder, frames, "csv")]
     drawn = {name: frame for name, frame in coders.items() if _coded_any(frame)}
     if drawn:
@@ -252,8 +247,6 @@ def _in_words(
         lines += [_row(row) for row in content["agreement"]]
     elif n:
         lines += [f"{code:<14} {share:>6.0%}" for code, share in content["shares"]["rules"].items()]
-    if "honesty" in content:
-        lines += _of_honesty(content["honesty"])
     if content["agreement"]:
         lines.append(f"The judge read {content['texts']:,} different texts: {content['spent']}")
         if content["from_recording"]:
@@ -292,17 +285,6 @@ def _of_reasoning(content: dict[str, Any]) -> list[str]:
             line += f"; in {steps['alike']:.0%} of {both} it is the step of the pick"
         lines.append(line)
     return lines
-
-
-def _of_honesty(honesty: dict[str, Any]) -> list[str]:
-    """Describe the announcements, and the share of kept ones."""
-    shares = ", ".join(f"{name} {honesty[name]:.0%}" for name in ("read", "unclear", "nothing"))
-    speakers = f"{honesty['speakers']:,}"
-    first = f"What each agent announced in a round in which it spoke ({speakers}): {shares}"
-    if not honesty["judged"]:
-        return [first]
-    of = "1 that has" if honesty["judged"] == 1 else f"{honesty['judged']:,} that have"
-    return [first, f"Kept: {honesty['honest']:.0%} of the {of} a decision to compare"]
 
 
 def _row(row: dict[str, Any]) -> str:

@@ -16,7 +16,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from sabm_mesa.analysis.announcements import Find
 from sabm_mesa.core.languages import Phrase
 from sabm_mesa.core.messages import Message
 from sabm_mesa.errors import UsageError, format_user_error
@@ -105,26 +104,6 @@ class MessageMeasure:
 
 
 @dataclass(frozen=True)
-class Announcement:
-    """The announcements of agents in their messages, compared with their later actions.
-
-    Attributes:
-        label: a description in a few words, such as "number announced and picked".
-        column: the agent column with the action.
-        find: from the parameters of a run, returns the function that locates values in its messages
-            (see `sabm_mesa.analysis.announcements`).
-        kept: returns whether an action keeps an announced value.
-        later: number of rounds from the talk to the action; 0: the same round.
-    """
-
-    label: str
-    column: str
-    find: Callable[[Mapping[str, Any]], Find]
-    kept: Callable[[Any, Any], bool]
-    later: int = 0
-
-
-@dataclass(frozen=True)
 class BuildsOn:
     """A declaration that runs of a scenario build on an earlier run of another scenario.
 
@@ -168,7 +147,6 @@ class Declarations:
             `sabm_mesa.analysis.messages.read_words`), or ``""``.
         message_measures: name → measure of the messages of a run, in addition to their codes.
         level_column: the agent column with the step of a decision (level-k), or ``""``.
-        announcement: the announcements of its agents, or None.
         builds_on: the earlier run of another scenario that a run builds on, or None.
         draw_game: draws the table of a new game from ``CLASS:SEED``; None without such games.
         screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
@@ -190,7 +168,6 @@ class Declarations:
     message_words: ClassVar[str | Path] = ""
     message_measures: ClassVar[Mapping[str, MessageMeasure]] = {}
     level_column: ClassVar[str] = ""
-    announcement: ClassVar[Announcement | None] = None
     builds_on: ClassVar[BuildsOn | None] = None
     draw_game: ClassVar[staticmethod[[str], dict[str, Any]] | None] = None
     screener: ClassVar[str] = ""

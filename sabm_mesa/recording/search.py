@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -152,7 +152,6 @@ class Search:
         agent: int | None = None,
         valid: bool | None = None,
         read_as: str | None = None,
-        among: Collection[tuple[int, int]] | None = None,
         start: int = 0,
         most: int = 50,
         patience: float = math.inf,
@@ -168,7 +167,6 @@ class Search:
             agent: only of this agent.
             valid: only valid attempts, or only invalid ones.
             read_as: only attempts that this step read.
-            among: only these agents in these rounds: (round, agent).
             start: number of hits to skip.
             most: the maximum number of hits of the page.
             patience: the longest time for indexing in seconds; the next search indexes the
@@ -188,11 +186,6 @@ class Search:
         }  # fmt: skip
         given = {name: value for name, value in wanted.items() if value is not None}
         where = [f"{name} = :{name}" for name in given]
-        if among is not None:
-            where.append(
-                "(round, agent) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:among))"
-            )
-            given["among"] = json.dumps([*among])
         looked_in, column = "places", "id"
         if sought:
             # The words alone are found without a look at their places.

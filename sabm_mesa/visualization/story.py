@@ -6,7 +6,6 @@ shown.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,6 @@ import solara
 
 from sabm_mesa.core.scheduler import SIMULTANEOUS
 from sabm_mesa.recording.frames import HEARD_BY_ALL, Recorded
-from sabm_mesa.studies.honesty import honesty_in
 from sabm_mesa.visualization.html import inside, problem
 from sabm_mesa.visualization.labels import count, name_of, round_of, titles_of
 from sabm_mesa.visualization.records import rounds
@@ -66,7 +64,7 @@ def story_of(source: Source, agent: int, round_: int) -> dict[str, Any]:
     Returns:
         ``facts`` (title and value: mind, persona), ``persona`` (its text), ``rounds``: each with
         ``title``, ``outcome`` (title and value of its columns) and ``events``: ``kind`` (`HEARD`,
-        `THOUGHT`, `SAID`, `DID` or `FAILED`), ``who``, ``text``, ``note`` and ``place`` (of the ask
+        `THOUGHT`, `SAID`, `DID` or `FAILED`), ``who``, ``text`` and ``place`` (of the ask
         whose prompt can be shown; None where nothing was sent).
 
     Raises:
@@ -158,11 +156,9 @@ def _chapter(
     for phase, words in spoken.items():  # such as messages of a rule of the model
         after = (order.get(phase, 0), True, -1, 0)
         events += [(after, _event(SAID, to, text)) for text, to in words]
-    shown = [event for _, event in sorted(events, key=lambda event: event[0])]
-    _add_honesty(model, agent, round_, frames, shown)
     return {
         "title": round_of(model, round_).capitalize(),
-        "events": shown,
+        "events": [event for _, event in sorted(events, key=lambda event: event[0])],
         "outcome": _outcome(model, part["agent_data"]),
     }
 
@@ -186,29 +182,6 @@ def _asked(row: Mapping[str, Any], spoken: list[tuple[str, str]]) -> Iterator[di
     yield _event(DID, str(row["name"]), value, place)
 
 
-def _add_honesty(
-    model: SmartModel,
-    agent: int,
-    round_: int,
-    frames: Mapping[str, pd.DataFrame],
-    events: Sequence[dict[str, Any]],
-) -> None:
-    """Add to the last message of the round its announcement, and whether it was kept."""
-    words = [event for event in events if event["kind"] == SAID]
-    if model.announcement is None or not words:
-        return
-    parameters = json.dumps(dict(model.parameters), default=str)
-    runs = pd.DataFrame({"run": frames["messages"]["run"].unique()})
-    runs = runs.assign(scenario=model.scenario_name, parameters=parameters)
-    talk = frames["messages"][frames["messages"]["round"] == round_]
-    judged = honesty_in({"runs": runs, "messages": talk, "agent_data": frames["agent_data"]})
-    for row in judged[judged["agent"] == agent].to_dict("records"):
-        if row["read"]:
-            honest = {1.0: " · honest", 0.0: " · not honest"}.get(row["honest"], "")
-            done = "" if rounds.cell(row["done"]) == "–" else f" · did {rounds.cell(row['done'])}"
-            words[-1]["note"] = f"announced {rounds.cell(row['announced'])}{done}{honest}"
-
-
 def _outcome(model: SmartModel, rows: pd.DataFrame) -> list[tuple[str, str]]:
     titles = titles_of(model)
     declared = [
@@ -225,7 +198,7 @@ def _outcome(model: SmartModel, rows: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def _event(kind: str, who: str, text: str, place: list[Any] | None = None) -> dict[str, Any]:
-    return {"kind": kind, "who": who, "text": text, "note": "", "place": place}
+    return {"kind": kind, "who": who, "text": text, "place": place}
 
 
 def _names(model: SmartModel, to: str) -> str:

@@ -147,7 +147,6 @@ def test_every_page_of_an_imported_recording_can_be_read(sabm: Sabm, imported: P
     assert (attempt["messages"], attempt["raw"]) == ([], "8")
     assert rounds.place_before(run, place) == (0, "act", 1, 0)
     assert rounds.messages_in(run, 9)[1] == []
-    assert len(rounds.with_honesty(run, 1, run.agents_of(1))) == 4
 
     assert [chart.name for chart in charts.charts_of(run)] == ["contributions", "shares"]
     assert set(charts.figures_of(run)) == {"contributions", "shares"}

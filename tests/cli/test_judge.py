@@ -82,9 +82,7 @@ def test_by_the_rules(sabm: Sabm, path: Path) -> None:
         "number            33%",
         "proposal          17%",
     ]
-    assert (
-        outcome.out.splitlines()[-1] == f"Written to {folder}: messages.csv, honesty.csv, codes.png"
-    )
+    assert outcome.out.splitlines()[-1] == f"Written to {folder}: messages.csv, codes.png"
     found = pd.read_csv(folder / "messages.csv")
     pd.testing.assert_frame_equal(
         found, message_coder().coded(Recorded(path).messages()), check_dtype=False
@@ -103,8 +101,8 @@ def test_a_judge_that_codes_like_the_rules(sabm: Sabm, path: Path, tmp_path: Pat
     assert lines[1].split() == ["rules", "judge", "alike", "Cohen's", "kappa"]
     assert lines[2] == "number            33%    33%   100%  1.00 [1.00, 1.00]"
     assert lines[8].endswith("not defined: both gave the same code to all")
-    assert lines[12].startswith("The judge read 6 different texts: 6 asks")
-    assert lines[-1].endswith("judge.sqlite, messages.csv, agreement.csv, honesty.csv, codes.png")
+    assert lines[10].startswith("The judge read 6 different texts: 6 asks")
+    assert lines[-1].endswith("judge.sqlite, messages.csv, agreement.csv, codes.png")
     found = pd.read_csv(out / "messages.csv")
     assert list(found.columns)[-16:] == [*CODES, *(f"judge_{code}" for code in CODES)]
     for code in CODES:
@@ -149,7 +147,7 @@ def test_a_judge_without_any_usable_answer(
 
     by_rules = sabm("judge", path, "--out", path.parent / "rules").out.splitlines()
     assert lines[:8] == by_rules[:8]
-    assert lines[11].startswith("The judge read 6 different texts: 6 asks")
+    assert lines[9].startswith("The judge read 6 different texts: 6 asks")
     assert lines[-2] == (
         "Warning: 6 of 6 texts got no usable answer; the judge gave no usable code."
     )

@@ -57,7 +57,6 @@ def test_facts_choose_asks(search):
     assert search.find(valid=False).total == (~asks["valid"]).sum() == 4
     assert search.find(read_as="only").total == (asks["read_as"] == "only").sum() > 0
     assert search.find(run=1, phase="act", agent=3).total == 4
-    assert search.find("maybe", run=0, among=[(1, 3), (0, 1)]).total == 1
     first, second = (search.find(phase="act", start=start, most=3) for start in (0, 3))
     assert first.total == second.total == (asks["phase"] == "act").sum()
     assert not places(first) & places(second)

@@ -52,8 +52,8 @@ ANSWER = Several(Choice(CODES))
 
 HAND = tomllib.loads(Path(__file__).with_name("hand_labelled.toml").read_text("utf-8"))
 FLOORS = {
-    "development": (0.94, 0.91, 0.99, 0.68, 0.93, 0.99, 0.91, 0.73),
-    "held_out": (0.99, 0.82, 0.62, 0.29, 0.62, 0.72, 0.52, 0.62),
+    "development": (0.94, 0.91, 0.99, 0.68, 0.93, 0.99, 0.91, 0.75),
+    "held_out": (0.99, 0.82, 0.62, 0.29, 0.62, 0.72, 0.52, 0.53),
 }
 """By code, just below the kappas that the coder reaches, so that a loss is seen."""
 
@@ -69,7 +69,7 @@ CASES = [
     ("I don't suggest anything.", set()),
     ("Please raise your price.", {"proposal"}),
     ("Lower is worse", set()),
-    ("If you keep quiet, I'll do the same.", {"proposal"}),
+    ("If you keep quiet, I'll do the same.", {"proposal", "announcement"}),
     ("I agree.", {"agreement"}),
     ("No, I agree.", {"agreement"}),
     ("Yes!", {"agreement"}),

@@ -1,11 +1,10 @@
 """Texts on pages: names of rounds, errors of input at once, recordings read anew."""
 
-from sabm_mesa import BertrandCompetition, Fishery, KeynesianBeautyContest, Recorded
-from sabm_mesa.minds.scripted import ScriptedMind
+from sabm_mesa import BertrandCompetition, Fishery, Recorded
 from sabm_mesa.recording.store import open_for_reading
 from sabm_mesa.visualization.records.charts import called
 from sabm_mesa.visualization.records.reading_view import RoundByRound
-from sabm_mesa.visualization.records.rounds import differences, messages_in, with_honesty
+from sabm_mesa.visualization.records.rounds import differences
 from sabm_mesa.visualization.records.store import listed, run_data, stamp
 from tests.visualization.test_hostile import drawn
 
@@ -31,23 +30,6 @@ def test_a_run_that_somebody_ended_is_stopped_and_has_not_failed(tmp_path):
 
     (found,) = listed(tmp_path)
     assert found.words.endswith("2 runs (1 stopped, 1 failed)")
-
-
-def test_what_was_announced_stands_beside_what_was_said_and_done(tmp_path):
-    path = tmp_path / "r.sqlite"
-    says = {1: "I will choose 20.", 2: "I might choose 4."}
-    mind = ScriptedMind(lambda ask: says[ask.key.agent] if ask.name == "communicate" else "21")
-    KeynesianBeautyContest(n_players=2, n_rounds=2, minds=mind, rng=1, recording=path).run_model()
-    run = run_data(path, 0)
-
-    _, said = messages_in(run, 9)
-    assert {words: honest for *_, words, honest in said} == {
-        "I will choose 20.": "announced 20 · did 21 · honest: no",
-        "I might choose 4.": "announced (unclear) · did 21 · honest: –",
-    }
-    table = with_honesty(run, 1, run.agents_of(1))
-    assert table[["announced", "honest"]].to_numpy().tolist() == [["20", "no"], ["(unclear)", "–"]]
-    assert "honest" not in with_honesty(run, 0, run.agents_of(0))
 
 
 def test_the_words_in_which_two_requests_differ():

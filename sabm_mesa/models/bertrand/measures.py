@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabm_mesa.analysis.announcements import numbers_in
 from sabm_mesa.analysis.messages import (
     assents,
     signals_agreement,
@@ -26,19 +25,9 @@ from sabm_mesa.analysis.statistics import (
     settling_round,
 )
 from sabm_mesa.core.messages import Message
-from sabm_mesa.models.declarations import Announcement
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ANNOUNCEMENT = Announcement(
-    "price announced or agreed on, and set", "price",
-    find=lambda _: numbers_in(0, math.inf),
-    kept=lambda announced, done: abs(announced - done) <= 0.005,
-)  # fmt: skip
-"""The price that a firm announces, proposes for all, or agrees to; and its price of the same round,
-which keeps it within half a cent: a cent less is undercutting.
-"""
 
 
 def price_messages(messages: Sequence[Message], low: float, high: float) -> int:

@@ -114,7 +114,6 @@ from sabm_mesa.models.bertrand.agents import (
     Strategy,
 )
 from sabm_mesa.models.bertrand.measures import (
-    ANNOUNCEMENT,
     first_price_agreement,
     price_messages,
     run_measures,
@@ -278,7 +277,6 @@ class BertrandCompetition(SmartModel):
         },
         "collusion": {"Bertrand equilibrium": 0.0, "cartel": 1.0},  # Calvano et al. 2020
     }  # fmt: skip
-    announcement = ANNOUNCEMENT
     message_words = Path(__file__).with_name("words.toml")
     message_measures: ClassVar[Mapping[str, MessageMeasure]] = {
         "first_price_agreement": MessageMeasure(

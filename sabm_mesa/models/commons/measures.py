@@ -13,21 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sabm_mesa.analysis.announcements import numbers_in
 from sabm_mesa.analysis.statistics import require_columns
 from sabm_mesa.models.commons.theory import has_collapsed, sustainable_harvest
-from sabm_mesa.models.declarations import Announcement
 
 CONFIDENCE = 0.95
-ANNOUNCEMENT = Announcement(
-    "harvest promised and asked for", "wanted",
-    find=lambda parameters: numbers_in(0, parameters["capacity"], ceiling=True),
-    kept=lambda announced, done: bool(done <= announced),
-    later=1,
-)  # fmt: skip
-"""The amount that an agent announces, proposes as a limit for all, or agrees to, and its request in
-the next month: a promise not to take more.
-"""
 
 
 def efficiency(total: float, horizon: int, stock: int) -> float:

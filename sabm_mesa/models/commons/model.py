@@ -105,7 +105,7 @@ from sabm_mesa.models.commons.agents import (
     LastMonth,
     Words,
 )
-from sabm_mesa.models.commons.measures import ANNOUNCEMENT, run_measures
+from sabm_mesa.models.commons.measures import run_measures
 from sabm_mesa.models.commons.minds import ConditionalHarvester, OpenAccess, Sustainable
 from sabm_mesa.models.commons.theory import allocate, has_collapsed, regrown, threshold
 from sabm_mesa.models.declarations import Score
@@ -233,7 +233,6 @@ class CommonsGovernance(SmartModel):
         name: name for name in ("wanted", "harvest", "gain", "over", "name", "persona")
     }
     column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"over_usage": (0.0, 1.0)}
-    announcement = ANNOUNCEMENT
     score = Score("Harvest in a run (units)", "n_agents", column="harvest")
     changeable = frozenset({"communication", "report", "max_entries", "collapse_below"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {

@@ -8,33 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
-from sabm_mesa.analysis.announcements import Find, options_in
 from sabm_mesa.analysis.messages import read_words
-from sabm_mesa.models.declarations import Announcement
-from sabm_mesa.models.evacuation.room import Room
 
 CODES = ("informing", "encouraging", "guiding")
 WORDS = Path(__file__).with_name("words.toml")
 """The word lists; some of them are shared with the common coder."""
 _CLAUSE_END = re.compile(r"[.,:;!?\n]|\s(?:but|so|and then|instead of|rather than)\s")
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
-
-
-def _exits_of(parameters: Mapping[str, Any]) -> Find:
-    room = Room(parameters["width"], parameters["height"], parameters["exits"])
-    return options_in(room.names, ("exit", "exits", "door", "gate"))
-
-
-ANNOUNCEMENT = Announcement(
-    "exit promised and headed for", "target", find=_exits_of,
-    kept=lambda announced, done: bool(announced == done),
-)  # fmt: skip
-"""The announced exit of a person, and its target if it has planned in the same round."""
 
 
 def evenness(counts: Iterable[float]) -> float:

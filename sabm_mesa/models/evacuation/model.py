@@ -107,7 +107,7 @@ from sabm_mesa.models.evacuation.agents import (
     Evacuee,
     Glance,
 )
-from sabm_mesa.models.evacuation.measures import ANNOUNCEMENT, CODES, WORDS, evenness, shares
+from sabm_mesa.models.evacuation.measures import CODES, WORDS, evenness, shares
 from sabm_mesa.models.evacuation.minds import FloorField, NearestCell
 from sabm_mesa.models.evacuation.room import (
     EMPTY,
@@ -271,7 +271,6 @@ class EmergencyEvacuation(SmartModel):
     )
     changeable = frozenset({"communication", "movement", "friction"})
     message_words = WORDS
-    announcement = ANNOUNCEMENT
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": FloorField,
         "nearest_cell": NearestCell,

@@ -1,21 +1,12 @@
-"""The measures of the discussion: the share of agreeing messages, and announced numbers."""
+"""The measure of the discussion: the share of agreeing messages."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from sabm_mesa.analysis.announcements import numbers_in
 from sabm_mesa.analysis.messages import signals_agreement, stated_numbers
 from sabm_mesa.core.messages import Message
-from sabm_mesa.models.declarations import Announcement
-
-ANNOUNCEMENT = Announcement(
-    "number announced and picked", "choice",
-    find=lambda _: numbers_in(0, 100),
-    kept=lambda announced, done: abs(announced - done) <= 0.5,  # 33.3 is kept by 33
-)  # fmt: skip
-"""The announced number of a player, and its pick in the same round."""
 
 _SEVERAL = -1
 """Represents several speakers instead of the id of one."""

@@ -77,7 +77,7 @@ from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, SmartModel
 from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.kbc.agents import HIGH, LOW, SENTENCE, P, Player
-from sabm_mesa.models.kbc.measures import ANNOUNCEMENT, Agreement
+from sabm_mesa.models.kbc.measures import Agreement
 from sabm_mesa.models.kbc.minds import CognitiveHierarchy, LevelK
 
 
@@ -141,7 +141,6 @@ class KeynesianBeautyContest(SmartModel):
         "choice": (0.0, 100.0),
     }
     score = Score("Payoff in a run (credits)", "n_players")
-    announcement = ANNOUNCEMENT
     level_column = "level"
     message_words = Path(__file__).with_name("words.toml")
     theory_marks: ClassVar[dict[str, Any]] = {"levels": level_k_labels()}

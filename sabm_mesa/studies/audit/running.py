@@ -169,7 +169,8 @@ def read_audit(
     Raises:
         RecordingError: when it cannot be read.
     """
-    data = frames(path, {measure.data for measure in audit.experiment.measures})
+    measures = audit.experiment.measures
+    data = frames(path, coded=any(measure.data == "messages" for measure in measures))
     outcomes = [read(plan, path, data=data) for plan in audit.plans]
     values = [measured(outcome) for outcome in outcomes]
     claims = audit.experiment.claims

@@ -91,7 +91,7 @@ def frames_of(outcome: Outcome) -> dict[Data, pd.DataFrame]:
     decided = outcome.plan.model.decided_rounds
     return {
         "model": decided(outcome.model_data), "agents": decided(outcome.agent_data),
-        "messages": outcome.messages, "honesty": outcome.honesty,
+        "messages": outcome.messages,
     }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import is_file, load, loaded_from, scenario
 from sabm_mesa.studies.people import human_distributions
 
-Data = Literal["model", "agents", "messages", "honesty"]
+Data = Literal["model", "agents", "messages"]
 Kind = Literal[
     "below", "above", "within", "less", "more", "like", "ratio", "equal_effects", "gradual"
 ]
@@ -50,8 +50,6 @@ COSTS: Mapping[Cost, int] = {"small": 2_000, "medium": 20_000, "large": 10**9}
 """Cost class → the maximum number of questions to language models at paper scale."""
 OF_MESSAGES = ("round", "speaker", "text", *CODES)
 """The columns of the messages."""
-OF_HONESTY = ("round", "agent", "honest", "read", "unclear", "gap")
-"""The columns of numbers on what agents announced and did (see `sabm_mesa.studies.honesty`)."""
 
 
 def _as_tuple(value: Any) -> Any:
@@ -154,9 +152,8 @@ class Measure(Entry):
             outside the largest step of the course, less the step, and ``step``: the step less the
             rest (see `sabm_mesa.analysis.gradualness`); or a measure of messages that the scenario
             declares (see `SmartModel.message_measures`).
-        data: its data: of the ``model``, of its ``agents``, their ``messages`` with the codes of
-            the message coder as columns, or their ``honesty``, one row per agent and round with a
-            message.
+        data: its data: of the ``model``, of its ``agents``, or their ``messages`` with the codes of
+            the message coder as columns.
         rounds: the first and the last round that count, from 0; negative numbers count from the
             end. A shorter run keeps its last values.
         agent: the number of the only agent that counts in data of ``agents``; 0: all agents.
@@ -619,8 +616,8 @@ def _mistakes(experiment: Experiment) -> list[str]:
         wrong.append(f"alpha must be between 0 and 1 (got {experiment.alpha:g}).")
     wrong += [*_of_names(experiment), *_of_references(experiment), *_of_gradual_claims(experiment)]
     for measure in experiment.measures:
-        if measure.agent and measure.data not in ("agents", "honesty"):
-            wrong.append(f'{measure.name}: an agent needs data = "agents" or "honesty".')
+        if measure.agent and measure.data != "agents":
+            wrong.append(f'{measure.name}: an agent needs data = "agents".')
     for condition in experiment.conditions:
         wrong += [
             f"{condition.name}: {mistake}" for mistake in _of_condition(experiment, condition)
@@ -895,8 +892,7 @@ def check_columns(experiment: Experiment, known: Mapping[Data, Sequence[str]]) -
 
     Args:
         experiment: the experiment.
-        known: the columns of the data of the ``model``, of its ``agents``, of the ``messages`` and
-            of ``honesty``.
+        known: the columns of the data of the ``model``, of its ``agents`` and of the ``messages``.
 
     Raises:
         ParameterError: for a missing column.

@@ -19,7 +19,6 @@ import pandas as pd
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.inference import Inference
 from sabm_mesa.analysis.messages import CODES
-from sabm_mesa.analysis.statistics import estimate_mean
 from sabm_mesa.minds.specs import Minds, by_spec
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.export import (
@@ -49,7 +48,6 @@ from sabm_mesa.studies.experiments.figures import (
 from sabm_mesa.studies.experiments.plan import Plan, asks_language_model, described
 from sabm_mesa.studies.experiments.results import Results, is_outside
 from sabm_mesa.studies.experiments.running import alike
-from sabm_mesa.studies.honesty import shares_of
 from sabm_mesa.studies.page import (
     NONE,
     Verbatim,
@@ -103,7 +101,7 @@ def write(results: Results, folder: Path) -> list[Path]:
     Returns:
         The files: tidy tables (``measures.csv``, ``estimates.csv``, ``comparisons.csv``,
         ``published.csv``, ``ratios.csv``, ``shares.csv``, ``verdicts.csv``, ``prompts.csv``,
-        ``model.csv``, ``agents.csv``, ``honesty.csv``), ``figures/`` as PNG, PDF and SVG,
+        ``model.csv``, ``agents.csv``), ``figures/`` as PNG, PDF and SVG,
         ``report.md``, ``report.html`` (one file that needs no other) and, last, ``summary.json``.
 
     Raises:
@@ -123,7 +121,6 @@ def write(results: Results, folder: Path) -> list[Path]:
         "prompts": prompts(results),
         "model": results.outcome.model_data,
         "agents": results.outcome.agent_data,
-        "honesty": results.outcome.honesty if len(results.outcome.honesty) else pd.DataFrame(),
     }
     files: dict[Path, Callable[[Path], object]] = {
         folder / f"{name}.csv": partial(write_csv, frame=table)
@@ -225,7 +222,6 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         "shares": _shares_rows(results),
         "codes": [Verbatim(code) for code in CODES],
         "said": _codes_rows(results),
-        "announced": _honesty_rows(results),
         "facts": _facts(results),
         "conditions": _conditions(results),
         "notes": list(experiment.notes),
@@ -652,29 +648,6 @@ def _codes_rows(results: Results) -> Rows:
         for name, label in called.items()
         if name in by_condition
     ]
-
-
-def _honesty_rows(results: Results) -> Rows:
-    """For each condition with announcements, the shares that were read and kept."""
-    honesty, called = results.outcome.honesty, labels(results)
-    by_condition = dict(list(honesty.groupby("condition"))) if len(honesty) else {}
-    rows = []
-    for name, label in called.items():
-        if name in by_condition:
-            mine = by_condition[name]
-            shares = shares_of(mine)
-            kept = estimate_mean(mine.groupby("run")["honest"].mean())
-            ends = estimate(100 * kept.mean, 100 * kept.low, 100 * kept.high)
-            declared = results.outcome.plan.model_of(name).announcement
-            rows.append({
-                "condition": label,
-                "what": "" if declared is None else declared.label,
-                "n": f"{shares['speakers']:,}",
-                "shares": [percent(shares[kind]) for kind in ("read", "unclear", "nothing")],
-                "judged": f"{shares['judged']:,}",
-                "honest": ends,
-            })  # fmt: skip
-    return rows
 
 
 def _together(row: pd.Series[Any]) -> str:

@@ -9,8 +9,8 @@ within one budget. Earlier runs that these build on have a separate recording in
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -25,7 +25,6 @@ from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.planned import find_runs, run_missing
 from sabm_mesa.runs.run import Watch
 from sabm_mesa.studies.experiments.design import (
-    OF_HONESTY,
     OF_MESSAGES,
     Data,
     check_columns,
@@ -39,7 +38,6 @@ from sabm_mesa.studies.experiments.plan import (
     with_earlier_runs,
     with_pending_run,
 )
-from sabm_mesa.studies.honesty import honesty_in
 from sabm_mesa.studies.judging import message_coder
 
 RECORDING, EARLIER = "recording.sqlite", "earlier"
@@ -132,8 +130,6 @@ class Outcome:
             rule-based coder (see `sabm_mesa.analysis.messages`).
         ran: the number of runs that were played or resumed now.
         earlier: the earlier runs that these build on, or None.
-        honesty: what agents announced and did, with ``condition`` and ``seed`` first (see
-            `sabm_mesa.studies.honesty`); without rows if the scenario declares no announcement.
     """
 
     plan: Plan
@@ -144,7 +140,6 @@ class Outcome:
     messages: pd.DataFrame
     ran: int = 0
     earlier: Outcome | None = None
-    honesty: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def all_runs(self) -> pd.DataFrame:
@@ -227,23 +222,18 @@ def play(
     return built, earlier, run_missing(specs, connection, watch=watch)
 
 
-def frames(
-    path: Path, needed: Collection[Data] = ("messages", "honesty")
-) -> dict[str, pd.DataFrame]:
-    """The data of all runs of a recording, with what agents announced and with coded messages.
+def frames(path: Path, *, coded: bool = True) -> dict[str, pd.DataFrame]:
+    """The data of all runs of a recording, with coded messages.
 
     Args:
         path: the recording.
-        needed: whether to code messages, and to read announcements: both take long.
+        coded: whether to code the messages, which takes long.
 
     Raises:
         RecordingError: when it cannot be read.
     """
     frames = Recorded(path).frames()
-    frames["honesty"] = (
-        honesty_in(frames) if "honesty" in needed else pd.DataFrame(columns=["run", *OF_HONESTY])
-    )
-    if "messages" in needed:
+    if coded:
         frames["messages"] = message_coder().coded(frames["messages"])
     return frames
 
@@ -281,7 +271,7 @@ def read(
 
     return Outcome(
         plan, path, of_cells("runs"), of_cells("model_data"), of_cells("agent_data"),
-        of_cells("messages"), ran, earlier, of_cells("honesty"),
+        of_cells("messages"), ran, earlier,
     )  # fmt: skip
 
 
@@ -363,6 +353,5 @@ def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) ->
         "model": ["round", *of_model],
         "agents": ["round", "agent", *of_agents],
         "messages": list(OF_MESSAGES),
-        "honesty": list(OF_HONESTY),
     }
     check_columns(plan.experiment, known)

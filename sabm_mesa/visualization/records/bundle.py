@@ -140,7 +140,7 @@ def _write_run(pages: Any, folder: Path, run: RunData, row: dict[Any, Any]) -> N
             with painting():
                 png = style.to_png(draw_scene(scene, charts.called(run, round_)))
             write_picture(folder / home / f"round-{round_ + first}.png", png)
-        people = rounds.with_honesty(run, round_, run.agents_of(round_))
+        people = run.agents_of(round_).drop(columns=["run", "round"])
         numbers = run.model_of(round_).drop(columns=["run", "round"])
         content = {
             "run": about,
@@ -195,7 +195,7 @@ def _about_run(run: Any, row: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _messages(run: RunData) -> dict[int, list[tuple[str, ...]]]:
-    """Round → speaker, hearers, words and honesty of its messages."""
+    """Round → speaker, hearers and words of its messages."""
     messages: dict[int, list[tuple[str, ...]]] = {}
     _, rows = rounds.messages_in(run, run.n_messages)
     for round_, _, *message in rows:

@@ -136,7 +136,7 @@ def Said(messages: Sequence[Sequence[Any]], chosen: str = "") -> None:
     """Show messages with their rounds, speakers and hearers; one may be marked.
 
     Args:
-        messages: round, speaker, hearers, words, honesty and address of each.
+        messages: round, speaker, hearers, words and address of each.
         chosen: the address of the marked message.
     """
 

@@ -31,7 +31,7 @@ from sabm_mesa.visualization.run_controller import PACE_S
 from sabm_mesa.visualization.stage import INVALID, PLANS, TALK, Timeline, ticks_of, worlds
 from sabm_mesa.visualization.story import Source, Story
 
-WHO, HONESTY = frozenset({"agent", "mind"}), frozenset({"announced", "honest"})
+WHO = frozenset({"agent", "mind"})
 MOST = 300
 """Maximum number of displayed rows of a table and messages."""
 
@@ -383,7 +383,7 @@ def _numbers(run: RunData, round_: int) -> None:
 
 def _agents(run: RunData, round_: int, agent: str, pick: Callable[[str], None]) -> None:
     with card("Agents"):
-        people = rounds.with_honesty(run, round_, run.agents_of(round_))
+        people = run.agents_of(round_).drop(columns=["run", "round"])
         if people.empty:
             html("p", "There are no data of agents.", "sabm-empty")
         else:
@@ -392,7 +392,7 @@ def _agents(run: RunData, round_: int, agent: str, pick: Callable[[str], None]) 
             caption = f"{len(people)} agents {then}; choose one for its story and its asks."
             if len(mine) > MOST:
                 caption += f" The first {MOST} are shown."
-            titles, declared = charts.titles_in(run), charts.own_columns(run) | WHO | HONESTY
+            titles, declared = charts.titles_in(run), charts.own_columns(run) | WHO
             names = [str(name) for name in people.columns]
             mine, shown = mine[:MOST], [name for name in names if name in declared]
             table(caption, mine[shown], shown.index("agent"), agent, pick, titles)

@@ -109,10 +109,8 @@ def exchanges_in(run: RunData, round_: int) -> list[dict[str, Any]]:
 
 def messages_in(
     run: RunData, most: int, only: int | None = None
-) -> tuple[int, list[tuple[int, int, str, str, str, str]]]:
+) -> tuple[int, list[tuple[int, int, str, str, str]]]:
     """The number of messages, and the first of them.
-
-    The last message of an agent in a round also has its announcement, decision and honesty.
 
     Args:
         run: the run.
@@ -121,23 +119,18 @@ def messages_in(
 
     Returns:
         The number of messages; and for each its round, its number in the round from 0, speaker,
-        hearers, text and honesty.
+        hearers and text.
     """
-    rows: list[tuple[int, int, str, str, str, str]] = []
+    rows: list[tuple[int, int, str, str, str]] = []
     for round_ in run.spoken if only is None else [only]:
         if len(rows) >= most:
             break
         messages = run.messages_of(round_)
-        honest = honesty_in_words(run, round_)
-        last = ~messages.duplicated("speaker", keep="last")
         columns = (messages[name] for name in ("speaker", "to", "text"))
         rows += [
-            (
-                round_, number, charts.name_in(run, int(speaker)), hearers(run, to), words,
-                _kept(honest.get(int(speaker))) if ends else "",
-            )
-            for number, (speaker, to, words, ends) in enumerate(zip(*columns, last, strict=True))
-        ]  # fmt: skip
+            (round_, number, charts.name_in(run, int(speaker)), hearers(run, to), words)
+            for number, (speaker, to, words) in enumerate(zip(*columns, strict=True))
+        ]
     n = run.n_messages if only is None else len(run.messages_of(only))
     return n, rows[:most]
 
@@ -232,46 +225,6 @@ def hearers(run: RunData, to: object) -> str:
     return ", ".join(charts.name_in(run, int(agent)) for agent in text(to).split()) or "nobody"
 
 
-def honesty_in_words(run: RunData, round_: int) -> dict[int, tuple[str, str, str]]:
-    """Announcements and decisions of a round by agent, as text.
-
-    Args:
-        run: the run.
-        round_: the round of the talk.
-
-    Returns:
-        Agent → its announcement, its decision, and whether they agree.
-    """
-    return {
-        row["agent"]: (
-            cell(row["announced"]) if row["read"] else f"({row['form']})",
-            cell(row["done"]),
-            "–" if math.isnan(row["honest"]) else "yes" if row["honest"] else "no",
-        )
-        for row in run.honesty_of(round_).to_dict("records")
-    }
-
-
-def with_honesty(run: RunData, round_: int, people: pd.DataFrame) -> pd.DataFrame:
-    """The agents of a round, with their announcements and whether they kept them.
-
-    Args:
-        run: the run.
-        round_: the round.
-        people: their rows of the agent data.
-
-    Returns:
-        The rows without ``run`` and ``round``; with ``announced`` and ``honest`` if an agent with
-        announcements spoke.
-    """
-    people = people.drop(columns=["run", "round"])
-    by_agent = honesty_in_words(run, round_)
-    if not by_agent:
-        return people
-    rows = [by_agent.get(int(agent), ("–", "–", "–")) for agent in people["agent"]]
-    return people.assign(announced=[row[0] for row in rows], honest=[row[2] for row in rows])
-
-
 def value_of(stored: object) -> str:
     """A value as text; empty when there is none.
 
@@ -312,14 +265,6 @@ def rows(frame: pd.DataFrame) -> list[list[str]]:
     """
     columns = [frame[name].tolist() for name in frame.columns]
     return [[cell(value) for value in row] for row in zip(*columns, strict=True)]
-
-
-def _kept(promise: tuple[str, str, str] | None) -> str:
-    """Announcement, decision and honesty in a line, or ``""``."""
-    if promise is None:
-        return ""
-    announced, done, honest = promise
-    return f"announced {announced} · did {done} · honest: {honest}"
 
 
 def _ask(place: tuple[str, int, int], tried: list[dict[str, Any]]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import solara
 
-from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.search import ANSWERED, SAID, SENT, THOUGHT, Hit, SearchResult
 from sabm_mesa.visualization.html import card, choice, field, html, inside, problem
 from sabm_mesa.visualization.labels import count, whole_in
@@ -24,7 +23,6 @@ RUNGS = (ALL, "exact", "marked", "labelled", "only", "decided", "extracted", "un
 TEXTS = {ALL: None, "answers": ANSWERED, "thoughts": THOUGHT, "messages": SAID, "prompts": SENT}
 """Choice → the kind of text that is searched."""
 RESULTS = {ALL: None, "valid": True, "invalid": False}
-HONEST = {ALL: None, "honest": 1.0, "not honest": 0.0}
 KINDS = {
     ANSWERED: "answer",
     THOUGHT: "private thoughts",
@@ -48,14 +46,13 @@ def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
     agent, set_agent = solara.use_state("")
     result, set_result = solara.use_state(ALL)
     reading, set_reading = solara.use_state(ALL)
-    honest, set_honest = solara.use_state(ALL)
     everywhere, set_everywhere = solara.use_state(False)
     start, set_start = solara.use_state(0)
     looks, set_looks = solara.use_state(0)
-    chosen = [words.strip(), text, phase, agent.strip(), result, reading, honest, everywhere]
+    chosen = [words.strip(), text, phase, agent.strip(), result, reading, everywhere]
     solara.use_effect(lambda: set_start(0), chosen)
     path, number = run.recorded.path, run.recorded.run
-    asked = chosen[:7] != ["", ALL, ALL, "", ALL, ALL, ALL]
+    asked = chosen[:6] != ["", ALL, ALL, "", ALL, ALL]
 
     def find() -> tuple[SearchResult, list[dict[str, Any]]] | None:
         if not asked:
@@ -63,12 +60,11 @@ def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
         matches = search_of(path).find(
             words,
             kind=TEXTS[text],
-            run=None if everywhere and honest == ALL else number,
+            run=None if everywhere else number,
             phase=None if phase == ALL else phase,
             agent=whole_in(agent) if agent.strip() else None,
             valid=RESULTS[result],
             read_as=None if reading == ALL else reading,
-            among=None if honest == ALL else _who_was(run, HONEST[honest]),
             start=start,
             most=MOST,
             patience=PATIENCE,
@@ -91,8 +87,6 @@ def Search(run: RunData, runs: int, open_: Callable[[str], None]) -> None:
             field("Only agent (all when empty)", agent, set_agent)
             choice("Result", [*RESULTS], result, set_result)
             choice("Read as", RUNGS, reading, set_reading)
-            if _announces(run):
-                choice("Announcement kept", [*HONEST], honest, set_honest)
             if runs > 1:
                 solara.Checkbox(
                     label=f"All {runs:,} runs", value=everywhere, on_value=set_everywhere
@@ -148,14 +142,3 @@ def _shown(run: RunData, hit: Hit) -> dict[str, Any]:
         "excerpt": list(hit.excerpt),
         "url": address(run, place, hit.call if is_message else None, hit.run),
     }
-
-
-def _who_was(run: RunData, honest: float | None) -> list[tuple[int, int]]:
-    """The rounds and agents whose announcements were kept, or broken."""
-    judged = run.honesty[run.honesty["honest"] == honest]
-    return [(int(n), int(agent)) for n, agent in zip(judged["round"], judged["agent"], strict=True)]
-
-
-def _announces(run: RunData) -> bool:
-    model = find_all().models.get(run.recorded.scenario)
-    return model is not None and model.announcement is not None

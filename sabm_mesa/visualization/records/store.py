@@ -17,13 +17,11 @@ import pandas as pd
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import RecordingError, SabmError
 from sabm_mesa.minds.specs import describe_deciders
-from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.search import Search
 from sabm_mesa.recording.store import APPLICATION_ID, may_be_open, open_for_reading
 from sabm_mesa.recording.varied import SET, TAG, label_of, word_of
-from sabm_mesa.studies.honesty import COLUMNS, honesty_in, honesty_of
 from sabm_mesa.visualization.access import check_path
 from sabm_mesa.visualization.labels import count
 from sabm_mesa.visualization.run_controller import PLAN
@@ -38,8 +36,6 @@ KEPT_ROUNDS = 24
 """Maximum number of cached rounds of a run, separately for asks, agents and messages."""
 MOST_DRAWN = 50_000
 """Maximum number of rows of agent data in the charts of a run."""
-NO_HONESTY = pd.DataFrame(columns=list(COLUMNS))
-"""The honesty of scenarios that declare no announcement."""
 _READING, _INDEXING = threading.Lock(), threading.Lock()
 Stamp = tuple[tuple[int, int], ...]
 MOST = 100
@@ -109,28 +105,9 @@ class RunData:
         return self._frames.agent_data(self.recorded.run, range(0, last + 1, self.step))
 
     @cached_property
-    def honesty(self) -> pd.DataFrame:
-        """The announcements and actions of agents (see `sabm_mesa.studies.honesty`)."""
-        return honesty_of(self._frames, self.recorded.run)
-
-    @cached_property
     def n_messages(self) -> int:
         """The number of messages."""
         return self._frames.n_messages(self.recorded.run)
-
-    def honesty_of(self, round_: int) -> pd.DataFrame:
-        """Announcements of a round and the actions after them, as in `honesty`."""
-        model = find_all().models.get(self.recorded.scenario)
-        if model is None or model.announcement is None:
-            return NO_HONESTY
-        then = {round_, round_ + model.announcement.later}
-        data = pd.concat([self.agents_of(n) for n in sorted(then)])
-        frames = {
-            "runs": self._frames.runs(self.recorded.run, counts=False),
-            "messages": self.messages_of(round_),
-            "agent_data": data,
-        }
-        return honesty_in(frames)
 
     def model_of(self, round_: int) -> pd.DataFrame:
         """The model data of a round: at most one row."""

@@ -83,7 +83,6 @@ human = "nagel-1995"
 SEVERAL = SMALL.replace('cost = "small"', 'cost = "small"\nshow = ["picks"]') + MORE
 TABLES = (
     "measures", "estimates", "comparisons", "published", "verdicts", "prompts", "model", "agents",
-    "honesty",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ SPOT = """() => {
 
 
 def brain(messages: list[dict[str, str]], body: dict[str, object]) -> Reply:
-    """Thinks, announces 20 in the talk, and picks 40."""
+    """Thinks, speaks of 20, and picks 40."""
     del body
     if "it is your turn to speak" in messages[-1]["content"]:
         thoughts = {"reasoning_content": "They will believe it."}
@@ -77,7 +77,6 @@ def test_a_live_run_and_its_recording_tell_the_same_story_of_an_agent(
     said = next(each for each in told if each.startswith("said"))
     assert "said to all" in said
     assert "<b>All</b>" in said
-    assert "announced 20 · did 40 · not honest" in said
     assert any(each.startswith("did") and "40" in each for each in told)
     page.wait_for_function(f"JSON.stringify(({OWN})()) === '[[40,40,40]]'")
 
