@@ -6,35 +6,13 @@ from pathlib import Path
 
 import pytest
 
-import sabm_mesa
-from sabm_mesa.models.registry import SCENARIOS, load, scenario
+from sabm_mesa.models.registry import load
 from sabm_mesa.testing import check_scenario
 from sabm_mesa.visualization.pages.scenario import View
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDERS = sorted(app.parent for app in EXAMPLES.glob("*/app.py"))
-OWN = [path for folder in FOLDERS if (path := folder / f"{folder.name}.py").exists()]
-"""Files with a scenario of their own."""
-SCRIPTS = [f for f in FOLDERS if f.name != "mixed_study"]
-"""Those whose ``run.py`` shows all at once; the mixed study has tests of its own."""
-
-
-def imported(path: Path) -> set[str]:
-    """The names that a script imports from the package itself."""
-    return {
-        name.name
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module == "sabm_mesa"
-        for name in node.names
-    }
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_every_scenario_has_an_example(name: str) -> None:
-    model = scenario(name).__name__
-    of_it = [folder for folder in SCRIPTS if model in imported(folder / "run.py")]
-
-    assert of_it, f"no examples/*/run.py imports {model}"
+"""Folders with a scenario in a file."""
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -50,7 +28,7 @@ def test_an_example_has_the_form_of_mesas(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", SCRIPTS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_an_example_runs(
     folder: Path,
     tmp_path: Path,
@@ -72,18 +50,12 @@ def test_the_app_of_an_example_is_the_page_of_its_scenario(folder: Path) -> None
     page = runpy.run_path(str(folder / "app.py"))["page"]
 
     assert page.component is View
-    if (file := folder / f"{folder.name}.py").exists():
-        assert page.args == (load(str(file)),)
-    else:
-        (model,) = imported(folder / "app.py")
-        assert page.args == (getattr(sabm_mesa, model),)
+    assert page.args == (load(str(folder / f"{folder.name}.py")),)
 
 
 @pytest.mark.fast_cases(2)
-@pytest.mark.parametrize("file", OWN, ids=lambda file: file.stem)
-def test_a_scenario_in_a_file_conforms_and_is_short(file: Path) -> None:
-    check_scenario(load(str(file)))
-    lines = [
-        path.read_text("utf-8").count("\n") for path in file.parent.iterdir() if path.is_file()
-    ]
-    assert sum(lines) < (300 if file.stem == "negotiation" else 200)  # the guide walks through it
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_scenario_in_a_file_conforms_and_is_short(folder: Path) -> None:
+    check_scenario(load(str(folder / f"{folder.name}.py")))
+    lines = [path.read_text("utf-8").count("\n") for path in folder.iterdir() if path.is_file()]
+    assert sum(lines) < 200

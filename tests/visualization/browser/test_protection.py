@@ -22,13 +22,13 @@ from websockets.sync.client import ClientConnection, connect
 
 from sabm_mesa.visualization.server import LONGEST_MESSAGE
 from tests.llm_server import LLMServer
-from tests.visualization.browser.conftest import START_S, VIEW, WAIT_MS, Server
+from tests.visualization.browser.conftest import ROOT, START_S, VIEW, WAIT_MS, Server
 
-SOLARA_RUN = """
+SOLARA_RUN = f"""
 import sys
 from solara.__main__ import main
-sys.argv = ["solara", "run", "sabm_mesa.visualization.app", "--host", "127.0.0.1",
-            "--port", "{port}", "--no-open", "--no-check-version", "--production"]
+sys.argv = ["solara", "run", "{ROOT}/examples/viewer.py", "--host", "127.0.0.1",
+            "--port", "{{port}}", "--no-open", "--no-check-version", "--production"]
 main()
 """
 EVIL = "evil.example"

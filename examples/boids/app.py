@@ -1,8 +1,0 @@
-"""Boids in the browser: ``solara run examples/boids/app.py``."""
-
-from pathlib import Path
-
-from sabm_mesa.models.registry import load
-from sabm_mesa.visualization.pages.scenario import View
-
-page = View(load(str(Path(__file__).with_name("boids.py"))))

@@ -1,8 +1,0 @@
-"""Civil violence in the browser: ``solara run examples/civil_violence/app.py``."""
-
-from pathlib import Path
-
-from sabm_mesa.models.registry import load
-from sabm_mesa.visualization.pages.scenario import View
-
-page = View(load(str(Path(__file__).with_name("civil_violence.py"))))

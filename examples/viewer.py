@@ -1,0 +1,5 @@
+"""All scenarios in the browser: ``solara run examples/viewer.py``."""
+
+from sabm_mesa.visualization.app import routes
+
+__all__ = ["routes"]

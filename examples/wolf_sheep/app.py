@@ -1,8 +1,0 @@
-"""Wolves, sheep and grass in the browser: ``solara run examples/wolf_sheep/app.py``."""
-
-from pathlib import Path
-
-from sabm_mesa.models.registry import load
-from sabm_mesa.visualization.pages.scenario import View
-
-page = View(load(str(Path(__file__).with_name("wolf_sheep.py"))))
