@@ -62,7 +62,6 @@ EXTRAS = {
     "google": ("google-genai", "endpoints with api = google"),
     "local": ("xllamacpp", "local models: --minds local, gguf:FILE"),
     "parquet": ("pyarrow", "exports as Parquet"),
-    "pettingzoo": ("pettingzoo", "scenarios as PettingZoo environments"),
     "ray": ("ray", "sweeps on a Ray cluster"),
     "docs": ("sphinx", "building the documentation"),
 }

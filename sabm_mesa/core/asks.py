@@ -212,11 +212,6 @@ class Ask:
         self._made: tuple[Callable[[Ask], Any], int, Any] | None = None
 
     @property
-    def class_name(self) -> str:
-        """The name of the class of the agent that is asked."""
-        return type(self._agent).__name__
-
-    @property
     def rng(self) -> np.random.Generator:
         """The only randomness a mind may use.
 
