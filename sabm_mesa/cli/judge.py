@@ -69,7 +69,7 @@ def judge(
     scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Code messages and private reasoning of a recording, by rules and by a language model."""
+    """Code messages of a recording by rules and a language model, and private reasoning."""
     from sabm_mesa.analysis.plot_style import to_png
     from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording import export
@@ -100,8 +100,8 @@ def judge(
         coders, frames, more = _messages(messages, folder, connection, parameters)
         content: dict[str, Any] = {"recording": str(path), "messages": len(messages), **more}
         if len(thought):
-            content["reasoning"], of_texts = _reasoning(thought, folder, connection, parameters)
-            frames |= of_texts
+            reasoning = _reasoning(thought, folder, connection, parameters)
+            content["reasoning"], frames["reasoning"] = reasoning
     files = [*recorded, *export.write_frames(folder, frames, "csv")]
     drawn = {name: frame for name, frame in coders.items() if _coded_any(frame)}
     if drawn:
@@ -134,47 +134,34 @@ def _messages(
         return coders, {"messages": by_rules}, {}
     coders["judge"], more = _ask(messages, folder / "judge.sqlite", connection, parameters)
     judged = coders["judge"][list(CODES)].add_prefix("judge_")
-    tables = {"messages": by_rules.join(judged), "agreement": _compare(coders, CODES)}
+    tables = {"messages": by_rules.join(judged), "agreement": _compare(coders)}
     return coders, tables, more
 
 
 def _reasoning(
     texts: pd.DataFrame, folder: Path, connection: Connection | None, parameters: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
-    """Code private reasoning; return the results, and the tables with codes and steps."""
-    from sabm_mesa.analysis import reasoning
+) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Let the language model code private reasoning; return the results, and the coded texts."""
+    from sabm_mesa.studies.judging import REASONING_CODES, steps_of
 
-    coders = {"rules": reasoning.coded(texts)}
-    content: dict[str, Any] = {"texts": len(texts), "agreement": None}
-    agreed: dict[str, pd.DataFrame] = {}
-    if connection is not None:
-        recording = folder / "judge.sqlite"
-        # A user's prompt file is for the judge of messages.
-        settings = {
-            k: v for k, v in parameters.items() if k not in ("prompts", "condition", "variant")
-        }
-        coders["judge"], more = _ask(texts, recording, connection, settings, reasoning=True)
-        content |= {"spent": more["spent"], "unusable": more["unusable"]}
-        agreement = _compare(coders, reasoning.CODES)
-        content["agreement"] = agreement.to_dict("records")
-        agreed = {"reasoning_agreement": agreement}
-    table, content["steps"] = coders["rules"], {}
-    if "judge" in coders:
-        table = table.join(coders["judge"][list(reasoning.CODES)].add_prefix("judge_"))
-    for name, coded in coders.items():
-        steps = reasoning.steps_of(coded)
-        table["steps" if name == "rules" else "judge_steps"] = steps
-        level = table["level"].clip(upper=3).where(table["level"] >= 0)  # 3: three or more
-        both = steps.notna() & level.notna()
-        content["steps"][name] = {
-            "told": int(steps.notna().sum()),
-            "beside_level": int(both.sum()),
-            "alike": float((steps[both] == level[both]).mean()) if both.any() else None,
-            "shares": {
-                code: float(coded[code].astype("float64").mean()) for code in reasoning.CODES
-            },
-        }
-    return content, {"reasoning": table, **agreed}
+    if connection is None:
+        return {"texts": len(texts)}, texts
+    # A user's prompt file is for the judge of messages.
+    settings = {k: v for k, v in parameters.items() if k not in ("prompts", "condition", "variant")}
+    coded, more = _ask(texts, folder / "judge.sqlite", connection, settings, reasoning=True)
+    coded["steps"] = steps = steps_of(coded)
+    level = coded["level"].clip(upper=3).where(coded["level"] >= 0)  # 3: three or more
+    both = steps.notna() & level.notna()
+    content = {
+        "texts": len(texts),
+        "spent": more["spent"],
+        "unusable": more["unusable"],
+        "shares": {code: float(coded[code].astype("float64").mean()) for code in REASONING_CODES},
+        "told": int(steps.notna().sum()),
+        "beside_level": int(both.sum()),
+        "alike": float((steps[both] == level[both]).mean()) if both.any() else None,
+    }
+    return content, coded
 
 
 def _ask(
@@ -212,10 +199,11 @@ def _ask(
     }
 
 
-def _compare(coders: dict[str, pd.DataFrame], codes: Sequence[str]) -> pd.DataFrame:
+def _compare(coders: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    from sabm_mesa.analysis.messages import CODES
     from sabm_mesa.analysis.statistics import agreement_by_code
 
-    agreement = agreement_by_code(coders["rules"], coders["judge"], codes)
+    agreement = agreement_by_code(coders["rules"], coders["judge"], CODES)
     return agreement.rename(columns={"first": "rules", "second": "judge"})
 
 
@@ -269,22 +257,19 @@ def _in_words(
 def _of_reasoning(content: dict[str, Any]) -> list[str]:
     """Describe the codes of private reasoning, and its steps compared with the decisions."""
     n = content["texts"]
-    lines = [
-        f"{n:,} decision{'' if n == 1 else 's'} with private reasoning; the share of each code:"
-    ]
-    if content["agreement"]:
-        lines += [_row(row) for row in content["agreement"]]
-        lines.append(f"The judge read their reasoning: {content['spent']}")
-    else:
-        shares = content["steps"]["rules"]["shares"]
-        lines += [f"{code:<14} {share:>6.0%}" for code, share in shares.items()]
-    for name, steps in content["steps"].items():
-        line = f"Steps in the text, by {name}: stated in {steps['told']:,} of {n:,}"
-        if steps["alike"] is not None:
-            both = f"{steps['beside_level']:,}"
-            line += f"; in {steps['alike']:.0%} of {both} it is the step of the pick"
-        lines.append(line)
-    return lines
+    decisions = f"{n:,} decision{'' if n == 1 else 's'} with private reasoning"
+    if "shares" not in content:
+        return [f"{decisions}: --minds llm:MODEL lets a language model code it."]
+    steps = f"Steps in the text: stated in {content['told']:,} of {n:,}"
+    if content["alike"] is not None:
+        of = f"{content['beside_level']:,}"
+        steps += f"; in {content['alike']:.0%} of {of} it is the step of the pick"
+    lines = [f"{decisions}; the share of each code:"]
+    lines += [f"{code:<14} {share:>6.0%}" for code, share in content["shares"].items()]
+    lines.append(f"The judge read their reasoning: {content['spent']}")
+    if content["unusable"]:
+        lines.append(f"Warning: {content['unusable']:,} different texts got no usable answer.")
+    return [*lines, steps]
 
 
 def _row(row: dict[str, Any]) -> str:

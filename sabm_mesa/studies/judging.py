@@ -1,8 +1,9 @@
-"""A language model as judge: it codes messages and private reasoning, as the rules do.
+"""A language model as judge: it codes messages, as the rules do, and private reasoning.
 
 The codes and the coder of messages by rules are those of `sabm_mesa.analysis.messages`, with the
-words that the scenarios declare (`SmartModel.message_words`); those of private reasoning, which is
-the reasoning and the thoughts before a decision, are those of `sabm_mesa.analysis.reasoning`.
+words that the scenarios declare (`SmartModel.message_words`). Private reasoning is the reasoning
+and the thoughts before a decision; only a language model codes it. Its codes, with the steps of
+Nagel 1995, are defined in ``judge_reasoning.toml``.
 
 Rules of the judge
     Each different text is given to the judge once, by itself, as to the rule-based coder. There is
@@ -40,7 +41,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.analysis import reasoning
 from sabm_mesa.analysis.messages import CODES, MessageCoder, read_words
 from sabm_mesa.core.answers import Choice, Decision
 from sabm_mesa.core.asks import Ask, Observation
@@ -61,6 +61,11 @@ from sabm_mesa.runs.run import Runs, Watch, run_models
 
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
+
+
+STEPS = ("step_0", "step_1", "step_2", "step_3")
+REASONING_CODES = (*STEPS, "reference", "imitation", "own_payoff")
+"""The codes of private reasoning: at most one of the steps, and any of the others."""
 
 
 @cache
@@ -135,23 +140,6 @@ class RuleCoder(ClassicalMind):
         """
         assert isinstance(ask.observation, OneMessage)
         return sorted(message_coder().codes(ask.observation.text))
-
-
-class ReasoningCoder(ClassicalMind):
-    """The rule-based coder of private reasoning as a judge.
-
-    Args:
-        spec: how the mind is named in the data.
-    """
-
-    async def answer(self, ask: Ask) -> object:
-        """Code the reasoning by the rules.
-
-        Args:
-            ask: the question.
-        """
-        assert isinstance(ask.observation, OneMessage)
-        return list(reasoning.codes(ask.observation.text))
 
 
 class Judging(SmartModel):
@@ -232,9 +220,9 @@ class ReasoningJudging(Judging):
     title = "Judging of private reasoning"
     source = "steps after Nagel 1995, American Economic Review 85(5), 1313-1326"
     prompt_file = Path(__file__).with_name("judge_reasoning.toml")
-    codes = reasoning.CODES
-    model_columns: ClassVar[dict[str, str]] = {code: code for code in reasoning.CODES}
-    classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": ReasoningCoder}
+    codes = REASONING_CODES
+    model_columns: ClassVar[dict[str, str]] = {code: code for code in REASONING_CODES}
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
 
 
 def judge(
@@ -309,6 +297,20 @@ def reasoning_of(recording: str | Path | Recorded, run: int | None = None) -> pd
     with_text = asks[keys].assign(text=pd.Series(texts, asks.index, dtype=str))
     with_text = with_text[with_text["text"] != ""].reset_index(drop=True)
     return with_text.assign(level=_levels(recorded, with_text, run))
+
+
+def steps_of(coded: pd.DataFrame) -> pd.Series[float]:
+    """The number of steps of coded reasoning.
+
+    Args:
+        coded: texts with one column per code; missing if the judge gave none.
+
+    Returns:
+        0 to 3 (three or more) for each text; NaN for a text without a step code, or with several.
+    """
+    held = coded[list(STEPS)].astype("boolean").fillna(value=False).to_numpy(bool)
+    steps = pd.Series(held.argmax(axis=1), coded.index, dtype=float)
+    return steps.where(held.sum(axis=1) == 1)
 
 
 def _levels(recorded: Recorded, asks: pd.DataFrame, run: int | None) -> list[float]:

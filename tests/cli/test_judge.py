@@ -14,7 +14,6 @@ import pytest
 from matplotlib.figure import Figure
 
 from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, ScriptedMind
-from sabm_mesa.analysis import reasoning
 from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.cli.judge import JUDGE_SETTINGS
 from sabm_mesa.core.parameters import parameters_of
@@ -264,13 +263,14 @@ def test_a_recording_without_talk(sabm: Sabm, tmp_path: Path) -> None:
     assert sabm("judge", tmp_path / "none.sqlite").status == 1
 
 
-def test_private_reasoning_by_rules_and_by_a_judge(sabm: Sabm, tmp_path: Path) -> None:
+def test_a_judge_codes_private_reasoning(sabm: Sabm, tmp_path: Path) -> None:
     says = {
         1: "The average is 50, two thirds of it is 33.\n33",
         2: "17 is my lucky number.\n17",
         3: "I follow the suggestion of Player #1.\n33",
         4: "33",
     }
+    codes = {"average": "step_1, reference", "lucky": "step_0", "follow": "imitation"}
     mind = ScriptedMind(lambda ask: says[ask.key.agent])
     recording = tmp_path / "r.sqlite"
     contest = KeynesianBeautyContest(n_players=4, n_rounds=1, minds=mind, rng=1,
@@ -278,28 +278,27 @@ def test_private_reasoning_by_rules_and_by_a_judge(sabm: Sabm, tmp_path: Path) -
     contest.run_model()
 
     def brain(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:
-        """Codes like the rules, but takes every text for a step."""
-        found = reasoning.codes(message_in(messages))
-        return ", ".join(found if set(found) & set(reasoning.STEPS) else ("step_1", *found))
+        return next(code for word, code in codes.items() if word in message_in(messages))
 
     with LLMServer(brain=brain) as server:
-        outcome = sabm("judge", recording, "--minds", f"llm:stub@{server.url}", "--json")
+        command = ("judge", recording, "--minds", f"llm:stub@{server.url}")
+        outcome = sabm(*command, "--json")
         assert server.stats["requests"] == 3
+        words = sabm(*command).out.splitlines()
 
     found = json.loads(outcome.out)["reasoning"]
-    assert found["texts"] == 3
-    kappa = {row["code"]: row["kappa"] for row in found["agreement"]}
-    assert (kappa["step_0"], kappa["imitation"]) == (1, 1)
-    assert kappa["step_1"] == pytest.approx(0.4)  # 2 of 3 alike, 5 of 9 by chance
-    assert found["steps"]["rules"]["told"] == 2
-    assert found["steps"]["rules"]["alike"] == 0.5  # 33 is one step; 17 is three, and told as none
-    assert found["steps"]["judge"]["told"] == 3
+    assert (found["texts"], found["told"], found["unusable"]) == (3, 2, 0)
+    assert found["shares"]["step_0"] == found["shares"]["imitation"] == pytest.approx(1 / 3)
+    assert found["alike"] == 0.5  # 33 is one step; 17 is three, and told as none
     table = pd.read_csv(tmp_path / "judge" / "reasoning.csv")
     assert table["level"].tolist() == [1, 3, 1]
     assert table["steps"].tolist()[:2] == [1, 0]
-    assert table["judge_steps"].tolist() == [1, 0, 1]
-    words = sabm("judge", recording).out.splitlines()
-    assert "3 decisions with private reasoning; the share of each code:" in words
-    assert words[-2].startswith(
-        "Steps in the text, by rules: stated in 2 of 3; in 50% of 2 it is the step"
+    assert words[1] == "3 decisions with private reasoning; the share of each code:"
+    assert words[-2] == (
+        "Steps in the text: stated in 2 of 3; in 50% of 2 it is the step of the pick"
     )
+    without = sabm("judge", recording, "--out", tmp_path / "without")
+    assert without.out.splitlines()[1] == (
+        "3 decisions with private reasoning: --minds llm:MODEL lets a language model code it."
+    )
+    assert list(pd.read_csv(tmp_path / "without" / "reasoning.csv")["level"]) == [1, 3, 1]
