@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test check lint types coverage slow long other-pythons package format \
-	corpus docs docs-links screenshots bench class-load calibration chaos locked \
+	corpus docs docs-links screenshots bench calibration chaos locked \
 	prices sbom clean
 
 help: ## list the targets
@@ -57,8 +57,7 @@ test: lint ## style, types and the fast tier of the tests, on one Python (4 minu
 	wait $$types && exit $$tests
 
 # TESTED=yes says that `make test` has just passed on the same files, so it is not run again.
-check: SECONDS = 60
-check: $(if $(TESTED),,test) coverage slow class-load other-pythons docs package ## every gate, on every Python that is there
+check: $(if $(TESTED),,test) coverage slow other-pythons docs package ## every gate, on every Python that is there
 
 lint: .venv/dev ## ruff: rules and format
 	$(BIN)/ruff check
@@ -118,9 +117,6 @@ screenshots: .venv/check ## pictures of the viewer, into docs/images (needs chro
 bench: .venv/check ## the benchmarks, beside mesa-llm where it can be installed (20 minutes)
 	-@$(MAKE) --no-print-directory .venv-mesa-llm/ready
 	$(BIN)/python -m benchmarks
-
-class-load: .venv/check ## a class of 40 in the price game while connections drop: no answer is lost (SECONDS=600)
-	$(BIN)/python -m benchmarks.class_load $(if $(SECONDS),--seconds $(SECONDS))
 
 calibration: .venv/dev ## how often verdicts are wrong, into docs/calibration.md and docs/how-to/probe.md (30 minutes; DRAWS=N)
 	$(BIN)/python -m benchmarks.calibration $(if $(DRAWS),--draws $(DRAWS))

@@ -15,7 +15,6 @@ from collections.abc import Callable
 
 from benchmarks import (
     bertrand,
-    class_game,
     evacuation,
     forms,
     growth,
@@ -53,7 +52,6 @@ BENCHMARKS: dict[str, Callable[[str], list[Result]]] = {
     "recording-overhead": history.recording_overhead,
     "replay": history.replays,
     "note-sent": llm.notes,
-    "class": class_game.class_of_40,
     "import-time": imports.import_time,
     "commands": instant.commands,
 }
@@ -65,7 +63,6 @@ LONG: dict[str, Callable[[str], list[Result]]] = {
     "recording": recording.hundred_thousand_asks,
     "large-recording": large.million_asks,
     "growth-recordings": growth.recordings,
-    "class-in-chromium": class_game.class_of_40_in_chromium,
 }
 """Benchmarks that take minutes. They run only when named."""
 GROUPS = {"local": ["local-kbc", "local-bertrand", "local-fishery"]}
