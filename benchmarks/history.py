@@ -137,7 +137,7 @@ def _answered(model: type[SmartModel], seed: int, recording: Path | bool) -> Sma
 
 def _complete(request: Request) -> Completion:
     """Answer with twenty words if a text is asked for, and with a number if one is."""
-    answer = stub([{"role": role, "content": text} for role, text in request.messages], {})[0]
+    answer = stub([{"role": role, "content": text} for role, text in request.messages], {})
     number = answer.rpartition("\n")[2]
     is_number = number.replace(".", "").isdigit()
     if not is_number or number != answer:

@@ -222,15 +222,6 @@ class LLMOptions:
             min=0.1, help="Seconds until a request fails (default: 120).", rich_help_panel=LLM_PANEL
         ),
     ] = None
-    share_requests: Annotated[
-        bool | None,
-        typer.Option(
-            "--share-requests/--no-share-requests",
-            help="Send identical questions of a phase as one request for several answers "
-            "(default: off).",
-            rich_help_panel=LLM_PANEL,
-        ),
-    ] = None
     budget_usd: Annotated[
         float | None,
         typer.Option(
@@ -272,7 +263,7 @@ class LLMOptions:
 
         options = {
             "max_concurrency": self.max_concurrency,
-            "timeout_s": self.timeout, "share_requests": self.share_requests,
+            "timeout_s": self.timeout,
             "max_usd": self.budget_usd, "max_asks": self.max_asks, "max_tokens": self.max_tokens,
         }  # fmt: skip
         given: dict[str, Any] = {

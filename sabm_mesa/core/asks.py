@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -126,11 +126,11 @@ class HasStreams(Protocol):
 class SentNotes(Protocol):
     """An object that notes requests before they are sent: a recorder."""
 
-    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
-        """Note the answers that a request asks for; return their notes once these are written."""
+    async def note_sent(self, model: str, most: Usage) -> int | None:
+        """Note a request; return the note once it is written, None when nothing is noted."""
 
-    def take_back(self, notes: Sequence[int]) -> None:
-        """Remove the notes of answers that cost nothing."""
+    def take_back(self, note: int) -> None:
+        """Remove the note of a request that cost nothing."""
 
 
 class Ask:

@@ -2,12 +2,11 @@
 
 ::
 
-    CoalescingClient → MakeRoomClient → RetryClient → LimitClient → BudgetClient → PriceClient
-        → NoteSentClient → FinishInFlightClient → OpenAIClient (or AnthropicClient, GoogleClient)
+    MakeRoomClient → RetryClient → LimitClient → BudgetClient → PriceClient → NoteSentClient
+        → FinishInFlightClient → OpenAIClient (or AnthropicClient, GoogleClient)
 
 All runs of the process share one connection and one limiter for each endpoint. The chain has a
-`CoalescingClient` only if identical questions are asked once, and a `BudgetClient` only with a
-budget.
+`BudgetClient` only with a budget.
 
 A local model is asked through the same chain, with `LocalClient` at its end, which sends with the
 `OpenAIClient` of its own server.
@@ -32,7 +31,6 @@ from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import KEY_VARIABLE, ParameterError, ServerInUse, UnknownName, about
 from sabm_mesa.llm.budget import CAPS, Budget, BudgetClient, check_price
 from sabm_mesa.llm.client import Client, Completion, Request
-from sabm_mesa.llm.coalescing import CoalescingClient, SupportsN
 from sabm_mesa.llm.endpoints import (
     APIS,
     NAME,
@@ -85,8 +83,6 @@ class Connection:
         max_retries: the maximum number of retries of a request.
         prices: a user's own price file, or None.
         budget: caps over all runs that share this object, or None.
-        share_requests: whether identical questions that are asked at once are sent as one request
-            for several answers (see `coalescing`).
         recorded_url: the endpoint in a recording for minds that name none; used when `base_url` is
             None.
         agreed: more addresses that minds of a recording may name. Addresses of this computer, of
@@ -112,7 +108,6 @@ class Connection:
     max_retries: int = MAX_RETRIES
     prices: str | Path | None = None
     budget: Budget | None = field(default=None, compare=False)
-    share_requests: bool = False
     recorded_url: str | None = None
     agreed: frozenset[str] | None = None
     needed: frozenset[str] = frozenset()
@@ -145,7 +140,7 @@ class Connection:
         Raises:
             ParameterError: when the price file of the run is missing.
         """
-        names = ("max_concurrency", "timeout_s", "max_retries", "share_requests")
+        names = ("max_concurrency", "timeout_s", "max_retries")
         caps = {cap: settings[cap] for cap in CAPS if settings.get(cap) is not None}
         prices = settings.get("prices")
         price_file = prices if prices and str(prices).endswith(".toml") else None
@@ -231,7 +226,6 @@ class Connection:
             "max_concurrency": self.max_concurrency,
             "timeout_s": self.timeout_s,
             "max_retries": self.max_retries,
-            "share_requests": self.share_requests,
             "prices": PriceTable().date
             if self.prices is None
             else str(Path(self.prices).resolve()),
@@ -247,7 +241,6 @@ _models: dict[Path, LocalModel] = {}
 _replaced: list[LocalModel] = []
 _limiters: dict[str, Limiter] = {}
 _limits: dict[str, Path] = {}
-_supports_n: dict[tuple[str, str], SupportsN] = {}
 _rooms: dict[tuple[str, str], ThoughtRoom] = {}
 _of_parents: list[object] = []
 
@@ -286,7 +279,6 @@ def connect(
             engine.raise_file_limit()
             _clients[key] = _client(endpoint, how.timeout_s)
         sender = _clients[key]
-        supports_n = _supports_n.setdefault((endpoint.identity, model), SupportsN())
         room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
     limiter = (how.limiters or partial(limiter_of, limits=how.limits))(endpoint.identity)
     endpoint.check_key()
@@ -294,10 +286,7 @@ def connect(
         sender.dialect(model).adopt(provenance["asked"], provenance["sent"])
     room.adopt(before, thought=thought)
     ceiling = min(how.max_concurrency or CEILING, endpoint.max_concurrency or CEILING)
-    client: Client = _within_limits(sender, how, prices, endpoint.where, limiter, ceiling, room)
-    if how.share_requests:
-        client = CoalescingClient(client, supports_n)
-    return client
+    return _within_limits(sender, how, prices, endpoint.where, limiter, ceiling, room)
 
 
 def limiter_of(identity: str, limits: Path | None = None) -> Limiter:
@@ -452,7 +441,7 @@ def _forget() -> None:
     """Empty what runs share: clients, local models, limits, and facts learned about servers."""
     kept: dict[Any, Any] | list[Any]
     for kept in (
-        _clients, _models, _replaced, _limiters, _limits, _supports_n, _rooms
+        _clients, _models, _replaced, _limiters, _limits, _rooms
     ):  # fmt: skip
         kept.clear()
 

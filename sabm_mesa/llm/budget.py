@@ -47,7 +47,7 @@ class Budget:
     request is not sent. Tokens are counted as the server reports them. When it reports none, the
     amount set aside counts as spent. The same holds for a request that may be billed without a
     usable answer: after a timeout, a lost connection or an unreadable response. Refused requests
-    are not counted. A request for several answers counts as several asks.
+    are not counted.
 
     A server may use more tokens than allowed, such as one that ignores ``max_tokens``. Under a cap
     in dollars or tokens the first request to a model is therefore sent alone. Once an answer took
@@ -157,15 +157,15 @@ class Budget:
         if (largest := self.largest.get(target)) is None:
             return asked
         return Usage(
-            asks=asked.asks,
+            asks=1,
             prompt_tokens=max(asked.prompt_tokens, largest.prompt_tokens),
-            completion_tokens=max(asked.completion_tokens, asked.asks * largest.completion_tokens),
-            cost_usd=max(asked.cost_usd, asked.asks * largest.cost_usd),
+            completion_tokens=max(asked.completion_tokens, largest.completion_tokens),
+            cost_usd=max(asked.cost_usd, largest.cost_usd),
         )
 
     def _set_more_aside(self, reservation: Reservation, spent: Usage) -> None:
         """Set aside as much for each answer of a target as its largest one took."""
-        target, n = reservation.target, spent.asks
+        target = reservation.target
         known = self.largest.get(target)
         if known is None:
             took, expected = _in_excess(spent, reservation.asked)
@@ -177,8 +177,8 @@ class Budget:
         known = known or Usage()
         self.largest[target] = Usage(
             prompt_tokens=max(known.prompt_tokens, spent.prompt_tokens),
-            completion_tokens=max(known.completion_tokens, math.ceil(spent.completion_tokens / n)),
-            cost_usd=max(known.cost_usd, spent.cost_usd / n),
+            completion_tokens=max(known.completion_tokens, spent.completion_tokens),
+            cost_usd=max(known.cost_usd, spent.cost_usd),
         )
         for other in self.under_way:
             if other.target == target:
@@ -255,7 +255,7 @@ class BudgetClient:
     def _most(self, request: Request) -> Usage:
         limit = longest_answer(request)
         price = self._prices.of(request.model)
-        return most_of(request.texts, limit, price, request.n, request.pictures or ())
+        return most_of(request.texts, limit, price, request.pictures or ())
 
 
 def longest_answer(request: Request) -> int:
@@ -273,7 +273,6 @@ def most_of(
     contents: Iterable[str],
     max_tokens: int | None,
     price: Price | None,
-    n: int = 1,
     pictures: Iterable[Picture] = (),
 ) -> Usage:
     """Return the highest possible cost of a request.
@@ -282,13 +281,12 @@ def most_of(
         contents: all texts that the model reads (`Request.texts`).
         max_tokens: the maximum number of tokens of an answer, or None.
         price: the price of the model, or None when it is not known.
-        n: how many answers it asks for.
         pictures: the pictures that the model sees.
     """
     prompt = sum(map(_most_tokens, contents)) + sum(map(_most_tokens_seen, pictures))
-    answer = n * (ANSWER_TOKENS if max_tokens is None else max_tokens)
+    answer = ANSWER_TOKENS if max_tokens is None else max_tokens
     return Usage(
-        asks=n,
+        asks=1,
         prompt_tokens=prompt,
         completion_tokens=answer,
         cost_usd=price.most(prompt, answer) if price else 0.0,
@@ -335,16 +333,15 @@ def _most_tokens_seen(picture: Picture) -> int:
 
 def _spent(done: Completion, most: Usage, price: Price | None) -> Usage:
     """Return the cost of a completion; unreported numbers count at their maximum."""
-    texts = [part.text for part in done.parts] or [done.text]
     prompt, answer, cost = done.prompt_tokens, done.completion_tokens, done.cost_usd
-    if not prompt or (not answer and any(texts) and most.completion_tokens):
+    if not prompt or (not answer and done.text and most.completion_tokens):
         prompt, answer = prompt or most.prompt_tokens, max(answer, most.completion_tokens)
         room = most.completion_tokens * LONGEST_TOKEN
-        if 0 < room < sum(len(text.encode()) for text in texts):
-            answer = max(answer, sum(map(_most_tokens, texts)))
+        if 0 < room < len(done.text.encode()):
+            answer = max(answer, _most_tokens(done.text))
         cost = price.most(prompt, answer) if price else math.nan
     return Usage(
-        asks=max(1, len(done.parts)),
+        asks=1,
         prompt_tokens=prompt,
         completion_tokens=answer,
         cost_usd=most.cost_usd if math.isnan(cost) else cost,
@@ -353,15 +350,11 @@ def _spent(done: Completion, most: Usage, price: Price | None) -> Usage:
 
 def _in_excess(spent: Usage, asked: Usage) -> tuple[str, str]:
     """The excess of an answer over the expected amount, and the expected amount."""
-    n = max(1, spent.asks)
     if spent.completion_tokens > asked.completion_tokens:
-        return (
-            f"{spent.completion_tokens / n:,.0f} tokens",
-            f"{asked.completion_tokens / max(1, asked.asks):,.0f}",
-        )
+        return f"{spent.completion_tokens:,} tokens", f"{asked.completion_tokens:,}"
     if spent.prompt_tokens > asked.prompt_tokens:
         return f"{spent.prompt_tokens:,} tokens of the prompt", f"{asked.prompt_tokens:,}"
-    return f"${spent.cost_usd / n:.4g}", f"${asked.cost_usd / max(1, asked.asks):.4g}"
+    return f"${spent.cost_usd:.4g}", f"${asked.cost_usd:.4g}"
 
 
 def _is_more(spent: Usage, asked: Usage) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from sabm_mesa.core.asks import SentNotes, canonical_json
 from sabm_mesa.core.images import Picture
 
-_SENDING = {"n", "place", "needed", "sent_notes", "room"}
+_SENDING = {"needed", "sent_notes", "room"}
 """Fields of a request that determine how it is sent, not its content."""
 _OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body", "tools", "pictures")
 """Fields that are in a digest only when they are set."""
@@ -28,10 +28,6 @@ class Request:
         max_tokens: the maximum number of tokens of the answer; None leaves it to the server.
         top_p: nucleus sampling; None leaves it to the server.
         schema: JSON schema of the answer, or None for plain text.
-        n: how many answers are asked for at once.
-        place: (round, phase, position) of a question that all agents of a phase are asked at
-            once: identical ones of one round and phase may be sent as one request. None for
-            others.
         seed: seed of the sampling; None leaves it to the server.
         needed: parameters that the study depends on: it fails when the model does not support them.
         sent_notes: notes it before it is sent, or None.
@@ -54,8 +50,6 @@ class Request:
     max_tokens: int | None = None
     top_p: float | None = None
     schema: dict[str, Any] | None = None
-    n: int = 1
-    place: tuple[int, str, int] | None = None
     seed: int | None = None
     needed: frozenset[str] = frozenset()
     sent_notes: SentNotes | None = field(default=None, repr=False, compare=False)
@@ -80,11 +74,7 @@ class Request:
         return [content for _, content in self.messages] + functions
 
     def digest(self) -> str:
-        """SHA-256 of the exact request for one answer, hexadecimal.
-
-        It is the same whether or not the request is sent together with others, so that a
-        recording does not depend on that.
-        """
+        """SHA-256 of the exact request, hexadecimal."""
         parts = {name: getattr(self, name) for name in _CONTENT}
         if self.pictures is not None:
             parts["pictures"] = [picture.sha256 for picture in self.pictures]
@@ -141,8 +131,6 @@ class Completion(NamedTuple):
         provider: the provider that answered, as a gateway reports it; else the endpoint.
         parameters: the parameters of the request ``sent``, and those ``asked`` for where they
             differ, as JSON; ``""`` when nothing was sent.
-        parts: for a request for several answers, each answer with its share of the tokens and
-            dollars; otherwise empty.
     """
 
     text: str
@@ -164,7 +152,6 @@ class Completion(NamedTuple):
     system_fingerprint: str = ""
     provider: str = ""
     parameters: str = ""
-    parts: tuple[Completion, ...] = ()
 
 
 class Client(Protocol):

@@ -34,7 +34,6 @@ TAKEN_AS_NAMED = {
     _TOOLS,
     _MUST_CALL,
     _PICTURES,
-    "n",
     "reasoning_effort",
 }
 """Parameters that are renamed or left out; a user's own ``extra_body`` is not."""

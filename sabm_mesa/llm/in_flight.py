@@ -102,36 +102,25 @@ class NoteSentClient:
         """
         if request.sent_notes is None:
             return await self._client.complete(request)
-        most = most_of_each(request, self._prices)
-        notes = await request.sent_notes.note_sent(request.model, most)
-        if not notes:
+        note = await request.sent_notes.note_sent(request.model, self._most(request))
+        if note is None:
             return await self._client.complete(request)
         try:
             done = await self._client.complete(request)
         except (LLMError, asyncio.CancelledError) as error:
             problem = error if isinstance(error, LLMError) else error.__cause__
             if isinstance(problem, LLMError) and not problem.billed:
-                request.sent_notes.take_back(notes)
+                request.sent_notes.take_back(note)
             raise
-        parts = tuple(
-            part._replace(note=note) for part, note in zip(done.parts, notes, strict=False)
-        )
-        if left := notes[max(1, len(parts)) :]:
-            request.sent_notes.take_back(left)
-        return done._replace(note=notes[0], parts=parts)
+        return done._replace(note=note)
 
-
-def most_of_each(request: Request, prices: PriceTable) -> list[Usage]:
-    """The highest cost of each answer to a request; the prompt is paid for once."""
-    contents = request.texts
-    price = prices.of(request.model)
-    limit = longest_answer(request)
-    first = most_of(contents, limit, price, pictures=request.pictures or ())
-    usages = [first, *(most_of([], limit, price) for _ in range(request.n - 1))]
-    if price is None:
-        for usage in usages:
-            usage.cost_usd = math.nan
-    return usages
+    def _most(self, request: Request) -> Usage:
+        """The highest cost of a request."""
+        price = self._prices.of(request.model)
+        most = most_of(request.texts, longest_answer(request), price, request.pictures or ())
+        if price is None:
+            most.cost_usd = math.nan
+        return most
 
 
 def _say(grace_s: float) -> None:

@@ -37,8 +37,8 @@ from sabm_mesa.llm.transport import BoundedHTTPClient, ResponseTooLarge
 
 _NO_KEY = "none"
 _TIMEOUT = openai.Timeout(None, connect=CONNECT_S)
-_UNKNOWN = ("n", "seed")
-"""Parameters that Anthropic does not have. Most of Google's models refuse several answers."""
+_UNKNOWN = ("seed",)
+"""Parameters that Anthropic does not have."""
 _STOPPED = {
     "end_turn": "stop",
     "tool_use": CALLED,
@@ -221,7 +221,6 @@ class GoogleClient(_NativeClient):
     """Asks Google's Gemini interface through the library `google-genai`."""
 
     library = "google.genai"
-    unknown = ("n",)
     _key = ""
 
     async def close(self) -> None:

@@ -294,7 +294,6 @@ class OpenAIClient:
             "top_p": request.top_p,
             "reasoning_effort": request.reasoning_effort,
             self._limit: request.limit,
-            "n": request.n if request.n > 1 else None,
             "seed": request.seed,
             "response_format": request.schema,
             "pictures": request.pictures,
@@ -385,11 +384,10 @@ class KeyInHeader(AsyncOpenAI):
 
 def _refused(request: Request, latency_s: float, origin: Origin) -> Completion:
     """A prompt that a content filter refused counts as a refused answer without cost."""
-    one = Completion(
+    return Completion(
         "", request.model, BY_FILTER,
         latency_s=latency_s, cost_usd=0.0, asked_model=request.model, **origin._asdict(),
     )  # fmt: skip
-    return one if request.n == 1 else one._replace(parts=(one,) * request.n)
 
 
 def _texts(request: Request) -> dict[str, Any]:

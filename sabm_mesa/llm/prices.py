@@ -325,7 +325,7 @@ class PriceClient:
 
 
 def _paid(done: Completion, price: Price) -> Completion:
-    """The completion and its parts, each with the dollars for its tokens."""
+    """The completion with the dollars for its tokens."""
     return done._replace(
         cost_usd=price.cost(
             done.prompt_tokens,
@@ -334,5 +334,4 @@ def _paid(done: Completion, price: Price) -> Completion:
             done.thought_tokens,
             done.cache_write_tokens,
         ),
-        parts=tuple(_paid(part, price) for part in done.parts),
     )

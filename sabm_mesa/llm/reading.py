@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Sequence
 from contextlib import suppress
-from itertools import accumulate
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -82,29 +80,27 @@ def read_completion(
 
     Returns:
         The completion; counts that the server does not report, or not as numbers, are 0 (see
-        `unreadable_usage`). For a request for several answers it has the first answer, the tokens
-        of all, and each answer in `parts`.
+        `unreadable_usage`).
 
     Raises:
         ValueError: when it is not a chat completion.
     """
     body = _table(body)
-    choices = [_table(choice) for choice in _list(body, "choices")[: request.n]]
-    choices.sort(key=lambda choice: read_count(choice.get("index")))
-    answers = [_answer(choice) for choice in choices or [{}]]
+    choices = _list(body, "choices")
+    answer = _answer(_table(choices[0]) if choices else {})
     usage = read_fields(body.get("usage"))
     prompt_tokens = read_count(usage.get("prompt_tokens"))
     completion_tokens, thought_tokens = _received(usage, prompt_tokens)
-    whole = Completion(
-        answers[0].text,
+    return Completion(
+        answer.text,
         replace_surrogates(str(body.get("model") or request.model)),
-        answers[0].reason,
+        answer.reason,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
         cached_tokens=min(_cached(usage), prompt_tokens),
         cache_write_tokens=min(_written(usage), prompt_tokens),
         thought_tokens=thought_tokens,
-        thoughts=answers[0].thoughts,
+        thoughts=answer.thoughts,
         latency_s=latency_s,
         cost_usd=_dollars(usage),
         asked_model=request.model,
@@ -113,7 +109,6 @@ def read_completion(
         provider=_word(body.get("provider")) or origin.provider,
         parameters=origin.parameters,
     )
-    return whole if request.n == 1 else whole._replace(parts=_parts(whole, answers))
 
 
 def is_filtered(body: Any) -> bool:
@@ -246,40 +241,6 @@ def _dollars(usage: dict[str, Any]) -> float:
         )
     dollars = [amount for amount in reported if is_number(amount) and 0 <= amount < _MOST_DOLLARS]
     return math.fsum(dollars) if len(dollars) == len(reported) else math.nan
-
-
-def _parts(whole: Completion, answers: Sequence[_Answer]) -> tuple[Completion, ...]:
-    """The answers of one request, each with its share of the tokens; the shares add up.
-
-    A server reports only the total tokens of a request. The tokens sent are shared evenly, and a
-    remainder goes to the first answers. The tokens received are shared in proportion to the
-    characters of the answers and their thoughts, plus one for the end of each.
-    """
-    n = len(answers)
-    ends = list(accumulate(len(answer.text) + len(answer.thoughts) + 1 for answer in answers))
-    received, thought = (
-        [0, *(tokens * end // ends[-1] for end in ends)]
-        for tokens in (whole.completion_tokens, whole.thought_tokens)
-    )
-    return tuple(
-        whole._replace(
-            text=answer.text,
-            thoughts=answer.thoughts,
-            finish_reason=answer.reason,
-            prompt_tokens=_even(whole.prompt_tokens, n, i),
-            cached_tokens=_even(whole.cached_tokens, n, i),
-            cache_write_tokens=_even(whole.cache_write_tokens, n, i),
-            completion_tokens=received[i + 1] - received[i],
-            thought_tokens=thought[i + 1] - thought[i],
-            cost_usd=whole.cost_usd / n,
-        )
-        for i, answer in enumerate(answers)
-    )
-
-
-def _even(count: int, n: int, i: int) -> int:
-    """Share number `i` of `n` of a count."""
-    return count // n + (i < count % n)
 
 
 def read_embeddings(

@@ -95,8 +95,7 @@ class ThoughtRoom:
         Args:
             done: the answer.
         """
-        texts = [part.text for part in done.parts or (done,)]
-        self.opened = self.opened or any(map(ends_thought, texts))
+        self.opened = self.opened or ends_thought(done.text)
 
     def notice(self, done: Completion, max_tokens: int) -> None:
         """Learn from an answer that had a limit whether the model thinks.
@@ -179,9 +178,8 @@ class MakeRoomClient:
         room.known = True
         thinks = room.tokens > given or is_out_of_room(done)
         kept, other = (again, done) if thinks else (done, again)
-        notes = [part.note for part in other.parts or (other,) if part.note is not None]
-        if request.sent_notes is not None and notes:
-            request.sent_notes.take_back(notes)
+        if request.sent_notes is not None and other.note is not None:
+            request.sent_notes.take_back(other.note)
         return _together(kept, other)
 
     async def _complete(
@@ -212,10 +210,9 @@ class MakeRoomClient:
     def _without_thought(self, done: Completion) -> Completion:
         """The completion; a text that was cut off within its thought becomes a thought."""
         self._room.notice_marks(done)
-        parts = tuple(map(self._without_thought, done.parts))
         if not self._room.opened or done.finish_reason != BY_LENGTH or is_apart(done):
-            return done._replace(parts=parts) if parts else done
-        return done._replace(text="", thoughts=done.text, parts=parts)
+            return done
+        return done._replace(text="", thoughts=done.text)
 
 
 def is_apart(done: Completion) -> bool:
@@ -233,36 +230,30 @@ def is_thoughtful(done: Completion) -> bool:
     Args:
         done: the answer.
     """
-    return any(
-        part.thoughts or part.thought_tokens or split_thoughts(part.text).thoughts
-        for part in (done, *done.parts)
-    ) or is_out_of_room(done)
+    shown = done.thoughts or done.thought_tokens or split_thoughts(done.text).thoughts
+    return bool(shown) or is_out_of_room(done)
 
 
 def is_cut_off(done: Completion) -> bool:
     """Whether an answer ended at the limit of tokens.
 
     Args:
-        done: the answer; of several answers, all have to.
+        done: the answer.
     """
-    return all(part.finish_reason == BY_LENGTH for part in done.parts or (done,))
+    return done.finish_reason == BY_LENGTH
 
 
 def is_out_of_room(done: Completion) -> bool:
     """Whether an answer ended at the limit of tokens before it began.
 
     Args:
-        done: the answer; of several answers, all have to.
+        done: the answer.
     """
-    return all(
-        part.finish_reason == BY_LENGTH and not split_thoughts(part.text).answer.strip()
-        for part in done.parts or (done,)
-    )
+    return is_cut_off(done) and not split_thoughts(done.text).answer.strip()
 
 
 def _together(kept: Completion, other: Completion) -> Completion:
     """A completion with the cost of another one added."""
-    parts = [_together(*both) for both in zip(kept.parts, other.parts, strict=False)]
     counts = (
         "prompt_tokens", "cached_tokens", "cache_write_tokens", "completion_tokens",
         "thought_tokens",
@@ -274,7 +265,6 @@ def _together(kept: Completion, other: Completion) -> Completion:
         latency_s=kept.latency_s + other.latency_s,
         retries=kept.retries + other.retries + 1,
         stopped=kept.stopped or other.stopped,
-        parts=(*parts, *kept.parts[len(parts) :]),
     )
 
 

@@ -53,13 +53,10 @@ _said = attrgetter(*_FROM_SERVER)
 def hide_key(done: Completion) -> Completion:
     """The completion without the key, which a server may send back."""
     texts = "\0".join(_said(done))
-    if errors.without_key(texts) == texts and not done.parts:
+    if errors.without_key(texts) == texts:
         return done
     hidden: dict[str, Any] = {n: errors.without_key(getattr(done, n)) for n in _FROM_SERVER}
-    return done._replace(
-        **hidden,
-        parts=tuple(map(hide_key, done.parts)),
-    )
+    return done._replace(**hidden)
 
 
 class Translator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
@@ -91,8 +91,6 @@ class LLMMind(Mind):
         client: the client that asks it.
         settings: the settings of its requests.
         spec: the name of the mind in the data; ``llm:MODEL`` by default.
-        together: the names of the phases in which all agents are asked at once: identical
-            requests there may be sent as one (`Connection.share_requests`).
         needed: parameters that the study depends on (`Connection.needed`).
     """
 
@@ -102,13 +100,12 @@ class LLMMind(Mind):
         client: Client,
         settings: LLMSettings | None = None,
         spec: str = "",
-        together: Collection[str] = (),
         needed: frozenset[str] = frozenset(),
     ) -> None:
         self.model, self.client = model, client
         self.settings = settings or LLMSettings()
         self.spec = spec or f"llm:{model}"
-        self._together, self._needed = frozenset(together), needed
+        self._needed = needed
 
     async def answer(self, ask: Ask) -> Reply:
         """Ask the language model.
@@ -134,9 +131,6 @@ class LLMMind(Mind):
         return ask.answer_schema()
 
     def _request(self, ask: Ask) -> Request:
-        key = ask.key
-        # The time of a later question or attempt depends on when an answer came.
-        at_once = key.phase in self._together and not key.call and not ask.rejected
         given = (self.settings.max_tokens, ask.most_tokens)
         limits = [limit for limit in given if limit is not None]
         return Request(
@@ -151,7 +145,6 @@ class LLMMind(Mind):
             schema=self._schema(ask) if ask.attempt_format == "json" else None,
             tools=self._tools(ask),
             pictures=ask.pictures or None,
-            place=(key.round, key.phase, ask.position) if at_once else None,
             needed=self._needed,
             sent_notes=ask.sent_notes,
         )

@@ -30,7 +30,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -509,7 +509,6 @@ class MindContext:
         answer_format: the chosen answer format; None for the default of each mind.
         default_limit: whether the `max_tokens` of the settings are the default of the scenario.
         connection: how the endpoints of language models are reached; the defaults when None.
-        together: the phases in which all agents are asked at once.
         replaying: the recorded run that is repeated, or None.
     """
 
@@ -522,7 +521,6 @@ class MindContext:
     answer_format: Format | None = None
     default_limit: bool = False
     connection: Connection | None = None
-    together: Collection[str] = ()
     replaying: ReplayRecorder | None = None
 
     @property
@@ -640,7 +638,7 @@ def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
         before, thought = _known_before(spec, context)
         client = connect(named or None, context.connection, name, before, thought=thought)
     needed = context.connection.needed if context.connection else frozenset[str]()
-    return LLMMind(name, client, context.settings, spec, context.together, needed)
+    return LLMMind(name, client, context.settings, spec, needed)
 
 
 def _known_before(spec: str, context: MindContext) -> tuple[list[str], bool]:

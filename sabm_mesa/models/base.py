@@ -629,7 +629,6 @@ class SmartModel(Declarations, mesa.Model):
             answer_format=self.parameters.get("answer_format"),
             default_limit=isinstance(self.parameters.get("max_tokens"), DefaultLimit),
             connection=self.connection,
-            together=[phase.name for phase in self.phases if phase.order == SIMULTANEOUS],
             replaying=self.replaying,
         )
 

@@ -139,23 +139,23 @@ class ReplayRecorder(Recorder):
                     f"model, whose {kind} data have other columns ({', '.join(other)})."
                 )
 
-    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
-        """Note the answers that a request asks for, before it is sent.
+    async def note_sent(self, model: str, most: Usage) -> int | None:
+        """Note a request before it is sent.
 
         Args:
             model: the name of the language model.
-            most: the highest cost of each answer.
+            most: the highest cost of the answer.
         """
-        return await self._recorder.note_sent(model, most) if self._recorder else ()
+        return await self._recorder.note_sent(model, most) if self._recorder else None
 
-    def take_back(self, notes: Sequence[int]) -> None:
-        """Remove the notes of answers that cost nothing.
+    def take_back(self, note: int) -> None:
+        """Remove the note of a request that cost nothing.
 
         Args:
-            notes: the notes.
+            note: the note.
         """
         if self._recorder is not None:
-            self._recorder.take_back(notes)
+            self._recorder.take_back(note)
 
     def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
         """Compare an attempt with the recorded one, or write it.

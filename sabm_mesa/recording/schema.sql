@@ -70,9 +70,9 @@ CREATE TABLE asks (
     PRIMARY KEY (run, round, phase, agent, call, attempt)
 ) WITHOUT ROWID;
 
--- Requests that were sent and whose answers are not recorded: each answer that is asked for is noted
--- before the request leaves, and the note is removed when the answer is recorded, or none is billed.
--- A note survives the death of the process; that of the machine may take the last ones along.
+-- Requests that were sent and whose answers are not recorded: each is noted before it leaves, and the
+-- note is removed when the answer is recorded, or none is billed. A note survives the death of the
+-- process; that of the machine may take the last ones along.
 CREATE TABLE sent (
     session           TEXT    NOT NULL, -- the writer that sent it
     number            INTEGER NOT NULL, -- of its notes

@@ -29,13 +29,7 @@ from sabm_mesa.recording.store import (
     session_is_open,
 )
 
-# Answers to a shared request have the latency of the whole to the last digit, and each a part of
-# its tokens: asked on its own, each would have sent them all.
-_SHARED = "OVER (PARTITION BY run, round, phase, request, nullif(latency_s, 0))"
-_WHOLE = f"CASE WHEN latency_s > 0 THEN sum({{}}) {_SHARED} ELSE {{}} END"
 _STARTED_WITH = "SELECT run FROM runs WHERE command IN (SELECT command FROM runs WHERE run IN ({}))"
-_SENT = _WHOLE.format("prompt_tokens", "prompt_tokens")
-_CACHED = _WHOLE.format("cached_tokens", "cached_tokens")
 
 _QUOTED = re.compile(r'".*"', re.DOTALL)
 
@@ -51,8 +45,8 @@ class Asked:
         mind: the spec of the mind.
         attempts: how often it was asked.
         n_chars: bytes of UTF-8 of the first attempt's messages.
-        first_tokens: tokens of the first attempt's messages, also in a shared request.
-        prompt_tokens: tokens sent in all attempts, as if each had been sent on its own.
+        first_tokens: tokens of the first attempt's messages.
+        prompt_tokens: tokens sent in all attempts.
         cached_tokens: the part of them that was in the server's cache.
         completion_tokens: tokens received in all attempts.
         thought_tokens: the part of them that are thoughts.
@@ -185,8 +179,7 @@ def answers_in(path: str | Path) -> int | None:
 def _questions(connection: sqlite3.Connection, runs: Sequence[int]) -> list[Asked]:
     sizes = dict(connection.execute("SELECT id, length(CAST(text AS BLOB)) FROM texts").fetchall())
     attempts = connection.execute(
-        f"SELECT *, {_SENT} AS sent_tokens, {_CACHED} AS all_cached FROM asks "
-        "WHERE request IS NOT NULL AND messages IS NOT NULL "
+        "SELECT * FROM asks WHERE request IS NOT NULL AND messages IS NOT NULL "
         f"AND run IN ({', '.join(map(str, runs))}) "
         "ORDER BY run, round, phase, agent, call, attempt"
     )
@@ -208,9 +201,9 @@ def _asked(attempts: Sequence[sqlite3.Row], sizes: Mapping[int, int]) -> Asked:
         mind=first["mind"],
         attempts=len(attempts),
         n_chars=n_chars,
-        first_tokens=first["sent_tokens"],
-        prompt_tokens=sum(row["sent_tokens"] for row in attempts),
-        cached_tokens=sum(row["all_cached"] for row in attempts),
+        first_tokens=first["prompt_tokens"],
+        prompt_tokens=sum(row["prompt_tokens"] for row in attempts),
+        cached_tokens=sum(row["cached_tokens"] for row in attempts),
         completion_tokens=sum(row["completion_tokens"] for row in attempts),
         thought_tokens=sum(row["thought_tokens"] for row in attempts),
         text_bytes=len(value.encode()) if isinstance(value, str) else 0,

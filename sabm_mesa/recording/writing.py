@@ -409,22 +409,21 @@ class Recorder(ABC):
         del key, attempt
         return None
 
-    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
-        """Note the answers that a request asks for before it is sent; return once written.
+    async def note_sent(self, model: str, most: Usage) -> int | None:
+        """Note a request before it is sent; return once written.
 
         Args:
             model: the name of the language model.
-            most: the most that each answer can cost.
+            most: the highest cost of the answer.
 
         Returns:
-            A note for each answer; the attempt with the answer names it. Nothing is noted without a
-            recording.
+            The note, which the attempt with the answer names; None without a recording.
         """
         del model, most
-        return ()
+        return None
 
-    def take_back(self, notes: Sequence[int]) -> None:  # noqa: B027 - most note nothing
-        """Remove the notes of answers that cost nothing."""
+    def take_back(self, note: int) -> None:  # noqa: B027 - most note nothing
+        """Remove the note of a request that cost nothing."""
 
     @abstractmethod
     def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
@@ -487,42 +486,37 @@ class RunRecorder(Recorder):
         self.run, self.path = run, path
         self._writer, self._session, self._own, self._notes = writer, session, recording, notes
 
-    async def note_sent(self, model: str, most: Sequence[Usage]) -> Sequence[int]:
-        """Note the answers that a request asks for before it is sent; return once written.
+    async def note_sent(self, model: str, most: Usage) -> int:
+        """Note a request before it is sent; return once written.
 
         A note survives a crash of the process, but need not survive a crash of the machine.
 
         Args:
             model: the name of the language model.
-            most: the most that each answer can cost.
+            most: the highest cost of the answer.
 
         Raises:
             RecordingError: when it cannot be written.
         """
-        notes = [next(self._notes) for _ in most]
-        written = self._writer.written(
-            *(
-                (INSERT_SENT, sent_row(self._session, note, self.run, model, usage))
-                for note, usage in zip(notes, most, strict=True)
-            )
-        )
+        note = next(self._notes)
+        row = sent_row(self._session, note, self.run, model, most)
         try:
-            await written
+            await self._writer.written((INSERT_SENT, row))
         except asyncio.CancelledError:  # it will not be sent
-            self.take_back(notes)
+            self.take_back(note)
             raise
-        return notes
+        return note
 
-    def take_back(self, notes: Sequence[int]) -> None:
-        """Remove the notes of answers that cost nothing, with the next commit.
+    def take_back(self, note: int) -> None:
+        """Remove the note of a request that cost nothing, with the next commit.
 
         Args:
-            notes: the notes.
+            note: the note.
 
         Raises:
             RecordingError: when an earlier commit failed.
         """
-        self._writer.add(*((DELETE_SENT, [self._session, note]) for note in notes))
+        self._writer.add((DELETE_SENT, [self._session, note]))
 
     def record(self, attempt: Attempt, *, durable: bool) -> asyncio.Future[None] | None:
         """Write one attempt.

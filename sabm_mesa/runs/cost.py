@@ -34,8 +34,8 @@ Pilot
     repeated asks, cached tokens, thoughts. Another run differs by the factor ``MARGIN + 3 / n``
     after `n` asks (rule of three: an event that never happened in `n` trials).
 Not known
-    Runs that end earlier than with classical minds, failed requests, unrequested thoughts, shared
-    requests. Only a cap (`Budget`) is a certain bound.
+    Runs that end earlier than with classical minds, failed requests, unrequested thoughts. Only
+    a cap (`Budget`) is a certain bound.
 """
 
 from __future__ import annotations

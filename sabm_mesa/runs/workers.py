@@ -323,10 +323,8 @@ def may_leave(model: SmartModel) -> bool:
     Args:
         model: the run at its beginning.
     """
-    how = model.connection
-    together = how is not None and how.share_requests
     only_here = any(agent.mind.spec.startswith(_NOT_ALONE) for agent in model.population)
-    return not (together or only_here or objects_by_spec(model.parameters["minds"]))
+    return not (only_here or objects_by_spec(model.parameters["minds"]))
 
 
 def play_on_workers(

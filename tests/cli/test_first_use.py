@@ -124,7 +124,7 @@ def test_the_help_of_a_command_has_a_section_for_options_of_language_models(sabm
     options = [line.split()[0] for line in section if line.startswith("  --")]
 
     assert options[0] == "--base-url"
-    assert {"--budget-usd", "--prices", "--share-requests"} <= set(options)
+    assert {"--budget-usd", "--prices"} <= set(options)
     assert "--minds" not in options
     assert max(map(len, lines)) <= 80
 

@@ -146,8 +146,7 @@ class Talker(Thinker):
         thought, form, answer, reason = next(self.answers)
         if answer == "33":
             messages = [{"role": role, "content": text} for role, text in request.messages]
-            made = writer(messages, {"messages": messages})
-            answer = made if isinstance(made, str) else made[0]
+            answer = writer(messages, {"messages": messages})
         self.requests.append(request)
         message = FORMS[form](f"zq{thought}zq", answer)
         body = {"choices": [{"message": message, "finish_reason": reason}]}

@@ -98,7 +98,7 @@ class Chain:
         engine.run(self.endpoint.close())
 
 
-def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str | list[str]:
+def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
     """A brain that answers a question that is asked again as it did the first time."""
     system, question = messages[:2]
     first = question["content"].partition(AGAIN)[0]
@@ -110,8 +110,7 @@ def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str 
         return writer([system, {**question, "content": first}], body)
     # The last attempt asks for JSON, also where the first one did not.
     plain = {name: value for name, value in body.items() if name != "response_format"}
-    answers = writer([system, {**question, "content": first}], plain)
-    last = (answers if isinstance(answers, str) else answers[0]).splitlines()[-1]
+    last = writer([system, {**question, "content": first}], plain).splitlines()[-1]
     return json.dumps({"answer": float(last)})
 
 

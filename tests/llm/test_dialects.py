@@ -45,8 +45,8 @@ SENT: dict[str, dict[str, Any]] = {
     "grok": {"temperature": 0.7, "max_tokens": 50, "response_format": "json_schema"},
 }  # fmt: skip
 SENT["claude_at_litellm"] = SENT["claude"]
-TAKEN = {"groq", "azure_2024"}
-"""Dialects that take all of `ALL` but ``n``, or know only the older name of the limit."""
+TAKEN = {"azure_2024"}
+"""A dialect that takes all of `ALL`, and knows only the older name of the limit."""
 
 
 @pytest.fixture(autouse=True)

@@ -318,13 +318,6 @@ def test_a_dialect_is_learned_and_a_filter_is_a_refused_answer(api: str) -> None
                                                       "temperature": 0.7}  # fmt: skip
 
 
-@both
-def test_several_answers_are_asked_for_one_by_one(api: str) -> None:
-    ((done,), server) = answered(api, ask(n=3))
-    assert [part.text for part in done.parts] == ["42"]
-    assert "n" not in server.requests[0].body
-
-
 TEXTS = EmbeddingRequest("m", (("input", "one"), ("input", "two")))
 
 

@@ -87,7 +87,7 @@ TAKEN = {"name": "walk", "description": "Walk along the street.",
         (ask(reasoning_effort="low", max_tokens=5, max_thought_tokens=9),
          {"max_tokens": 14, "thinking": {"type": "enabled", "budget_tokens": 9},
           "output_config": {"effort": "low"}}),
-        (ask(seed=3, n=2), {}),
+        (ask(seed=3), {}),
         (ask(tools=TOOLS), {"tools": [TAKEN], "tool_choice": {"type": "any"}}),
         (ask(tools=TOOLS, reasoning_effort="none"),
          {"tools": [TAKEN], "tool_choice": {"type": "any"}, "thinking": {"type": "disabled"}}),
@@ -105,7 +105,7 @@ def test_what_anthropic_is_sent(request_: Request, more: dict[str, Any]) -> None
     ("request_", "config"),
     [
         (ask(), {}),
-        (ask(temperature=0.0, top_p=0.5, seed=3, max_tokens=20, n=2),
+        (ask(temperature=0.0, top_p=0.5, seed=3, max_tokens=20),
          {"temperature": 0.0, "topP": 0.5, "seed": 3, "maxOutputTokens": 20}),
         (ask(max_thought_tokens=200),
          {"thinkingConfig": {"includeThoughts": True, "thinkingBudget": 200}}),
@@ -393,7 +393,7 @@ def test_the_library_adds_the_version_to_the_address(url: str, base: str) -> Non
 
 
 def test_parameters_that_an_interface_does_not_have_are_known() -> None:
-    for kind, unknown in ((AnthropicClient, {"n", "seed"}), (GoogleClient, {"n"})):
+    for kind, unknown in ((AnthropicClient, {"seed"}), (GoogleClient, set[str]())):
         client = kind(Endpoint("http://127.0.0.1:9"), 1.0)
         dialect = client.dialect("m")
         assert dialect.changes == dict.fromkeys(unknown)

@@ -189,14 +189,6 @@ def test_tokens_put_into_a_cache_are_told() -> None:
     assert read({"content": "42"}, usage).cache_write_tokens == 90
 
 
-def test_the_cost_that_is_told_of_several_answers_is_shared() -> None:
-    choices = [{"index": i, "message": {"content": "4"}} for i in range(4)]
-    usage = {"prompt_tokens": 8, "completion_tokens": 4, "cost": 0.4}
-    done = read_completion({"choices": choices, "usage": usage}, ask(n=4), 1.0)
-    assert done.cost_usd == 0.4
-    assert [part.cost_usd for part in done.parts] == pytest.approx([0.1] * 4)
-
-
 @pytest.mark.parametrize(
     ("usage", "fields"),
     [

@@ -229,13 +229,6 @@ def test_a_thought_that_is_cut_off_is_none_of_an_answer_whatever_limits_are_set(
     assert (cut_off.text, cut_off.thoughts) == ("", secret.text)
 
 
-def test_one_of_several_answers_tells_what_the_others_are() -> None:
-    parts = (Completion("The secret", finish_reason="length"), Completion("so</think>yes"))
-    client = ScriptedClient([Completion("The secret", finish_reason="length", parts=parts)])
-    (done,) = complete(MakeRoomClient(client, ThoughtRoom("here", "stub")), ask(n=2))
-    assert [part.text for part in done.parts] == ["", "so</think>yes"]
-
-
 def test_a_resume_knows_that_thoughts_have_no_first_mark(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     thinker = THINKERS["qwen3_5"]

@@ -50,11 +50,8 @@ class Reply:
 
 
 Answer = str | Reply | Fault
-#: Returns one answer, or a list with one for each of the `n` choices; may be `async`.
-Brain = Callable[
-    [list[dict[str, Any]], dict[str, Any]],
-    Answer | Sequence[Answer] | Awaitable[Answer | Sequence[Answer]],
-]
+#: Returns an answer; may be `async`.
+Brain = Callable[[list[dict[str, Any]], dict[str, Any]], Answer | Awaitable[Answer]]
 
 
 def nonsense(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:

@@ -32,9 +32,9 @@ def status_response(fault: Fault, authorization: str) -> web.Response:
     return web.Response(status=status, body=body, content_type=_JSON, headers=fault.headers)
 
 
-def spoil(fault: Fault, replies: Sequence[Reply], n: int) -> list[Reply]:
+def spoil(fault: Fault, replies: Sequence[Reply]) -> list[Reply]:
     """The choices that a fault leaves of, or puts in place of, the brain's."""
-    replies = list(replies) or [Reply(NONSENSE[0])] * n
+    replies = list(replies) or [Reply(NONSENSE[0])]
     if fault.kind == "length":
         return [_halved(reply) for reply in replies]
     if fault.kind == "no-choices":
@@ -49,7 +49,7 @@ def spoil(fault: Fault, replies: Sequence[Reply], n: int) -> list[Reply]:
         "bomb": lambda: Reply(_many_words(fault.size)),
     }
     if fault.kind in replaced:
-        return [replaced[fault.kind]()] * n
+        return [replaced[fault.kind]()]
     return replies
 
 

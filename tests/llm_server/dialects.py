@@ -109,7 +109,7 @@ def gemini(body: Mapping[str, Any]) -> tuple[int, Any] | None:
 
     github.com/MinLL/SkyrimNet-GamePlugin/issues/77
     """
-    unknown = [name for name in ("seed", "n", "top_p") if name in body]
+    unknown = [name for name in ("seed", "top_p") if name in body]
     if not unknown:
         return None
     said = [
@@ -146,7 +146,7 @@ def mistral(body: Mapping[str, Any]) -> tuple[int, Any] | None:
 
 def mistral_proxy(body: Mapping[str, Any]) -> tuple[int, Any] | None:
     """Mistral in 2024: github.com/mistralai/platform-docs-public/issues/7."""
-    found = _forbidden(body, "top_p", "n")
+    found = _forbidden(body, "top_p")
     if not found:
         return None
     inner = json.dumps({"detail": found})
@@ -195,18 +195,11 @@ def grok(body: Mapping[str, Any]) -> tuple[int, Any] | None:
     return None
 
 
-def groq(body: Mapping[str, Any]) -> tuple[int, Any] | None:
-    """Groq gives one choice: console.groq.com/docs/openai, "currently unsupported"."""
-    if body.get("n", 1) == 1:
-        return None
-    return 400, openai_error("'n' : number must be at most 1", None, None)
-
-
 DIALECTS: dict[str, Dialect] = {
     each.__name__: each
     for each in (
         gpt5, o3_mini, openrouter, gateway, claude, claude_at_litellm, opus, gemini, mistral,
-        mistral_proxy, azure_2024, deepseek, llama_cpp_python, no_json, grok, groq,
+        mistral_proxy, azure_2024, deepseek, llama_cpp_python, no_json, grok,
     )
 }  # fmt: skip
 

@@ -44,7 +44,6 @@ class LLMServer:
         cached_as: The form in which cached tokens are reported: a key of `wire.CACHED`.
         thoughts_as: The form in which thought tokens are reported: a key of `wire.THOUGHTS`.
         more: More fields of an answer's body, such as `system_fingerprint`.
-        most_choices: Choices of an answer at most, whatever `n` asks for.
         record: Whether to keep the requests; turn it off for benchmarks.
         seed: Of the jitter.
         held: Whether answers wait for `release()` from the start.

@@ -50,7 +50,6 @@ class Settings:
     cached_as: str = "openai"
     thoughts_as: str = "openai"
     more: Mapping[str, Any] = field(default_factory=dict)
-    most_choices: int | None = None
     seed: int = 0
     held: bool = False
     embed: Callable[[str], Any] = words
@@ -218,8 +217,7 @@ class Service:
             seen.status = response.status
             return response
         if fault:
-            replies = spoil(fault, replies, body.get("n") or 1)
-        replies = replies[: settings.most_choices]
+            replies = spoil(fault, replies)
         model = settings.models.get(body["model"], body["model"])
         usage = self._usage(body, replies, fault)
         payload = wire.completion(
@@ -254,20 +252,15 @@ class Service:
         return await deliver(request, payload, fault, seen)
 
     async def _think(self, body: dict[str, Any]) -> tuple[list[Reply], Fault | None]:
-        """Ask the brain once, or for each choice that its answer leaves open."""
-        wanted = body.get("n") or 1
-        replies: list[Reply] = []
-        while len(replies) < wanted:
-            answer: Any = self.settings.brain(body["messages"], body)
-            if inspect.isawaitable(answer):
-                answer = await answer
-            for one in answer if isinstance(answer, list | tuple) and answer else [answer]:
-                if isinstance(one, Fault):
-                    return replies, one
-                if not isinstance(one, str | Reply):
-                    raise TypeError(f"a brain answers text, Reply or Fault, not {one!r}")
-                replies.append(Reply(one) if isinstance(one, str) else one)
-        return replies[:wanted], None
+        """Ask the brain."""
+        answer: Any = self.settings.brain(body["messages"], body)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if isinstance(answer, Fault):
+            return [], answer
+        if not isinstance(answer, str | Reply):
+            raise TypeError(f"a brain answers text, Reply or Fault, not {answer!r}")
+        return [Reply(answer) if isinstance(answer, str) else answer], None
 
     async def _wait(self, seen: Seen, latency: float) -> None:
         """Wait until a request that was admitted, or released, has been here for its latency.

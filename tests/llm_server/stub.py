@@ -57,8 +57,8 @@ SENTENCES = (
 )
 
 
-def stub(messages: list[dict[str, Any]], body: dict[str, Any]) -> list[str]:
-    """Answer legally and deterministically; the same request text gives the same answers.
+def stub(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
+    """Answer legally and deterministically; the same request text gives the same answer.
 
     With a JSON schema in `response_format` the answer is a JSON object valid for it. Otherwise
     the last user message decides: a number (a sentence of reasoning on the first line, the bare
@@ -66,29 +66,20 @@ def stub(messages: list[dict[str, Any]], body: dict[str, Any]) -> list[str]:
 
     Args:
         messages: The request's messages.
-        body: The whole request; `n`, `response_format` and the messages matter, nothing else.
-
-    Returns:
-        `n` answers; the first one is the same for every `n`.
+        body: The whole request; `response_format` and the messages matter, nothing else.
     """
     digest = hashlib.sha256(prompt_text(messages).encode("utf-8", "surrogatepass")).digest()
     schema = _schema(body.get("response_format"))
     ask = next((message_text(m) for m in reversed(messages) if m.get("role") == "user"), "")
-    answers = []
-    for choice in range(body.get("n") or 1):
-        draw = _Draw(digest, choice)
-        if schema is not None:
-            answers.append(json.dumps(_value(schema, schema, draw)))
-        else:
-            answers.append(_prose(ask, draw))
-    return answers
+    draw = _Draw(digest)
+    return _prose(ask, draw) if schema is None else json.dumps(_value(schema, schema, draw))
 
 
 class _Draw:
     """Draws from a digest, built on `random()` alone: its stream never changes between Pythons."""
 
-    def __init__(self, digest: bytes, choice: int) -> None:
-        self._random = random.Random(digest + bytes([choice % 256])).random
+    def __init__(self, digest: bytes) -> None:
+        self._random = random.Random(digest + b"\0").random
 
     def integer(self, low: int, high: int) -> int:
         return low + int(self._random() * (high - low + 1))

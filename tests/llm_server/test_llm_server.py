@@ -68,7 +68,7 @@ def complete(server: LLMServer, text: str = "Hello", **options: Any) -> Any:
 
 def answer(text: str, **body: Any) -> str:
     """The first answer of the stub brain."""
-    return stub([{"role": "user", "content": text}], body)[0]
+    return stub([{"role": "user", "content": text}], body)
 
 
 async def raw_post(server: LLMServer, body: Any = None) -> tuple[int, Any, bytes]:
@@ -133,17 +133,6 @@ def test_script_file_is_consumed_in_order_and_runs_out_loudly(tmp_path: Path) ->
     with LLMServer(brain=load_brain(f"script:{path}")) as server:
         with_client(server, use)
         assert [seen.status for seen in server.requests] == [200, 200, 503, 500]
-
-
-def test_n_choices() -> None:
-    with LLMServer(brain=script(["a", "b", "c"])) as server:
-        choices = complete(server, n=3).choices
-        assert [(c.index, c.message.content) for c in choices] == [(0, "a"), (1, "b"), (2, "c")]
-    with LLMServer() as server:
-        text = "Choose an integer from 0 to 1000000."
-        contents = [c.message.content for c in complete(server, text, n=3).choices]
-        assert contents[0] == answer(text)
-        assert len(set(contents)) == 3
 
 
 def test_usage_and_served_model() -> None:

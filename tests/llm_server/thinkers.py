@@ -43,16 +43,11 @@ class Thinker:
                 return Reply(
                     text, "length", completion_tokens=0, message=more, thought_tokens=limit
                 )
-            answers: Any = brain(messages, body)
-            answers = answers if isinstance(answers, list) else [answers]
-            found = []
-            for each in answers:
-                text, more = self.said(THOUGHT, each)
-                found.append(
-                    Reply(text, completion_tokens=len(each) // 4 + 1, message=more,
-                          thought_tokens=tokens)
-                )  # fmt: skip
-            return found
+            answer: Any = brain(messages, body)
+            text, more = self.said(THOUGHT, answer)
+            return Reply(
+                text, completion_tokens=len(answer) // 4 + 1, message=more, thought_tokens=tokens
+            )
 
         return thinks
 

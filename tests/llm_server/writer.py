@@ -15,7 +15,7 @@ ALL_OF = re.compile(r"uses all of these words(?:, with the sentence alone)?: (?P
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def writer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str | list[str]:
+def writer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
     """Write a sentence that is hardly ever the same for two requests.
 
     Args:

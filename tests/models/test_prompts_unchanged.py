@@ -31,7 +31,7 @@ def messages_hash(run: str) -> str:
         messages = [{"role": role, "content": text} for role, text in request.messages]
         received.add(json.dumps(messages))
         schema = {"type": "json_schema", "json_schema": {"schema": request.schema}}
-        return stub(messages, {"response_format": schema} if request.schema else {})[0]
+        return stub(messages, {"response_format": schema} if request.schema else {})
 
     name, _, parameters = run.partition(" ")
     minds = LLMMind("m", ScriptedClient(answer))

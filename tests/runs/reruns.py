@@ -112,7 +112,7 @@ def count(path: Path, where: str = "1") -> int:
     return found
 
 
-def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str | list[str]:
+def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
     """A brain that answers a question that is asked again as it did the first time."""
     return writer(messages[:2], body)
 

@@ -66,20 +66,15 @@ def asks(found: Estimate) -> dict[str, Range]:
 # Answers of a language model
 
 
-def usual(messages: Any, body: Any) -> str:
-    said = writer(messages, body)
-    return said if isinstance(said, str) else said[0]
-
-
 def terse(messages: Any, body: Any) -> str:
     """As short as a legal answer can be."""
-    last = usual(messages, body).split("\n")[-1]
+    last = writer(messages, body).split("\n")[-1]
     return "No" if last in SENTENCES else last
 
 
 def verbose(messages: Any, body: Any) -> str:
     """As long as `max_tokens` allows (with four characters a token)."""
-    *reasoning, last = usual(messages, body).split("\n")
+    *reasoning, last = writer(messages, body).split("\n")
     prose = " ".join(SENTENCES * 20)[: 4 * body["max_tokens"]]
     if last in SENTENCES:
         return prose
@@ -88,7 +83,7 @@ def verbose(messages: Any, body: Any) -> str:
 
 def sloppy(messages: Any, body: Any) -> str:
     """One of twelve first answers cannot be read."""
-    said = usual(messages, body)
+    said = writer(messages, body)
     unreadable = len(messages) == 2 and said not in SENTENCES and sum(said.encode()) % 12 == 0
     return f"{said}!?" if unreadable else said
 
@@ -339,7 +334,7 @@ def test_thoughts_are_counted_as_far_as_they_are_allowed() -> None:
 def test_what_a_model_that_thinks_costs_lies_in_the_estimate(tmp_path: Path) -> None:
     given = {"n_players": 5, "n_rounds": 2, "max_thought_tokens": 300}
     path = tmp_path / "pilot.sqlite"
-    usage = played(KBC, given, usual, path=path, thoughts=250)
+    usage = played(KBC, given, writer, path=path, thoughts=250)
     found = estimate(KBC, {**given, **LLM})
     assert not misses(found, usage)
     unasked = {**LLM, "n_players": 5, "n_rounds": 2}
@@ -398,7 +393,7 @@ def test_what_is_spent_lies_in_the_estimate(name: str) -> None:
     for name_ in AMOUNTS:
         each = getattr(found.total, name_)
         assert each.low <= each.likely <= each.high
-    for brain in (usual, terse, verbose, sloppy):
+    for brain in (writer, terse, verbose, sloppy):
         usage = played(model, given, brain)
         assert usage.asks > 10
         assert not misses(found, usage)
@@ -414,14 +409,14 @@ def test_what_is_spent_lies_in_the_estimate(name: str) -> None:
 )
 def test_a_pilot_recording_makes_it_narrower(tmp_path: Path, model: Any, given: Any) -> None:
     path = tmp_path / "pilot.sqlite"
-    played(model, given, usual, 7, path)
+    played(model, given, writer, 7, path)
     before = estimate(model, {**given, **LLM})
     learned = estimate(model, {**given, **LLM}, recording=path)
     for name in ("prompt_tokens", "completion_tokens"):
         wide, narrow = getattr(before.total, name), getattr(learned.total, name)
         assert narrow.low < narrow.likely < narrow.high < 0.6 * wide.high
         assert narrow.high / narrow.low < 0.6 * wide.high / wide.low
-    assert not misses(learned, played(model, given, usual, 1))
+    assert not misses(learned, played(model, given, writer, 1))
     other = estimate(model, {**given, "minds": "llm:gpt-4o"}, recording=path)
     assert other.total.prompt_tokens == learned.total.prompt_tokens
     assert "gpt-4o is not in it: taken to write and count like stub." in other.notes
@@ -429,9 +424,9 @@ def test_a_pilot_recording_makes_it_narrower(tmp_path: Path, model: Any, given: 
 
 def test_a_small_pilot_tells_of_a_large_run(tmp_path: Path) -> None:
     path = tmp_path / "pilot.sqlite"
-    played(KBC, {"n_players": 8}, usual, 7, path)
+    played(KBC, {"n_players": 8}, writer, 7, path)
     learned = estimate(KBC, {"n_players": 16, **LLM}, recording=path)
-    assert not misses(learned, played(KBC, {"n_players": 16}, usual, 1))
+    assert not misses(learned, played(KBC, {"n_players": 16}, writer, 1))
 
 
 def test_a_model_that_gives_nothing_usable_is_learned(tmp_path: Path) -> None:
@@ -483,9 +478,9 @@ def test_recordings_that_cannot_be_learned_from(tmp_path: Path) -> None:
 
 def test_runs_of_others_in_the_recording_make_no_difference(tmp_path: Path) -> None:
     given, one, both = {"n_players": 4, "n_rounds": 2}, tmp_path / "one", tmp_path / "both"
-    played(KBC, given, usual, 7, one)
-    played(BERTRAND, {"n_rounds": 3}, usual, 7, both)
-    played(KBC, given, usual, 7, both)
+    played(KBC, given, writer, 7, one)
+    played(BERTRAND, {"n_rounds": 3}, writer, 7, both)
+    played(KBC, given, writer, 7, both)
     found = [estimate(KBC, {**given, **LLM}, recording=path).lines for path in (one, both)]
     assert repr(found[0]) == repr(found[1])
 
