@@ -51,8 +51,7 @@ TINY: dict[str, dict[str, Any]] = {
 SYSTEMS = [name for name in experiment_names() if load_experiment(name).scenario in TINY]
 COMMONS = ("fishery", "pasture", "pollution")
 VARIED = (
-    "universalization", "newcomer", "no-communication", "universalization-models",
-    "newcomer-universalization",
+    "universalization", "newcomer", "no-communication", "newcomer-universalization",
 )  # fmt: skip
 UNCLAIMED = (
     {("cocktail-party", "slope_distance")}
