@@ -49,7 +49,6 @@ COMMANDS = {
     "fork": "rerun",
     "run": "run",
     "screen": "screen",
-    "study": "study",
     "sweep": "sweep",
     "tournament": "tournament",
     "view": "view",

@@ -44,7 +44,6 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "reread": "List recorded answers that are now read differently.",
     },
     "Study": {
-        "study": "Create a study, and run its steps in order.",
         "reproduce": "Run published experiments and compare the results.",
         "compare": "Test conditions of a sweep or of recordings.",
         "register": "Freeze an experiment before it runs.",

@@ -116,8 +116,7 @@ def register(
         if needed.high is None:
             raise ParameterError(
                 f"For a power of {power:g} the runs in {pilot} do not determine the number of "
-                f"runs: {needed}. Make the pilot larger, or give the number (--runs; in "
-                "study.toml: runs)."
+                f"runs: {needed}. Make the pilot larger, or give the number (--runs)."
             )
         n = needed.high
         reason = f"for a power of {power:g}: {needed}, judged from the runs in {pilot}"
