@@ -114,13 +114,12 @@ docs-links: .venv/docs ## the links of the documentation into the world (needs t
 screenshots: .venv/check ## pictures of the viewer, into docs/images (needs chromium)
 	$(BIN)/python -m tests.visualization.browser.screenshots
 
-bench: .venv/check ## the benchmarks, beside mesa-llm where it can be installed (20 minutes)
+bench: .venv/check .venv/weights ## the benchmarks, beside mesa-llm where it can be installed (an hour)
 	-@$(MAKE) --no-print-directory .venv-mesa-llm/ready
 	$(BIN)/python -m benchmarks
 
-calibration: .venv/dev ## how often verdicts are wrong, into docs/calibration.md and docs/how-to/probe.md (30 minutes; DRAWS=N)
+calibration: .venv/dev ## how often verdicts are wrong, into docs/calibration.md (10 minutes; DRAWS=N)
 	$(BIN)/python -m benchmarks.calibration $(if $(DRAWS),--draws $(DRAWS))
-	$(BIN)/python -m benchmarks.wrong_models $(if $(DRAWS),--replications $(DRAWS))
 
 chaos: .venv/dev ## 10,000 process deaths, 200 SIGKILLs and 90 stops, each resumed (25 minutes)
 	$(BIN)/python -m tests.chaos

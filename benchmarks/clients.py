@@ -16,9 +16,8 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -110,41 +109,6 @@ def by_aiohttp(url: str, asked: list[Question], repeats: int) -> list[Took]:
                 return content
 
             return [await _timed(ask, asked) for _ in range(repeats)]
-
-    return asyncio.run(run())
-
-
-def bare_chain(url: str, chats: Sequence[Sequence[tuple[str, str]]], steps: int) -> float:
-    """Return the seconds that bare aiohttp takes for chats in steps.
-
-    The asks of a step are sent at once, and the chats are divided evenly between the steps. All
-    connections are opened before.
-
-    Args:
-        url: the server.
-        chats: (role, content) of each message of each ask.
-        steps: the number of steps, each of which waits for the previous one.
-    """
-    import aiohttp
-
-    ends = [len(chats) * step // steps for step in range(steps + 1)]
-
-    async def run() -> float:
-        connector = aiohttp.TCPConnector(limit=0)
-        async with aiohttp.ClientSession(connector=connector) as session:
-
-            async def ask(chat: Sequence[tuple[str, str]]) -> None:
-                messages = [{"role": role, "content": content} for role, content in chat]
-                body = {"model": "stub", "messages": messages, **SAMPLING}
-                async with session.post(f"{url}/chat/completions", json=body) as response:
-                    done = await response.json()
-                assert done["choices"]
-
-            await asyncio.gather(*map(ask, chats[: -(-len(chats) // steps)]))
-            began = time.perf_counter()
-            for first, end in pairwise(ends):
-                await asyncio.gather(*map(ask, chats[first:end]))
-            return time.perf_counter() - began
 
     return asyncio.run(run())
 

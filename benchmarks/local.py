@@ -31,6 +31,12 @@ from sabm_mesa.llm.local import SLOTS, free_cores
 from sabm_mesa.llm.weights import IN_THE_BOX, weights_of
 from sabm_mesa.models.registry import scenario
 
+RUNS: dict[str, Mapping[str, Any]] = {
+    "kbc": {"n_players": 24, "n_rounds": 1},
+    "bertrand": {"n_rounds": 10},
+    "fishery": {"n_rounds": 3},
+}
+"""Scenario → its parameters."""
 TARGET = "<= 1.20"
 TURNS = 2
 """The number of turns of run and bare runtime."""
@@ -69,26 +75,16 @@ class Turn(NamedTuple):
     cached: int
 
 
-def kbc(folder: str) -> list[Result]:
-    """The time of a contest of 24 players / the time of its messages on the bare runtime."""
-    return _against_bare_runtime(folder, "kbc", {"n_players": 24, "n_rounds": 1})
+def against_bare_runtime(folder: str) -> list[Result]:
+    """The time of three runs with the model in the box / of their messages on the bare runtime."""
+    return [_compared(Path(folder), name, given) for name, given in RUNS.items()]
 
 
-def bertrand(folder: str) -> list[Result]:
-    """The time of ten rounds of price competition / the time on the bare runtime."""
-    return _against_bare_runtime(folder, "bertrand", {"n_rounds": 10})
-
-
-def fishery(folder: str) -> list[Result]:
-    """The time of three months of the fishery / the time on the bare runtime."""
-    return _against_bare_runtime(folder, "fishery", {"n_rounds": 3})
-
-
-def _against_bare_runtime(folder: str, name: str, given: Mapping[str, Any]) -> list[Result]:
+def _compared(folder: Path, name: str, given: Mapping[str, Any]) -> Result:
     threads = free_cores()  # the same number for both, even if the load changes
     runs, floors, asks = [], [], 0
     for turn in range(TURNS):
-        path = Path(folder, f"{turn}.sqlite")
+        path = folder / f"{name}-{turn}.sqlite"
         spec = f"local?threads={threads}&slots={SLOTS}&context={CONTEXT}"
         model = scenario(name)(
             **given, minds=spec, rng=turn, recording=path,
@@ -105,15 +101,13 @@ def _against_bare_runtime(folder: str, name: str, given: Mapping[str, Any]) -> l
         floors.append(_bare(rows.to_dict("records"), at_once, threads))
         print(f"{name}: run {runs[-1]}, bare runtime {floors[-1]}", flush=True)
     ratios = [run.seconds / floor.seconds for run, floor in zip(runs, floors, strict=True)]
-    return [
-        Result(
-            f"{name} with the model in the box / bare runtime",
-            statistics.median(ratios),
-            TARGET,
-            f"median of {TURNS} turns ({', '.join(f'{ratio:.2f}' for ratio in ratios)}); {asks} "
-            f"answers, {threads} thread{'s'[: threads != 1]}; {_total(runs)} and {_total(floors)}",
-        )
-    ]
+    return Result(
+        f"{name} with the model in the box / bare runtime",
+        statistics.median(ratios),
+        TARGET,
+        f"median of {TURNS} turns ({', '.join(f'{ratio:.2f}' for ratio in ratios)}); {asks} "
+        f"answers, {threads} thread{'s'[: threads != 1]}; {_total(runs)} and {_total(floors)}",
+    )
 
 
 def _total(turns: Sequence[Turn]) -> str:

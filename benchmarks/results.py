@@ -16,7 +16,6 @@ from sabm_mesa.recording.store import versions
 FOLDER = Path(__file__).parent
 JSON, MARKDOWN = FOLDER / "results.json", FOLDER / "results.md"
 PAGE = FOLDER.parent / "docs" / "benchmarks.md"
-IMAGES = PAGE.parent / "images" / "benchmarks"
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 """The marks around the table in the page of the docs."""
 RATIOS = {
@@ -24,8 +23,6 @@ RATIOS = {
         "time of a run with a language model / shortest possible time",
     "KBC, 24 players, 4 rounds, 200 ms: 15 runs at once / one run":
         "time of 15 such runs at once / time of one",
-    "evacuation, 100 persons, simultaneous, 200 ms: one at a time / time":
-        "time with one request at a time / with simultaneous requests (100 people in a room)",
     "KBC, 200 ms: time recorded / not recorded": "time with a recording / without",
     "CPU: mesa-llm / this project, recorded":
         "CPU of a question in mesa-llm / of a recorded question here",
@@ -33,10 +30,10 @@ RATIOS = {
         "CPU of a recorded question here / of a bare HTTP request",
     "sweep of 45 evacuations: one process / 2 workers on processes":
         "time of a sweep in one process / in two (classical minds)",
-    "1,000,000 players, free answers: time / bare floor":
-        "time of a round of a million agents / of the same number of bare Mesa agents",
-    "classical KBC: CPU of a replay / of playing it, not recorded":
-        "CPU of a replay / of playing with classical minds",
+    "beauty-contest: an agent among 10,000 / among 1,000":
+        "CPU of an agent among 10,000 / among 1,000 (classical minds)",
+    "bertrand: a round among 10,000 / among 1,000":
+        "CPU of a round of 10,000 rounds / of 1,000 (classical minds)",
     "kbc with the model in the box / bare runtime":
         "time of a beauty contest with the included model / of its messages without this package",
     "bertrand with the model in the box / bare runtime":
@@ -45,7 +42,6 @@ RATIOS = {
     "fishery with the model in the box / bare runtime":
         "time of three months of the fishery with this model / "
         "of their messages without this package",
-    "sabm run kbc / import mesa": "time of `sabm run kbc` / of `import mesa`",
 }  # fmt: skip
 """Name of a result → its description in the table of the docs."""
 

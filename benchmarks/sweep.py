@@ -1,4 +1,4 @@
-"""Sweeps in one process, in two, and on Ray: with classical minds and a language model."""
+"""A sweep in one process, in two, and on Ray."""
 
 from __future__ import annotations
 
@@ -12,22 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from benchmarks.results import Result
-from benchmarks.server import latency_server
-from sabm_mesa import Budget, Connection, sweep
-from sabm_mesa.llm import close_all
+from sabm_mesa import sweep
 
 VARY = {"n_people": [100, 200, 300]}
 RUNS = 15
 REPEATS = 2
 WORKERS = 2
-PLAYERS, ROUNDS, FEW_RUNS, MANY_RUNS = 40, 5, 2, 20
-"""All players are asked at once. The CPU time of an ask comes from the difference between many and
-few runs. This difference cancels the start of a worker; it is large, since that start varies by
-tenths of a second."""
-LATENCY_S = 0.2
 LOOP = "sum(range(60_000_000))"
 
 
@@ -74,58 +66,6 @@ def two_workers(folder: str) -> list[Result]:
     return [*results, Result(f"{name} processes, by CPU time", statistics.median(cpu), "", detail)]
 
 
-def asks_on_workers(folder: str) -> list[Result]:
-    """CPU time of an ask with workers: in the command (limit, budget, recording) and in all.
-
-    The start of the workers is excluded: it is the same in sweeps of few and of many runs.
-    """
-    places: dict[str, dict[str, Any]] = {
-        "in one process": {},
-        "on 1 process": {"on": "processes", "workers": 1},
-        "on 2 processes": {"on": "processes", "workers": 2},
-    }
-    with _local_ray() as start_s, latency_server(LATENCY_S) as url:
-        if start_s is not None:
-            places["on 2 actors of Ray"] = {"on": "ray"}
-        took: dict[str, list[tuple[float, float]]] = {place: [] for place in places}
-        for repeat in range(REPEATS):
-            for place, how in places.items():
-                few, many = (
-                    _asked(Path(folder, f"{place}-{repeat}-{runs}"), url, runs, how)
-                    for runs in (FEW_RUNS, MANY_RUNS)
-                )
-                asks = PLAYERS * ROUNDS * (MANY_RUNS - FEW_RUNS) / 1000
-                own, workers = many.own_s - few.own_s, many.workers_s - few.workers_s
-                took[place].append((own / asks, workers / asks))
-    close_all()
-    name = f"sweep of a language model, {PLAYERS} asks of each run at once"
-    alone = min(took["in one process"])[0]
-    results = []
-    for place, each in took.items():
-        own, workers = min(each)
-        if place == "in one process":
-            results.append(Result(f"{name}: ms of CPU an ask in one process", own, "", ""))
-            continue
-        whole = "" if "Ray" in place else f", and {workers:.2f} ms of CPU in the workers"
-        results.append(
-            Result(
-                f"{name}: CPU of an ask in one process / in the command {place}", alone / own, "",
-                f"{alone:.2f} ms and {own:.2f} ms{whole}; least of {REPEATS}",
-            )
-        )  # fmt: skip
-    return results
-
-
-def _asked(folder: Path, url: str, runs: int, how: dict[str, Any]) -> Took:
-    began, before = time.perf_counter(), os.times()
-    given = {"n_players": PLAYERS, "n_rounds": ROUNDS, "minds": f"llm:stub@{url}"}
-    sweep(
-        "beauty-contest", {}, runs=runs, folder=folder, parameters=given,
-        connection=Connection(budget=Budget(max_asks=10**6)), **how,
-    )  # fmt: skip
-    return _since(began, before)
-
-
 @contextmanager
 def _local_ray() -> Iterator[float | None]:
     """Start a local Ray with `WORKERS` workers; yield its start time in s, or None without Ray."""
@@ -155,10 +95,6 @@ def _compared(took: dict[str, list[Took]], place: str, name: str, target: str, s
 def _swept(folder: Path, place: str, more: dict[str, int]) -> Took:
     began, before = time.perf_counter(), os.times()
     sweep("evacuation", VARY, runs=RUNS, folder=folder, on=place, **more)
-    return _since(began, before)
-
-
-def _since(began: float, before: os.times_result) -> Took:
     after = os.times()
     return Took(
         time.perf_counter() - began,

@@ -9,9 +9,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import clients, results
 from benchmarks.results import Result
-from benchmarks.scenarios import SIZES
 from sabm_mesa.llm import close_all
-from sabm_mesa.models.registry import SCENARIOS
 from tests.llm_server import LLMServer
 
 ROOT = Path(__file__).parents[1]
@@ -90,21 +88,17 @@ def test_what_fails_is_said_and_the_others_are_measured(
 
 def test_an_unknown_benchmark_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["fast"]) == 2
-    assert capsys.readouterr().err.startswith("Unknown benchmark 'fast'. Known: scenarios, ")
+    assert capsys.readouterr().err.startswith("Unknown benchmark 'fast'. Known: llm, ")
 
 
 def test_the_help_has_a_line_for_each_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         command.main(["--help"])
     lines = capsys.readouterr().out.splitlines()
-    for name in command.BENCHMARKS | command.LONG:
+    for name in command.BENCHMARKS:
         (line,) = [line for line in lines if line.startswith(f"  {name} ")]
         assert line.endswith((".", ":"))
         assert len(line.split()) > 3
-
-
-def test_every_scenario_is_short_enough_to_be_measured() -> None:
-    assert set(SIZES) == set(SCENARIOS)
 
 
 def test_the_page_of_the_docs_has_a_place_for_the_results() -> None:
