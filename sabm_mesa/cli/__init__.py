@@ -44,7 +44,6 @@ COMMANDS = {
     "register": "register",
     "reproduce": "reproduce",
     "replay": "rerun",
-    "reread": "rerun",
     "resume": "rerun",
     "fork": "rerun",
     "run": "run",

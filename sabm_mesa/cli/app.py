@@ -41,7 +41,6 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "export": "Write a recording as tables.",
         "import": "Make a recording from a table of decisions.",
         "bundle": "Write a recording as pages for a supplement.",
-        "reread": "List recorded answers that are now read differently.",
     },
     "Study": {
         "reproduce": "Run published experiments and compare the results.",

@@ -1,4 +1,4 @@
-"""``sabm replay``, ``sabm reread``, ``sabm resume`` and ``sabm fork``."""
+"""``sabm replay``, ``sabm resume`` and ``sabm fork``."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ OnlyRuns = Annotated[
     list[int] | None,
     typer.Option(
         "--run",
-        help="Only this run. Repeatable. Default: all runs (replay, reread), those of the latest "
-        "command (fork), or those of the latest unfinished command (resume).",
+        help="Only this run. Repeatable. Default: all runs (replay), those of the latest command "
+        "(fork), or those of the latest unfinished command (resume).",
     ),
 ]
 
@@ -92,44 +92,6 @@ def replay(
         deliver(done, out, None, as_json=as_json, first_lines=lines, more={"verified": checked})
     else:
         say(export.readable_json({"verified": checked}) if as_json else "\n".join(lines))
-
-
-@app.command()
-def reread(
-    recording: RecordingPath,
-    run: OnlyRuns = None,
-    scenario: ScenarioFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Read recorded answers again, and list those that this version reads differently.
-
-    No mind is asked, and the recording is not changed.
-    """
-    from sabm_mesa.cli.progress import Progress
-    from sabm_mesa.core.answers import shorten
-    from sabm_mesa.recording import export, load_runs
-    from sabm_mesa.runs import rerun
-
-    if scenario is not None:
-        registry.load(scenario)
-    by_model: dict[str, list[int]] = {}
-    for recorded in load_runs(recording, run):
-        by_model.setdefault(recorded.model, []).append(recorded.run)
-    answers, otherwise = 0, []
-    for model, runs in by_model.items():
-        with Progress(model.rpartition(":")[2], len(runs)) as progress:
-            read, others = rerun.reread(recording, runs, watch=progress.show)
-        answers += read
-        otherwise += others
-    if as_json:
-        rows = [{**other._asdict(), "key": list(other.key)} for other in otherwise]
-        say(export.readable_json({"answers": answers, "otherwise": rows}))
-        return
-    for other in otherwise:
-        where = f"run {other.run}, {other.key}, attempt {other.attempt + 1}"
-        now = f"{other.now} ({other.read_as})" if other.read_as else other.now
-        say(f"{where}: {shorten(other.raw, 100)}\n  then {other.then}\n  now {now}")
-    say(f"{len(otherwise)} of {answers} text answers are read differently now.")
 
 
 @app.command()

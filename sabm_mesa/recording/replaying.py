@@ -7,9 +7,9 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from sabm_mesa.core.answers import InvalidAnswer, PastReading
+from sabm_mesa.core.answers import PastReading
 from sabm_mesa.core.asks import Attempt, Chat, Key
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.prompts import PromptBook
@@ -290,71 +290,6 @@ class ReplayRecorder(Recorder):
                 f"{self.recorded.name} differs in the {kind} data of round {round_}: "
                 f"{_first_cell(columns, old, new)}."
             )
-
-
-class Reread(NamedTuple):
-    """An answer that is read differently now.
-
-    Attributes:
-        run: the number of the run.
-        key: the question.
-        attempt: the number of the attempt, from 0.
-        raw: the answer.
-        then: the recorded value, as JSON, or the reason why the answer was invalid.
-        now: the present values.
-        read_as: the step that reads it now, or ``""``.
-    """
-
-    run: int
-    key: Key
-    attempt: int
-    raw: str
-    then: str
-    now: str
-    read_as: str
-
-
-class RereadRecorder(ReplayRecorder):
-    """Repeats a recorded run with the recorded readings, and reads each answer again.
-
-    Attributes:
-        answers: the number of text answers that were read again.
-        otherwise: the answers that are read differently now.
-    """
-
-    def __init__(self, recorded: RecordedRun, **others: Any) -> None:
-        super().__init__(recorded, **others)
-        self.answers = 0
-        self.otherwise: list[Reread] = []
-
-    def past_reading(self, key: Key, attempt: int) -> PastReading | None:
-        """The recorded reading."""
-        return self.recorded.past_reading(key, attempt)
-
-    def after(self, applied: int) -> ReplayRecorder:
-        """The same recorder after a number of forks; its counts continue."""
-        later = RereadRecorder(
-            self.recorded, minds=self.minds, applied=applied, from_files=self.from_files
-        )
-        later.answers, later.otherwise = self.answers, self.otherwise
-        return later
-
-    def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
-        """Compare an attempt with the recorded one, and read its answer again."""
-        written = super().record(attempt, durable=durable)
-        ask, raw = attempt.ask, attempt.reply.answer
-        if isinstance(raw, str):
-            self.answers += 1
-            then = attempt.reason if attempt.reading is None else to_json(attempt.reading.value)
-            try:
-                reading = ask.read(attempt.reply)
-                now, read_as = to_json(reading.value), str(reading.read_as)
-            except InvalidAnswer as problem:
-                now, read_as = ask.book.reason(problem), ""
-            if (attempt.reading is None) != (not read_as) or (read_as and then != now):
-                reread = Reread(self.run, ask.key, attempt.number, raw, then, now, read_as)
-                self.otherwise.append(reread)
-        return written
 
 
 def _difference(then: Sequence[Any], now: Sequence[Any]) -> str:

@@ -36,7 +36,7 @@ from sabm_mesa.minds.specs import (
 from sabm_mesa.models import registry
 from sabm_mesa.models.base import OF_PROMPTS, SmartModel
 from sabm_mesa.recording import RecordedRun, Recording, RunRecorder, load_runs
-from sabm_mesa.recording.replaying import ReplayRecorder, Reread, RereadRecorder
+from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.statistics import lost_answers, paid_for
 from sabm_mesa.recording.writing import copy_pictures
 from sabm_mesa.runs.run import Runs, Watch, run_models
@@ -80,42 +80,6 @@ def replay(
     ]
     rounds = [None if run.finished else run.rounds for run in recorded]
     return run_models(models, watch=watch, rounds=rounds)
-
-
-def reread(
-    recording: str | Path,
-    runs: Numbers = None,
-    *,
-    minds: OwnMinds | None = None,
-    scenario: type[SmartModel] | None = None,
-    watch: Watch = lambda _: None,
-) -> tuple[int, list[Reread]]:
-    """Read the recorded answers again without asking; the recording is not changed.
-
-    Args:
-        recording: the recording.
-        runs: the numbers of runs of one scenario; None: the runs of the latest command.
-        minds: custom minds without cost, by spec.
-        scenario: the model class, when it cannot be imported by its recorded name.
-        watch: called with the models every tenth of a second.
-
-    Returns:
-        The number of text answers, and those that are read differently now.
-
-    Raises:
-        RecordingError: when the recording cannot be read, or the run differs with the recorded
-            readings.
-        UsageError: when this version cannot use the recorded parameters.
-    """
-    if runs is None:
-        runs = [run.run for run in latest(load_runs(recording))]
-    recorders = [RereadRecorder(run, minds=minds) for run in load_runs(recording, runs, whole=True)]
-    models = [rebuild(class_of(again.recorded, scenario), again) for again in recorders]
-    rounds = [None if again.recorded.finished else again.recorded.rounds for again in recorders]
-    done = run_models(models, watch=watch, rounds=rounds).models
-    last = [model.recorder for model in done]
-    read = [recorder for recorder in last if isinstance(recorder, RereadRecorder)]
-    return sum(one.answers for one in read), [change for one in read for change in one.otherwise]
 
 
 def resume(

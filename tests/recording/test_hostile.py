@@ -45,7 +45,6 @@ COMMANDS = {
     "fit": "--model noisy_best_reply --bootstrap 0 --confusion 0 --absolute 0 --out fitted",
     "judge": "--out judged",
     "cost kbc --from": "",
-    "reread": "",
     "compare": "--measure depth --out compared",
 }
 """Command → its options."""
