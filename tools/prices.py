@@ -41,7 +41,7 @@ from genai_prices.types import (
 
 KEPT = (
     "openai", "azure", "anthropic", "google", "mistral", "deepseek", "openrouter", "x-ai", "groq",
-    "together", "fireworks", "cerebras", "cohere", "moonshotai", "zai", "minimax", "voyageai",
+    "together", "fireworks", "cerebras", "cohere", "moonshotai", "zai", "minimax",
 )  # fmt: skip
 FIELDS = {
     "input_mtok": "input",
@@ -54,8 +54,6 @@ NO_TEXT = re.compile(
     r"image|audio|realtime|tts|transcribe|-live|robotics|moderation|whisper|ocr|omni-"
 )
 """Matches models for anything but text."""
-EMBEDS = re.compile(r"embed|voyage")
-"""Matches embedding models, which write nothing and have no output price."""
 TABLE = Path(__file__).parents[1] / "sabm_mesa" / "llm" / "prices.json"
 
 
@@ -94,12 +92,10 @@ def pattern_of(clause: Any) -> str:
             raise TypeError(f"unknown kind of clause: {clause!r}")
 
 
-def price_of(found: ModelPrice, embeds: bool) -> dict[str, Any]:
+def price_of(found: ModelPrice) -> dict[str, Any]:
     """Return a price in the form of the table; {} for a model without prices of text tokens."""
     values = {new: getattr(found, old, None) for old, new in FIELDS.items()}
     values = {name: value for name, value in values.items() if value is not None}
-    if embeds:
-        values["output"] = 0
     if not {"input", "output"} <= {*values}:
         return {}
     price: dict[str, Any] = {name: base_of(value) for name, value in values.items()}
@@ -131,14 +127,13 @@ def entry_of(model: ModelInfo, today: date, seen: set[date]) -> list[Any] | None
     exact, like = names_of(model.match)
     if NO_TEXT.search(model.id):
         return None
-    embeds = bool(EMBEDS.search(model.id))
     if isinstance(model.prices, ModelPrice):
-        price = price_of(model.prices, embeds)
+        price = price_of(model.prices)
         return [exact, like, price] if price else None
     now: dict[str, Any] = {}
     later: dict[str, Any] = {}
     for each in model.prices:
-        price, constraint = price_of(each.prices, embeds), each.constraint
+        price, constraint = price_of(each.prices), each.constraint
         if isinstance(constraint, TimeOfDateConstraint):
             now = max(now, price, key=lambda one: one.get("input", 0.0))
         elif isinstance(constraint, StartDateConstraint):

@@ -205,7 +205,6 @@ class SmartAgent(mesa.Agent):
         observation: Observation,
         *,
         mind: Mind | None = None,
-        kind: type[Ask] = Ask,
     ) -> Coroutine[Any, Any, Decision]:
         """Ask a question of the agent's mind, or of another mind, and await the decision.
 
@@ -215,7 +214,6 @@ class SmartAgent(mesa.Agent):
             observation: the information that the agent has. If its class declares a memory, the
                 recalled items are added, unless the observation already has memories.
             mind: the mind to ask; None: the agent's mind.
-            kind: the class of the question.
 
         Returns:
             The decision; its value is None when no usable answer came.
@@ -233,7 +231,7 @@ class SmartAgent(mesa.Agent):
             )
         model: AskingModel = self.model
         mind, phase, asked = mind or self.mind, self._phase, self._asked
-        is_told = kind is Ask and not isinstance(mind, ClassicalMind)
+        is_told = not isinstance(mind, ClassicalMind)
         if type(self).memory is not None and not observation.memory:
             if is_told and getattr(self.memory, "due", False):
                 return self._ask_summarised(name, spec, observation, mind)
@@ -244,7 +242,7 @@ class SmartAgent(mesa.Agent):
         key = Key(self._round, phase, self.unique_id, call)
         self._asked = _with(asked, phase)
         answer_format = mind.answer_format or model.answer_format
-        ask = kind(
+        ask = Ask(
             name, observation, spec, key, model.book, answer_format, self,
             paid, self.turn, model.reading, self.scenario_prompt,
         )  # fmt: skip

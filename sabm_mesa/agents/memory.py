@@ -13,8 +13,8 @@ expires. For each point of focus the memories are ranked by
 
     0.5 · recency + 3 · importance + 2 · relevance,
 
-recency 0.99^i with i = 0 for the newest, importance (rating − 1) / 9, and relevance, at most 1,
-from a `Relevance`. Memories with `always` rank above all others.
+recency 0.99^i with i = 0 for the newest, importance (rating − 1) / 9, and relevance from
+`similarities`. Memories with `always` rank above all others.
 
 Source: Park et al. 2023, "Generative Agents", arXiv 2304.03442, section 4.1; weights and decay as
 in Piatti et al. 2024, arXiv 2404.16698 (in their program the oldest memory counts as the most
@@ -24,14 +24,10 @@ recent one; here it is the newest).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.analysis.sparse_text import SparseText, pieces
-from sabm_mesa.core.embeddings import Texts, TextsAsk, Vector, Vectors, unit
-from sabm_mesa.minds.base import Mind
 
 RECENCY, IMPORTANCE, RELEVANCE = 0.5, 3.0, 2.0
 """Weights of the three parts of a score."""
@@ -39,8 +35,6 @@ DECAY = 0.99
 """Recency of a memory relative to that of the next newer one."""
 LOWEST, HIGHEST = 1, 10
 """The scale of importance."""
-ASK = "embed"
-"""The name of the ask for vectors in the data; the ask has no prompt."""
 NOTHING = ""
 """An empty point of focus: memories are ranked by recency and importance only."""
 Day = Any
@@ -149,59 +143,22 @@ class Remembers(Sequence[T]):
         return newest(self._items, last)
 
 
-class Relevance(Protocol):
-    """A measure of the relevance of texts to a query."""
-
-    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """The relevance of each text, at most 1; 0 means not relevant.
-
-        Args:
-            query: the point of focus.
-            texts: the texts, in any order.
-        """
-
-
-class SparseRelevance:
-    """Cosine similarity of tf-idf vectors over the pieces of words.
+def similarities(query: str, texts: Sequence[str]) -> list[float]:
+    """The relevance of texts to a query: cosines of tf-idf vectors over the pieces of words.
 
     It needs no network and no model (see `sabm_mesa.analysis.sparse_text`). Inflected words match:
     "harvested" is similar to "harvesting". The texts and the query determine the weights together.
+
+    Args:
+        query: the point of focus.
+        texts: the texts, in any order.
+
+    Returns:
+        The similarity of each text to the query, from 0 to 1.
     """
-
-    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The similarity of each text to the query.
-
-        Args:
-            query: the point of focus.
-            texts: the texts.
-        """
-        both = [query, *texts]
-        wanted, *known = SparseText(both, pieces).vectors(both)
-        return [min(1.0, float((vector * wanted).sum())) for vector in known]
-
-
-class EmbeddedRelevance:
-    """Cosine similarity of the vectors of an embedding model.
-
-    Attributes:
-        vectors: text → its vector, of length 1; the relevance of a text without one is 0.
-    """
-
-    def __init__(self) -> None:
-        self.vectors: dict[str, Vector] = {}
-
-    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The similarity of each text to the query, from −1 to 1.
-
-        Args:
-            query: the point of focus.
-            texts: the texts.
-        """
-        wanted = self.vectors.get(query)
-        if wanted is None:
-            return [0.0] * len(texts)
-        known = [self.vectors.get(text) for text in texts]
-        return [0.0 if vector is None else float((vector * wanted).sum()) for vector in known]
+    both = [query, *texts]
+    wanted, *known = SparseText(both, pieces).vectors(both)
+    return [min(1.0, float((vector * wanted).sum())) for vector in known]
 
 
 class Stream:
@@ -209,23 +166,18 @@ class Stream:
 
     Args:
         top: maximum number of memories that are recalled for each point of focus.
-        relevance: the measure of relevance; None: `SparseRelevance`.
 
     Attributes:
         memories: all memories, oldest first.
-        relevance: the measure.
     """
 
-    def __init__(self, top: int = 10, relevance: Relevance | None = None) -> None:
+    def __init__(self, top: int = 10) -> None:
         self.top = top
         self.memories: list[Memory] = []
-        self.relevance = relevance or SparseRelevance()
 
     def empty(self) -> Stream:
-        """Return an empty memory of the same kind, with its own measure."""
-        # With a shared measure, a run would skip the requests for vectors that an earlier run has
-        # paid for.
-        return Stream(self.top, deepcopy(self.relevance))
+        """Return an empty memory of the same kind."""
+        return Stream(self.top)
 
     def add(self, memory: Memory | str) -> None:
         """Add a memory; a plain text has no rating and never expires."""
@@ -274,7 +226,7 @@ class Stream:
 
     def _scores(self, point: str, known: Sequence[Memory]) -> list[float]:
         texts = [memory.text for memory in known]
-        relevance = self.relevance.scores(point, texts) if point else [0.0] * len(texts)
+        relevance = similarities(point, texts) if point else [0.0] * len(texts)
         scores = [
             RECENCY * DECAY ** (len(known) - 1 - i)
             + IMPORTANCE * _weight(memory.importance)
@@ -289,40 +241,3 @@ class Stream:
 
 def _weight(importance: int | None) -> float:
     return 0.0 if importance is None else (importance - LOWEST) / (HIGHEST - LOWEST)
-
-
-async def embed(
-    agent: SmartAgent,
-    mind: Mind,
-    memory: Stream,
-    relevance: EmbeddedRelevance,
-    focus: Sequence[str],
-    k: int,
-    today: Day,
-) -> None:
-    """Request the vectors that retrieval needs, once for each text of a run.
-
-    No request is made when all memories are retrieved anyway. Texts without usable vectors have a
-    relevance of 0; the next retrieval that needs them requests them again.
-
-    Args:
-        agent: the agent whose memory it is.
-        mind: the embedding model.
-        memory: the memory.
-        relevance: the vectors so far; the new ones are added.
-        focus: the points of focus.
-        k: maximum number of memories for each point.
-        today: the day.
-    """
-    known = memory.known(today)
-    if len(known) <= k:
-        return
-    wanted = [*focus, *(item.text for item in known if not item.always)]
-    texts = tuple(text for text in dict.fromkeys(wanted) if text and text not in relevance.vectors)
-    if not texts:
-        return
-    length = next((vector.size for vector in relevance.vectors.values()), None)
-    spec, seen = Vectors(len(texts), length), Texts(texts, persona=agent.persona)
-    decision = await agent.ask(ASK, spec, seen, mind=mind, kind=TextsAsk)
-    if decision.valid:
-        relevance.vectors |= zip(texts, map(unit, decision.value), strict=True)

@@ -73,14 +73,11 @@ def of_scenario(model: type[SmartModel], parameters: Mapping[str, Any]) -> Subje
     Raises:
         UsageError: for parameters that cannot be used.
     """
-    instead = {
-        name: value for name, value in model.dry_run_with.items() if name in parameters
-    }  # as in an estimate of costs, parameters that need a server are left out
+    settled = {"rng": 0, **parameters}  # a description must not depend on chance
     if "minds" in parameters:
-        instead["minds"] = _named(parameters["minds"])
-    elif lacking := _without_classical(model, {"rng": 0, **parameters, **instead}):
-        instead["minds"] = lacking
-    settled = {"rng": 0, **parameters, **instead}  # a description must not depend on chance
+        settled["minds"] = _named(parameters["minds"])
+    elif lacking := _without_classical(model, settled):
+        settled["minds"] = lacking
     built = model(**settled, recording=False)
     shown = bind(model, parameters)
     return Subject(built, shown, minds=[built.minds_in_use()])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -87,29 +86,12 @@ class Request:
 _CONTENT = tuple(name for name in Request.__slots__ if name not in _SENDING)
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingRequest(Request):
-    """One request for embeddings: a vector for each message, and no answer.
-
-    Attributes:
-        max_tokens: 0, since a server writes nothing.
-    """
-
-    max_tokens: int | None = 0
-
-    def digest(self) -> str:
-        """SHA-256 of the exact request, hexadecimal."""
-        text = json.dumps(["embeddings", self.model, [content for _, content in self.messages]])
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
 class Completion(NamedTuple):
     """Response of a server to a request.
 
     Attributes:
-        text: the answer; ``""`` when the server sent none. For embeddings, one line per vector: its
-            numbers as 32-bit floats, little-endian, in base64. A server that does not split
-            thoughts from answers leaves them in it, for `sabm_mesa.core.thoughts` to split off.
+        text: the answer; ``""`` when the server sent none. A server that does not split thoughts
+            from answers leaves them in it, for `sabm_mesa.core.thoughts` to split off.
         thoughts: the thoughts that the server keeps apart from the text.
         model: the model the server says it used.
         finish_reason: why it stopped: ``"stop"``, ``"length"``, ``"content_filter"``,
@@ -158,7 +140,7 @@ class Client(Protocol):
     """Interface of a client that completes a chat."""
 
     async def complete(self, request: Request) -> Completion:
-        """Complete a chat, or embed texts.
+        """Complete a chat.
 
         Raises:
             LLMError: when there is no answer.

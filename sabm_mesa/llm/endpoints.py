@@ -68,14 +68,14 @@ _VARIABLE = re.compile(r"[A-Z_a-z][0-9A-Z_a-z]*\Z")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE = re.compile(r"[!-~]([ -~]*[!-~])?\Z")
 _SECRET_NAME = re.compile(r"key|token|secret|auth|password|cookie|\bsig", re.IGNORECASE)
-_ADDED = ("/chat/completions", "/embeddings")
-"""Endings of addresses that the client adds itself."""
+_ADDED = "/chat/completions"
+"""The ending of addresses that the client adds itself."""
 _OWN_HEADERS = {
     "authorization", "host", "content-length", "content-type", "content-encoding",
     "transfer-encoding", "connection", "accept-encoding",
 }  # fmt: skip
 _OWN_FIELDS = {
-    "model", "messages", "input", "n", "stream", "temperature", "top_p", "seed", "max_tokens",
+    "model", "messages", "n", "stream", "temperature", "top_p", "seed", "max_tokens",
     "max_completion_tokens", "response_format", "reasoning_effort",
     "system", "contents", "systemInstruction", "output_config.format",
     *(f"generationConfig.{name}" for name in (
@@ -437,9 +437,9 @@ def check_url(url: str) -> str:
             f"recorded: set {KEY_VARIABLE} in the environment, or name a key in a file "
             "(--endpoints)."
         )
-    if (end := next(filter(parts.path.rstrip("/").endswith, _ADDED), None)) is not None:
+    if parts.path.rstrip("/").endswith(_ADDED):
         raise ParameterError(
-            f"The address must be that of the server, not of its chats: leave out {end}, which "
+            f"The address must be that of the server, not of its chats: leave out {_ADDED}, which "
             f"is added to it (got {url!r})."
         )
     return url.rstrip("/")

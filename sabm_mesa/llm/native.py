@@ -7,7 +7,7 @@ client, so the size of an answer is bounded and no redirect leaves the server. T
 the endpoint and nothing else from the environment.
 
 Sources: platform.claude.com/docs/en/api/messages and docs.claude.com/en/api/errors;
-ai.google.dev/api/generate-content, ai.google.dev/api/embeddings and
+ai.google.dev/api/generate-content and
 ai.google.dev/gemini-api/docs/thinking; the types of the
 libraries `anthropic` 2.12 and `google-genai` 3.4.
 """
@@ -26,9 +26,9 @@ import openai
 
 from sabm_mesa.core.answers import BY_FILTER, CALLED
 from sabm_mesa.core.images import Picture, described
-from sabm_mesa.errors import BadRequest, ParameterError
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.budget import longest_answer
-from sabm_mesa.llm.client import EmbeddingRequest, Request
+from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.dialect import Dialect
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.openai_client import CONNECT_S, OpenAIClient, contents
@@ -108,8 +108,6 @@ class _NativeClient(OpenAIClient):
         return super().dialect(model)
 
     async def _send(self, request: Request, parameters: Mapping[str, Any]) -> Any:
-        if isinstance(request, EmbeddingRequest):
-            return await self._embed(request)
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
         body = self._native_body(request, parameters)
         return await self._post(request.model, _merged(body, extra))
@@ -119,14 +117,6 @@ class _NativeClient(OpenAIClient):
 
     async def _post(self, model: str, body: dict[str, Any]) -> Any:
         raise NotImplementedError
-
-    async def _embed(self, request: EmbeddingRequest) -> Any:
-        """Embed texts, and return the body of the answer as that of OpenAI's interface."""
-        del request
-        raise BadRequest(
-            f"The endpoint {self.endpoint.name!r} has api = {self.endpoint.api!r}, which has no "
-            "embeddings: name an embedding model at another endpoint, embedding:MODEL@NAME."
-        )
 
     @property
     def _base_url(self) -> str:
@@ -282,25 +272,6 @@ class GoogleClient(_NativeClient):
         sent = done.sdk_http_response
         return _from_google(json.loads((sent and sent.body) or ""))
 
-    async def _embed(self, request: EmbeddingRequest) -> Any:
-        # The library's own method leaves out the tokens that are billed, so its connection is used.
-        model = f"models/{request.model.removeprefix('models/')}"
-        body = {
-            "requests": [
-                {"model": model, "content": {"parts": [{"text": text}]}}
-                for _, text in request.messages
-            ]
-        }
-        with _as_of_openai():
-            self._opened()
-            response = await self._http.post(
-                f"{self._base_url}/v1beta/{model}:batchEmbedContents",
-                json=body,
-                headers={**self.endpoint.headers, "x-goog-api-key": self._key},
-            )
-            response.raise_for_status()
-        return _embeddings_from_google(response.json())
-
     async def _list(self) -> Any:
         with _as_of_openai():
             there = await self._opened().aio.models.list()
@@ -436,19 +407,6 @@ def _from_google(body: Any) -> Any:
         }
         if usage
         else reported,
-    }
-
-
-def _embeddings_from_google(body: Any) -> Any:
-    """The body of embedded texts as in OpenAI's interface; any other body is unchanged."""
-    if not isinstance(body, dict) or not isinstance(body.get("embeddings"), list):
-        return body
-    return {
-        "data": [
-            {"index": index, "embedding": read_fields(embedding).get("values")}
-            for index, embedding in enumerate(body["embeddings"])
-        ],
-        "usage": {"prompt_tokens": read_fields(body.get("usageMetadata")).get("promptTokenCount")},
     }
 
 

@@ -21,14 +21,13 @@ from sabm_mesa.core.deadline import Deadline
 from sabm_mesa.core.images import Picture, described, split
 from sabm_mesa.core.objects import no_field_twice
 from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
-from sabm_mesa.llm.client import Completion, EmbeddingRequest, Request
+from sabm_mesa.llm.client import Completion, Request
 from sabm_mesa.llm.dialect import Dialect, dropped, recorded
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.reading import (
     Origin,
     is_filtered,
     read_completion,
-    read_embeddings,
     read_models,
     unreadable_usage,
 )
@@ -43,7 +42,7 @@ CONNECT_S = 30.0
 _TIMEOUT = openai.Timeout(None, connect=CONNECT_S)
 """Only the connection has a time limit here: `complete` limits the whole answer."""
 _NO_KEY = "none"
-_CHAT, _EMBEDDINGS, _MODELS = "a chat completion", "an embedding", "a list of models"
+_CHAT, _MODELS = "a chat completion", "a list of models"
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _FAILURES = (
     openai.APIStatusError,
@@ -106,7 +105,7 @@ class OpenAIClient:
         return self._client is not None
 
     async def complete(self, request: Request) -> Completion:
-        """Complete a chat, or embed texts.
+        """Complete a chat.
 
         Args:
             request: the request.
@@ -135,18 +134,16 @@ class OpenAIClient:
     async def _complete(self, request: Request) -> Completion:
         dialect, asked = self.dialect(request.model), self._asked(request)
         version, params = dialect.version, self._params(request, dialect, asked)
-        embeds = isinstance(request, EmbeddingRequest)
-        read = read_embeddings if embeds else read_completion
         started = time.perf_counter()
         try:
             async with Deadline(self._timeout_s):
                 body = await self._send(request, params)
             latency_s = time.perf_counter() - started
-            done = read(body, request, latency_s, self._origin(request, asked, params))
+            done = read_completion(body, request, latency_s, self._origin(request, asked, params))
             self._report(body, request.model)
             return hide_key(done)
         except _FAILURES as error:
-            if isinstance(error, openai.APIStatusError) and not embeds:
+            if isinstance(error, openai.APIStatusError):
                 if is_filtered(error.body):
                     origin = self._origin(request, asked, params)
                     return hide_key(_refused(request, time.perf_counter() - started, origin))
@@ -154,14 +151,11 @@ class OpenAIClient:
                     asked, error.status_code, error.body
                 ):
                     return await self._complete(request)
-            wanted = _EMBEDDINGS if embeds else _CHAT
-            raise self._translated(error, request.model, wanted) from None
+            raise self._translated(error, request.model, _CHAT) from None
 
     async def _send(self, request: Request, parameters: Mapping[str, Any]) -> Any:
         """Send a request, and return the body of the answer, from JSON."""
-        embeds = isinstance(request, EmbeddingRequest)
-        body = _texts(request) if embeds else self._body(request, parameters)
-        return await self.exchange("/embeddings" if embeds else "/chat/completions", body)
+        return await self.exchange("/chat/completions", self._body(request, parameters))
 
     async def exchange(self, path: str, body: Mapping[str, Any]) -> Any:
         """Post a body, and return the body of the answer, from JSON.
@@ -388,8 +382,3 @@ def _refused(request: Request, latency_s: float, origin: Origin) -> Completion:
         "", request.model, BY_FILTER,
         latency_s=latency_s, cost_usd=0.0, asked_model=request.model, **origin._asdict(),
     )  # fmt: skip
-
-
-def _texts(request: Request) -> dict[str, Any]:
-    """The body of a request for embeddings: only fields that every server knows."""
-    return {"model": request.model, "input": [content for _, content in request.messages]}

@@ -29,7 +29,7 @@ IN_A_FILE = "gguf:"
 MAKERS = ("openai", "anthropic", "google")
 """Providers whose models in `_SOLD_BY_ITS_MAKER` have one price at every gateway."""
 _SOLD_BY_ITS_MAKER = re.compile(
-    r"(ft:)?(gpt-(?!oss)|o\d|chatgpt-|text-(embedding-|davinci-|ada-)|davinci|claude|gemini)"
+    r"(ft:)?(gpt-(?!oss)|o\d|chatgpt-|text-davinci-|davinci|claude|gemini)"
 )
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|latest)\Z")
 _MILLION = 1_000_000

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeGuard
-
-import numpy as np
 
 from sabm_mesa.core.answers import BY_FILTER, BY_LENGTH, CALLED, replace_surrogates
 from sabm_mesa.core.objects import no_field_twice
@@ -20,8 +17,6 @@ _MOST_TOKENS = 10**9
 _MOST_DOLLARS = 10**6
 """A higher cost of one request is a mistake of the server, too."""
 _NUMBERS = int, float
-_LARGEST = 1e38
-"""A 32-bit float cannot hold much larger numbers."""
 _COUNTED = {
     "prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens", "cached_tokens",
     "prompt_cache_hit_tokens", "cache_write_tokens",
@@ -241,51 +236,6 @@ def _dollars(usage: dict[str, Any]) -> float:
         )
     dollars = [amount for amount in reported if is_number(amount) and 0 <= amount < _MOST_DOLLARS]
     return math.fsum(dollars) if len(dollars) == len(reported) else math.nan
-
-
-def read_embeddings(
-    body: Any, request: Request, latency_s: float, origin: Origin = _UNKNOWN
-) -> Completion:
-    """Read the body of an answer with embeddings.
-
-    Args:
-        body: the body, from JSON.
-        request: the request.
-        latency_s: seconds from sending to the whole answer.
-        origin: its origin.
-
-    Returns:
-        A completion whose text has one line per vector, in the order of the texts; the vectors are
-        not checked.
-
-    Raises:
-        ValueError: when it has no embeddings.
-    """
-    body = _table(body)
-    usage = read_fields(body.get("usage"))
-    embeddings = [_table(entry) for entry in _list(body, "data")]
-    in_order = sorted(embeddings, key=lambda entry: read_count(entry.get("index")))
-    return Completion(
-        text="\n".join(_vector(entry.get("embedding")) for entry in in_order),
-        model=replace_surrogates(str(body.get("model") or request.model)),
-        prompt_tokens=read_count(usage.get("prompt_tokens")),
-        latency_s=latency_s,
-        cost_usd=_dollars(usage),
-        asked_model=request.model,
-        provider=origin.provider,
-        parameters=origin.parameters,
-    )
-
-
-def _vector(numbers: Any) -> str:
-    """A vector in one word: 32-bit floats, little-endian, in base64; ``""`` for an invalid one."""
-    if not isinstance(numbers, list) or not all(_is_number(number) for number in numbers):
-        return ""
-    return base64.b64encode(np.array(numbers, dtype="<f4").tobytes()).decode()
-
-
-def _is_number(value: Any) -> bool:
-    return is_number(value) and abs(value) <= _LARGEST
 
 
 def _list(body: dict[str, Any], name: str) -> list[Any]:

@@ -123,7 +123,7 @@ def check_form(spec: str) -> None:
 
 
 def problem_in(rest: str) -> str:
-    """Return why a language or embedding model cannot be asked by that name; ``""`` if it can.
+    """Return why a language model cannot be asked by that name; ``""`` if it can.
 
     Args:
         rest: the part of a spec after the kind.
@@ -157,7 +157,7 @@ def check_fixed(scenario: Callable[..., Any], parameters: Mapping[str, Any]) -> 
     minds = parameters.get("minds", CLASSICAL)
     others = {name: value for name, value in parameters.items() if name != "minds"}
     fixed = [spec for spec in named_in(minds) if isinstance(spec, str) and FIXED.match(spec)]
-    if endpoints_in(others):  # an embedding, for example, is paid for
+    if endpoints_in(others):  # a model that a parameter names is paid for
         return
     for spec in fixed:
         trial = _Trial(spec.partition(":")[2])
@@ -263,8 +263,7 @@ def endpoints_in(given: Any) -> set[str]:
         return {named for part in given.items() for value in part for named in endpoints_in(value)}
     if isinstance(given, str):
         kind, _, rest = given.partition(":")
-        of_model = kind in {"llm", "embedding"}
-        return {model_and_endpoint(rest)[1].rstrip("/")} if of_model else set()
+        return {model_and_endpoint(rest)[1].rstrip("/")} if kind == "llm" else set()
     if isinstance(given, Sequence):
         return {named for value in given for named in endpoints_in(value)}
     return set()

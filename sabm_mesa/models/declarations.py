@@ -152,7 +152,6 @@ class Declarations:
         screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
         behaviour: the module with its `Behaviour` as ``BEHAVIOUR``: the behavioural models that
             apply to its decisions; or ``""``.
-        dry_run_with: parameters with which only the minds of the population cost money.
     """
 
     title: ClassVar[str]
@@ -172,7 +171,6 @@ class Declarations:
     draw_game: ClassVar[staticmethod[[str], dict[str, Any]] | None] = None
     screener: ClassVar[str] = ""
     behaviour: ClassVar[str] = ""
-    dry_run_with: ClassVar[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True)

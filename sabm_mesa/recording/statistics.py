@@ -112,7 +112,7 @@ def paid_for(path: str | Path, runs: Sequence[int]) -> Usage:
     with open_for_reading(path, check=False) as connection:
         asks, prompt, completion, usd = connection.execute(
             "SELECT count(*), total(prompt_tokens), total(completion_tokens), total(cost_usd) "
-            "FROM asks WHERE (mind LIKE 'llm:%' OR mind LIKE 'embedding:%') "
+            "FROM asks WHERE mind LIKE 'llm:%' "
             f"AND NOT copied AND run IN ({_STARTED_WITH.format(', '.join(map(str, runs)))})"
         ).fetchone()
     return Usage(
@@ -397,8 +397,7 @@ def repeated_prefixes(
 ) -> dict[int, Repeated]:
     """Characters of requests in runs that repeat the same agent's request before.
 
-    The cache of a server may reuse more: the requests of other agents often begin alike. Requests
-    to embedding models are left out.
+    The cache of a server may reuse more: the requests of other agents often begin alike.
 
     Args:
         path: the recording.
@@ -418,7 +417,7 @@ def repeated_prefixes(
 def _of_run(connection: sqlite3.Connection, run: int, phases: Sequence[str]) -> Repeated:
     rows = connection.execute(
         "SELECT agent, messages, round, phase, position, call, attempt FROM asks "
-        "WHERE run = ? AND messages IS NOT NULL AND mind NOT LIKE 'embedding:%'",
+        "WHERE run = ? AND messages IS NOT NULL",
         (run,),
     ).fetchall()
     if not rows:

@@ -23,9 +23,6 @@ Thoughts
     Low: none. Likely: the share `THOUGHTS` of the allowance, or of `ANSWER_TOKENS`. Models that
     think by default are known by their names (`thinks_unasked`), and use the allowance of the run;
     for others only a pilot shows thoughts.
-Embeddings
-    Their texts are those of the dry run, in which memories are similar by chance; no tokens are
-    received.
 Dollars
     By the price table of the endpoint. Low: all tokens sent are in the server's cache. High: all
     are written to it. Unknown is NaN, never zero.
@@ -68,7 +65,6 @@ from sabm_mesa.llm.prices import Price, PriceTable
 from sabm_mesa.llm.thinking import THOUGHTS as THOUGHTS_UNASKED
 from sabm_mesa.llm.thinking import thinks_unasked
 from sabm_mesa.minds.base import Mind, name_of
-from sabm_mesa.minds.embedding import embedding_model
 from sabm_mesa.minds.specs import (
     CLASSICAL,
     is_local,
@@ -212,7 +208,7 @@ def measure_pilot(path: str | Path, scenario: str) -> Pilot:
     for q in asked(path, scenario):
         row = (q.n_chars, q.prompt_tokens, q.completion_tokens, q.attempts - 1, q.cached_tokens,
                q.text_bytes, q.thought_tokens)  # fmt: skip
-        for model in (language_model(q.mind) or embedding_model(q.mind)[0], ""):
+        for model in (language_model(q.mind), ""):
             rows_by_question[q.name, model].append(row)
     pilot = {}
     for key, rows in rows_by_question.items():
@@ -227,7 +223,6 @@ class StubMind(Mind):
 
     Attributes:
         url: the address of its endpoint; None when that is not known.
-        embeds: whether it is an embedding model.
         asked: question → for each ask the round, the agent, the characters of its prompt, and the
             number of those from `WORD`; NaN for a prompt that was not rendered.
         specs: question → its answer specs.
@@ -243,12 +238,8 @@ class StubMind(Mind):
 
     def __init__(self, mind: Any, pilot: Pilot, url: str | None) -> None:
         self.spec = name_of(mind)
-        embedding, _ = embedding_model(self.spec)
-        self.embeds, self.url = bool(embedding), url
-        self.language_model: str = (
-            getattr(mind, "model", "") or embedding or language_model(self.spec)
-        )
-        self.answer_format = "paper" if self.embeds else None
+        self.url = url
+        self.language_model: str = getattr(mind, "model", "") or language_model(self.spec)
         self.settings = getattr(mind, "settings", None)
         self.limit, self.thoughts, self.longer = ANSWER_TOKENS, 0, 1.0
         self.unasked = False
@@ -287,19 +278,14 @@ class StubMind(Mind):
         chars = (math.nan, math.nan)
         first = ask.name not in self.asked
         if first or ask.position % (1 + ask.position // SAMPLE) == 0:
-            prompt = (
-                "".join(content for _, content in ask.chat())
-                if self.embeds
-                else "".join([*ask.question, *(content for _, content in ask.history)])
-            )
+            prompt = "".join([*ask.question, *(content for _, content in ask.history)])
             prompt = described(prompt, ask.pictures)
             seen = len(ask.pictures) * PICTURE / TOKENS_PER_CHAR[1]
             chars = (_n_chars(prompt) + seen, prompt.count(WORD.strip()) * len(WORD))
         self.asked[ask.name].append((ask.key.round, ask.key.agent, *chars))
         self.specs[ask.name].add(ask.spec)
         self.phases[ask.name, ask.key.phase] += 1
-        by_example = self.embeds or ask.name == SUMMARISE
-        mind = None if by_example else self._mind_of(ask.key.agent)
+        mind = None if ask.name == SUMMARISE else self._mind_of(ask.key.agent)
         decided: object = ask.spec.example(ask.rng) if mind is None else await mind.answer(ask)
         if isinstance(ask.spec, Number | Choice):
             return decided
@@ -343,11 +329,9 @@ def dry_run(
         every.append(made)
         return stubs.setdefault(made.spec, made) if getattr(mind, "paid", True) else made
 
-    given = {"rng": 0, **parameters, **scenario.dry_run_with}
-    others = {name: parameters[name] for name in scenario.dry_run_with if name in parameters}
-    given |= {name: stub_mind(value) for name, value in others.items() if _embeds(value)}
+    given = {"rng": 0, **parameters, "recording": False, "connection": None}
     given["minds"] = map_minds(given.get("minds", CLASSICAL), stub_mind)
-    model = scenario(**{**given, "recording": False, "connection": None})
+    model = scenario(**given)
     for stub in every:
         stub.play_in(model)
     for stub in stubs.values():
@@ -365,13 +349,8 @@ def dry_run(
 def _is_asked(mind: Any) -> bool:
     """Whether a mind may cost money: a language model, or an object that answers."""
     if isinstance(mind, str):
-        return bool(language_model(mind)) or _embeds(mind)
+        return bool(language_model(mind))
     return hasattr(mind, "answer")
-
-
-def _embeds(value: Any) -> bool:
-    """Whether the value of a parameter names an embedding model."""
-    return isinstance(value, str) and bool(embedding_model(value)[0])
 
 
 def _address(mind: Any, connection: Connection | None) -> str | None:
@@ -436,7 +415,7 @@ def estimate(
         n_rounds=model.n_rounds,
         minds=model.minds_in_use(),
         lines=lines,
-        notes=_notes(model, stubs, pilot, recording, table, parameters) if lines else [],
+        notes=_notes(model, stubs, pilot, recording, table) if lines else [],
     )
     model.close()
     return total
@@ -541,10 +520,6 @@ def _by_round(values: Array, rounds: Array, most: int) -> Array:
 
 def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: SmartModel) -> Array:
     """Asks, requests, tokens sent and tokens received, without a pilot."""
-    if stub.embeds:
-        again = UNUSABLE * (model.max_attempts > 1) * np.array([0, 0, 1])
-        sent = chars * TOKENS_PER_CHAR
-        return np.array([asks, asks * (1 + again), asks * sent * (1 + again), 0 * asks])
     specs, limit = stub.specs[question], stub.limit
     as_json = (stub.answer_format or model.answer_format) == "json"
     if is_local(stub.spec):
@@ -669,20 +644,17 @@ def _notes(
     pilot: Pilot,
     recording: str | Path | None,
     table: PriceTable,
-    parameters: Mapping[str, Any],
 ) -> list[str]:
     notes = [f"Learned from {recording}."] if recording is not None else [(
         "Assumed: 2.5 to 5 characters a token; texts from one word to the longest that is kept; up "
         f"to {UNUSABLE:.0%} of the answers unusable; {_on_thoughts(stubs)}. A recording (--from) "
         "says more."
     )]  # fmt: skip
-    for embeds in (False, True):
-        asked = {question for stub in stubs if stub.embeds is embeds for question in stub.asked}
-        known = {name for question, name in pilot if name and question in asked}
-        there = {stub.language_model for stub in stubs if stub.embeds is embeds}
-        for name in sorted(there - known if known else ()):
-            like = ", ".join(sorted(known))
-            notes.append(f"{name} is not in it: taken to write and count like {like}.")
+    asked = {question for stub in stubs for question in stub.asked}
+    known = {name for question, name in pilot if name and question in asked}
+    for name in sorted({stub.language_model for stub in stubs} - known if known else ()):
+        like = ", ".join(sorted(known))
+        notes.append(f"{name} is not in it: taken to write and count like {like}.")
     if has_births(model):
         notes.append(f"Agents are born: there may be {GROWTH:g} times as many asks, or as few.")
     notes += [
@@ -698,7 +670,4 @@ def _notes(
     }
     for name in sorted(name for name, price in names if not price):
         notes += [f"The price of {name} is not known: list it in a price file (--prices)."]
-    for name, value in type(model).dry_run_with.items():
-        if parameters.get(name, value) != value and not _embeds(parameters[name]):
-            notes.append(f"Not counted: the requests for {name}={parameters[name]}.")
     return notes

@@ -24,7 +24,6 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import most_of
 from sabm_mesa.llm.endpoints import OPENAI_URL
 from sabm_mesa.llm.prices import PriceTable
-from sabm_mesa.minds.embedding import embedding_model
 from sabm_mesa.minds.recorded import RecordedMind
 from sabm_mesa.minds.specs import (
     by_spec,
@@ -357,14 +356,13 @@ def spent_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> 
     spent.add(replace(lost, cost_usd=0.0 if math.isnan(lost.cost_usd) else lost.cost_usd))
     for run in recorded:
         for row in run.asks.values():
-            embeds = embedding_model(row["mind"])[0]
-            name = language_model(row["mind"]) or embeds
+            name = language_model(row["mind"])
             unreported = not row["prompt_tokens"]
             if not name or row["copied"] or not (unreported or row["cost_usd"] is None):
                 continue
             contents = [content for _, content in run.chat(row)]
-            limit = 0 if embeds else run.limit(row)
-            assumed = most_of(contents, limit, table.at(_address(run, row["mind"])).of(name))
+            price = table.at(_address(run, row["mind"])).of(name)
+            assumed = most_of(contents, run.limit(row), price)
             spent.add(
                 Usage(
                     prompt_tokens=max(0, assumed.tokens - row["completion_tokens"])

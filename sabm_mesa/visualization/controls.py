@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["slider", "checkbox", "select", "suggest", "text"]
-LEFT_OUT = SERVICES | {"prompts", "party", "memory_relevance"}
+LEFT_OUT = SERVICES | {"prompts", "party"}
 """Parameters that cannot be set in a browser: services, addresses and paths of server files."""
 FILES = (".toml", ".sqlite")
 """Suffixes of files that a parameter may name outside the browser."""

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sabm_mesa import ClassicalMind, Number, Observation, SmartAgent, SmartModel, action, every
-from sabm_mesa.agents.memory import Memory, Remembers, SparseRelevance, Stream, newest
+from sabm_mesa.agents import memory as module
+from sabm_mesa.agents.memory import Memory, Remembers, Stream, newest, similarities
 
 TODAY = date(2024, 3, 1)
 
@@ -22,18 +23,19 @@ class Table:
     """A relevance that is looked up."""
 
     def __init__(self, **by_text) -> None:
-        self.by_text, self.queries = by_text, []
+        self.by_text = by_text
 
-    def scores(self, query, texts):
-        self.queries.append(query)
+    def __call__(self, _query, texts):
         return [self.by_text.get(text, 0.0) for text in texts]
 
 
 def recalled(memories, k=1, focus=("f",), relevance=None, today=TODAY):
-    stream = Stream(relevance=relevance or Table())
+    stream = Stream()
     for each in memories:
         stream.add(each)
-    return [each.text for each in stream.recall(focus, k, today)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "similarities", relevance or Table())
+        return [each.text for each in stream.recall(focus, k, today)]
 
 
 def test_of_equal_memories_the_newest_comes_to_mind_first() -> None:
@@ -66,15 +68,14 @@ def test_what_is_always_remembered_ranks_above_all_else() -> None:
 
 
 def test_the_points_of_focus_are_united_in_the_order_of_time() -> None:
-    class ByName:
-        def scores(self, query, texts):
-            return [float(query == text) for text in texts]
+    def by_name(query, texts):
+        return [float(query == text) for text in texts]
 
     memories = [memory("a"), memory("b"), memory("c")]
-    assert recalled(memories, focus=("b", "a"), relevance=ByName()) == ["a", "b"]
-    assert recalled(memories, focus=("b", "b"), relevance=ByName()) == ["b"]
-    assert recalled(memories, focus=(), relevance=ByName()) == []
-    assert recalled([], focus=("a",), relevance=ByName()) == []
+    assert recalled(memories, focus=("b", "a"), relevance=by_name) == ["a", "b"]
+    assert recalled(memories, focus=("b", "b"), relevance=by_name) == ["b"]
+    assert recalled(memories, focus=(), relevance=by_name) == []
+    assert recalled([], focus=("a",), relevance=by_name) == []
 
 
 def test_a_memory_lasts_to_the_end_of_its_last_day() -> None:
@@ -85,7 +86,7 @@ def test_a_memory_lasts_to_the_end_of_its_last_day() -> None:
 
 
 def test_what_is_out_of_date_is_forgotten_for_good() -> None:
-    stream = Stream(relevance=Table())
+    stream = Stream()
     for each in (memory("short", days=1), memory("long", days=5)):
         stream.add(each)
     stream.forget(TODAY + timedelta(days=2))
@@ -97,13 +98,13 @@ def test_what_is_out_of_date_is_forgotten_for_good() -> None:
 
 
 def test_the_same_text_is_fully_relevant_and_another_one_not_at_all() -> None:
-    scores = SparseRelevance().scores("lake", ["lake", "Lake!", "dog"])
+    scores = similarities("lake", ["lake", "Lake!", "dog"])
     assert scores == pytest.approx([1.0, 1.0, 0.0])
 
 
 def test_pieces_of_words_find_other_forms_of_a_word() -> None:
     texts = ["We harvested 10 tons.", "The weather is nice.", "Harvesting"]
-    first, second, third = SparseRelevance().scores("harvesting", texts)
+    first, second, third = similarities("harvesting", texts)
     assert third == pytest.approx(1.0)
     assert 0.2 < first < 1
     assert second == 0
@@ -117,26 +118,24 @@ def test_a_relevance_by_hand() -> None:
     is 1.288 / √(1.288² + 1.693²) = 0.605. With "ab" in all three its idf is 1, and the cosine
     1 / √(1 + 1.693²) = 0.509.
     """
-    relevance = SparseRelevance()
-    assert relevance.scores("ab", ["ab cd", "ef"])[0] == pytest.approx(0.6053, abs=1e-4)
-    assert relevance.scores("ab", ["ab cd", "ab"])[0] == pytest.approx(0.5085, abs=1e-4)
+    assert similarities("ab", ["ab cd", "ef"])[0] == pytest.approx(0.6053, abs=1e-4)
+    assert similarities("ab", ["ab cd", "ab"])[0] == pytest.approx(0.5085, abs=1e-4)
 
 
 def test_what_only_the_query_has_makes_every_text_less_relevant() -> None:
-    relevance = SparseRelevance()
-    short, long = (relevance.scores(query, ["ab cd", "ef"])[0] for query in ("ab", "ab gh ij"))
+    short, long = (similarities(query, ["ab cd", "ef"])[0] for query in ("ab", "ab gh ij"))
     assert 0 < long < short
 
 
 def test_texts_without_words_are_no_error() -> None:
-    assert SparseRelevance().scores("", ["lake", ""]) == [0.0, 0.0]
-    assert SparseRelevance().scores("lake", []) == []
+    assert similarities("", ["lake", ""]) == [0.0, 0.0]
+    assert similarities("lake", []) == []
 
 
 @given(st.text(max_size=30), st.lists(st.text(max_size=30), max_size=6))
 def test_relevance_is_from_0_to_1_and_depends_on_no_order(query, texts) -> None:
-    scores = SparseRelevance().scores(query, texts)
-    backwards = SparseRelevance().scores(query, texts[::-1])
+    scores = similarities(query, texts)
+    backwards = similarities(query, texts[::-1])
 
     assert all(0 <= score <= 1 for score in scores)
     assert backwards[::-1] == pytest.approx(scores)
@@ -148,7 +147,7 @@ def test_relevance_is_from_0_to_1_and_depends_on_no_order(query, texts) -> None:
 )
 def test_as_many_come_to_mind_as_there_is_room_for(made, k) -> None:
     memories = [memory(text, importance, always=always) for text, importance, always in made]
-    stream = Stream(relevance=SparseRelevance())
+    stream = Stream()
     for each in memories:
         stream.add(each)
     found = stream.recall(["a"], k, TODAY)

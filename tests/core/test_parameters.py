@@ -417,7 +417,6 @@ def test_each_refusal_names_its_parameter(place) -> None:
         ("public-goods", {"n_players": 5, "group_size": 2}, "group_size"),
         ("sentence-making", {"interaction": "bridged"}, "party"),
         ("fishery", {"names": "Ann,Ann"}, "names"),
-        ("fishery", {"memory_relevance": "embedding:a@ftp://b"}, "memory_relevance"),
         ("kbc", {"personas": {"none": 1}}, "personas"),
         ("kbc", {"minds": "llm:a@http://"}, "minds"),
         ("kbc", {"minds": {"classical": 1, "fixed:3": 1}}, "minds"),

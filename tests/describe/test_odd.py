@@ -266,9 +266,6 @@ def test_minds_that_need_a_key_are_named_and_not_set_up() -> None:
     ]:
         found = describe(KeynesianBeautyContest, parameters=left | {"temperature": temperature})
         assert said_of_it in blocks(found, "Minds")[0]["llm:m"]
-    embedded = {"memory_relevance": "embedding:e", "minds": "llm:m"}
-    commons = describe(scenario("fishery"), parameters=embedded)
-    assert "(`memory_relevance`: embedding:e)" in said(commons)
     with pytest.raises(MindSpecError):
         describe(KeynesianBeautyContest, parameters={"minds": "llm:"})
 

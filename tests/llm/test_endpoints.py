@@ -13,7 +13,6 @@ from sabm_mesa import Connection, KeynesianBeautyContest
 from sabm_mesa.cli import main
 from sabm_mesa.errors import MissingKey, ParameterError, UnknownName, without_key
 from sabm_mesa.llm import connect, read_endpoints
-from sabm_mesa.llm.client import EmbeddingRequest
 from sabm_mesa.llm.endpoints import (
     URL_VARIABLE,
     Endpoint,
@@ -143,8 +142,6 @@ def test_azures_dated_interface_is_asked_by_its_version_and_its_own_header(
         (done,) = complete(connect("azure", how), ask(model="mine"))
         assert (done.text, done.model) == ("42", "gpt-4o-2024-08-06")
         assert done.provider == f"{place}/mine"
-        (embedded,) = complete(connect("azure", how), EmbeddingRequest("mine", (("input", "a"),)))
-        assert embedded.prompt_tokens
         for seen in server.requests:
             assert (seen.headers["api-key"], seen.headers["X-Title"]) == (OTHER, "t")
             assert "Authorization" not in seen.headers
@@ -306,7 +303,7 @@ def test_models_and_their_endpoints(rest: str, expected: tuple[str, str]) -> Non
 def test_the_endpoints_of_parameters_are_found_wherever_they_stand() -> None:
     given: Any = [
         {"minds": {"llm:a@http://one/v1/": 2, "classical": 1}, "n": 3},
-        {"memory_relevance": "embedding:e@lab", "minds": ["llm:c@https://two/v1", "fixed:0"]},
+        {"adviser": "llm:e@lab", "minds": ["llm:c@https://two/v1", "fixed:0"]},
     ]
     assert endpoints_in(given) == {"http://one/v1", "lab", "https://two/v1"}
     assert endpoints_in({"minds": "llm:a"}) == {""}

@@ -16,7 +16,7 @@ from sabm_mesa import Connection, KeynesianBeautyContest, Tools
 from sabm_mesa.core import engine
 from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, RateLimited, ServerUnavailable
 from sabm_mesa.llm import close_all, connect, read_endpoints
-from sabm_mesa.llm.client import EmbeddingRequest, Request
+from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.in_flight import FinishInFlightClient
 from sabm_mesa.llm.native import native_client
@@ -316,36 +316,6 @@ def test_a_dialect_is_learned_and_a_filter_is_a_refused_answer(api: str) -> None
     assert server.stats["requests"] == 3
     assert json.loads(second.parameters)["asked"] == {**json.loads(second.parameters)["sent"],
                                                       "temperature": 0.7}  # fmt: skip
-
-
-TEXTS = EmbeddingRequest("m", (("input", "one"), ("input", "two")))
-
-
-def test_google_embeds_as_an_openai_compatible_server_does() -> None:
-    ((done, again, *failed), server) = answered(
-        "google", TEXTS, TEXTS, TEXTS, retries=0, faults=[None, "no-usage", "400"]
-    )
-    with LLMServer() as openai_compatible:
-        (expected,) = outcomes(connect(openai_compatible.url), [TEXTS])
-    assert done.text == again.text == expected.text
-    assert done.prompt_tokens == expected.prompt_tokens > again.prompt_tokens == 0
-    assert done.asked_model == "m"
-    assert isinstance(failed[0], BadRequest)
-    assert "The request is invalid." in str(failed[0])
-    assert server.requests[0].body == {
-        "requests": [
-            {"model": "models/m", "content": {"parts": [{"text": text}]}} for text in ("one", "two")
-        ]
-    }
-
-
-def test_the_key_for_embeddings_goes_to_google_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LAB_API_KEY", KEY)
-    ((done,), server) = answered("google", TEXTS, api_key=KEY)
-    assert done.text
-    assert "Authorization" not in server.requests[0].headers
-    ((refused,), _) = answered("google", TEXTS, api_key=OTHER)
-    assert isinstance(refused, AccessDenied)
 
 
 @both

@@ -9,21 +9,20 @@ import openai
 import pytest
 
 from sabm_mesa import Tools
-from sabm_mesa.errors import BadRequest, ParameterError
-from sabm_mesa.llm.client import EmbeddingRequest, Request
+from sabm_mesa.errors import ParameterError
+from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.native import (
     AnthropicClient,
     GoogleClient,
     _as_of_openai,
     _calls,
-    _embeddings_from_google,
     _from_anthropic,
     _from_google,
     _refusal,
     native_client,
 )
-from sabm_mesa.llm.reading import read_completion, read_embeddings
+from sabm_mesa.llm.reading import read_completion
 from sabm_mesa.llm.transport import ResponseTooLarge
 from tests.llm.support import ask, outcomes
 from tests.llm.test_pictures import ROOM
@@ -306,7 +305,7 @@ OTHER_BODIES: list[Any] = [
 
 @pytest.mark.parametrize("body", OTHER_BODIES, ids=json.dumps)
 def test_any_other_body_is_unchanged(body: Any) -> None:
-    for read in (_from_anthropic, _from_google, _embeddings_from_google):
+    for read in (_from_anthropic, _from_google):
         assert read(body) is body
 
 
@@ -356,22 +355,6 @@ def test_the_calls_among_the_parts_of_an_answer() -> None:
     assert message["message"] == {"content": of_google, "tool_calls": calls}
 
 
-def test_embedded_texts_of_google() -> None:
-    body = {
-        "embeddings": [{"values": [0.5, 1.0]}, {"values": [2.0, 0.25]}],
-        "usageMetadata": {"promptTokenCount": 7},
-    }
-    request = EmbeddingRequest("m", (("input", "one"), ("input", "two")))
-    done = read_embeddings(_embeddings_from_google(body), request, 0.1)
-
-    assert len(done.text.splitlines()) == 2
-    assert done.prompt_tokens == 7
-    assert _embeddings_from_google(body)["data"][1] == {"index": 1, "embedding": [2.0, 0.25]}
-    assert _embeddings_from_google({"embeddings": ["x"]}) == {
-        "data": [{"index": 0, "embedding": None}], "usage": {"prompt_tokens": None},
-    }  # fmt: skip
-
-
 # Clients and errors.
 
 
@@ -401,15 +384,6 @@ def test_parameters_that_an_interface_does_not_have_are_known() -> None:
         assert client.dialect("m") is dialect
         assert "top_p" in client.dialect("m").changes
         assert client.dialect("other").changes == dict.fromkeys(unknown)
-
-
-def test_anthropic_has_no_embeddings() -> None:
-    client = AnthropicClient(Endpoint("http://127.0.0.1:9", "lab", api="anthropic"), 1.0)
-    (error,) = outcomes(client, [EmbeddingRequest("m", (("input", "one"),))])
-
-    assert isinstance(error, BadRequest)
-    for word in ("'lab'", "'anthropic'", "embedding:MODEL@NAME"):
-        assert word in str(error)
 
 
 @pytest.mark.parametrize(

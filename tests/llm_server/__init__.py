@@ -1,4 +1,4 @@
-"""A local server that speaks the OpenAI protocol for chats and embeddings, for tests, benchmarks.
+"""A local server that speaks the OpenAI protocol for chats, for tests and benchmarks.
 
 In a test::
 

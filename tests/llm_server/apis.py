@@ -2,8 +2,8 @@
 
 Those of Anthropic and Google are written from platform.claude.com/docs/en/api/messages and
 docs.claude.com/en/api/errors, and from ai.google.dev/api/generate-content,
-ai.google.dev/api/embeddings, ai.google.dev/gemini-api/docs/thinking and the errors of
-google.rpc.Status. Only what a chat of texts needs is here; an unknown field is refused, as both do.
+ai.google.dev/gemini-api/docs/thinking and the errors of google.rpc.Status. Only what a chat of
+texts needs is here; an unknown field is refused, as both do.
 
 Azure's dated one is written from learn.microsoft.com/azure/ai-services/openai/reference, from
 `AsyncAzureOpenAI` of the library `openai`, and from github.com/SciSharp/BotSharp/issues/386 (401).
@@ -131,25 +131,7 @@ class Google:
         return headers.get("x-goog-api-key", "")
 
     @staticmethod
-    def texts(body: dict[str, Any], model: str) -> dict[str, Any]:
-        requests = body["requests"]
-        assert {each["model"] for each in requests} == {f"models/{model}"}
-        parts = [each["content"]["parts"] for each in requests]
-        return {"model": model, "input": ["".join(part["text"] for part in each) for each in parts]}
-
-    @staticmethod
-    def vectors(found: dict[str, Any]) -> dict[str, Any]:
-        body: dict[str, Any] = {
-            "embeddings": [{"values": each["embedding"]} for each in found["data"]]
-        }
-        if (usage := found.get("usage")) is not None:
-            body["usageMetadata"] = {"promptTokenCount": usage["prompt_tokens"]}
-        return body
-
-    @staticmethod
     def unknown(body: Mapping[str, Any]) -> str:
-        if {*body} == {"requests"}:
-            return ""
         known = {
             "contents", "systemInstruction", "generationConfig", "safetySettings", "tools",
             "toolConfig",
@@ -247,15 +229,9 @@ class Azure:
     def chat(body: dict[str, Any], model: str) -> dict[str, Any]:
         return {**body, "model": model}
 
-    texts = chat
-
     @staticmethod
     def answer(chat: dict[str, Any], _thoughts: str) -> dict[str, Any]:
         return chat
-
-    @staticmethod
-    def vectors(found: dict[str, Any]) -> dict[str, Any]:
-        return found
 
     @staticmethod
     def error(status: int, message: str, code: str | None) -> dict[str, Any]:

@@ -49,7 +49,6 @@ class LLMServer:
         held: Whether answers wait for `release()` from the start.
         dialect: The parts of a request that the model refuses; see `dialects`.
         refuses: A content filter: the body → (status, body) of its refusal, or None.
-        embed: Text → the vector that the endpoint for embeddings answers; default: `words`.
         port: 0 takes a free one, and keeps it over a restart.
     """
 

@@ -1,4 +1,4 @@
-"""The endpoints for chats and embeddings: who is let in, what is answered, when."""
+"""The endpoint for chats: who is let in, what is answered, when."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,7 +21,6 @@ from .brains import Brain, Reply, ScriptExhaustedError
 from .cache import PrefixCache
 from .delivery import deliver, spoil, status_response
 from .dialects import Dialect
-from .embedding import words
 from .faults import SPOILT, STATUS_FAULTS, Fault, PlanSpec, as_fault, as_plan
 from .record import Log, Seen
 from .stub import stub
@@ -52,12 +51,8 @@ class Settings:
     more: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     held: bool = False
-    embed: Callable[[str], Any] = words
     dialect: Dialect | None = None
     refuses: Callable[[dict[str, Any]], tuple[int, Any] | None] | None = None
-
-
-Answerer = Callable[[web.Request, dict[str, Any], Seen], Awaitable[web.StreamResponse]]
 
 
 class _RefusedError(Exception):
@@ -85,14 +80,11 @@ class Service:
     def app(self) -> web.Application:
         app = web.Application(client_max_size=_MAX_BODY)
         app.router.add_post("/v1/chat/completions", self.chat)
-        app.router.add_post("/v1/embeddings", self.embeddings)
         app.router.add_post("/v1/messages", partial(self.native, Anthropic))
         google = "/v1beta/models/{model:[^:]+}"
         app.router.add_post(f"{google}:generateContent", partial(self.native, Google))
-        app.router.add_post(f"{google}:batchEmbedContents", partial(self.native, Google))
         azure = "/openai/deployments/{model}"
         app.router.add_post(f"{azure}/chat/completions", partial(self.native, Azure))
-        app.router.add_post(f"{azure}/embeddings", partial(self.native, Azure))
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/_stats", self.stats)
         return app
@@ -123,16 +115,24 @@ class Service:
         return web.Response(body=body, content_type="application/json")
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
-        return await self._serve(request, "messages", self._answer)
+        seen = self.log.arrive("Authorization" in request.headers)
+        try:
+            raw = await request.read()
+            try:
+                body = self._admit(request, raw, seen)
+            except _RefusedError as refused:
+                seen.status = refused.response.status
+                return refused.response
+            return await self._answer(request, body, seen)
+        finally:
+            self.log.finish(seen)
 
     async def native(self, api: Api, request: web.Request) -> web.StreamResponse:
         """Answer in the form of another interface than OpenAI's."""
         request[API] = api
         if api is Azure and not _DATE.match(request.query.get("api-version", "")):
             return web.json_response(api.error(404, "Resource not found", None), status=404)
-        embeds = request.path.endswith(("/embeddings", ":batchEmbedContents"))
-        wanted, answer = ("input", self._embed) if embeds else ("messages", self._answer)
-        response = await self._serve(request, wanted, answer)
+        response = await self.chat(request)
         if not isinstance(response, web.Response) or response.status < 400:
             return response
         error = json.loads(response.body or b"{}")["error"]
@@ -140,24 +140,6 @@ class Service:
         status = body["error"].get("code", response.status) if api is Google else response.status
         headers = {k: v for k, v in response.headers.items() if k.lower().startswith("retry")}
         return web.json_response(body, status=status, headers=headers)
-
-    async def embeddings(self, request: web.Request) -> web.StreamResponse:
-        return await self._serve(request, "input", self._embed)
-
-    async def _serve(
-        self, request: web.Request, wanted: str, answer: Answerer
-    ) -> web.StreamResponse:
-        seen = self.log.arrive("Authorization" in request.headers)
-        try:
-            raw = await request.read()
-            try:
-                body = self._admit(request, raw, wanted, seen)
-            except _RefusedError as refused:
-                seen.status = refused.response.status
-                return refused.response
-            return await answer(request, body, seen)
-        finally:
-            self.log.finish(seen)
 
     def _check_key(self, request: web.Request) -> None:
         key = self.settings.api_key
@@ -170,12 +152,12 @@ class Service:
                 401, wire.error(message, "invalid_request_error", code="invalid_api_key")
             )
 
-    def _admit(self, request: web.Request, raw: bytes, wanted: str, seen: Seen) -> dict[str, Any]:
+    def _admit(self, request: web.Request, raw: bytes, seen: Seen) -> dict[str, Any]:
         settings = self.settings
         if self.log.keep:
             seen.headers = request.headers
         self._check_key(request)
-        body = _native(request, raw, seen, wanted) if API in request else _parse(raw, wanted)
+        body = _native(request, raw, seen) if API in request else _parse(raw)
         if self.log.keep and not seen.body:
             seen.body = body
         if settings.strict_models and body["model"] not in settings.models:
@@ -184,7 +166,7 @@ class Service:
                 404, wire.error(message, "invalid_request_error", "model_not_found")
             )
         for refuses in (settings.dialect, settings.refuses):
-            if wanted == "messages" and refuses is not None and (said := refuses(body)):
+            if refuses is not None and (said := refuses(body)):
                 self.log.counts["refused"] += 1
                 raise _RefusedError(said[0], json.dumps(said[1]).encode())
         cap = settings.max_concurrency
@@ -227,28 +209,6 @@ class Service:
         if api := request.get(API):
             thoughts = "".join(reply.message.get("reasoning", "") for reply in replies)
             payload = json.dumps(api.answer(json.loads(payload), thoughts)).encode()
-        return await deliver(request, payload, fault, seen)
-
-    async def _embed(
-        self, request: web.Request, body: dict[str, Any], seen: Seen
-    ) -> web.StreamResponse:
-        planned = self._plan(seen.number, body)
-        fault = None if planned is None else as_fault(planned)
-        seen.fault = fault.kind if fault else None
-        await self._wait(seen, self._latency(request, body, seen.number, [], fault))
-        if fault and fault.kind in STATUS_FAULTS:
-            response = status_response(fault, request.headers.get("Authorization", ""))
-            seen.status = response.status
-            return response
-        spent = sum(map(wire.tokens, body["input"]))
-        self.log.counts["prompt_tokens"] += spent
-        self.log.counts["embedded"] += len(body["input"])
-        usage = None if fault and fault.kind == "no-usage" else spent
-        model = self.settings.models.get(body["model"], body["model"])
-        vectors = [self.settings.embed(text) for text in body["input"]]
-        payload = wire.embeddings(model, vectors, usage)
-        if api := request.get(API):
-            payload = json.dumps(api.vectors(json.loads(payload))).encode()
         return await deliver(request, payload, fault, seen)
 
     async def _think(self, body: dict[str, Any]) -> tuple[list[Reply], Fault | None]:
@@ -319,17 +279,17 @@ class Service:
         )
 
 
-def _native(request: web.Request, raw: bytes, seen: Seen, wanted: str) -> dict[str, Any]:
+def _native(request: web.Request, raw: bytes, seen: Seen) -> dict[str, Any]:
     """The request of another interface as that of a chat."""
     api, body = request[API], json.loads(raw)
     seen.body = body
     if problem := api.unknown(body):
         raise _RefusedError(400, wire.error(problem, "invalid_request_error"))
     model = request.match_info.get("model", "")
-    return api.texts(body, model) if wanted == "input" else api.chat(body, model)
+    return api.chat(body, model)
 
 
-def _parse(raw: bytes, wanted: str) -> dict[str, Any]:
+def _parse(raw: bytes) -> dict[str, Any]:
     body: Any = None
     problem = None
     try:
@@ -339,8 +299,8 @@ def _parse(raw: bytes, wanted: str) -> dict[str, Any]:
     else:
         if not isinstance(body, dict) or not isinstance(body.get("model"), str):
             problem = "You must provide a model."
-        elif not isinstance(body.get(wanted), list) or not body[wanted]:
-            problem = f"You must provide {wanted}."
+        elif not isinstance(body.get("messages"), list) or not body["messages"]:
+            problem = "You must provide messages."
         elif body.get("stream"):
             problem = "This server does not stream."
     if problem:

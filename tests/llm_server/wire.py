@@ -109,24 +109,6 @@ def completion_tokens(replies: Sequence[Reply]) -> int:
     )
 
 
-def embeddings(model: str, vectors: Sequence[Any], prompt_tokens: int | None) -> bytes:
-    """The body of a 200 with embeddings.
-
-    Args:
-        model: The served model's name.
-        vectors: One a text, in the order of the texts.
-        prompt_tokens: For usage, or None to leave it out.
-    """
-    data = [
-        {"object": "embedding", "index": index, "embedding": vector}
-        for index, vector in enumerate(vectors)
-    ]
-    payload: dict[str, Any] = {"object": "list", "data": data, "model": model}
-    if prompt_tokens is not None:
-        payload["usage"] = {"prompt_tokens": prompt_tokens, "total_tokens": prompt_tokens}
-    return _encode(payload).encode()
-
-
 def error(message: str, kind: str, code: str | None = None, param: str | None = None) -> bytes:
     """The body of an error, in the shape in which OpenAI sends it."""
     payload = {"error": {"message": message, "type": kind, "param": param, "code": code}}

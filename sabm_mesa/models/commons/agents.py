@@ -13,10 +13,8 @@ from sabm_mesa.agents.memory import (
     HIGHEST,
     LOWEST,
     NOTHING,
-    EmbeddedRelevance,
     Memory,
     Stream,
-    embed,
 )
 from sabm_mesa.core.answers import Choice, Decision, Number, Text, free
 from sabm_mesa.core.asks import Observation
@@ -50,8 +48,6 @@ UTTERANCE = Text(max_words=60, label="message")
 SENTENCE = Text(max_words=40)
 THOUGHTS = Text(max_words=100)
 RATING = Number(LOWEST, HIGHEST, integer=True, label="rating")
-READS_NO_MEMORIES = {"classical", "fixed"}
-"""Kinds of minds that do not read memories and need no embeddings."""
 
 
 class Catch(NamedTuple):
@@ -321,16 +317,8 @@ class Harvester(SmartAgent):
         self.over: bool | None = None
         self.hands_over_to: str | None = None
         self.minutes_kept = Minutes()
-        self._vectors = EmbeddedRelevance()
-        self.memory: Stream = Stream(
-            relevance=model.relevance if model.embedder is None else self._vectors
-        )
+        self.memory = Stream()
         self._limit: tuple[int, date] | None = None
-
-    @property
-    def paid(self) -> bool:
-        """Whether its mind or the embeddings of its memories cost money."""
-        return self.mind.paid or self._embeds
 
     @property
     def agreed_limit(self) -> int | None:
@@ -350,7 +338,7 @@ class Harvester(SmartAgent):
     async def act(self) -> Decision:
         """Ask in private for a number of units."""
         model, today = self.model, first_day(self.model.month)
-        memories = await self._recall([model.words["place"]], RECALLED, today)
+        memories = self.memory.recall([model.words["place"]], RECALLED, today)
         unit = model.words.unit
         amount = Number(0, model.stock, integer=True, reasoning=free, label="harvest", unit=unit)
         return await self.ask("act", amount, self.observe(today, memory=memories))
@@ -360,7 +348,7 @@ class Harvester(SmartAgent):
         model, today = self.model, talk_day(self.model.month)
         seen = self._listening()
         focus = [NOTHING, *seen.last_said(model.book, LAST_SAID)]
-        memories = await self._recall(focus, RECALLED_IN_TALK, today)
+        memories = self.memory.recall(focus, RECALLED_IN_TALK, today)
         utterance = await self.ask("communicate", UTTERANCE, replace(seen, memory=memories))
         self.hands_over_to = None
         if self.turn + 1 < model.turns:
@@ -409,7 +397,7 @@ class Harvester(SmartAgent):
         """Reflect on the memories of harvesting, and remember the insights."""
         model, today = self.model, last_day(self.model.month)
         focus = [model.words.render("harvesting")]
-        memories = await self._recall(focus, RECALLED, today)
+        memories = self.memory.recall(focus, RECALLED, today)
         # Without a talk, the reported harvests are stored as memories.
         known = () if model.communication else tuple(model.catches)
         seen = self.observe(today, memory=memories, catches=known)
@@ -478,20 +466,6 @@ class Harvester(SmartAgent):
             last_month=model.last_month if "last_month" in self.mind.informed else None,
             **more,
         )
-
-    @property
-    def _embeds(self) -> bool:
-        kind = self.mind.spec.partition(":")[0]
-        return self.model.embedder is not None and kind not in READS_NO_MEMORIES
-
-    async def _recall(self, focus: Sequence[str], k: int, today: date) -> tuple[Memory, ...]:
-        """Retrieve memories; if needed, missing embeddings are requested first."""
-        model = self.model
-        if model.embedder is not None and self._embeds:
-            words = model.words
-            focus = [words.render("embedded_focus", text=text) if text else text for text in focus]
-            await embed(self, model.embedder, self.memory, self._vectors, focus, k, today)
-        return self.memory.recall(focus, k, today)
 
     def _listening(self) -> CommonsView:
         """The observation of the harvester during and right after the talk."""

@@ -41,10 +41,8 @@ Submodels
     n participating harvesters. Memory (`sabm_mesa.agents.memory`): stock, hint and own harvest are
     remembered until the end of the month, everything else for 63 days, with an importance that the
     mind rates. Retrieval: 10 memories for the place before a harvest; before speaking, 5 without a
-    focus and 5 for each of the last 4 utterances; 10 for "harvesting" before reflecting.
-    ``memory_relevance``: ``sparse``, a local tf-idf similarity (the attribute ``relevance`` of the
-    class takes another), or ``embedding:MODEL[@URL]``, the cosine of embeddings, whose requests are
-    recorded, counted and capped like all others; classical and fixed minds read no memories.
+    focus and 5 for each of the last 4 utterances; 10 for "harvesting" before reflecting. A memory
+    is relevant to a focus if they share words (tf-idf similarity).
 
 Measures
     By month: ``stock`` before the harvest, ``harvest``, ``left`` after it, ``threshold``,
@@ -56,8 +54,8 @@ Measures
 Unreadable answers
     An amount that is unreadable or above the stock: nothing is taken, and ``wanted`` is empty. A
     message: not sent. An unknown next speaker: the talk ends. A summary, thought or insight: not
-    remembered. A rating: the memory gets no weight from it. An agreement: none. An embedding: no
-    relevance. All of these are counted as invalid.
+    remembered. A rating: the memory gets no weight from it. An agreement: none. All of these are
+    counted as invalid.
 
 Deviations from the authors' program
     Errors of the program, corrected here: the oldest memory counted as the most recent; summaries
@@ -67,7 +65,7 @@ Deviations from the authors' program
     "yes", the first name or a rating of 5. Simplifications: one question per answer, so that next
     speaker and end are one choice; the first harvester's mind writes the minutes (with a neutral
     text); up to three insights, without the numbers of the memories behind them; relevance without
-    an embedding model by default.
+    an embedding model.
 
 Source
     Piatti et al. 2024, "Cooperate or Collapse: Emergence of Sustainable Cooperation in a Society of
@@ -80,20 +78,17 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
 
-from sabm_mesa.agents.memory import HIGHEST, LOWEST, Relevance, SparseRelevance
+from sabm_mesa.agents.memory import HIGHEST, LOWEST
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.parameters import check_at_most, parse_list
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.core.scheduler import FIXED, Phase, action, communication, planning
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.llm import Connection
-from sabm_mesa.minds.base import Mind
-from sabm_mesa.minds.embedding import embedder
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, SmartModel
 from sabm_mesa.models.commons.agents import (
@@ -112,8 +107,6 @@ from sabm_mesa.models.declarations import Score
 
 NAMES = ("John", "Kate", "Jack", "Emma", "Luke")
 """The names of the published prompts."""
-SPARSE = "sparse"
-"""Relevance of memories without an embedding model."""
 AS_PUBLISHED = "as_published"
 LOCAL, NEWCOMER = "local", "newcomer"
 """The personas of the published newcomer experiment."""
@@ -163,8 +156,6 @@ class CommonsGovernance(SmartModel):
             `capacity`.
         max_entries: entries of a talk at most, the report included.
         names: a sequence or a text with commas; None: those of the published prompts.
-        memory_relevance: the measure of how much a memory bears on a focus: ``sparse``,
-            ``embedding:MODEL`` or ``embedding:MODEL@URL``.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -240,8 +231,6 @@ class CommonsGovernance(SmartModel):
         "sustainable": Sustainable,
         "open_access": OpenAccess,
     }
-    relevance: ClassVar[Relevance] = SparseRelevance()
-    dry_run_with: ClassVar[dict[str, Any]] = {"memory_relevance": SPARSE}
     wording: ClassVar[str]
 
     def __init__(
@@ -262,7 +251,6 @@ class CommonsGovernance(SmartModel):
         temperature: float | None = 0.0,
         max_tokens: int | None = 8000,
         top_p: float | None = 1.0,
-        memory_relevance: str = SPARSE,
         **settings: Any,
     ) -> None:
         if personas == AS_PUBLISHED:
@@ -285,11 +273,6 @@ class CommonsGovernance(SmartModel):
         self.last_month: LastMonth | None = None
         self.summary = ""
         self.agreed_limit: int | None = None
-        self.embedder: Mind | None = None
-        if memory_relevance != SPARSE:
-            # Record the connection to the model, even if it is the default.
-            self.connection = self.connection or Connection()
-            self.embedder = embedder("memory_relevance", memory_relevance, self.mind_context)
         self.harvesters = self.populate(Harvester, self.n_agents)
         for harvester, name in zip(self.harvesters, self._names(names), strict=True):
             harvester.name = name
@@ -391,11 +374,6 @@ class CommonsGovernance(SmartModel):
         self.collapsed = bool(has_collapsed(self.left, self.collapse_below))
         if self.collapsed:
             self.running = False
-
-    def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
-        """Apply changed parameters, including the embedding model."""
-        super().apply_fork(clone, changed)
-        self.embedder = clone.embedder
 
     def end_measures(self) -> dict[str, Any]:
         """Survival time, survival, gain, efficiency, equality and over-usage."""

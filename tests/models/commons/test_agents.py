@@ -145,18 +145,15 @@ def test_what_is_important_comes_to_mind_in_a_talk_whatever_was_said(report) -> 
     assert "Otters" in seen[1]
 
 
-def test_another_relevance_can_be_put_in_its_place() -> None:
+def test_memories_are_sought_for_the_place_and_for_harvesting(monkeypatch) -> None:
     queries = []
 
-    class Nothing:
-        def scores(self, query, texts):
-            queries.append(query)
-            return [0.0] * len(texts)
+    def nothing(query, texts):
+        queries.append(query)
+        return [0.0] * len(texts)
 
-    class Own(Fishery):
-        relevance = Nothing()
-
-    played(says(), cls=Own, n_rounds=1)
+    monkeypatch.setattr("sabm_mesa.agents.memory.similarities", nothing)
+    played(says(), n_rounds=1)
     assert set(queries) >= {"lake", "harvesting"}
     assert "" not in queries  # nothing in focus: nothing bears on it
     assert any(query.startswith("This month John caught 10") for query in queries)
