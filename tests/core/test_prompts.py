@@ -50,9 +50,9 @@ def test_a_condition_replaces_entries_and_leaves_the_others() -> None:
 
 
 def test_a_variant_replaces_entries_and_a_condition_comes_after_it() -> None:
-    book = PromptBook(KBC, "uncooperative", "paraphrased")
+    book = PromptBook(KBC, "uncooperative", "reworded_1")
 
-    assert "Imagine that you study" in book.entries["scenario"]
+    assert "Imagine that you are a college student" in book.entries["scenario"]
     assert "do not like to cooperate" in book.entries["act_line"]
 
 
@@ -61,7 +61,7 @@ def test_the_names_that_exist_start_with_the_defaults() -> None:
 
     assert book.conditions == ("baseline", "cooperative", "uncooperative")
     assert book.variants == (
-        "default", "paraphrased", "reworded_1", "reworded_2", "reworded_3", "screening",
+        "default", "reworded_1", "reworded_2", "reworded_3", "screening",
     )  # fmt: skip
     assert next(iter(book.personas)) == "none"
     assert {"selfish", "agreeable", "calm"} <= set(book.personas)
@@ -385,7 +385,7 @@ HINTS = re.compile(
 )
 
 
-@pytest.mark.parametrize("variant", ["default", "paraphrased", "screening"])
+@pytest.mark.parametrize("variant", ["default", "reworded_1", "screening"])
 def test_the_baseline_of_the_contest_does_not_hint(variant) -> None:
     book = PromptBook(KBC, variant=variant)
     shown = [*load(KBC)["prompts"], *load_builtin("answers")["answers"]]
@@ -402,7 +402,7 @@ def test_the_conditions_do_hint() -> None:
     ("condition", "variant", "rule"),
     [
         ("baseline", "default", "exclusive"),
-        ("cooperative", "paraphrased", "independent"),
+        ("cooperative", "reworded_1", "independent"),
         ("uncooperative", "screening", "amplified"),
     ],
 )

@@ -27,7 +27,7 @@ Initialization and input
     ``max_turns`` of a talk 20 (our choice: the paper gives none); ``window``: number of words of
     talks that a guest remembers, 12000 (our choice; the paper has the whole history with Claude
     2.1, and a window that drops the oldest talks with Claude 3); ``condition``: ``baseline``;
-    ``variant``: ``default``, ``paraphrased``; ``temperature`` 1, ``top_p`` 0.7 as published,
+    ``variant``: ``default``, ``reworded_1``; ``temperature`` 1, ``top_p`` 0.7 as published,
     ``max_tokens`` 512 (our choice).
 
 Submodels: invitations, talks, memory

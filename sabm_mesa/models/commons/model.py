@@ -33,7 +33,7 @@ Initialization and input
     empty memory. ``condition``: ``baseline`` or ``universalization`` (every month, all learn the
     consequence if everybody takes more than the threshold). ``personas``: the goal of each
     harvester; by default none, with a newcomer ``local`` for all others and ``newcomer``.
-    ``variant``: ``default``, ``paraphrased``. ``temperature`` 0, ``top_p`` 1; ``max_tokens`` 8000.
+    ``variant``: ``default``, ``reworded_1``. ``temperature`` 0, ``top_p`` 1; ``max_tokens`` 8000.
 
 Submodels
     Division: if the requests exceed the stock, units are given one by one to a random harvester

@@ -41,9 +41,9 @@ Parameters (source: Wu et al. 2024, table 3 and section 6)
     ``positions``: the cells of the people at the start; ``condition``: ``baseline``,
     ``uncooperative``; ``personas``:
     ``traits`` (mind: confident or afraid × body: strong or weak, crossed evenly and spread in
-    random order) or as everywhere; ``variant``: ``default``, ``paraphrased`` (the scenario alone),
-    ``reworded_1`` to ``reworded_3`` (the questions, too), ``short``,
-    ``no_diagonals`` (the options shrink too); ``temperature`` 0, ``max_tokens`` 512, ``top_p`` 1.
+    random order) or as everywhere; ``variant``: ``default``, ``reworded_1`` to ``reworded_3``,
+    ``short``, ``no_diagonals`` (the options shrink too); ``temperature`` 0, ``max_tokens`` 512,
+    ``top_p`` 1.
 
 Measures
     By round: people escaped so far, also by exit; inside; dead; ``evenness`` (Pielou) of the
@@ -205,8 +205,8 @@ class EmergencyEvacuation(SmartModel):
         condition: ``"baseline"`` or ``"uncooperative"``.
         personas: ``"traits"``, or see `SmartModel`.
         minds: see `SmartModel`; classical minds are ``classical`` and ``classical:nearest_cell``.
-        variant: ``"default"``, ``"paraphrased"``, ``"reworded_1"`` to ``"reworded_3"``, ``"short"``
-            or ``"no_diagonals"``.
+        variant: ``"default"``, ``"reworded_1"`` to ``"reworded_3"``, ``"short"`` or
+            ``"no_diagonals"``.
         settings: the other parameters of `SmartModel`.
 
     Attributes:

@@ -25,7 +25,7 @@ Initialization and input
     Round 0 starts from an empty discussion; there is no input data. ``n_players`` 24;
     ``n_rounds`` 4; ``condition``: ``baseline``, ``cooperative`` (told to cooperate
     through the talk, and that they must), ``uncooperative`` (told that they do not like to
-    cooperate); ``personas``; ``variant``: ``default``, ``paraphrased``, ``reworded_1`` to
+    cooperate); ``personas``; ``variant``: ``default``, ``reworded_1`` to
     ``reworded_3`` (the same facts in other words), ``screening`` (the one-shot
     question of appendix B, for one round); ``temperature`` 0.7, ``max_tokens`` 256, ``top_p`` 1
     (table 3).

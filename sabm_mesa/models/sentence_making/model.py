@@ -26,7 +26,7 @@ Initialization and input
     ``collective`` without one is a first meeting, ``individual`` does not use it); ``n_agents`` 10,
     as at the party; ``n_rounds``: word sets, 5; more begin again with the first;
     ``n_sentences`` of each writer and set, 5; ``max_turns`` 20 and ``window`` 12000 as at the
-    party; ``condition``: ``baseline``; ``variant``: ``default``, ``paraphrased``; ``temperature``
+    party; ``condition``: ``baseline``; ``variant``: ``default``, ``reworded_1``; ``temperature``
     1, ``top_p`` 0.7 as published, ``max_tokens`` 512 (our choice).
 
 Submodels

@@ -53,8 +53,8 @@ LEVELS: Mapping[str, Sequence[str]] = {
     "persona": PERSONA_FORMATS,
 }
 """Factor → its levels, if these are the same for all scenarios."""
-SAME_CONTENT = ("paraphrased", "reworded")
-"""Prefixes of the names of variants with the same facts in other words."""
+SAME_CONTENT = "reworded"
+"""The prefix of the names of variants with the same facts in other words."""
 EFFECTS = (0.5, 1.0, 2.0)
 """The effects for which an audit states its power beforehand, in standard deviations of a run."""
 ROUNDS_READ = 3

@@ -178,7 +178,7 @@ def test_the_kind_of_numbers_and_the_range_are_told() -> None:
 SOME = "- Some of the other players follow a fixed strategy: they choose"
 
 
-@pytest.mark.parametrize("variant", ["default", "paraphrased"])
+@pytest.mark.parametrize("variant", ["default", "reworded_1"])
 @pytest.mark.parametrize(
     ("told", "line"),
     [
@@ -230,7 +230,7 @@ def test_nobody_is_told_of_oneself_as_fixed() -> None:
 
 
 def test_the_baseline_gives_no_hint_in_anything_that_is_sent() -> None:
-    for variant in ("default", "paraphrased"):
+    for variant in ("default", "reworded_1"):
         asked = asked_in(elicited, variant=variant, elicitation="full")
         sent = " ".join(" ".join(each[1:]) for each in asked.values())
         assert not re.search(

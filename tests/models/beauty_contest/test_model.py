@@ -359,7 +359,7 @@ def test_the_last_players_always_pick_zero_whoever_decides() -> None:
 FORKS = {
     "p": 0.5, "prize": 12, "window": 1, "revealed": "mean", "notice": False,
     "told_number": False, "told_count": True,
-    "elicitation": "full", "variant": "paraphrased", "n_rounds": 6, "minds": "classical",
+    "elicitation": "full", "variant": "reworded_1", "n_rounds": 6, "minds": "classical",
 }  # fmt: skip
 
 

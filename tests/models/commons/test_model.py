@@ -343,7 +343,7 @@ def recorded(path, minds, **given):
 @pytest.mark.parametrize(
     "change",
     [{"communication": False}, {"report": False}, {"max_entries": 3}, {"collapse_below": 30},
-     {"condition": "universalization"}, {"variant": "paraphrased"}, {"n_rounds": 5}],
+     {"condition": "universalization"}, {"variant": "reworded_1"}, {"n_rounds": 5}],
 )  # fmt: skip
 def test_a_fork_keeps_the_history_and_then_differs(tmp_path, change) -> None:
     path, other = tmp_path / "r.sqlite", tmp_path / "fork.sqlite"

@@ -138,7 +138,7 @@ def test_variants_and_conditions_say_the_same_facts_in_other_words() -> None:
     plain = questions(condition="uncooperative")["act"][0]
     assert "only of yourself" in plain
     assert "only of yourself" not in questions()["act"][0]
-    for variant in ("paraphrased", "short"):
+    for variant in ("reworded_1", "short"):
         other = questions(variant=variant)["act"][0]
         assert other != questions()["act"][0]
         for fact in (
@@ -151,7 +151,7 @@ def test_variants_and_conditions_say_the_same_facts_in_other_words() -> None:
     assert len(questions(variant="short")["act"][0]) < 0.6 * len(questions()["act"][0])
 
 
-@pytest.mark.parametrize("variant", ["default", "paraphrased", "short", "no_diagonals"])
+@pytest.mark.parametrize("variant", ["default", "reworded_1", "short", "no_diagonals"])
 def test_a_person_is_told_of_obstacles_where_there_are_any(variant) -> None:
     without = questions(variant=variant)
     told = questions(variant=variant, obstacles=[[20, 20]])
@@ -248,7 +248,7 @@ def test_a_person_is_told_the_direction_and_its_last_cell() -> None:
     assert "One round ago you were at (2, 3)." in told[1]
 
 
-@pytest.mark.parametrize("variant", ["default", "paraphrased", "short", "no_diagonals"])
+@pytest.mark.parametrize("variant", ["default", "reworded_1", "short", "no_diagonals"])
 def test_a_silent_run_says_nothing_of_talk(variant) -> None:
     silent = questions(variant=variant, communication=False)
     talk = re.compile(r"\b(said|say something|talk\w*|hear\w*|messages?|tell those)\b")

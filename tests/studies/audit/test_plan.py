@@ -17,7 +17,7 @@ def test_by_itself_it_varies_what_changes_a_prompt() -> None:
     found = audit_plan(experiment("n_rounds = 2"), runs=2)
 
     assert {each.name: each.labels for each in found.factors} == {
-        "wording": ["default", "paraphrased", "reworded_1", "reworded_2", "reworded_3"],
+        "wording": ["default", "reworded_1", "reworded_2", "reworded_3"],
         "format": ["labelled", "json"],
         "speakers": ["spoken", "reversed"],
     }

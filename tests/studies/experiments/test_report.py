@@ -393,7 +393,7 @@ def test_conditions_named_after_minds_say_who_decided(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_minds_that_ignore_a_condition_are_told(tmp_path: Path) -> None:
-    text = SMALL.replace('set = { condition = "cooperative" }', 'set = { variant = "paraphrased" }')
+    text = SMALL.replace('set = { condition = "cooperative" }', 'set = { variant = "reworded_1" }')
     text += MORE.partition("[[published]]")[0]
     found = made(text, tmp_path / "small", runs=2)
     said = (tmp_path / "small/report.md").read_text("utf-8")
