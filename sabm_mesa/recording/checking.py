@@ -98,7 +98,7 @@ class Answer(_Row):
     attempt: _Number
     name: _Name
     mind: _Name
-    messages: Json[list[tuple[_Name, list[StrictInt]]]] | None
+    messages: Json[list[tuple[_Name, _Name]]] | None
     request: _Name | None
     raw: str | None
     thoughts: str
@@ -118,7 +118,7 @@ class Answer(_Row):
     finish_reason: _Name
     retries: _Number
     response_id: _Name | None
-    provenance: StrictInt | None
+    provenance: _Name | None
     position: StrictInt
 
 
@@ -148,10 +148,10 @@ class MessageData(_Round):
     data: Json[list[_Message]]
 
 
-class RecordedLine(_Row):
-    """A line of a message, or the provenance of answers."""
+class RecordedText(_Row):
+    """A message, or the provenance of answers."""
 
-    id: StrictInt
+    hash: _Name
     text: str
 
 
@@ -179,7 +179,7 @@ _TABLES: Mapping[str, type[_Row]] = {
     "model_data": ModelData,
     "agent_data": AgentData,
     "message_data": MessageData,
-    "texts": RecordedLine,
+    "texts": RecordedText,
     "prompts": Prompt,
 }
 

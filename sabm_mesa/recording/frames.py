@@ -23,7 +23,6 @@ from sabm_mesa.recording.store import (
     ASK_COLUMNS,
     MESSAGE_COLUMNS,
     ended_sessions,
-    from_steps,
     open_for_reading,
     reporting_damage,
 )
@@ -55,8 +54,6 @@ _OF_DECISION = tuple(
 BATCH = 10_000
 """The number of rows per read; collected data and messages are read in whole rounds, with at least
 this many rows."""
-LINES = 2**15
-"""The maximum number of chat lines in memory while chats are assembled."""
 Columns = Mapping[str, Sequence[Any]]
 """Some rows of a table: column → values; None where one is missing."""
 _RUNS = """
@@ -405,7 +402,6 @@ class _Tables:
 
     def __init__(self, connection: sqlite3.Connection, ended: Collection[str] = ()) -> None:
         self._connection, self._ended = connection, ended
-        self._line = lru_cache(LINES)(self._read_line)
 
     def runs(self, run: int | None = None, *, counts: bool = True) -> pd.DataFrame:
         """One row per run."""
@@ -543,7 +539,8 @@ class _Tables:
             columns = _cleaned(batch)
             if "provenance" in columns:
                 columns["provenance"] = [
-                    None if line is None else self._line(line) for line in columns["provenance"]
+                    None if digest is None else self._text(digest)
+                    for digest in columns["provenance"]
                 ]
             if "messages" in columns:
                 columns["messages"] = [self._as_json(stored) for stored in columns["messages"]]
@@ -608,16 +605,13 @@ class _Tables:
                 batch[name] = [value or None for value in batch[name]]
             yield {name: batch[name] for name in MESSAGE_FRAME}
 
-    def _read_line(self, line: int) -> str:
-        query = "SELECT text FROM texts WHERE id = ?"
-        (text,) = self._connection.execute(query, [line]).fetchone()
-        return str(text)
-
     def _chat(self, stored: str) -> list[tuple[str, str]]:
-        return [
-            (role, "\n".join([self._line(line) for line in from_steps(steps)]))
-            for role, steps in _loads(stored)
-        ]
+        return [(role, self._text(digest)) for role, digest in _loads(stored)]
+
+    def _text(self, digest: str) -> str:
+        query = "SELECT text FROM texts WHERE hash = ?"
+        (text,) = self._connection.execute(query, [digest]).fetchone()
+        return str(text)
 
     def _as_json(self, stored: str | None) -> str | None:
         if stored is None:

@@ -22,7 +22,6 @@ from sabm_mesa.recording.store import (
     LIMIT_GIVEN,
     RunHeader,
     ended_sessions,
-    from_steps,
     open_for_reading,
     reporting_damage,
 )
@@ -159,7 +158,7 @@ class RecordedRun(RunHeader):
         if row["provenance"] is None:
             return ""
         with reporting_damage(self.path):
-            return self._content.lines.by_id[row["provenance"]]
+            return self._content.texts.by_hash[row["provenance"]]
 
     def limit(self, row: sqlite3.Row) -> int | None:
         """The maximum number of tokens of an answer and its thoughts; None without a limit."""
@@ -189,12 +188,9 @@ class RecordedRun(RunHeader):
         """
         if row["messages"] is None:
             return ()
-        lines = self._content.lines.by_id
+        texts = self._content.texts.by_hash
         with reporting_damage(self.path):
-            return tuple(
-                (role, "\n".join([lines[line] for line in from_steps(steps)]))
-                for role, steps in json.loads(row["messages"])
-            )
+            return tuple((role, texts[digest]) for role, digest in json.loads(row["messages"]))
 
     def prompts_at(self, applied: int) -> Mapping[str, str]:
         """Prompt entry → hash, after this many forks."""
@@ -220,23 +216,23 @@ class RecordedRun(RunHeader):
         return {k: v for k, v in named.items() if not k.startswith(_PERSONA)}, personas
 
 
-class _Lines:
-    """The lines of all messages of a recording, read once for all its runs."""
+class _Texts:
+    """All messages and provenances of a recording, read once for all its runs."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     @cached_property
-    def by_id(self) -> dict[int, str]:
+    def by_hash(self) -> dict[str, str]:
         with open_for_reading(self._path, check=False) as connection:
-            return dict(connection.execute("SELECT id, text FROM texts").fetchall())
+            return dict(connection.execute("SELECT hash, text FROM texts").fetchall())
 
 
 class _Content:
     """The asks and data of a run, each read at first use."""
 
-    def __init__(self, path: Path, run: int, lines: _Lines) -> None:
-        self.path, self.run, self.lines = path, run, lines
+    def __init__(self, path: Path, run: int, texts: _Texts) -> None:
+        self.path, self.run, self.texts = path, run, texts
 
     def read(self, connection: sqlite3.Connection) -> None:
         """Read everything that a replay compares, through an open connection."""
@@ -363,13 +359,13 @@ def _load(
         rows = connection.execute(
             f"SELECT * FROM runs WHERE {where} ORDER BY run", given
         ).fetchall()
-        texts = dict(connection.execute("SELECT hash, text FROM prompts").fetchall())
-        lines = _Lines(path)
-        contents = [_Content(path, row["run"], lines) for row in rows]
+        prompts = dict(connection.execute("SELECT hash, text FROM prompts").fetchall())
+        texts = _Texts(path)
+        contents = [_Content(path, row["run"], texts) for row in rows]
         for content in contents if whole else ():
             content.read(connection)
         return [
-            _of_row(path, row, texts, content, ended)
+            _of_row(path, row, prompts, content, ended)
             for row, content in zip(rows, contents, strict=True)
         ]
 

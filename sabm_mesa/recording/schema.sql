@@ -29,9 +29,8 @@ CREATE INDEX runs_by_spec ON runs (json_extract(tags, '$.spec'));
 -- The templates of the prompt entries, by their hash.
 CREATE TABLE prompts (hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
 
--- Text that was sent, one row for each different line (a message is its lines joined by line feeds),
--- and the provenance of answers, one row for each different one.
-CREATE TABLE texts (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, text TEXT NOT NULL);
+-- The different messages that were sent and provenances of answers, by their hash.
+CREATE TABLE texts (hash TEXT PRIMARY KEY, text TEXT NOT NULL);
 
 CREATE TABLE asks (
     run               INTEGER NOT NULL REFERENCES runs (run),
@@ -42,7 +41,7 @@ CREATE TABLE asks (
     attempt           INTEGER NOT NULL,
     name              TEXT    NOT NULL, -- the prompt entry
     mind              TEXT    NOT NULL,
-    messages          TEXT,             -- JSON: [[role, [steps from text id to text id]], ...]; NULL: not sent
+    messages          TEXT,             -- JSON: [[role, hash], ...]; NULL: not sent
     request           TEXT,             -- SHA-256 of the exact request
     raw               TEXT,             -- the answer as it came, without thoughts
     thoughts          TEXT    NOT NULL, -- private thoughts that came with it
@@ -62,7 +61,7 @@ CREATE TABLE asks (
     finish_reason     TEXT    NOT NULL,
     retries           INTEGER NOT NULL,
     response_id       TEXT,             -- that the server gave the response; NULL: none
-    provenance        INTEGER,          -- text id of JSON: model, provider, system_fingerprint; parameters as
+    provenance        TEXT,             -- hash of JSON: model, provider, system_fingerprint; parameters as
                                         -- sent, and as asked where they differ; NULL: nothing was sent
     copied            INTEGER NOT NULL, -- 1: answered, and paid for, in the parent of a fork
     position          INTEGER NOT NULL, -- the turn of the phase, from 0, as if all were one by one

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.recording.store import from_steps, open_for_reading, reporting_damage
+from sabm_mesa.recording.store import open_for_reading, reporting_damage
 
 ANSWERED, THOUGHT, SAID, SENT = "answered", "thought", "said", "sent"
 KINDS = (ANSWERED, THOUGHT, SAID, SENT)
-"""Raw answers, with the reason of an invalid one; private thoughts; messages to others; lines of
+"""Raw answers, with the reason of an invalid one; private thoughts; messages to others; messages of
 requests, each at its first use."""
 AROUND = 90
 """Characters of an excerpt on each side of the first word that was found."""
@@ -37,7 +37,7 @@ _PIECES = re.compile(r'"([^"]*)"|(\S+)')
 _TABLES = """
 CREATE TABLE places (
     id INTEGER PRIMARY KEY, kind TEXT, run INTEGER, round INTEGER, phase TEXT, agent INTEGER,
-    call INTEGER, attempt INTEGER, valid INTEGER, read_as TEXT, line INTEGER
+    call INTEGER, attempt INTEGER, valid INTEGER, read_as TEXT, text_hash TEXT
 );
 CREATE VIRTUAL TABLE words USING fts5(
     text, content='', tokenize="unicode61 remove_diacritics 2"
@@ -59,8 +59,8 @@ FROM (
 ), json_each(data) ORDER BY run, round, key
 """
 _TEXTS = (
-    "SELECT id, text FROM texts WHERE id IN (SELECT value FROM json_each(?)) AND text <> '' "
-    "ORDER BY id"
+    "SELECT hash, text FROM texts WHERE hash IN (SELECT value FROM json_each(?)) AND text <> '' "
+    "ORDER BY rowid"
 )
 
 
@@ -114,7 +114,7 @@ class SearchResult(NamedTuple):
 
 
 class Search:
-    """An index of a recording, built during searches; its memory does not grow with it.
+    """An index of a recording, built during searches; its texts are not in memory.
 
     Args:
         path: the recording.
@@ -140,7 +140,7 @@ class Search:
         self._texts = 0
         self._last_ask: Sequence[Any] = (-1, -1, "", -1, -1, -1)
         self._last_round: Sequence[Any] = (-1, -1)
-        self._sent = bytearray()
+        self._sent = set[str]()
 
     def find(
         self,
@@ -205,7 +205,7 @@ class Search:
             ).fetchall()
             page = [number for (number,) in matching[start : start + most]]
             rows = self._index.execute(
-                f"SELECT {', '.join(_FACTS)}, line FROM places "
+                f"SELECT {', '.join(_FACTS)}, text_hash FROM places "
                 "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
                 [json.dumps(page)],
             ).fetchall()
@@ -230,8 +230,6 @@ class Search:
         with reporting_damage(self.path), open_for_reading(self.path, check=False) as source:
             source.row_factory = None
             source.execute("BEGIN")
-            (last,) = source.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
-            self._sent.extend(bytes(max(last + 1 - len(self._sent), 0)))
             try:
                 while not self.complete:
                     self._index_batch(source)
@@ -257,20 +255,19 @@ class Search:
 
     def _answers(self, source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
         """The next rows of `places`, each with its answer, thought or request."""
-        new: dict[int, Sequence[Any]] = {}
+        new: dict[str, Sequence[Any]] = {}
         for row in source.execute(_ANSWERS, self._last_ask).fetchall():
             *facts, messages, answer, thoughts = row
             self._last_ask = facts[:6]
             yield ANSWERED, *facts, None, answer
             if thoughts:
                 yield THOUGHT, *facts, None, thoughts
-            for _, steps in json.loads(messages) if messages else ():
-                for line in from_steps(steps):
-                    if not self._sent[line]:
-                        self._sent[line] = 1
-                        new[line] = facts
-        for line, text in source.execute(_TEXTS, (json.dumps([*new]),)):
-            yield SENT, *new[line], line, text
+            for _, digest in json.loads(messages) if messages else ():
+                if digest not in self._sent:
+                    self._sent.add(digest)
+                    new[digest] = facts
+        for digest, text in source.execute(_TEXTS, (json.dumps([*new]),)):
+            yield SENT, *new[digest], digest, text
 
     def _messages(self, source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
         """The next rows of `places`, each with its message."""
@@ -283,7 +280,7 @@ def _text(source: sqlite3.Connection, row: Sequence[Any]) -> str:
     """The text of a hit, from the recording."""
     kind, *key = row[:7]
     if kind == SENT:
-        query, given = "SELECT text FROM texts WHERE id = ?", [row[9]]
+        query, given = "SELECT text FROM texts WHERE hash = ?", [row[9]]
     elif kind == SAID:
         query = (
             "SELECT json_extract(data, '$[' || ? || '][5]') FROM message_data "

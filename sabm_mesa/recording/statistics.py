@@ -11,6 +11,7 @@ import json
 import math
 import re
 import sqlite3
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from sabm_mesa.core.usage import DECIMALS, Usage
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.recording.reading import load_runs
 from sabm_mesa.recording.store import (
-    from_steps,
     open_for_reading,
     reporting_damage,
     session_is_open,
@@ -177,7 +177,9 @@ def answers_in(path: str | Path) -> int | None:
 
 
 def _questions(connection: sqlite3.Connection, runs: Sequence[int]) -> list[Asked]:
-    sizes = dict(connection.execute("SELECT id, length(CAST(text AS BLOB)) FROM texts").fetchall())
+    sizes = dict(
+        connection.execute("SELECT hash, length(CAST(text AS BLOB)) FROM texts").fetchall()
+    )
     attempts = connection.execute(
         "SELECT * FROM asks WHERE request IS NOT NULL AND messages IS NOT NULL "
         f"AND run IN ({', '.join(map(str, runs))}) "
@@ -188,19 +190,16 @@ def _questions(connection: sqlite3.Connection, runs: Sequence[int]) -> list[Aske
     return [question for question in questions if question.first_tokens]
 
 
-def _asked(attempts: Sequence[sqlite3.Row], sizes: Mapping[int, int]) -> Asked:
+def _asked(attempts: Sequence[sqlite3.Row], sizes: Mapping[str, int]) -> Asked:
     first, last = attempts[0], attempts[-1]
     value = None if last["value"] is None else json.loads(last["value"])
-    # The lines of a message are joined by line feeds.
-    messages = [from_steps(steps) for _, steps in json.loads(first["messages"])]
-    n_chars = sum(sum(sizes[line] for line in lines) + len(lines) - 1 for lines in messages)
     return Asked(
         run=first["run"],
         round=first["round"],
         name=first["name"],
         mind=first["mind"],
         attempts=len(attempts),
-        n_chars=n_chars,
+        n_chars=sum(sizes[digest] for _, digest in json.loads(first["messages"])),
         first_tokens=first["prompt_tokens"],
         prompt_tokens=sum(row["prompt_tokens"] for row in attempts),
         cached_tokens=sum(row["cached_tokens"] for row in attempts),
@@ -329,8 +328,8 @@ def origins(path: str | Path, runs: Sequence[int]) -> list[dict[str, Any]]:
     """
     query = (
         "SELECT mind, served_model, texts.text, count(*) FROM asks "
-        "JOIN texts ON texts.id = asks.provenance WHERE run IN ({}) "
-        "GROUP BY mind, served_model, provenance ORDER BY min(provenance), served_model"
+        "JOIN texts ON texts.hash = asks.provenance WHERE run IN ({}) "
+        "GROUP BY mind, served_model, provenance ORDER BY min(texts.rowid), served_model"
     )
     with reporting_damage(Path(path)), open_for_reading(path) as connection:
         rows = connection.execute(query.format(", ".join(map(str, runs)))).fetchall()
@@ -381,7 +380,7 @@ def alike(path: str | Path, runs: Sequence[int]) -> list[Alike]:
     query = (
         "SELECT mind, served_model, texts.text, read_as, valid, count(*), sum(prompt_tokens), "
         "sum(completion_tokens), CASE WHEN count(cost_usd) = count(*) THEN total(cost_usd) END, "
-        "total(latency_s) FROM asks LEFT JOIN texts ON texts.id = asks.provenance "
+        "total(latency_s) FROM asks LEFT JOIN texts ON texts.hash = asks.provenance "
         "WHERE run IN ({}) GROUP BY mind, served_model, provenance, read_as, valid"
     )
     with open_for_reading(path) as connection:
@@ -422,38 +421,20 @@ def _of_run(connection: sqlite3.Connection, run: int, phases: Sequence[str]) -> 
     ).fetchall()
     if not rows:
         return Repeated()
-    lines = dict(connection.execute("SELECT id, text FROM texts").fetchall())
+    texts = dict(connection.execute("SELECT hash, text FROM texts").fetchall())
     places = {phase: i for i, phase in enumerate(phases)}
     rows.sort(key=lambda r: (r["round"], places.get(r["phase"], len(places)), *r[-3:]))
-    before: dict[int, list[str]] = {}
+    before: dict[int, str] = {}
     characters = repeated = 0
     for row in rows:
-        sent = _parts(row["messages"], lines)
-        characters += sum(map(len, sent))
-        repeated += _shared(before.get(row["agent"], []), sent)
+        sent = "".join(f"{role}\n{texts[digest]}\n" for role, digest in json.loads(row["messages"]))
+        characters += len(sent)
+        repeated += _shared(before.get(row["agent"], ""), sent)
         before[row["agent"]] = sent
     return Repeated(characters, repeated)
 
 
-def _parts(messages: str, lines: Mapping[int, str]) -> list[str]:
-    """The lines of all messages, each message with its role before it."""
-    parts = []
-    for role, steps in json.loads(messages):
-        parts.append(f"{role}\n")
-        parts.extend(f"{lines[line]}\n" for line in from_steps(steps))
-    return parts
-
-
-def _shared(before: Sequence[str], sent: Sequence[str]) -> int:
+def _shared(before: str, sent: str) -> int:
     """The number of equal characters at the beginning of both."""
-    parts = _alike(before, sent)
-    characters = sum(map(len, sent[:parts]))
-    if parts < min(len(before), len(sent)):
-        characters += _alike(before[parts], sent[parts])
-    return characters
-
-
-def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """The number of equal members at the beginning of both."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+    lengths = range(1, min(len(before), len(sent)) + 1)
+    return bisect_left(lengths, True, key=lambda n: before[:n] != sent[:n])

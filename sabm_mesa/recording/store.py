@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import platform
@@ -11,24 +12,25 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from itertools import accumulate
-from operator import sub
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Attempt
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.reader import VERSION as READER
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError, SabmError
 
+Statement = tuple[str, list[Any]]
+"""SQL and its values."""
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
-FORMAT = 9
+FORMAT = 10
 LIMIT_GIVEN = "max_tokens_given"
 """The key in a recorded connection that says that `max_tokens` was set: true."""
 ASK_COLUMNS = (
@@ -38,6 +40,7 @@ ASK_COLUMNS = (
     "served_model", "finish_reason", "retries", "response_id", "provenance", "copied",
     "position", "final",
 )  # fmt: skip
+INSERT_TEXT = "INSERT OR IGNORE INTO texts VALUES (?, ?)"
 INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * len(ASK_COLUMNS))})"
 INSERT_SENT = "INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?, ?)"
 DELETE_SENT = "DELETE FROM sent WHERE session = ? AND number = ?"
@@ -46,8 +49,6 @@ INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
 INSERT_MESSAGE_DATA = "INSERT INTO message_data VALUES (?, ?, ?)"
 MESSAGE_COLUMNS = ("speaker", "name", "phase", "position", "to", "text")
 """The values of a message in `message_data`."""
-MESSAGES, PROVENANCE, COPIED = map(ASK_COLUMNS.index, ("messages", "provenance", "copied"))
-"""Indexes in a row of asks. Messages and provenance are texts there until they are written."""
 _TRANSIENT = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
@@ -122,22 +123,33 @@ def _version(package: str) -> str | None:
         return None
 
 
-def ask_row(run: int, attempt: Attempt) -> list[Any]:
-    """The row of one attempt; messages and provenance are still texts in it."""
-    ask, reply = attempt.ask, attempt.reply
-    reading = attempt.reading
-    text = isinstance(reply.answer, str)
-    return [
+def text_hash(text: str) -> str:
+    """The hash of a text, by which rows name it."""
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+
+def text_statement(text: str) -> Statement:
+    """The statement that stores a text, unless it is there."""
+    return INSERT_TEXT, [text_hash(text), text]
+
+
+def ask_statements(run: int, attempt: Attempt) -> list[Statement]:
+    """The statements that write one attempt: its texts, and its row."""
+    ask, reply, reading = attempt.ask, attempt.reply, attempt.reading
+    is_text = isinstance(reply.answer, str)
+    chat = ask.chat() if reply.request else ()
+    provenance = _provenance(reply)
+    row = [
         run,
         *ask.key,
         attempt.number,
         ask.name,
         attempt.mind,
-        ask.chat() if reply.request else None,
+        to_json([(role, text_hash(text)) for role, text in chat]) if reply.request else None,
         reply.request or None,
-        reply.answer if text else to_json(reply.answer),
+        reply.answer if is_text else to_json(reply.answer),
         reply.thoughts,
-        reply.answer_format if text else "value",
+        reply.answer_format if is_text else "value",
         None if reading is None else to_json(reading.value),
         None if reading is None else reading.read_as,
         None if reading is None else reading.reasoning,
@@ -153,36 +165,31 @@ def ask_row(run: int, attempt: Attempt) -> list[Any]:
         reply.finish_reason,
         reply.retries,
         reply.response_id or None,
-        _provenance(reply.asked_model, reply.provider, reply.system_fingerprint, reply.parameters),
+        text_hash(provenance) if provenance else None,
         False,
         ask.position,
         attempt.final,
     ]
+    texts = [text for _, text in chat] + ([provenance] if provenance else [])
+    return [*map(text_statement, texts), (INSERT_ASK, row)]
 
 
-@lru_cache
-def _provenance(model: str, provider: str, fingerprint: str, parameters: str) -> str | None:
-    """The provenance that many answers share, as JSON; None when nothing was sent."""
-    if not parameters:
-        return None
-    stated = {"model": model, "provider": provider, "system_fingerprint": fingerprint}
-    return to_json({k: v for k, v in stated.items() if v} | json.loads(parameters))
+def _provenance(reply: Reply) -> str:
+    """The provenance of an answer, as JSON; ``""`` when nothing was sent."""
+    if not reply.parameters:
+        return ""
+    stated = {
+        "model": reply.asked_model,
+        "provider": reply.provider,
+        "system_fingerprint": reply.system_fingerprint,
+    }
+    return to_json({k: v for k, v in stated.items() if v} | json.loads(reply.parameters))
 
 
 def sent_row(session: str, note: int, run: int, model: str, most: Usage) -> list[Any]:
     """The row of one requested answer."""
     usd = None if math.isnan(most.cost_usd) else most.cost_usd
     return [session, note, run, model, most.prompt_tokens, most.completion_tokens, usd]
-
-
-def as_steps(lines: Sequence[int]) -> str:
-    """The ids of lines as JSON of their differences, which have fewer digits."""
-    return str(list(map(sub, lines, [0, *lines]))).replace(" ", "")
-
-
-def from_steps(steps: Sequence[int]) -> list[int]:
-    """The ids of lines, from their differences."""
-    return list(accumulate(steps))
 
 
 # Opening.

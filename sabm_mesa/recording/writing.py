@@ -10,7 +10,6 @@ import asyncio
 import atexit
 import contextlib
 import errno
-import hashlib
 import json
 import math
 import os
@@ -25,7 +24,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
-from itertools import chain, count, groupby
+from itertools import count, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,7 +39,7 @@ from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunErr
 from sabm_mesa.recording.keeping import Kept, check_locks, reason
 from sabm_mesa.recording.reading import RecordedRun
 from sabm_mesa.recording.store import (
-    COPIED,
+    ASK_COLUMNS,
     DELETE_SENT,
     INSERT_AGENT_DATA,
     INSERT_ASK,
@@ -48,22 +47,20 @@ from sabm_mesa.recording.store import (
     INSERT_MODEL_DATA,
     INSERT_SENT,
     LIMIT_GIVEN,
-    MESSAGES,
-    PROVENANCE,
     RunHeader,
     Session,
-    as_steps,
-    ask_row,
+    Statement,
+    ask_statements,
     check_kind,
     check_pages,
     check_schema,
     create_tables,
     sent_row,
     session_is_open,
+    text_statement,
     unusable,
 )
 
-Statement = tuple[str, list[Any]]
 RoundRows = tuple[Sequence[Any], Sequence[Sequence[Any]], Sequence[Sequence[Any]]]
 """The values of a round: of the model columns; of the agent columns, for each agent; and of
 `MESSAGE_COLUMNS`, for each message."""
@@ -76,14 +73,10 @@ Digests of texts are spread over the whole file, so each commit of a large file 
 With SQLite's defaults these would be read and moved each time."""
 LINGER_S = 0.1
 """The longest delay in seconds until the data of a round are committed."""
-CACHED_LINES = 50_000
-"""The maximum number of lines whose ids are kept in memory; others are looked up in the file."""
-LINES_PER_QUERY = 500
 FOLDER = Path("sabm_recordings")
 """The folder for runs with paid answers when no recording is given. Only its owner can read it,
 since it has the words of people in games."""
 _BUSY_S = 60.0
-_ORDER = {INSERT_SENT: 0, DELETE_SENT: 2}
 fsync = getattr(os, "fdatasync", os.fsync)
 """As in SQLite: the size of a file is written, its time of modification need not be."""
 _open: weakref.WeakSet[BatchWriter] = weakref.WeakSet()
@@ -168,7 +161,7 @@ class Recording:
         def history(run: int) -> Iterator[Statement]:
             for key, row in parent.asks.items():
                 if key[0] < at:
-                    yield INSERT_ASK, _copied(run, row, parent)
+                    yield from _copied(run, row, parent)
             for round_ in range(at):
                 yield INSERT_MODEL_DATA, [run, round_, parent.model_data[round_]]
                 yield INSERT_AGENT_DATA, [run, round_, parent.agent_data[round_]]
@@ -195,7 +188,7 @@ class Recording:
             }  # fmt: skip
             places = ", ".join(f":{column}" for column in entry)
             connection.execute(f"INSERT INTO runs ({', '.join(entry)}) VALUES ({places})", entry)
-            LineIds().insert(connection, rows(int(run)))
+            _execute(connection, rows(int(run)))
         return int(run)
 
     def claim(self, runs: Sequence[int], connected: Mapping[str, Any]) -> dict[int, RunRecorder]:
@@ -363,13 +356,20 @@ def pictures_of(recording: Path) -> Path:
     return recording.with_name(f"{recording.name}.pictures")
 
 
-def _copied(run: int, answer: sqlite3.Row, parent: RecordedRun) -> list[Any]:
-    """An answer of the parent as one of the new run; shared values are in it as text."""
+def _copied(run: int, answer: sqlite3.Row, parent: RecordedRun) -> Iterator[Statement]:
+    """An answer of the parent as one of the new run, with its texts."""
+    for _, text in parent.chat(answer):
+        yield text_statement(text)
+    if provenance := parent.provenance(answer):
+        yield text_statement(provenance)
     row = [run, *tuple(answer)[1:]]
-    row[COPIED], row[PROVENANCE] = 1, parent.provenance(answer) or None
-    if answer["messages"] is not None:
-        row[MESSAGES] = parent.chat(answer)
-    return row
+    row[ASK_COLUMNS.index("copied")] = True
+    yield INSERT_ASK, row
+
+
+def _execute(connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:
+    for sql, group in groupby(statements, itemgetter(0)):
+        connection.executemany(sql, [row for _, row in group])
 
 
 class Recorder(ABC):
@@ -531,7 +531,7 @@ class RunRecorder(Recorder):
         Raises:
             RecordingError: when an earlier commit failed; also by the future.
         """
-        statements = [(INSERT_ASK, ask_row(self.run, attempt))]
+        statements = ask_statements(self.run, attempt)
         if attempt.reply.note is not None:
             statements.append((DELETE_SENT, [self._session, attempt.reply.note]))
         if self.path is not None and (pictures := attempt.ask.pictures):
@@ -728,7 +728,6 @@ class BatchWriter:
         self._wake = threading.Condition()
         self._wanted = self._closing = False
         self._failure: RecordingError | None = None
-        self._texts = LineIds()
         self._thread = threading.Thread(target=self._run, name="sabm-recording", daemon=True)
         self._thread.start()
         _open.add(self)
@@ -896,7 +895,7 @@ class BatchWriter:
             return None
         try:
             connection.execute("BEGIN IMMEDIATE")
-            self._texts.insert(connection, rows)
+            _execute(connection, rows)
             connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
             if connection.in_transaction:
@@ -1002,76 +1001,6 @@ class _Waiters:
                 future.set_result(None)
             else:
                 future.set_exception(failure)
-
-
-class LineIds:
-    """The ids of the lines in the file: each is written once."""
-
-    def __init__(self) -> None:
-        self._ids: dict[str, int] = {}
-
-    def insert(self, connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:
-        """Write rows, with the messages of asks as the ids of their lines.
-
-        Args:
-            connection: to the recording, within a transaction.
-            statements: (SQL, row) each.
-        """
-        # Notes come first and go last: rows of one kind are written together.
-        in_order = sorted(statements, key=lambda statement: _ORDER.get(statement[0], 1))
-        for sql, group in groupby(in_order, itemgetter(0)):
-            rows = [row for _, row in group]
-            if sql is INSERT_ASK:
-                self._number(connection, [row for row in rows if row[MESSAGES] is not None])
-                self._intern(connection, [row for row in rows if row[PROVENANCE] is not None])
-            connection.executemany(sql, rows)
-
-    def _number(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
-        """Replace the message lines in rows of asks by numbers, and enter those lines."""
-        # Many agents are asked the same.
-        different = dict.fromkeys(chain.from_iterable(row[MESSAGES] for row in rows))
-        lines = {statement: statement[1].split("\n") for statement in different}
-        ids = self._ids_of(connection, chain.from_iterable(lines.values()))
-        in_json = {
-            statement: f"[{to_json(statement[0])},{as_steps(list(map(ids.__getitem__, content)))}]"
-            for statement, content in lines.items()
-        }
-        for row in rows:
-            row[MESSAGES] = f"[{','.join(map(in_json.__getitem__, row[MESSAGES]))}]"
-
-    def _intern(self, connection: sqlite3.Connection, rows: list[list[Any]]) -> None:
-        """Replace the provenance in rows of asks by a number, and enter each different one."""
-        if not rows:
-            return
-        ids = self._ids_of(connection, (row[PROVENANCE] for row in rows))
-        for row in rows:
-            row[PROVENANCE] = ids[row[PROVENANCE]]
-
-    def _ids_of(self, connection: sqlite3.Connection, lines: Iterable[str]) -> dict[str, int]:
-        """The ids of texts; new texts are entered."""
-        wanted = dict.fromkeys(lines)
-        if len(self._ids) >= CACHED_LINES:  # those that come again and again are kept
-            self._ids = {line: self._ids[line] for line in wanted if line in self._ids}
-        ids = self._ids
-        new = {_digest(line): line for line in wanted if line not in ids}
-        digests = list(new)
-        for i in range(0, len(digests), LINES_PER_QUERY):
-            some = digests[i : i + LINES_PER_QUERY]
-            places = ", ".join("?" * len(some))
-            query = f"SELECT digest, id FROM texts WHERE digest IN ({places})"
-            for digest, number in connection.execute(query, some):
-                ids[new.pop(digest)] = number
-        if new:
-            (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()
-            numbers = range(last + 1, last + 1 + len(new))
-            rows = zip(numbers, new, new.values(), strict=True)
-            connection.executemany("INSERT INTO texts VALUES (?, ?, ?)", rows)
-            ids.update(zip(new.values(), numbers, strict=True))
-        return ids
-
-
-def _digest(line: str) -> bytes:
-    return hashlib.blake2b(line.encode(), digest_size=16).digest()
 
 
 def _close_all() -> None:

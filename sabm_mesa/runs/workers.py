@@ -35,8 +35,8 @@ from sabm_mesa.llm.limit import CEILING, Limiter
 from sabm_mesa.minds.specs import objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.recording import Recording
-from sabm_mesa.recording.store import DELETE_SENT, INSERT_ASK, INSERT_SENT
-from sabm_mesa.recording.writing import RunRecorder, Statement
+from sabm_mesa.recording.store import Statement
+from sabm_mesa.recording.writing import RunRecorder
 from sabm_mesa.runs.planned import RunSpec
 from sabm_mesa.runs.run import CONCURRENT_RUNS
 
@@ -44,8 +44,6 @@ WorkerMessage = tuple[str, int, tuple[Any, ...]]
 """The subject of a message, the number for its reply or 0, and its arguments."""
 _NOT_ALONE = ("gguf:", "local", "py:", "human")
 """Minds that need this process, for its local models, limits for files, and people."""
-_ONE_EACH = {sql: sql for sql in (INSERT_ASK, INSERT_SENT, DELETE_SENT)}
-"""Statements that the writer compares by identity, which messages do not keep."""
 _OWN = ("budget", "limits", "limiters")
 """Parts of a connection that a worker does not get."""
 _NOTES = 2**40
@@ -507,7 +505,7 @@ class _WorkerLink:
 
     def _add(self, *statements: Statement) -> None:
         with suppress(RecordingError):  # the commit will say it
-            self._writer.add(*((_ONE_EACH.get(sql, sql), row) for sql, row in statements))
+            self._writer.add(*statements)
 
     def _commit_soon(self) -> None:
         with suppress(RecordingError):

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 from sabm_mesa.core.asks import Attempt
 from sabm_mesa.recording import RunRecorder
-from sabm_mesa.recording.writing import BatchWriter, Statement
+from sabm_mesa.recording.store import Statement
+from sabm_mesa.recording.writing import BatchWriter
 from tests.chaos.bill import USED, Bill
 from tests.chaos.processes import DEATH
 

@@ -10,7 +10,7 @@ from contextlib import closing
 import mesa
 import pytest
 
-from sabm_mesa import KeynesianBeautyContest, Recorded, ScriptedMind
+from sabm_mesa import KeynesianBeautyContest, ScriptedMind
 from sabm_mesa.core import engine
 from sabm_mesa.core.jsonable import rows_to_json, to_json
 from sabm_mesa.core.prompts import PromptBook
@@ -143,52 +143,6 @@ def test_who_is_cancelled_takes_nobody_along_who_waits_for_the_same_commit(tmp_p
 
     assert asyncio.run(three()) == ["NoneType", "CancelledError", "NoneType"]
     busy.close()
-
-
-def test_lines_that_are_forgotten_are_found_in_the_file(tmp_path, monkeypatch) -> None:
-    """Each line is stored once, in the order in which it first came, however few are remembered."""
-    found = []
-    for remembered, sought in ((50_000, 500), (1, 2)):
-        monkeypatch.setattr(writing, "CACHED_LINES", remembered)
-        monkeypatch.setattr(writing, "LINES_PER_QUERY", sought)
-        path = tmp_path / f"{remembered}.sqlite"
-        mind = ScriptedMind(lambda ask: str(ask.key.agent))
-        for seed in (1, 2):
-            tiny(n=5, n_rounds=3, minds=mind, rng=seed, recording=path).run_model()
-        found.append(
-            (
-                sorted(rows(path, "SELECT text FROM texts")),
-                [Recorded(path).chat(run, 2, "act", 5) for run in (0, 1)],
-            )
-        )
-
-    assert found[0] == found[1]
-    assert len(set(found[0][0])) == len(found[0][0])
-
-
-def test_lines_beyond_those_remembered_are_forgotten(tmp_path, monkeypatch) -> None:
-    """They are sought in the file again."""
-    connect, queries = sqlite3.connect, []
-
-    def traced(*arguments, **options) -> sqlite3.Connection:
-        connection = connect(*arguments, **options)
-        connection.set_trace_callback(queries.append)
-        return connection
-
-    monkeypatch.setattr(sqlite3, "connect", traced)
-    sought = []
-    for remembered in (50_000, 1):
-        monkeypatch.setattr(writing, "CACHED_LINES", remembered)
-        queries.clear()
-        mind = ScriptedMind(lambda ask: str(ask.key.agent))
-        mind.paid = True  # each answer has a commit of its own
-        path = tmp_path / f"{remembered}.sqlite"
-        tiny(n=2, n_rounds=3, minds=mind, rng=1, recording=path).run_model()
-        sought.append(
-            sum(query.count("x'") + query.count("X'") for query in queries if "IN (" in query)
-        )
-
-    assert 0 < sought[0] < sought[1]
 
 
 def test_many_rows_are_the_same_json_as_all_at_once() -> None:

@@ -12,7 +12,6 @@ import sys
 import threading
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError
 from sabm_mesa.recording import checking, load_runs, writing
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.recording.store import log_is_cut, versions
+from sabm_mesa.recording.store import Statement, log_is_cut, versions
 from sabm_mesa.visualization.records.store import listed
 from tests.core.support import Priced, Waiting, rows, tiny
 
@@ -36,7 +35,7 @@ def script(code: str, *arguments: object) -> list[str]:
     return [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
 
 
-async def commit(writer: writing.BatchWriter, *statements: writing.Statement) -> None:
+async def commit(writer: writing.BatchWriter, *statements: Statement) -> None:
     await writer.committed(*statements)
 
 
@@ -148,17 +147,14 @@ def test_what_every_attempt_cost(contest) -> None:
 
 
 def messages(path, *place):
-    """The messages of an attempt, put together from the lines they are stored as."""
+    """The messages of an attempt, by their hashes."""
     ((stored,),) = rows(
         path,
         "SELECT messages FROM asks WHERE round = ? AND phase = ? AND agent = ? AND attempt = ?",
         *place,
     )
-    texts = dict(rows(path, "SELECT id, text FROM texts"))
-    return [
-        (role, "\n".join(texts[line] for line in accumulate(steps)))
-        for role, steps in json.loads(stored)
-    ]
+    texts = dict(rows(path, "SELECT hash, text FROM texts"))
+    return [(role, texts[digest]) for role, digest in json.loads(stored)]
 
 
 def test_the_messages_can_be_rebuilt_exactly(tmp_path) -> None:
@@ -182,12 +178,16 @@ def test_the_messages_can_be_rebuilt_exactly(tmp_path) -> None:
     assert {place: messages(path, *place) for place in sent} == sent
 
 
-def test_a_line_is_stored_once(contest) -> None:
+def test_a_message_is_stored_once(contest) -> None:
     path, _ = contest
 
-    (lines, different) = rows(path, "SELECT count(*), count(DISTINCT text) FROM texts")[0]
-    assert lines == different
-    assert rows(path, "SELECT count(*) FROM texts WHERE text LIKE 'Rules:'") == [(1,)]
+    ((texts, different),) = rows(path, "SELECT count(*), count(DISTINCT text) FROM texts")
+    ((sent, hashes),) = rows(
+        path,
+        "SELECT count(*), count(DISTINCT json_extract(message.value, '$[1]')) "
+        "FROM asks, json_each(messages) AS message",
+    )
+    assert texts == different == hashes < sent
 
 
 def test_what_was_never_sent_has_no_messages(tmp_path) -> None:
@@ -662,7 +662,7 @@ def test_a_newer_format_is_refused(tmp_path) -> None:
     tiny(minds="fixed:1", rng=1, recording=path).step()
     make(path, "PRAGMA user_version = 99")
 
-    assert "has format 99, newer than 9: update sabm-mesa" in recording_refused(path)
+    assert "has format 99, newer than 10: update sabm-mesa" in recording_refused(path)
     assert rows(path, "SELECT count(*) FROM runs") == [(1,)]
 
 
@@ -724,10 +724,10 @@ def test_what_is_written_needs_no_further_descriptor(tmp_path) -> None:
             with suppress(OSError):
                 while True:
                     taken.callback(os.close, os.dup(0))
-            row = ("INSERT INTO texts VALUES (?, ?, ?)", [7, b"7", "a line"])
+            row = ("INSERT INTO texts VALUES (?, ?)", ["7", "a text"])
             runner.run(commit(recording.writer, row))
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT text FROM texts WHERE id = 7").fetchall() == [("a line",)]
+        assert connection.execute("SELECT * FROM texts").fetchall() == [("7", "a text")]
 
 
 def test_a_log_that_ends_within_a_commit_is_cut(tmp_path) -> None:
