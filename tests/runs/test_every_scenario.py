@@ -92,14 +92,12 @@ def by_language_model(name: str, server: LLMServer, path: Path) -> Runs:
     )  # fmt: skip
 
 
-def sparing(messages: list[dict[str, Any]], body: dict[str, Any]) -> list[str]:
+def sparing(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
     """A brain that takes 1 unit at most, so that no commons collapses before it is forked."""
-    answers = first_question(messages, body)
-    texts = [answers] if isinstance(answers, str) else answers
-    return [re.sub(r"[1-9][0-9]*(?=\}?$)", "1", text) for text in texts]
+    return re.sub(r"[1-9][0-9]*(?=\}?$)", "1", first_question(messages, body))
 
 
-def brain_of(name: str) -> Callable[..., str | list[str]]:
+def brain_of(name: str) -> Callable[..., str]:
     return sparing if name in COMMONS else first_question
 
 

@@ -76,18 +76,18 @@ def test_several_minds_are_a_factor_and_those_of_a_condition_are_not() -> None:
 
 def test_a_budget_holds_fewer_cells_and_a_smaller_one_is_refused_with_the_smallest() -> None:
     whole = audit_plan(experiment(), minds=[LLM], runs=3)
-    assert len(whole.plans) == 10
+    assert len(whole.plans) == 8
     with pytest.raises(UsageError) as refused:
         audit_plan(experiment(), minds=[LLM], runs=3, max_asks=10)
     said = str(refused.value)
-    assert said.startswith("The smallest design has 6 cells and costs up to ")
+    assert said.startswith("The smallest design has 5 cells and costs up to ")
     least = int(said.partition("--max-asks ")[2].partition(",")[0])
     fits = audit_plan(experiment(), minds=[LLM], runs=3, max_asks=least)
-    assert len(fits.plans) == 6
+    assert len(fits.plans) == 5
     with pytest.raises(UsageError, match="--budget-usd 0"):
         audit_plan(experiment(), minds=[LLM], runs=3, budget_usd=1e-6)
     free = audit_plan(experiment(), runs=3, budget_usd=0.0)  # classical minds cost nothing
-    assert len(free.plans) == 10
+    assert len(free.plans) == 8
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_a_budget_holds_fewer_cells_and_a_smaller_one_is_refused_with_the_smalle
         ({"given": {"condition": ["baseline", "cooperative"]}}, "differ in condition"),
         ({"given": {"wording": ["default", "no_such"]}}, "no_such"),
         ({"given": {"options": None}}, "changes no prompt"),
-        ({"cells": 2}, "has 6 to 10 cells (got 2)"),
-        ({"cells": 11}, "has 6 to 10 cells (got 11)"),
+        ({"cells": 2}, "has 5 to 8 cells (got 2)"),
+        ({"cells": 9}, "has 5 to 8 cells (got 9)"),
     ],
 )
 def test_what_cannot_be_planned_is_one_line(given, says) -> None:
