@@ -46,8 +46,8 @@ def test_classical_minds_are_said_to_read_nothing(sabm: Sabm, planted: Path) -> 
     [
         (["--factor", "=a"], "--factor takes NAME or NAME=A,B,…, not '=a'."),
         (["--factor", "format", "--factor", "format"], "--factor format is given twice."),
-        (["--cells", "3"], "has 6 to 10 cells (got 3)"),
-        (["--minds", "llm:gpt-4o-mini", "--max-asks", "9"], "The smallest design has 6 cells"),
+        (["--cells", "3"], "has 5 to 8 cells (got 3)"),
+        (["--minds", "llm:gpt-4o-mini", "--max-asks", "9"], "The smallest design has 5 cells"),
         (["--minds", "nobody"], "nobody"),
     ],
 )

@@ -102,7 +102,7 @@ def test_the_recording_of_something_else_is_refused(tmp_path) -> None:
 
 
 def test_minds_that_read_nothing_say_so(tmp_path) -> None:
-    plan = audit_plan(experiment(), given={"wording": None}, cells=5, runs=3)
+    plan = audit_plan(experiment(), given={"wording": None}, cells=4, runs=3)
 
     (found,) = run(plan, tmp_path).judged
     assert (found.word, found.why) == ("not judged", NOT_READ)
