@@ -107,7 +107,7 @@ def test_a_dialect_crossed_with_every_fault(
         assert getattr(model.total, count) > 0, kind
         told = rows(path, "SELECT DISTINCT reason FROM asks WHERE NOT valid")
         assert told == ([(reason,)] if reason else []), kind
-        query = "SELECT DISTINCT text FROM asks JOIN texts ON texts.id = provenance"
+        query = "SELECT DISTINCT text FROM asks JOIN texts ON texts.hash = provenance"
         for (text,) in rows(path, query):
             sent = json.loads(text)["sent"]
             known = ASKED if name in TAKEN else SENT[name]

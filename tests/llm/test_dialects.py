@@ -136,7 +136,7 @@ def test_a_dialect_crossed_with_a_fault(fault: str, tmp_path: Path) -> None:
         model.run_model()
         model.close()
     assert (model.total.asks, model.total.invalid) == (9, 0)
-    joined = "SELECT DISTINCT text FROM asks JOIN texts ON texts.id = provenance"
+    joined = "SELECT DISTINCT text FROM asks JOIN texts ON texts.hash = provenance"
     ((told,),) = rows(path, joined)
     assert {"asked", "sent"} <= {*json.loads(told)}
     assert rows(path, "SELECT count(*) FROM asks WHERE provenance IS NULL") == [(0,)]

@@ -86,7 +86,7 @@ def test_a_model_that_calls_functions_is_asked_in_its_own_form(tmp_path: Path) -
     assert "response_format" not in seen.body
     ((answer, form, thoughts, read_as, sent),) = rows(
         path,
-        "SELECT raw, form, thoughts, read_as, text FROM asks JOIN texts ON texts.id = provenance",
+        "SELECT raw, form, thoughts, read_as, text FROM asks JOIN texts ON texts.hash = provenance",
     )
     assert json.loads(answer) == {"answer": {"walk": {"direction": "left", "steps": 2}}}
     assert (form, thoughts, read_as) == ("json", "I walk a little.", "exact")

@@ -69,7 +69,9 @@ def test_answers_are_recorded_with_file_and_runtime_and_neither_port_nor_key(
 ) -> None:
     path = tmp_path / "r.sqlite"
     model = contest(path)
-    ((line,), *_) = rows(path, "SELECT text FROM asks JOIN texts ON texts.id = provenance LIMIT 1")
+    ((line,), *_) = rows(
+        path, "SELECT text FROM asks JOIN texts ON texts.hash = provenance LIMIT 1"
+    )
     told = json.loads(line)
     found = rows(path, "SELECT DISTINCT served_model, cost_usd, form FROM asks")
     ((versions,),) = rows(path, "SELECT versions FROM runs")
