@@ -10,10 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import aiohttp
-import httpx2
 import openai
 from openai import AsyncOpenAI, HttpxBinaryResponseContent
-from openai._models import FinalRequestOptions
 
 from sabm_mesa import errors
 from sabm_mesa.core.answers import BY_FILTER
@@ -32,7 +30,7 @@ from sabm_mesa.llm.reading import (
     unreadable_usage,
 )
 from sabm_mesa.llm.translation import Translator, hide_key
-from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, RequestHead, ResponseTooLarge
+from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, ResponseTooLarge
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -43,7 +41,6 @@ _TIMEOUT = openai.Timeout(None, connect=CONNECT_S)
 """Only the connection has a time limit here: `complete` limits the whole answer."""
 _NO_KEY = "none"
 _CHAT, _MODELS = "a chat completion", "a list of models"
-_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _FAILURES = (
     openai.APIStatusError,
     openai.APIConnectionError,
@@ -60,9 +57,7 @@ class OpenAIClient:
     """Asks one OpenAI-compatible endpoint over aiohttp, with the `openai` library.
 
     The key comes from the environment and is kept nowhere else. The library's own retries are
-    off: `RetryClient` does them. The library gives the address and headers of a request, and the
-    meaning of an error status. Bodies go directly to aiohttp and back, since the layers and types
-    of the library cost more time than the rest of a request together.
+    off: `RetryClient` does them.
 
     Unsupported parameters are changed as the server's message says (`sabm_mesa.llm.dialect`). A
     request with a parameter that a study depends on is sent alone until the model has accepted one.
@@ -77,8 +72,6 @@ class OpenAIClient:
         endpoint: the endpoint.
     """
 
-    _http: BoundedHTTPClient
-
     def __init__(
         self,
         endpoint: Endpoint | str | None = None,
@@ -91,7 +84,6 @@ class OpenAIClient:
         self._timeout_s = timeout_s
         self._max_bytes = max_bytes
         self._client: AsyncOpenAI | None = None
-        self._heads: dict[str, tuple[str, RequestHead]] = {}
         self._translate = Translator(endpoint, timeout_s)
         self._dialects: dict[str, Dialect] = {}
         self._first: dict[tuple[str, frozenset[str]], asyncio.Lock] = {}
@@ -160,8 +152,6 @@ class OpenAIClient:
     async def exchange(self, path: str, body: Mapping[str, Any]) -> Any:
         """Post a body, and return the body of the answer, from JSON.
 
-        The library gives the address and headers of the first request, which all others reuse.
-
         Args:
             path: the path below the address of the endpoint.
             body: the body.
@@ -169,16 +159,13 @@ class OpenAIClient:
         Raises:
             openai.APIStatusError: for the status of an error.
         """
-        client = self._open()
-        key, head = self._heads.get(path, ("", None))
-        if head is None or key != client.api_key:
-            head = RequestHead.of(await _first(client, path))
-            self._heads[path] = client.api_key, head
-        received = await self._http.exchange(head, _to_json(body).encode())
-        if not 200 <= received.status < 300:
-            response = received.for_library(head.method)
-            raise client._make_status_error_from_response(response)  # noqa: SLF001
-        return json.loads(received.body, object_pairs_hook=no_field_twice)
+        response = await self._open().post(
+            path,
+            body=body,
+            cast_to=HttpxBinaryResponseContent,
+            options={"security": {"bearer_auth": True}},
+        )
+        return json.loads(response.content, object_pairs_hook=no_field_twice)
 
     def _report(self, body: Any, model: str) -> None:
         """Log once for each model that the server's counts of tokens or dollars are unreadable."""
@@ -260,8 +247,6 @@ class OpenAIClient:
 
     def _open(self) -> AsyncOpenAI:
         if self._client is None:
-            self._http = BoundedHTTPClient(self._max_bytes, _TIMEOUT)
-            self._heads.clear()
             kind = KeyInHeader if self.endpoint.key_header else AsyncOpenAI
             self._client = kind(
                 api_key=_NO_KEY,
@@ -270,7 +255,7 @@ class OpenAIClient:
                 default_headers=self.endpoint.headers,
                 max_retries=0,
                 timeout=_TIMEOUT,
-                http_client=self._http,
+                http_client=BoundedHTTPClient(self._max_bytes, _TIMEOUT),
             )
             if isinstance(self._client, KeyInHeader):
                 self._client.key_header = self.endpoint.key_header
@@ -348,14 +333,6 @@ def _part(part: str | Picture, image: Callable[[Picture], dict[str, Any]]) -> di
 def _image(picture: Picture) -> dict[str, Any]:
     url = f"data:image/png;base64,{picture.base64}"
     return {"type": "image_url", "image_url": {"url": url}}
-
-
-async def _first(client: AsyncOpenAI, path: str) -> httpx2.Request:
-    """A request as the library builds it; the library has no method for that alone."""
-    options = FinalRequestOptions.construct(
-        method="post", url=path, json_data={}, security={"bearer_auth": True}
-    )
-    return client._build_request(await client._prepare_options(options))  # noqa: SLF001
 
 
 class KeyInHeader(AsyncOpenAI):

@@ -6,12 +6,12 @@ import os
 import ssl
 from functools import cache
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import Any
 
 import aiohttp
 import httpx2
 from aiohttp import hdrs
-from multidict import CIMultiDict, CIMultiDictProxy
+from multidict import CIMultiDict
 from openai import DefaultAioHttpClient
 from yarl import URL
 
@@ -36,71 +36,7 @@ class ResponseTooLarge(Exception):
     """A response is larger than the limit; its connection is closed."""
 
 
-class RequestHead(NamedTuple):
-    """The common part of many requests: all except the body.
-
-    Attributes:
-        method: the method.
-        url: the address.
-        headers: the headers.
-    """
-
-    method: str
-    url: URL
-    headers: CIMultiDict[str]
-
-    @classmethod
-    def of(cls, request: httpx2.Request) -> RequestHead:
-        """The head of a request.
-
-        Args:
-            request: the request.
-        """
-        headers = CIMultiDict(
-            (name, value)
-            for name, value in request.headers.multi_items()
-            if name.lower() not in _BY_AIOHTTP and not name.lower().startswith(_OF_THIS_COMPUTER)
-        )
-        headers[hdrs.ACCEPT_ENCODING] = _ENCODINGS
-        return cls(request.method, URL(str(request.url), encoded=True), headers)
-
-
 _Way = tuple[aiohttp.ClientSession, dict[str, Any]]
-
-
-class Received(NamedTuple):
-    """A response.
-
-    Attributes:
-        status: its status.
-        reason: the reason phrase of the status.
-        url: the address that sent it.
-        headers: its headers.
-        body: its body, unpacked.
-    """
-
-    status: int
-    reason: str
-    url: URL
-    headers: CIMultiDictProxy[str]
-    body: bytes
-
-    def for_library(self, method: str, headers: httpx2.Headers | None = None) -> httpx2.Response:
-        """The response as the libraries read it.
-
-        Args:
-            method: the method of its request.
-            headers: the headers of its request, in which libraries note how they read it.
-        """
-        return httpx2.Response(
-            self.status,
-            headers=[
-                header for header in self.headers.items() if header[0].lower() not in _OF_THE_WIRE
-            ],
-            content=self.body,
-            request=httpx2.Request(method, str(self.url), headers=headers),
-            extensions={"reason_phrase": self.reason.encode()},
-        )
 
 
 class BoundedHTTPClient(DefaultAioHttpClient):
@@ -136,46 +72,49 @@ class BoundedHTTPClient(DefaultAioHttpClient):
             ResponseTooLarge: when the body is larger than the limit.
             aiohttp.ClientError: when there is no connection, or it is lost.
         """
-        received = await self.exchange(RequestHead.of(request), await request.aread())
-        return received.for_library(request.method, request.headers)
-
-    async def exchange(self, head: RequestHead, body: bytes) -> Received:
-        """Send a request and read its response.
-
-        Args:
-            head: the request without its body.
-            body: its body.
-
-        Raises:
-            ResponseTooLarge: when the body of the response is larger than the limit.
-            aiohttp.ClientError: when there is no connection, or it is lost.
-        """
-        received = await self._exchange(head, body)
+        headers = CIMultiDict(
+            (name, value)
+            for name, value in request.headers.multi_items()
+            if name.lower() not in _BY_AIOHTTP and not name.lower().startswith(_OF_THIS_COMPUTER)
+        )
+        headers[hdrs.ACCEPT_ENCODING] = _ENCODINGS
+        url, body = URL(str(request.url), encoded=True), await request.aread()
+        response = await self._exchange(request, url, headers, body)
         for _ in range(MAX_REDIRECTS):
-            again = received.status in _SAME_AGAIN.get(head.method, _SAME_BODY_AGAIN)
-            if not again or not (to := received.headers.get(hdrs.LOCATION)):
+            again = response.status_code in _SAME_AGAIN.get(request.method, _SAME_BODY_AGAIN)
+            if not again or not (to := response.headers.get(hdrs.LOCATION)):
                 break
-            url = head.url.join(URL(to))
-            if url.origin() != head.url.origin():
+            if (following := url.join(URL(to))).origin() != url.origin():
                 break
-            head = head._replace(url=url)
-            received = await self._exchange(head, body)
-        return received
+            url = following
+            response = await self._exchange(request, url, headers, body)
+        return response
 
-    async def _exchange(self, head: RequestHead, body: bytes) -> Received:
-        session, proxy = self._way(head.url.origin())
+    async def _exchange(
+        self, request: httpx2.Request, url: URL, headers: CIMultiDict[str], body: bytes
+    ) -> httpx2.Response:
+        session, proxy = self._way(url.origin())
         async with session.request(
-            head.method,
-            head.url,
-            headers=head.headers,
+            request.method,
+            url,
+            headers=headers,
             data=(body if len(body) < _LARGE else BytesIO(body)) or None,
             allow_redirects=False,
             timeout=self._timeouts,
             **proxy,
-        ) as response:
-            body = await self._read(response.content)
-            reason = response.reason or ""
-            return Received(response.status, reason, head.url, response.headers, body)
+        ) as received:
+            return httpx2.Response(
+                received.status,
+                headers=[
+                    (name, value)
+                    for name, value in received.headers.items()
+                    if name.lower() not in _OF_THE_WIRE
+                ],
+                content=await self._read(received.content),
+                # Libraries note in the headers of a request how they read its response.
+                request=httpx2.Request(request.method, str(url), headers=request.headers),
+                extensions={"reason_phrase": (received.reason or "").encode()},
+            )
 
     def _way(self, origin: URL) -> _Way:
         """The session and the proxy for a server: httpx2 chooses both by the environment."""
