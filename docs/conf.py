@@ -33,7 +33,6 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(?!sabm_mesa\.).*"),
     ("py:class", r"sabm_mesa\..*\.([A-Z]|_\w+)"),
     ("py:class", r"sabm_mesa\..*\.Annotated"),  # of an alias in the same module
-    ("py:class", r"sabm_mesa\.llm\.limit\.Limiter"),  # for the package's own workers
 ]
 # Where classes of several modules share a short name, a signature is not a link.
 suppress_warnings = ["ref.python"]

@@ -117,8 +117,8 @@ RunsOn = Annotated[
     str,
     typer.Option(
         metavar="here|processes|ray",
-        help="Where to run: in this process, in several processes, or on Ray. All runs share one "
-        "budget and one request limit.",
+        help="Where to run: in this process, in several processes, or on Ray. Caps hold for all "
+        "runs together.",
     ),
 ]
 Workers = Annotated[

@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -255,16 +255,6 @@ def _engine() -> _Engine:
 def is_current() -> bool:
     """Whether the caller is on the engine's thread."""
     return _current is not None and threading.current_thread() is _current.thread
-
-
-def call_soon(function: Callable[..., object], *given: Any) -> None:
-    """Call a function on the engine's loop, from any thread.
-
-    Args:
-        function: the function.
-        given: its arguments.
-    """
-    _engine().loop.call_soon_threadsafe(function, *given)
 
 
 @contextmanager

@@ -20,9 +20,8 @@ import json
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,8 +93,6 @@ class Connection:
             and the likely number; zeros when unknown.
         limits: the file with the known request limits of endpoints, or None. It is read for the
             first run of this process that asks an endpoint.
-        limiters: identity of an endpoint → its limiter, for a process whose requests count among
-            those of another one; by default those of this process.
 
     Raises:
         ParameterError: for an illegal value.
@@ -113,7 +110,6 @@ class Connection:
     needed: frozenset[str] = frozenset()
     context: tuple[int, int] = field(default=(0, 0), repr=False, compare=False)
     limits: Path | None = field(default=None, repr=False, compare=False)
-    limiters: Callable[[str], Limiter] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse settings with which a request would never end."""
@@ -280,28 +276,17 @@ def connect(
             _clients[key] = _client(endpoint, how.timeout_s)
         sender = _clients[key]
         room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
-    limiter = (how.limiters or partial(limiter_of, limits=how.limits))(endpoint.identity)
+        if endpoint.identity not in _limiters:
+            _limiters[endpoint.identity] = Limiter(remembered_limit(how.limits, endpoint.identity))
+            if how.limits is not None:
+                _limits[endpoint.identity] = how.limits
+        limiter = _limiters[endpoint.identity]
     endpoint.check_key()
     for provenance in map(json.loads, before):
         sender.dialect(model).adopt(provenance["asked"], provenance["sent"])
     room.adopt(before, thought=thought)
     ceiling = min(how.max_concurrency or CEILING, endpoint.max_concurrency or CEILING)
     return _within_limits(sender, how, prices, endpoint.where, limiter, ceiling, room)
-
-
-def limiter_of(identity: str, limits: Path | None = None) -> Limiter:
-    """The limiter of an endpoint, for all requests that this process counts.
-
-    Args:
-        identity: the identity of the endpoint.
-        limits: the file that remembers limits, or None.
-    """
-    with _lock:
-        if identity not in _limiters:
-            _limiters[identity] = Limiter(remembered_limit(limits, identity))
-            if limits is not None:
-                _limits[identity] = limits
-        return _limiters[identity]
 
 
 def _client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:

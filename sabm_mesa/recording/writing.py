@@ -27,7 +27,7 @@ from datetime import UTC, datetime
 from itertools import count, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import PastReading
@@ -55,6 +55,7 @@ from sabm_mesa.recording.store import (
     check_pages,
     check_schema,
     create_tables,
+    open_for_reading,
     sent_row,
     session_is_open,
     text_statement,
@@ -77,6 +78,8 @@ FOLDER = Path("sabm_recordings")
 """The folder for runs with paid answers when no recording is given. Only its owner can read it,
 since it has the words of people in games."""
 _BUSY_S = 60.0
+_TABLES = ("runs", "asks", "model_data", "agent_data", "message_data", "sent")
+"""The tables with rows of a run."""
 fsync = getattr(os, "fdatasync", os.fsync)
 """As in SQLite: the size of a file is written, its time of modification need not be."""
 _open: weakref.WeakSet[BatchWriter] = weakref.WeakSet()
@@ -169,6 +172,36 @@ class Recording:
 
         return self._enter(branch, parent.uid, history)
 
+    def merge(self, runs: Iterable[RecordedRun], connected: Mapping[str, Any]) -> None:
+        """Add runs of other recordings, all or none; those that are here already are left out.
+
+        Args:
+            runs: the runs, in the order in which they get the next free numbers.
+            connected: the connection to language models of the command that played them.
+
+        Raises:
+            RecordingError: when it cannot be written, or another recording cannot be read.
+        """
+        with self._transaction() as connection:
+            known = {uid for (uid,) in connection.execute("SELECT uid FROM runs")}
+            new = [run for run in runs if run.uid not in known]
+            for path in dict.fromkeys(run.path for run in new):
+                with open_for_reading(path, check=False) as other:
+                    for table in ("prompts", "texts"):
+                        connection.executemany(
+                            f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT DO NOTHING",
+                            map(tuple, other.execute(f"SELECT * FROM {table}")),
+                        )
+            for number, run in enumerate(new, _next_number(connection)):
+                header = {"run": number, "command": self.session.uid}
+                if run.connection:
+                    header["connection"] = to_json({**run.connection, **connected})
+                with open_for_reading(run.path, check=False) as other:
+                    for table in _TABLES:
+                        rows = other.execute(f"SELECT * FROM {table} WHERE run = ?", (run.run,))
+                        changed = header if table == "runs" else {"run": number}
+                        _insert(connection, table, [{**row, **changed} for row in rows])
+
     def _enter(
         self,
         header: RunHeader,
@@ -177,7 +210,7 @@ class Recording:
     ) -> int:
         """Enter a run and its rows completely or not at all; return its number."""
         with self._transaction() as connection:
-            (run,) = connection.execute("SELECT coalesce(max(run) + 1, 0) FROM runs").fetchone()
+            run = _next_number(connection)
             connection.executemany(
                 "INSERT INTO prompts VALUES (?, ?) ON CONFLICT DO NOTHING", header.texts.items()
             )
@@ -186,10 +219,9 @@ class Recording:
                 **header.as_row(), "run": run, "uid": uid, "command": session, "parent": parent,
                 "started": now(), "status": "running", "session": session,
             }  # fmt: skip
-            places = ", ".join(f":{column}" for column in entry)
-            connection.execute(f"INSERT INTO runs ({', '.join(entry)}) VALUES ({places})", entry)
-            _execute(connection, rows(int(run)))
-        return int(run)
+            _insert(connection, "runs", [entry])
+            _execute(connection, rows(run))
+        return run
 
     def claim(self, runs: Sequence[int], connected: Mapping[str, Any]) -> dict[int, RunRecorder]:
         """Continue runs of the file, all or none; no other session may be writing them.
@@ -372,6 +404,22 @@ def _execute(connection: sqlite3.Connection, statements: Iterable[Statement]) ->
         connection.executemany(sql, [row for _, row in group])
 
 
+def _next_number(connection: sqlite3.Connection) -> int:
+    """The next free number of a run."""
+    (number,) = connection.execute("SELECT coalesce(max(run) + 1, 0) FROM runs").fetchone()
+    return int(number)
+
+
+def _insert(
+    connection: sqlite3.Connection, table: str, entries: Sequence[Mapping[str, Any]]
+) -> None:
+    """Insert entries, column → value, which have the same columns."""
+    if entries:
+        columns = ", ".join(entries[0])
+        places = ", ".join(f":{column}" for column in entries[0])
+        connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", entries)
+
+
 class Recorder(ABC):
     """Recipient of the attempts, the data and the end of a run.
 
@@ -446,22 +494,6 @@ class Recorder(ABC):
         """Close a recording that was opened for this run alone."""
 
 
-class RowWriter(Protocol):
-    """Writes rows to a recording, in the order in which they come; see `BatchWriter`."""
-
-    def add(self, *statements: Statement) -> None:
-        """Add rows to the next commit, which holds all of them or none."""
-
-    def commit_soon(self) -> None:
-        """Flush all rows to disk soon, without waiting."""
-
-    def committed(self, *statements: Statement) -> asyncio.Future[None]:
-        """Add rows, and flush all rows to disk; the future is done when they are there."""
-
-    def written(self, *statements: Statement) -> asyncio.Future[None]:
-        """Add rows, and commit all rows, without a flush to disk."""
-
-
 class RunRecorder(Recorder):
     """Records one run.
 
@@ -471,20 +503,18 @@ class RunRecorder(Recorder):
         path: the recording.
         session: the identifier of the writer's session.
         recording: the recording if it was opened for this run alone, or None.
-        notes: the numbers of notes, which no other recorder of the session uses.
     """
 
     def __init__(
         self,
         run: int,
-        writer: RowWriter,
+        writer: BatchWriter,
         path: Path,
         session: str,
         recording: Recording | None = None,
-        notes: Iterator[int] = _notes,
     ) -> None:
         self.run, self.path = run, path
-        self._writer, self._session, self._own, self._notes = writer, session, recording, notes
+        self._writer, self._session, self._own = writer, session, recording
 
     async def note_sent(self, model: str, most: Usage) -> int:
         """Note a request before it is sent; return once written.
@@ -498,7 +528,7 @@ class RunRecorder(Recorder):
         Raises:
             RecordingError: when it cannot be written.
         """
-        note = next(self._notes)
+        note = next(_notes)
         row = sent_row(self._session, note, self.run, model, most)
         try:
             await self._writer.written((INSERT_SENT, row))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.core.usage import Usage
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.base import name_of
 from sabm_mesa.minds.specs import (
@@ -33,9 +34,6 @@ from sabm_mesa.recording.writing import Recorder
 from sabm_mesa.runs.cost import with_context
 from sabm_mesa.runs.rerun import planned_fork, resume_models, spent_before
 from sabm_mesa.runs.run import Watch, run_models
-
-Spread = Callable[[Sequence["RunSpec"], Recording, Connection], None]
-"""Plays new runs into a recording, as far as possible."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +215,7 @@ def run_missing(
     connection: Connection | None = None,
     *,
     watch: Watch = lambda _: None,
-    spread: Spread | None = None,
+    counted: bool = False,
 ) -> int:
     """Run the missing plans: all at the same time, within one budget.
 
@@ -228,7 +226,7 @@ def run_missing(
         plans: recording → its plans.
         connection: how language models are reached; its budget also counts the recorded costs.
         watch: called with the models every tenth of a second.
-        spread: plays new runs elsewhere first; the rest is played in this process.
+        counted: whether the budget counts the recorded costs already.
 
     Returns:
         The number of runs that were played or continued now.
@@ -246,18 +244,11 @@ def run_missing(
     plans_left = [spec for left in todo.values() for spec in left]
     given = [[spec.parameters, spec.fork and spec.fork.changes] for spec in plans_left]
     connection = connection.for_recorded(endpoints_in(given))
-    if connection.budget is not None:
+    if connection.budget is not None and not counted:
         for path in plans:
-            if recorded := load_runs(path, missing_ok=True):
-                connection.budget.spent.add(spent_before(recorded, connection.prices))
+            connection.budget.spent.add(spent_in(path, connection.prices))
     with ExitStack() as stack:
         opened = {path: stack.enter_context(Recording(path)) for path in todo}
-        if spread is not None:
-            for path, left in todo.items():
-                begun = find_runs(left, path)
-                new = [spec for spec in left if not spec.fork and spec.digest not in begun]
-                spread(new, opened[path], connection)
-                todo[path] = missing(left, path)
         for depth in sorted({spec.depth for left in todo.values() for spec in left}):
             models = [
                 model
@@ -269,6 +260,20 @@ def run_missing(
             if models:
                 run_models(models, watch=watch)
     return len(plans_left)
+
+
+def spent_in(path: Path, prices: str | Path | None) -> Usage:
+    """Return the cost of all runs of a recording; see `spent_before`.
+
+    Args:
+        path: the recording; it need not exist.
+        prices: a user's own price file, or None.
+
+    Raises:
+        RecordingError: when it cannot be read.
+    """
+    recorded = load_runs(path, missing_ok=True)
+    return spent_before(recorded, prices) if recorded else Usage()
 
 
 def _models(

@@ -1,21 +1,19 @@
 """Sweeps: a grid of parameters, minds and seeds, in this process or on workers.
 
 A sweep is a folder with one recording. Finished runs in it are not run again, so the same call
-plays the missing ones. Workers play runs without cost, each into a separate recording, which is
-kept when the run is finished, and merged into the recording of the folder (see
-`sabm_mesa.recording.shards`). Paid runs share one limiter for each endpoint, one budget and the
-recording of the folder, all of the calling process. It plays them itself, all at the same time, or
-lets workers play them, which use these through messages (see `sabm_mesa.runs.workers`). Runs with
-mind objects are always played by the calling process.
+plays the missing ones. Runs without cost are played one after another, runs with language models
+at the same time. Workers play their tasks into separate recordings (see `sabm_mesa.runs.pool`),
+which are merged at the end. What workers leave is played by the calling process: runs that were
+begun before, or reached the share of their task in the budget, and runs with local models, people
+or mind objects.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -34,27 +32,28 @@ from sabm_mesa.minds.llm import varied_sampling
 from sabm_mesa.minds.specs import by_spec, objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario as registered
-from sabm_mesa.recording import RecordedRun, Recording
-from sabm_mesa.recording.export import write_frames
+from sabm_mesa.recording import RecordedRun
+from sabm_mesa.recording.export import make_folder, write_frames
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.recording.shards import SHARDS, Shards, list_shards
-from sabm_mesa.runs.executors import (
-    Executor,
-    load_ray,
-    on_processes,
-    on_ray,
-    play_here,
-    worker_actors,
-    worker_processes,
+from sabm_mesa.recording.tasks import TASKS, merge, new_path, only_sweep, recordings
+from sabm_mesa.runs import pool
+from sabm_mesa.runs.planned import (
+    RunSpec,
+    find_runs,
+    missing,
+    run_missing,
+    spent_in,
+    trial_models,
 )
-from sabm_mesa.runs.planned import RunSpec, find_runs, missing, run_missing, trial_models
-from sabm_mesa.runs.workers import OpenWorkers, may_leave, play_on_workers
+from sabm_mesa.runs.pool import Task, WorkerPool
 
 RECORDING = "recording.sqlite"
 SEED = 1
 """The default of the first seed, so that the same call finds its runs again."""
 PLACES = ("here", "processes", "ray")
+_STAYS = ("gguf:", "local", "human")
 Watch = Callable[[int, int], None]
+OpenPool = Callable[[Path], AbstractContextManager[WorkerPool]]
 
 
 @dataclass(frozen=True)
@@ -164,12 +163,12 @@ def sweep(
         RunError: when a run fails, or the folder cannot be used; the same call continues.
     """
     started = time.perf_counter()
-    executor, open_workers = _place(on, workers, address)
+    place = _place(on, workers, address)
     planned = grid(scenario, vary, parameters or {}, runs, seed)
     path = Path(folder) / RECORDING
     needed = varied_sampling(spec.parameters for spec in planned.specs)
     how = replace(connection or Connection(), needed=needed)
-    ran = _finish(planned, path, executor, open_workers, how, watch)
+    ran = _finish(planned.specs, path, place, how, watch)
     by_digest = find_runs(planned.specs, path)
     recorded = [by_digest[spec.digest] for spec in planned.specs]
     data = model_table(planned, recorded, Recorded(path))
@@ -271,10 +270,8 @@ def run_table(grid: Grid, runs: Sequence[RecordedRun], data: pd.DataFrame) -> pd
     return pd.concat([cells.merge(sums, left_on="run", right_index=True), ends], axis="columns")
 
 
-def _place(
-    on: str, workers: int | None, address: str | None
-) -> tuple[Executor, OpenWorkers | None]:
-    """The executor of free runs, and the workers for paid runs; None: they are played here."""
+def _place(on: str, workers: int | None, address: str | None) -> OpenPool | None:
+    """Opens the place of the workers, given the folder of their recordings; None: no workers."""
     check_choice("place for runs (on)", on, PLACES)
     if workers is not None:
         check_int("workers", workers, 1)
@@ -286,93 +283,101 @@ def _place(
     if address is not None and on != "ray":
         raise ParameterError("Only Ray takes an address: sweep on ray.")
     if on == "ray":
-        load_ray(address)
-        return (
-            partial(on_ray, workers=workers, address=address),
-            partial(worker_actors, workers=workers, address=address),
-        )
-    if on == "processes":
-        n = workers or cpu_count() or 1
-        return partial(on_processes, workers=n), partial(worker_processes, workers=n)
-    return play_here, None
+        pool.load_ray(address)
+        return lambda _: pool.on_ray(workers, address)
+    return partial(pool.processes, workers or cpu_count() or 1) if on == "processes" else None
 
 
 def _finish(
-    planned: Grid,
+    specs: Sequence[RunSpec],
     path: Path,
-    executor: Executor,
-    open_workers: OpenWorkers | None,
+    place: OpenPool | None,
     connection: Connection,
     watch: Watch,
 ) -> int:
     """Run the missing runs; return the number of runs that were played or continued."""
-    todo = missing(planned.specs, path)
-    if not todo and not (path.parent / SHARDS).exists():
+    folder, total = path.parent.resolve() / TASKS, len(specs)
+    todo = missing(specs, path)
+    if not todo and not folder.exists():
         return 0
     trials = trial_models(todo, connection)
-    with Shards(path) as shards:
-        todo = missing(planned.specs, path)  # another command may have ended in the meantime
-        kept = list_shards(path.parent)
-        free = [spec for spec in todo if _is_free(trials[spec.identity])]
-        paid = [spec for spec in todo if not _is_free(trials[spec.identity])]
-        total = len(planned.cells)
-        ran = len(todo) - sum(spec.digest in kept for spec in free)
+    free = [spec for spec in todo if _is_free(trials[spec.identity])]
+    paid = [spec for spec in todo if not _is_free(trials[spec.identity])]
+    leaving = [spec for spec in paid if place and not _stays(trials[spec.identity])]
+    if place and (sent := [*free, *leaving]):
+        pool.check_sendable(sent)
+    with only_sweep(path.parent):
+        todo = missing(specs, path)  # another command may have ended in the meantime
+        files = [path, *recordings(folder)]
+        begun = {digest: run for file in files for digest, run in find_runs(todo, file).items()}
+        ran = len(todo) - sum(run.finished for run in begun.values())
+        new = {spec.digest for spec in todo}.difference(begun)
         watch(total - ran, total)
-        free_done = total - len(paid)
-        _play(free, kept, executor, shards, lambda left: watch(free_done - left, total))
-        shards.finish([spec.digest for spec in planned.specs])
-        if paid:
-
-            def spread(new: Sequence[RunSpec], opened: Recording, how: Connection) -> None:
-                leave = [spec for spec in new if may_leave(trials[spec.identity])]
-                if open_workers is not None and leave:
-                    stay = len(paid) - len(leave)
-                    play_on_workers(
-                        leave, opened, how, open_workers,
-                        lambda left: watch(total - stay - left, total),
-                    )  # fmt: skip
-
+        try:
+            _play_new(
+                [spec for spec in free if spec.digest in new],
+                [spec for spec in leaving if spec.digest in new],
+                folder, place, _with_spent(connection, files),
+                lambda done: watch(total - ran + done, total),
+            )  # fmt: skip
+        finally:
+            merge(path, [spec.digest for spec in [*free, *paid]], connection.as_recorded())
+            if connection.budget is not None:
+                connection.budget.spent.add(spent_in(path, connection.prices))
+        if missing(specs, path):
             try:
                 run_missing(
-                    {path: paid},
+                    {path: specs},
                     connection,
                     watch=lambda now: watch(total - sum(model.running for model in now), total),
-                    spread=spread,
+                    counted=True,
                 )
             finally:  # a run that failed or was stopped has ended, and is not done
-                watch(total - len(missing(planned.specs, path)), total)
+                watch(total - len(missing(specs, path)), total)
     return ran
 
 
 def _is_free(model: SmartModel) -> bool:
-    """Whether other processes may play such a run: its minds cost nothing and keep no state."""
+    """Whether a run costs nothing, and its minds keep no state."""
     paid = any(agent.paid for agent in model.population)
     return not paid and not objects_by_spec(model.parameters["minds"])
 
 
-def _play(
-    specs: Sequence[RunSpec],
-    kept: Collection[str],
-    executor: Executor,
-    shards: Shards,
+def _stays(model: SmartModel) -> bool:
+    """Whether a run needs this process, for its local models, people or mind objects."""
+    here = any(agent.mind.spec.startswith(_STAYS) for agent in model.population)
+    return here or bool(objects_by_spec(model.parameters["minds"]))
+
+
+def _with_spent(connection: Connection, files: Sequence[Path]) -> Connection:
+    """The connection with a separate budget that counts the costs in recordings."""
+    if connection.budget is None:
+        return connection
+    spent = Usage()
+    for usage in [connection.budget.spent, *(spent_in(file, connection.prices) for file in files)]:
+        spent.add(usage)
+    return replace(connection, budget=connection.budget.after(spent))
+
+
+def _play_new(
+    free: Sequence[RunSpec],
+    paid: Sequence[RunSpec],
+    folder: Path,
+    place: OpenPool | None,
+    connection: Connection,
     watch: Callable[[int], None],
 ) -> None:
-    """Play free runs and keep each as soon as it is finished.
-
-    Meanwhile finished runs are merged into the recording in the order of the plan, so the numbers
-    of runs do not depend on which run ended first.
-    """
-    kept_so_far, ahead = set(kept), deque(specs)
-    todo = [spec for spec in specs if spec.digest not in kept]
-    if not todo:
+    """Play runs into the recordings of tasks; without workers free runs in this process."""
+    if not free and not paid:
         return
-    with closing(executor(todo, scratch=shards.scratch)) as playing:
-        for done, (index, recording) in enumerate(playing, 1):
-            shards.keep(todo[index].digest, recording)
-            kept_so_far.add(todo[index].digest)
-            watch(len(todo) - done)
-            while ahead and ahead[0].digest in kept_so_far:
-                shards.merge(ahead.popleft().digest)
+    make_folder(folder)
+    if place is None:
+        for done, spec in enumerate(free, 1):
+            pool.play(Task(new_path(folder), [spec]))
+            watch(done)
+        return
+    with place(folder) as opened:
+        pool.play_tasks(free, paid, folder, opened, connection, watch)
 
 
 def _check_values(name: str, values: Any) -> None:

@@ -122,7 +122,8 @@ def test_an_answer_that_came_while_the_loop_stood_still_is_not_paid_for_again() 
 
         def stall() -> None:
             server.wait_until(lambda s: s.in_flight == 1)
-            engine.call_soon(time.sleep, 0.4 + LATE_S + 0.1)
+            loop = engine._engine().loop  # noqa: SLF001
+            loop.call_soon_threadsafe(time.sleep, 0.4 + LATE_S + 0.1)
             server.release()
 
         thread = threading.Thread(target=stall)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from filelock import FileLock
 
 from sabm_mesa import Budget, Connection, FixedMind, KeynesianBeautyContest, sweep
 from sabm_mesa.errors import (
@@ -16,10 +17,10 @@ from sabm_mesa.errors import (
     UnknownName,
 )
 from sabm_mesa.llm import close_all
-from sabm_mesa.recording import load_runs
-from sabm_mesa.recording.shards import SHARDS, Shards, list_shards
-from sabm_mesa.runs.executors import play
+from sabm_mesa.recording import Recording, load_runs
+from sabm_mesa.recording.tasks import TASKS
 from sabm_mesa.runs.planned import RunSpec
+from sabm_mesa.runs.pool import Task, play
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.runs.sweep import grid, shown
 from tests.core.support import Tiny, rows
@@ -127,41 +128,36 @@ def test_a_half_written_folder(tmp_path: Path) -> None:
     vary, given = {"n_players": [3, 6]}, {"n_rounds": 2}
     whole = sweep("kbc", vary, runs=2, folder=tmp_path / "whole", parameters=given)
     folder = tmp_path / "cut"
-    with Shards(folder / "recording.sqlite") as shards:
-        names = [spec.digest for spec in whole.grid.specs]
-        for spec in whole.grid.specs[1:]:
-            shards.keep(spec.digest, play(spec, shards.scratch))
-    cut = folder / SHARDS / f"{names[1]}.sqlite"
+    tasks = folder / TASKS
+    tasks.mkdir(parents=True)
+    for number, spec in enumerate(whole.grid.specs[1:]):
+        play(Task(tasks / f"{number}.sqlite", [spec]))
+    cut = tasks / "0.sqlite"
     cut.write_bytes(cut.read_bytes()[:5000])
-    (folder / SHARDS / "unfinished").mkdir()
-    (folder / SHARDS / "unfinished" / "recording.sqlite").write_bytes(b"SQLite")
-    (folder / SHARDS / "other.sqlite").write_bytes(b"something else")
+    (tasks / "unfinished-1").mkdir()
+    (tasks / "unfinished-1" / "recording.sqlite").write_bytes(b"SQLite")
+    (tasks / "other.sqlite").write_bytes(b"something else")
     (folder / "runs.csv").write_text("n_players,se")
-    assert list_shards(folder) == set(names[2:])
 
     done = sweep("kbc", vary, runs=2, folder=folder, parameters=given)
 
     assert done.ran == 2
     same(whole, done)
-    left = [path.name for path in (folder / SHARDS).iterdir()]
-    assert left == ["other.sqlite"]  # what is no part of ours is left as it is
+    left = sorted(path.name for path in tasks.iterdir())
+    assert left == ["0.sqlite", "other.sqlite"]  # what cannot be read is left as it is
     same(whole, sweep("kbc", vary, runs=2, folder=folder, parameters=given))
 
 
 def test_a_merge_that_was_killed_is_done_again(tmp_path: Path) -> None:
-    into = tmp_path / "recording.sqlite"
-    files = {}
-    with Shards(into) as shards:
-        for seed in (1, 2, 3):
-            files[seed] = play(RunSpec(Tiny, {**FIXED, "n_rounds": 2}, seed), shards.scratch)
-        shards.keep("one", files[1])
-        shards.merge("one")
-    # Killed after the commit and before the part was removed.
-    with Shards(into) as shards:
-        shards.keep("three", files[3])
-        shards.keep("two", files[2])
-        shards.finish(["two", "one", "nowhere", "three"])
+    into, given = tmp_path / "recording.sqlite", {**FIXED, "n_rounds": 2}
+    (tmp_path / TASKS).mkdir()
+    specs = RunSpec(Tiny, given, 1).with_seeds([1, 2, 3])
+    for spec in specs:
+        play(Task(tmp_path / TASKS / f"{4 - spec.seed}.sqlite", [spec]))
+    with Recording(into) as opened:  # killed after the commit and before the file was removed
+        opened.merge(load_runs(tmp_path / TASKS / "3.sqlite"), {})
 
+    assert sweep(Tiny, {}, runs=3, folder=tmp_path, parameters=given).ran == 0
     assert [(entry.run, entry.seed) for entry in load_runs(into)] == [
         (0, (1,)),
         (1, (2,)),
@@ -171,12 +167,13 @@ def test_a_merge_that_was_killed_is_done_again(tmp_path: Path) -> None:
         assert rows(into, f"SELECT run, count(*) FROM {table} GROUP BY run") == [
             (run, count) for run in range(3)
         ]
+    assert not (tmp_path / TASKS).exists()
     replay(into, range(3))
 
 
 def test_one_command_at_a_time(tmp_path: Path) -> None:
     with (
-        Shards(tmp_path / "recording.sqlite"),
+        FileLock(tmp_path / "sweep.lock"),
         pytest.raises(RecordingError, match="is running in"),
     ):
         sweep(Tiny, {}, folder=tmp_path, parameters=FIXED)
@@ -187,7 +184,7 @@ def test_a_run_that_fails_leaves_what_is_finished(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="failing, round 0: ZeroDivisionError: nothing to share"):
         sweep(Failing, {}, runs=3, folder=tmp_path, parameters=FIXED)
 
-    assert len(list_shards(tmp_path)) == 1
+    assert not (tmp_path / TASKS).exists()
     assert [entry.seed for entry in load_runs(tmp_path / "recording.sqlite")] == [(1,)]
 
 
