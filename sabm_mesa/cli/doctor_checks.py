@@ -58,8 +58,6 @@ OPENAI_MODEL = "gpt-4o-mini"
 SMALL_DISK = 100 * 2**20
 """Bytes that should be free on the disk of recordings."""
 EXTRAS = {
-    "anthropic": ("anthropic", "endpoints with api = anthropic"),
-    "google": ("google-genai", "endpoints with api = google"),
     "local": ("xllamacpp", "local models: --minds local, gguf:FILE"),
     "parquet": ("pyarrow", "exports as Parquet"),
     "ray": ("ray", "sweeps on a Ray cluster"),

@@ -217,7 +217,7 @@ def _models(facts: _Facts) -> str:
 
 def _access(facts: _Facts) -> str:
     local = all(map(is_local, facts.models))
-    way = "On this machine, from a file" if local else "Over an OpenAI-compatible or native API"
+    way = "On this machine, from a file" if local else "Over an OpenAI-compatible API"
     at = [spec.partition("@")[2] for spec in facts.models if "@" in spec]
     base = facts.connection.get("base_url")
     places = [str(address) for address in (*at, base) if address]

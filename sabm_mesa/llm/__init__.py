@@ -3,7 +3,7 @@
 ::
 
     MakeRoomClient → RetryClient → LimitClient → BudgetClient → PriceClient → NoteSentClient
-        → FinishInFlightClient → OpenAIClient (or AnthropicClient, GoogleClient)
+        → FinishInFlightClient → OpenAIClient
 
 All runs of the process share one connection and one limiter for each endpoint. The chain has a
 `BudgetClient` only with a budget.
@@ -31,8 +31,8 @@ from sabm_mesa.errors import KEY_VARIABLE, ParameterError, ServerInUse, UnknownN
 from sabm_mesa.llm.budget import CAPS, Budget, BudgetClient, check_price
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.endpoints import (
-    APIS,
     NAME,
+    PRESETS,
     Endpoint,
     check_url,
     endpoint_url,
@@ -76,7 +76,8 @@ class Connection:
     Attributes:
         base_url: the endpoint of minds that name none; when None, that of OPENAI_BASE_URL in the
             environment, or OpenAI's own.
-        endpoints: name → endpoint, for minds ``llm:MODEL@NAME`` (see `read_endpoints`).
+        endpoints: name → endpoint, for minds ``llm:MODEL@NAME`` (see `read_endpoints`). Those in
+            `sabm_mesa.llm.endpoints.PRESETS` need no entry.
         max_concurrency: the maximum number of simultaneous requests, or None.
         timeout_s: seconds until a request fails.
         max_retries: the maximum number of retries of a request.
@@ -85,8 +86,9 @@ class Connection:
         recorded_url: the endpoint in a recording for minds that name none; used when `base_url` is
             None.
         agreed: more addresses that minds of a recording may name. Addresses of this computer, of
-            the file of endpoints, of `base_url`, of the environment and of OpenAI are always
-            allowed. None when the minds do not come from a recording, and may name any address.
+            the file of endpoints, of `base_url`, of the environment, of the presets and of OpenAI
+            are always allowed. None when the minds do not come from a recording, and may name any
+            address.
         needed: parameters of language models that a study depends on: it fails when a model does
             not support one of them.
         context: tokens that the longest question to a local model and its answer need: the minimum
@@ -180,7 +182,7 @@ class Connection:
             named: its name or address; None for the endpoint of minds that name none.
 
         Raises:
-            UnknownName: for a name that the file of endpoints does not have.
+            UnknownName: for a name that is neither in the file of endpoints nor a preset.
             ParameterError: for an invalid address, or one from a recording that this command does
                 not allow.
         """
@@ -189,14 +191,13 @@ class Connection:
             return Endpoint(default_url, key_env=KEY_VARIABLE)
         named = named or self.recorded_url or ""
         if NAME.match(named):
-            if named not in self.endpoints:
+            known = {**PRESETS, **self.endpoints}
+            if named not in known:
                 raise UnknownName(
-                    "endpoint",
-                    named,
-                    self.endpoints,
-                    "Endpoints are listed in a file: --endpoints.",
+                    "endpoint", named, known, "Endpoints are listed in a file: --endpoints."
                 )
-            return self.endpoints[named]
+            known[named].hide_secrets()
+            return known[named]
         url = check_url(named)
         if url in {default_url, endpoint_url(None)} or is_openai(url):
             return Endpoint(url, key_env=KEY_VARIABLE)
@@ -273,7 +274,9 @@ def connect(
         key = (endpoint.identity, how.timeout_s)
         if key not in _clients:
             engine.raise_file_limit()
-            _clients[key] = _client(endpoint, how.timeout_s)
+            from sabm_mesa.llm.openai_client import OpenAIClient
+
+            _clients[key] = OpenAIClient(endpoint, how.timeout_s)
         sender = _clients[key]
         room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
         if endpoint.identity not in _limiters:
@@ -287,16 +290,6 @@ def connect(
     room.adopt(before, thought=thought)
     ceiling = min(how.max_concurrency or CEILING, endpoint.max_concurrency or CEILING)
     return _within_limits(sender, how, prices, endpoint.where, limiter, ceiling, room)
-
-
-def _client(endpoint: Endpoint, timeout_s: float) -> OpenAIClient:
-    from sabm_mesa.llm.openai_client import OpenAIClient
-
-    if endpoint.api == APIS[0]:
-        return OpenAIClient(endpoint, timeout_s)
-    from sabm_mesa.llm.native import native_client
-
-    return native_client(endpoint, timeout_s)
 
 
 def connect_local(

@@ -10,17 +10,13 @@
     extra_body = { safe_prompt = false }         # more fields of each request
     max_concurrency = 4                          # requests under way at once at most
 
-    [endpoints.claude]
-    api = "anthropic"                            # or "google"; by default "openai"
-    base_url = "https://api.anthropic.com"
-    key_env = "ANTHROPIC_API_KEY"
-
     [endpoints.azure]
     base_url = "https://LAB.openai.azure.com/openai/deployments/NAME?api-version=2024-10-21"
     key_env = "AZURE_OPENAI_API_KEY"
     key_header = "api-key"                       # by default Authorization: Bearer KEY
 
-and the mind ``llm:mistral-small-latest@mistral``.
+and the mind ``llm:mistral-small-latest@mistral``. The endpoints in `PRESETS` need no file:
+``llm:claude-haiku-4-5@anthropic``.
 """
 
 from __future__ import annotations
@@ -29,7 +25,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -60,8 +56,6 @@ WAYS = (
     "or run without a server: --minds classical, or the model in the box, --minds local.",
 )
 """The most common remedies for a missing or wrong key."""
-APIS = ("openai", "anthropic", "google")
-"""Interfaces of servers; `sabm_mesa.llm.native` has the others than OpenAI's."""
 NAME = re.compile(r"[A-Za-z][\w-]*\Z")
 """The name of an endpoint."""
 _VARIABLE = re.compile(r"[A-Z_a-z][0-9A-Z_a-z]*\Z")
@@ -77,13 +71,8 @@ _OWN_HEADERS = {
 _OWN_FIELDS = {
     "model", "messages", "n", "stream", "temperature", "top_p", "seed", "max_tokens",
     "max_completion_tokens", "response_format", "reasoning_effort",
-    "system", "contents", "systemInstruction", "output_config.format",
-    *(f"generationConfig.{name}" for name in (
-        "maxOutputTokens", "candidateCount", "temperature", "topP", "seed", "responseMimeType",
-        "responseSchema", "responseJsonSchema",
-    )),
 }  # fmt: skip
-"""Fields of a request that the run sets, for all interfaces; Google's also take underscores."""
+"""Fields of a request that the run sets."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,6 @@ class Endpoint:
         headers: name → value of more headers of a request.
         extra_body: name → value of more fields of a request.
         max_concurrency: the maximum number of simultaneous requests, or None.
-        api: its interface: one of `APIS`.
     """
 
     url: str | None = None
@@ -109,7 +97,6 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     max_concurrency: int | None = None
-    api: str = "openai"
     key_header: str = ""
     label: str = ""
     own_key: str = field(default="", repr=False)
@@ -138,7 +125,7 @@ class Endpoint:
     def identity(self) -> str:
         """A text that two endpoints share when they can share connections."""
         given = dict(self.headers), dict(self.extra_body)
-        same = self.api, self.url, self.key_env, self.key_header, *given
+        same = self.url, self.key_env, self.key_header, *given
         return json.dumps(same, sort_keys=True)
 
     def key(self) -> str:
@@ -168,6 +155,18 @@ class Endpoint:
         if not (key.isascii() and key.isprintable()):
             which = "The API key" if self.key_env == KEY_VARIABLE else f"The key {self.key_env}"
             raise MissingKey(f"{which} has characters that no key has.", WAYS)
+
+
+PRESETS = {
+    "anthropic": Endpoint("https://api.anthropic.com/v1", "anthropic", "ANTHROPIC_API_KEY"),
+    "google": Endpoint(
+        "https://generativelanguage.googleapis.com/v1beta/openai", "google", "GEMINI_API_KEY"
+    ),
+}
+"""Endpoints that need no file: the OpenAI-compatible addresses of Anthropic and Google.
+
+An entry of the same name in a file replaces one of them.
+"""
 
 
 @about("endpoints")
@@ -211,17 +210,12 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
             f"{where}: the name of an endpoint must consist of letters, digits, - and _, and begin "
             "with a letter."
         )
-    known = {
-        "base_url", "key_env", "key_header", "headers", "extra_body", "max_concurrency", "api",
-    }  # fmt: skip
+    known = {"base_url", "key_env", "key_header", "headers", "extra_body", "max_concurrency"}
     if not isinstance(entry, dict) or not {"base_url"} <= set(entry) <= known:
         raise ParameterError(
-            f"{where} needs a base_url, and may have key_env, key_header, headers, extra_body, "
-            "max_concurrency and api."
+            f"{where} needs a base_url, and may have key_env, key_header, headers, extra_body and "
+            "max_concurrency."
         )
-    api = entry.get("api", APIS[0])
-    if api not in APIS:
-        raise ParameterError(f"{where}: api is one of {', '.join(APIS)} (got {api!r}).")
     try:
         url = check_url(str(entry["base_url"]))
         most = entry.get("max_concurrency")
@@ -237,13 +231,8 @@ def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
         )
     headers = _headers(entry.get("headers", {}), where)
     extra = check_extra_body(entry.get("extra_body", {}), f"{where}: extra_body")
-    endpoint = Endpoint(url, name, variable, headers, extra, most, api, _key_header(entry, where))
+    endpoint = Endpoint(url, name, variable, headers, extra, most, _key_header(entry, where))
     endpoint.hide_secrets()
-    if api != APIS[0] and (endpoint.key_header or endpoint.query):
-        raise ParameterError(
-            f'{where}: the library for api = "{api}" sends key and version in its own way: leave '
-            "out key_header, and the query (after the ?) of base_url."
-        )
     return endpoint
 
 
@@ -289,8 +278,7 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
     """
     if not isinstance(extra, Mapping):
         raise ParameterError(f"{where} is a table of fields, not {extra!r}.")
-    reserved = {_plain(name) for name in _OWN_FIELDS}
-    if taken := sorted(name for name in _paths(extra) if _plain(name) in reserved):
+    if taken := sorted(_OWN_FIELDS & set(extra)):
         raise ParameterError(f"{where} cannot have {taken[0]!r}, which the run sets.")
     try:
         json.dumps(extra, allow_nan=False)
@@ -299,18 +287,6 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
             f"{where} has a value that JSON cannot hold, such as a date."
         ) from None
     return extra
-
-
-def _paths(table: Mapping[str, Any]) -> Iterator[str]:
-    """The names of fields, and of fields in nested tables: ``TABLE.NAME``."""
-    for name, value in table.items():
-        yield str(name)
-        if isinstance(value, Mapping):
-            yield from (f"{name}.{inner}" for inner in value)
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").casefold()
 
 
 def is_openai(url: str | None) -> bool:

@@ -129,7 +129,7 @@ class OpenAIClient:
         started = time.perf_counter()
         try:
             async with Deadline(self._timeout_s):
-                body = await self._send(request, params)
+                body = await self.exchange("/chat/completions", self._body(request, params))
             latency_s = time.perf_counter() - started
             done = read_completion(body, request, latency_s, self._origin(request, asked, params))
             self._report(body, request.model)
@@ -144,10 +144,6 @@ class OpenAIClient:
                 ):
                     return await self._complete(request)
             raise self._translated(error, request.model, _CHAT) from None
-
-    async def _send(self, request: Request, parameters: Mapping[str, Any]) -> Any:
-        """Send a request, and return the body of the answer, from JSON."""
-        return await self.exchange("/chat/completions", self._body(request, parameters))
 
     async def exchange(self, path: str, body: Mapping[str, Any]) -> Any:
         """Post a body, and return the body of the answer, from JSON.
@@ -197,7 +193,12 @@ class OpenAIClient:
         """
 
         async def names() -> list[str]:
-            return [errors.without_key(name) for name in read_models(await self._list())]
+            response = await self._open().get(
+                "/models",
+                cast_to=HttpxBinaryResponseContent,
+                options={"security": {"bearer_auth": True}},
+            )
+            return [errors.without_key(name) for name in read_models(response.json())]
 
         return await self.reach(names, _MODELS)
 
@@ -216,15 +217,6 @@ class OpenAIClient:
                 return await call()
         except _FAILURES as error:
             raise self._translated(error, "", wanted) from None
-
-    async def _list(self) -> Any:
-        """The body of the endpoint's list of models, from JSON."""
-        response = await self._open().get(
-            "/models",
-            cast_to=HttpxBinaryResponseContent,
-            options={"security": {"bearer_auth": True}},
-        )
-        return response.json()
 
     def _translated(self, error: Exception, model: str, wanted: str) -> LLMError:
         match error:
@@ -283,8 +275,7 @@ class OpenAIClient:
 
     def _body(self, request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
         messages = [
-            {"role": role, "content": content}
-            for role, content in contents(request, parameters, _image)
+            {"role": role, "content": content} for role, content in _contents(request, parameters)
         ]
         fields = {name: value for name, value in parameters.items() if name != "pictures"}
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
@@ -303,15 +294,10 @@ class OpenAIClient:
         return Origin(self.endpoint.where, recorded(reported | extra, {**parameters, **extra}))
 
 
-def contents(
-    request: Request, parameters: Mapping[str, Any], image: Callable[[Picture], dict[str, Any]]
-) -> list[tuple[str, Any]]:
+def _contents(request: Request, parameters: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The role and content of each message: a text, or parts if it has pictures.
 
-    Args:
-        request: the request.
-        parameters: the parameters that are sent; without ``pictures``, pictures are sent as texts.
-        image: returns the part of a picture.
+    For a model that takes no pictures, their texts are sent.
     """
     pictures = request.pictures or ()
     if "pictures" not in parameters:
@@ -320,19 +306,16 @@ def contents(
     for role, text in request.messages:
         parts = split(text, pictures)
         if any(isinstance(part, Picture) for part in parts):
-            messages.append((role, [_part(part, image) for part in parts]))
+            messages.append((role, [_part(part) for part in parts]))
         else:
             messages.append((role, text))
     return messages
 
 
-def _part(part: str | Picture, image: Callable[[Picture], dict[str, Any]]) -> dict[str, Any]:
-    return image(part) if isinstance(part, Picture) else {"type": "text", "text": part}
-
-
-def _image(picture: Picture) -> dict[str, Any]:
-    url = f"data:image/png;base64,{picture.base64}"
-    return {"type": "image_url", "image_url": {"url": url}}
+def _part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{part.base64}"}}
 
 
 class KeyInHeader(AsyncOpenAI):

@@ -114,8 +114,6 @@ class ProbedModel:
             f"[endpoints.{self.name}]",
             f"base_url = {json.dumps(self.endpoint.url or OPENAI_URL)}",
         ]
-        if self.endpoint.api != Endpoint.api:
-            lines.append(f"api = {json.dumps(self.endpoint.api)}")
         if variable and key(variable):
             lines.append(f"key_env = {json.dumps(variable)}")
         if self.endpoint.key_header:

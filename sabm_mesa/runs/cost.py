@@ -60,7 +60,7 @@ from sabm_mesa.core.tools import Tools
 from sabm_mesa.errors import ParameterError, RunError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
-from sabm_mesa.llm.endpoints import NAME
+from sabm_mesa.llm.endpoints import NAME, PRESETS
 from sabm_mesa.llm.prices import Price, PriceTable
 from sabm_mesa.llm.thinking import THOUGHTS as THOUGHTS_UNASKED
 from sabm_mesa.llm.thinking import thinks_unasked
@@ -361,7 +361,8 @@ def _address(mind: Any, connection: Connection | None) -> str | None:
     """
     how = connection or Connection()
     named = model_and_endpoint(mind.partition(":")[2])[1] if isinstance(mind, str) else ""
-    if not isinstance(mind, str) or (NAME.match(named) and not how.endpoints):
+    unknown = NAME.match(named) and named not in PRESETS and not how.endpoints
+    if not isinstance(mind, str) or unknown:
         return None
     return how.endpoint(named or None).url
 

@@ -22,7 +22,7 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import most_of
-from sabm_mesa.llm.endpoints import OPENAI_URL
+from sabm_mesa.llm.endpoints import OPENAI_URL, PRESETS
 from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.minds.recorded import RecordedMind
 from sabm_mesa.minds.specs import (
@@ -378,6 +378,8 @@ def _address(run: RecordedRun, spec: str) -> str:
     """The address that a language model was asked at."""
     named = next(iter(endpoints_in(spec)), "")
     listed: Mapping[str, str] = run.connection.get("endpoints", {})
+    if named in PRESETS and named not in listed:
+        return PRESETS[named].base_url
     return listed.get(named, named) or run.connection.get("base_url") or OPENAI_URL
 
 

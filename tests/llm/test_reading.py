@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from sabm_mesa.llm.client import Completion
-from sabm_mesa.llm.native import _merged
 from sabm_mesa.llm.reading import read_completion, unreadable_usage
 from tests.llm.support import ask
 
@@ -210,14 +209,3 @@ def test_usage_of_a_wrong_type_is_unknown_and_found(usage: Any, fields: list[str
     body = {"choices": [{"message": {"content": "42"}}], "usage": usage}
     assert read_completion(body, ask(), 0.0).text == "42"
     assert unreadable_usage(body) == fields
-
-
-def test_more_fields_of_a_request_are_put_into_the_tables_that_it_has() -> None:
-    body = {"generationConfig": {"seed": 1, "thinkingConfig": {"level": "low"}}, "contents": []}
-    more = {"generationConfig": {"topK": 3, "thinkingConfig": {"budget": 9}}, "contents": [1]}
-
-    assert _merged(body, more) == {
-        "generationConfig": {"seed": 1, "topK": 3, "thinkingConfig": {"level": "low", "budget": 9}},
-        "contents": [1],
-    }
-    assert body["generationConfig"] == {"seed": 1, "thinkingConfig": {"level": "low"}}

@@ -10,13 +10,11 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from aiohttp import web
 
 from . import wire
-from .apis import Anthropic, Api, Azure, Google
 from .brains import Brain, Reply, ScriptExhaustedError
 from .cache import PrefixCache
 from .delivery import deliver, spoil, status_response
@@ -25,8 +23,8 @@ from .faults import SPOILT, STATUS_FAULTS, Fault, PlanSpec, as_fault, as_plan
 from .record import Log, Seen
 from .stub import stub
 
-API = web.RequestKey("api", object)
-"""The native interface by which a request came."""
+DEPLOYMENT = web.RequestKey("deployment", str)
+"""The deployment in the address of a request to Azure's dated interface."""
 
 _MAX_BODY = 64 * 2**20
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?\Z")
@@ -80,11 +78,7 @@ class Service:
     def app(self) -> web.Application:
         app = web.Application(client_max_size=_MAX_BODY)
         app.router.add_post("/v1/chat/completions", self.chat)
-        app.router.add_post("/v1/messages", partial(self.native, Anthropic))
-        google = "/v1beta/models/{model:[^:]+}"
-        app.router.add_post(f"{google}:generateContent", partial(self.native, Google))
-        azure = "/openai/deployments/{model}"
-        app.router.add_post(f"{azure}/chat/completions", partial(self.native, Azure))
+        app.router.add_post("/openai/deployments/{model}/chat/completions", self.azure)
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/_stats", self.stats)
         return app
@@ -127,25 +121,28 @@ class Service:
         finally:
             self.log.finish(seen)
 
-    async def native(self, api: Api, request: web.Request) -> web.StreamResponse:
-        """Answer in the form of another interface than OpenAI's."""
-        request[API] = api
-        if api is Azure and not _DATE.match(request.query.get("api-version", "")):
-            return web.json_response(api.error(404, "Resource not found", None), status=404)
+    async def azure(self, request: web.Request) -> web.StreamResponse:
+        """Azure's dated interface: the address names deployment and version.
+
+        Written from learn.microsoft.com/azure/ai-services/openai/reference, from `AsyncAzureOpenAI`
+        of the library `openai`, and from github.com/SciSharp/BotSharp/issues/386 (401).
+        """
+        request[DEPLOYMENT] = request.match_info["model"]
+        if not _DATE.match(request.query.get("api-version", "")):
+            return web.json_response(_azure_error(404, "Resource not found", None), status=404)
         response = await self.chat(request)
         if not isinstance(response, web.Response) or response.status < 400:
             return response
         error = json.loads(response.body or b"{}")["error"]
-        body = api.error(response.status, error["message"], error["code"])
-        status = body["error"].get("code", response.status) if api is Google else response.status
+        body = _azure_error(response.status, error["message"], error["code"])
         headers = {k: v for k, v in response.headers.items() if k.lower().startswith("retry")}
-        return web.json_response(body, status=status, headers=headers)
+        return web.json_response(body, status=response.status, headers=headers)
 
     def _check_key(self, request: web.Request) -> None:
         key = self.settings.api_key
         given = request.headers.get("Authorization", "")
-        if api := request.get(API):
-            given = f"Bearer {api.key(request.headers)}"
+        if DEPLOYMENT in request:
+            given = f"Bearer {request.headers.get('api-key', '')}"
         if key is not None and given != f"Bearer {key}":
             message = "Incorrect API key provided." if given else "You didn't provide an API key."
             raise _RefusedError(
@@ -157,8 +154,10 @@ class Service:
         if self.log.keep:
             seen.headers = request.headers
         self._check_key(request)
-        body = _native(request, raw, seen) if API in request else _parse(raw)
-        if self.log.keep and not seen.body:
+        body = _parse(raw)
+        if DEPLOYMENT in request:
+            body["model"] = request[DEPLOYMENT]
+        if self.log.keep:
             seen.body = body
         if settings.strict_models and body["model"] not in settings.models:
             message = f"The model `{body['model']}` does not exist."
@@ -206,9 +205,6 @@ class Service:
             seen.number, model, replies, usage, settings.cached_as, settings.thoughts_as,
             settings.more,
         )  # fmt: skip
-        if api := request.get(API):
-            thoughts = "".join(reply.message.get("reasoning", "") for reply in replies)
-            payload = json.dumps(api.answer(json.loads(payload), thoughts)).encode()
         return await deliver(request, payload, fault, seen)
 
     async def _think(self, body: dict[str, Any]) -> tuple[list[Reply], Fault | None]:
@@ -279,14 +275,19 @@ class Service:
         )
 
 
-def _native(request: web.Request, raw: bytes, seen: Seen) -> dict[str, Any]:
-    """The request of another interface as that of a chat."""
-    api, body = request[API], json.loads(raw)
-    seen.body = body
-    if problem := api.unknown(body):
-        raise _RefusedError(400, wire.error(problem, "invalid_request_error"))
-    model = request.match_info.get("model", "")
-    return api.chat(body, model)
+def _azure_error(status: int, message: str, code: str | None) -> dict[str, Any]:
+    if code == "invalid_api_key":
+        code, message = "401", (
+            "Access denied due to invalid subscription key or wrong API endpoint. Make sure to "
+            "provide a valid key for an active subscription and use a correct regional API "
+            "endpoint for your resource."
+        )  # fmt: skip
+    if code == "model_not_found":
+        code, message = "DeploymentNotFound", (
+            "The API deployment for this resource does not exist. If you created the deployment "
+            "within the last 5 minutes, please wait a moment and try again."
+        )  # fmt: skip
+    return {"error": {"code": code or str(status), "message": message}}
 
 
 def _parse(raw: bytes) -> dict[str, Any]:
