@@ -184,15 +184,7 @@ class SabmError(Exception):
     exit_status = 1
 
     def __init__(self, message: str = "") -> None:
-        plain = one_line(without_key(message))
-        # A text that knows its translations (`core.languages`) is kept as it is.
-        super().__init__(message if message == plain else plain)
-
-    @property
-    def message(self) -> str:
-        """The message, which may be a text that knows its translations."""
-        message: str = self.args[0]
-        return message
+        super().__init__(one_line(without_key(message)))
 
 
 class UsageError(SabmError, ValueError):

@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from sabm_mesa.core.languages import Phrase
 from sabm_mesa.errors import RunError
 
 T = TypeVar("T")
@@ -127,7 +126,7 @@ class _Job(Generic[T]):
         """
         assert self._task is not None
         if self._task.cancelled():
-            raise RunError(Phrase("host.stopped"))
+            raise RunError("The run was stopped.")
         return self._task.result()
 
 
@@ -303,7 +302,7 @@ def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     scope = scope or Scope()
     if scope.stopped:
         work.close()
-        raise RunError(Phrase("host.stopped"))
+        raise RunError("The run was stopped.")
     job = _Job(work, engine.loop)
     try:
         scope.enter(job)

@@ -53,7 +53,7 @@ MOST_GAMES = 32
 started, is dropped."""
 LEFT = Phrase("seat.left")
 """The line for a person whose agent has left the model."""
-ENDED_BEFORE = Phrase("host.ended_before")
+ENDED_BEFORE = "The game was ended before it began."
 """The problem of a game that was ended before it began."""
 CODE_SIGNS, CODE_LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 6
 """Letters of a code: none looks like a digit."""
@@ -312,7 +312,7 @@ class Game:
                     self.watch()
                     self._going_on.wait()
         except SabmError as error:
-            problem = error.message
+            problem = str(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the host is told
             _log.exception("A game failed.")
             problem = f"{type(error).__name__}: {error}"
@@ -322,7 +322,7 @@ class Game:
     def _end(self, problem: str) -> None:
         self.problem = problem
         try:
-            self.model.close(str(problem) or "stopped")
+            self.model.close(problem or "stopped")
             if self._recording is not None:
                 self._recording.close()
             if not problem:
@@ -533,7 +533,7 @@ class ClassSession:
                 self._enter_all(self._recording)
             except SabmError as error:
                 for game in self.games:
-                    game.stop(error.message)
+                    game.stop(str(error))
                 return
         for game in self.games:
             game.start()
@@ -622,7 +622,7 @@ class Games:
                 old = next((g for state in ("over", "open") for g in self._games
                             if g.status == state), None)  # fmt: skip
                 if old is None:
-                    raise RunError(Phrase("host.too_many_games", n=MOST_GAMES))
+                    raise RunError(f"{MOST_GAMES} games are going on: end one of them first.")
                 del self._games[old]
             for before in [past for past in self._games if _same_seats(past, game)]:
                 del self._games[before]  # it is over: no run has two writers
@@ -730,7 +730,7 @@ def with_others(
     if is_by_class(others) and HUMAN in named_in(others):
         return dict(others)
     if HUMAN in named_in(others):
-        raise MindSpecError(Phrase("host.others_are_no_people"))
+        raise MindSpecError("The other minds cannot be people: give the people seats instead.")
     numbers = agents_by_class(scenario, parameters)
     name = check_choice("class of agents", seats_of or next(iter(numbers)), list(numbers))
     one_class = len(numbers) == 1 and not is_by_class(others)
@@ -784,23 +784,28 @@ def check_seats(
         UsageError: when they do not, or for parameters that cannot be used.
     """
     n = sum(agents_by_class(scenario, parameters).values())
-    agents = Phrase("agents.count_agent", n=n)
+    agents, seats = _count(n, "agent"), f"{_count(people, 'seat')} for people"
     if check_int("the number of seats for people", people, 1) > n:
-        raise MindSpecError(Phrase("host.too_many_seats", n=people, agents=agents))
+        raise MindSpecError(
+            f"{seats} {'is' if people == 1 else 'are'} too many, for the scenario has {agents}: "
+            "take fewer seats, or more agents."
+        )
     if is_by_class(others):
-        seats = seats_in(others)
-        if seats not in {0, people}:
-            named = Phrase("host.count_persons", n=seats)
-            raise MindSpecError(Phrase("host.seats_named", n=people, named=named))
+        named = seats_in(others)
+        if named not in {0, people}:
+            raise MindSpecError(
+                f"{seats}, but the minds name {_count(named, 'person')}: change one of the two."
+            )
         return
     if isinstance(others, Mapping) and people + (minds := _sum(others)) != n:
-        other_minds = Phrase("host.count_other_minds", n=minds)
         raise MindSpecError(
-            Phrase(
-                "host.seats_and_minds", n=people, others=other_minds, sum=people + minds,
-                agents=agents,
-            )
-        )  # fmt: skip
+            f"{seats} and {_count(minds, 'other mind')} make {people + minds}, but the scenario "
+            f"has {agents}: change one of the three numbers."
+        )
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def seats_in(minds: Mapping[str, Any]) -> int:

@@ -47,6 +47,8 @@ KEY_PATH = "/_sabm/key"
 """The path to which a page sends the key that a visitor has entered."""
 COOKIE = "sabm-host"
 """The name of a host's cookie, before the port: cookies are shared between ports."""
+WALLS = {"screen", "wall"}
+"""First parts of the paths of walls: they have no navigation, and the language of their class."""
 PLAYED_BY_ALL = {"classical", "fixed"}
 """Kinds of minds that do not require a host."""
 _drawn = secrets.token_urlsafe(16)

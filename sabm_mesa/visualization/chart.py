@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import solara
@@ -18,7 +17,6 @@ from ipyvuetify import VuetifyTemplate  # type: ignore[attr-defined]  # of no ty
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import Chart, draw
-from sabm_mesa.core.languages import ENGLISH, table_of
 from sabm_mesa.visualization.assets import address_of_asset
 from sabm_mesa.visualization.html import inside
 from sabm_mesa.visualization.labels import error_line
@@ -36,8 +34,6 @@ def charts(
     played: int = -1,
     event_go: Any = None,
     event_choose: Any = None,
-    language: str = ENGLISH,
-    in_words: Callable[[Chart], Chart] | None = None,
 ) -> None:
     """Charts, each in a separate card.
 
@@ -48,15 +44,10 @@ def charts(
         played: the last round in the charts.
         event_go: called with a round that was chosen in a chart.
         event_choose: called with an agent whose line or dot was chosen.
-        language: the language of the page. Files that are downloaded are English.
-        in_words: returns a chart with its texts in this language.
     """
     with inside("div", "sabm-charts", data_round=str(played)):
         for drawn in shown:
-            on_page = drawn if in_words is None else in_words(drawn)
-            BrowserChart(on_page, subtitle, at, event_go, event_choose, language, drawn).key(
-                drawn.name
-            )
+            BrowserChart(drawn, subtitle, at, event_go, event_choose).key(drawn.name)
 
 
 @solara.component
@@ -66,8 +57,6 @@ def BrowserChart(
     at: int | None = None,
     event_go: Any = None,
     event_choose: Any = None,
-    language: str = ENGLISH,
-    in_file: Chart | None = None,
 ) -> None:
     """One chart.
 
@@ -77,13 +66,8 @@ def BrowserChart(
         at: the round that is marked; None: none.
         event_go: called with a round that was chosen in the chart.
         event_choose: called with an agent whose line or dot was chosen.
-        language: the language of the page.
-        in_file: the chart as it is drawn in files; None: as on the page.
     """
-    ChartWidget.element(
-        shown=shown, subtitle=subtitle, at=at, go=event_go, choose=event_choose,
-        language=language, texts=table_of(language, "panel"), in_file=in_file or shown,
-    )  # fmt: skip
+    ChartWidget.element(shown=shown, subtitle=subtitle, at=at, go=event_go, choose=event_choose)
 
 
 class ChartWidget(VuetifyTemplate):
@@ -97,9 +81,6 @@ class ChartWidget(VuetifyTemplate):
         spec: all of the chart for the browser; sent when more has changed than that points came.
         go: called with a round, from 0, that was chosen in the chart.
         choose: called with an agent whose line or dot was chosen.
-        in_file: the chart as it is drawn in files.
-        language: the language of the page.
-        texts: its texts, with placeholders.
     """
 
     template_file = (__file__, "chart.vue")
@@ -107,9 +88,6 @@ class ChartWidget(VuetifyTemplate):
     subtitle = traitlets.Unicode("")
     go = traitlets.Any(None, allow_none=True)
     choose = traitlets.Any(None, allow_none=True)
-    in_file = traitlets.Any(None, allow_none=True)
-    language = traitlets.Unicode(ENGLISH).tag(sync=True)
-    texts = traitlets.Dict(table_of(ENGLISH, "panel")).tag(sync=True)
     at = traitlets.Int(None, allow_none=True).tag(sync=True)
     script = traitlets.Unicode().tag(sync=True)
     spec = traitlets.Dict().tag(sync=True)
@@ -162,7 +140,7 @@ class ChartWidget(VuetifyTemplate):
     def _draw(self, ending: str) -> None:
         try:
             with painting():
-                data = style.to_bytes(draw(self.in_file or self.shown, self.subtitle), ending)
+                data = style.to_bytes(draw(self.shown, self.subtitle), ending)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
             self.send({"method": "failed", "args": [error_line(error)]})
             return

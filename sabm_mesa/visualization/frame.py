@@ -11,19 +11,20 @@ import solara.lab
 from solara.lab.utils.cookies import cookies
 from solara.lab.utils.headers import headers
 
-from sabm_mesa.core.languages import ENGLISH, Phrase, Text, table_of
-from sabm_mesa.visualization.access import KEY_PATH, may_host, open_to_others
-from sabm_mesa.visualization.pages.lesson_link import language_of_page
+from sabm_mesa.visualization.access import KEY_PATH, WALLS, may_host, open_to_others
 
 NAME, HOST = "sabm", "/host"
 WATCHED = {"", "scenario"}
 """First parts of the paths of pages that need no host on the viewer's computer."""
-WALLS = {"screen", "wall"}
-"""First parts of the paths of walls, which have no navigation."""
 READ_ONLY = "wall"
 """First part of the path of a wall that takes no host: its link has a secret of its own."""
-PAGES = {"/": "page.scenarios", "/recording": "page.recordings", HOST: "host.title"}
-"""Path → key of the words of the navigation."""
+PAGES = {"/": "Scenarios", "/recording": "Recordings", HOST: "Play with people"}
+"""Path → words of the navigation."""
+CLOSED = (
+    "This page is for the host: open the address with the key that stands on the terminal of the "
+    "viewer, or enter the key here."
+)
+WATCHING = "Classical minds play without a key. For language models and files enter it here."
 STYLE = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
 
 
@@ -63,39 +64,29 @@ def Layout(children: list[Any] | None = None) -> None:
     _Document()
     with solara.v.Html(tag="div", class_="sabm-app"):
         first = router.parts[0]
-        language = language_of_page(router.search, accepted_languages(), page=first or "")
         if first not in WALLS:
-            _navigation(language, router.search or "")
-        of_host = first not in WATCHED
-        drawn = first == READ_ONLY or may_see_page(of_host=of_host, language=language)
+            _navigation()
+        drawn = first == READ_ONLY or may_see_page(of_host=first not in WATCHED)
         solara.v.Html(tag="div", class_="sabm-body", children=(children or []) if drawn else [])
 
 
-def _navigation(language: str, query: str) -> None:
-    """The links to other pages, and the button for a dark page.
-
-    Args:
-        language: the code of their language.
-        query: the part of the address behind the question mark: a language in it is kept.
-    """
-    named = {"aria-label": Phrase("page.pages").in_(language), "lang": language}
-    asked = f"?lang={language}" if "lang=" in query else ""
-    with solara.v.Html(tag="nav", class_="sabm-nav", attributes=named):
+def _navigation() -> None:
+    """The links to other pages, and the button for a dark page."""
+    with solara.v.Html(tag="nav", class_="sabm-nav", attributes={"aria-label": "Pages"}):
         with solara.Link("/"):
             solara.v.Html(tag="strong", children=[NAME])
-        for path, key in PAGES.items():
-            with solara.Link(path + (asked if path == HOST else "")):
-                solara.v.Html(tag="span", children=[Phrase(key).in_(language)])
+        for path, words in PAGES.items():
+            with solara.Link(path):
+                solara.v.Html(tag="span", children=[words])
         solara.v.Spacer()
-        _Theme(label=Phrase("page.theme").in_(language))
+        _Theme()
 
 
-def may_see_page(*, of_host: bool = False, language: str = ENGLISH) -> bool:
+def may_see_page(*, of_host: bool = False) -> bool:
     """Ask for the key where it is needed, in place of the page or above it.
 
     Args:
         of_host: whether all of the page is for hosts only.
-        language: the code of the language in which it is asked for.
 
     Returns:
         Whether to draw the page.
@@ -103,13 +94,13 @@ def may_see_page(*, of_host: bool = False, language: str = ENGLISH) -> bool:
     if is_host():
         return True
     if of_host or open_to_others():
-        with solara.v.Html(tag="main", class_="sabm-home", attributes={"lang": language}):
-            solara.v.Html(tag="p", children=[Phrase("key.closed").in_(language)])
-            _Key(path=KEY_PATH, texts=table_of(language, "key"))
+        with solara.v.Html(tag="main", class_="sabm-home"):
+            solara.v.Html(tag="p", children=[CLOSED])
+            _Key(path=KEY_PATH)
         return False
     with solara.v.Html(tag="details", class_="sabm-ask"):
-        solara.v.Html(tag="summary", children=[Phrase("key.watching").in_(language)])
-        _Key(path=KEY_PATH, texts=table_of(language, "key"))
+        solara.v.Html(tag="summary", children=[WATCHING])
+        _Key(path=KEY_PATH)
     return True
 
 
@@ -124,7 +115,7 @@ def accepted_languages() -> str:
 
 
 @solara.component_vue("key.vue")
-def _Key(path: str, texts: dict[str, Text]) -> None: ...
+def _Key(path: str) -> None: ...
 
 
 @solara.component_vue("document.vue")
@@ -132,4 +123,4 @@ def _Document() -> None: ...
 
 
 @solara.component_vue("theme.vue")
-def _Theme(label: str) -> None: ...
+def _Theme() -> None: ...

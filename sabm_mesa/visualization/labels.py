@@ -5,18 +5,15 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.core.languages import (
-    ENGLISH,
     Amount,
     Phrase,
     known,
     number_in,
     slug,
-    texts_of,
-    translated,
 )
 from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_given, is_by_class, is_local, named_in
@@ -25,7 +22,6 @@ from sabm_mesa.models.declarations import load_page
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sabm_mesa.analysis.charts import Chart
     from sabm_mesa.models.base import SmartModel
 
 
@@ -33,7 +29,6 @@ _log = logging.getLogger(__name__)
 
 FREE, PAID = "free", "paid"
 _FREE_OF_CHARGE = ("classical", "fixed:", "fitted:", "py:")
-_SHARE_OF = "Share of "
 DIGITS_TYPED = 9
 """Maximum number of digits of a typed number."""
 
@@ -118,69 +113,6 @@ def round_noun(model: SmartModel) -> str:
     return known(f"rounds.noun_{slug(noun)}", noun.capitalize())
 
 
-def noun_in(model: SmartModel, language: str) -> str:
-    """The word for a round in a sentence; English has no capital there.
-
-    Args:
-        model: the model.
-        language: the code of the language.
-    """
-    if language == ENGLISH:
-        return counting(model)[0]
-    return str(translated(round_noun(model), language))
-
-
-def chart_in(model: SmartModel, chart: Chart, language: str) -> Chart:
-    """A chart with its texts in a language. Agents, minds and numbers in them keep their names.
-
-    Args:
-        model: the model.
-        chart: the chart, whose texts are English.
-        language: the code of the language.
-    """
-    if language == ENGLISH:
-        return chart
-    noun = slug(counting(model)[0])
-
-    def say(text: str) -> str:
-        """A text of the chart, also one that ends in a number."""
-        english, number, mind = texts_of(ENGLISH), "", mind_in_words(text)
-        if isinstance(mind, Phrase):
-            return mind.in_(language)
-        head, _, tail = text.rpartition(" ")
-        if head and tail.replace(".", "").isdecimal() and f"charts.{slug(head)}" in english:
-            text, number = head, f" {number_in(language, float(tail))}"
-        keys = [f"{table}.{slug(text)}" for table in ("charts", "words", "columns")]
-        key = next((key for key in keys if key in english), "")
-        if not key and text.startswith(_SHARE_OF):
-            option = text.removeprefix(_SHARE_OF)
-            return Phrase("columns.share_of_name", name=option).in_(language)
-        return str(translated(known(key, text), language)) + number
-
-    what, _, _ = chart.title.partition(f" by {counting(model)[0]}")
-    title = say(chart.title)
-    if what != chart.title and f"rounds.by_{noun}" in texts_of(ENGLISH):
-        title = Phrase(f"rounds.by_{noun}", what=say(what)).in_(language)
-    series = [
-        replace(
-            line,
-            label=say(line.label)
-            if line.kind == "dots" or not line.agents
-            else str(translated(name_of(model, line.agents[0]), language)),
-        )
-        for line in chart.series
-    ]
-    levels = [replace(level, label=say(level.label)) for level in chart.levels]
-    return replace(
-        chart,
-        title=title,
-        y=say(chart.y),
-        series=series,
-        levels=levels,
-        noun=str(translated(round_noun(model), language)),
-    )
-
-
 def in_words(model: SmartModel, frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Data by round for readers: titles of the columns, and rows with names of rounds.
 
@@ -221,7 +153,7 @@ def localized(value: Any) -> str:
 def error_line(error: Exception) -> str:
     """Describe an error in a line; errors of other packages are also logged with a traceback."""
     if isinstance(error, SabmError):
-        return error.message
+        return str(error)
     _log.error("An error that is none of the package's.", exc_info=error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
@@ -239,12 +171,6 @@ def whole_in(text: str) -> int | None:
 def count(n: int, noun: str) -> str:
     """A number of things."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
-
-
-def option_in_words(parameter: str, value: object) -> str:
-    """A value that a host chooses, such as a condition, on the pages of a class."""
-    words = str(value).replace("_", " ")
-    return known(f"options.{slug(parameter)}_{slug(str(value))}", words)
 
 
 def mind_in_words(spec: str) -> str:

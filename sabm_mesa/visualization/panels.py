@@ -15,8 +15,7 @@ from urllib.parse import urlencode
 import pandas as pd
 import solara
 
-from sabm_mesa.analysis.charts import Chart
-from sabm_mesa.core.languages import ENGLISH, Phrase, known, slug, table_of, translated
+from sabm_mesa.core.languages import ENGLISH
 from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
 from sabm_mesa.visualization import chart
 from sabm_mesa.visualization.figures import Figures
@@ -25,14 +24,10 @@ from sabm_mesa.visualization.html import card, choice, html, inside, problem
 from sabm_mesa.visualization.labels import (
     FREE,
     Titles,
-    chart_in,
     count,
     counting,
-    localized,
     name_of,
-    noun_in,
     number,
-    round_noun,
     round_of,
     titles_of,
     who_decides,
@@ -335,7 +330,6 @@ def clock(
     planned: Collection[int] = (),
     live: str = "over",
     event_run: Callable[..., None] | None = None,
-    language: str = ENGLISH,
 ) -> None:
     """The timeline.
 
@@ -347,10 +341,9 @@ def clock(
         planned: the rounds with plans.
         live: the status of a run that may go on.
         event_run: called when the run itself is to go on, or to pause.
-        language: the language of its texts.
     """
     shown, model = controller.shown, controller.model
-    _, first = counting(model)
+    noun, first = counting(model)
     played = range(shown.played + 1)
     invalid = shown.model_data["invalid"] if len(shown.model_data) else ()
     kinds = {
@@ -360,27 +353,23 @@ def clock(
     with inside("div", "sabm-card sabm-clock"):
         ticks = ticks_of(kinds, {n: n for n in played}, lambda n: round_of(model, n))
         Timeline(
-            rounds=[n + first for n in played], at=round_, noun=noun_in(model, language),
-            before=translated(round_of(model, -1).capitalize(), language),
+            rounds=[n + first for n in played], at=round_, noun=noun,
+            before=round_of(model, -1).capitalize(),
             until=model.n_rounds - 1 + first if model.n_rounds < MOST_ROUNDS else None,
-            ticks=[tuple(tick) for tick in translated(ticks, language)],
-            given=model.given_rounds, texts=table_of(language, "panel"),
-            live=live, pace=pace, event_go=event_go, event_run=event_run,
+            ticks=ticks, given=model.given_rounds, live=live, pace=pace,
+            event_go=event_go, event_run=event_run,
         ).key("timeline")  # fmt: skip
 
 
 @solara.component
-def Watched(view: GameView, version: int, *, details: bool, language: str = ENGLISH) -> None:
-    """A game as it goes: its world, the timeline and its charts.
+def Watched(view: GameView, version: int) -> None:
+    """A game as it goes: its world, the timeline, its numbers, its talk and its charts.
 
     A separate component, since several games have charts of the same name and separate timelines.
 
     Args:
         view: how the game is watched.
         version: that of the view; all is drawn again with each.
-        details: whether the numbers of the round and what was said are shown too, with the
-            timeline; without them the latest round is shown, and the timeline after the end.
-        language: the language of its texts.
     """
     del version
     chosen, go = solara.use_state(-1)
@@ -389,50 +378,36 @@ def Watched(view: GameView, version: int, *, details: bool, language: str = ENGL
     round_ = shown.played if at is None else at
     with inside("div", "sabm-watched"):
         with inside("div", "sabm-worlds"):
-            world(view, round_, language=language)
+            world(view, round_)
+        clock(view, round_, PACE_S, go)
         with inside("div"):
-            if details or view.game.status == "over":
-                clock(view, round_, PACE_S, go, language=language)
-        with inside("div"):
-            if details:
-                noun = counting(view.model)[0]
-                now = known(f"rounds.this_{slug(noun)}", f"This {noun}")
-                with card(translated(now, language)):
-                    latest(view.model, shown, round_, language)
-                with card(Phrase("panel.conversation").in_(language)):
-                    Talk(view, view.said(), at, language)
+            with card(f"This {counting(view.model)[0]}"):
+                latest(view.model, shown, round_)
+            with card("Conversation"):
+                Talk(view, view.said(), at)
         with inside("div"):
             if shown.problem:
-                problem(Phrase("panel.no_charts", why=shown.problem).in_(language))
-
-        def in_words(drawn: Chart) -> Chart:
-            return chart_in(view.model, drawn, language)
-
-        chart.charts(
-            shown.charts, subtitle=subtitle_of(view.model), at=at, played=shown.played,
-            language=language, in_words=in_words,
-        )  # fmt: skip
+                problem(f"The charts could not be made: {shown.problem}")
+        chart.charts(shown.charts, subtitle=subtitle_of(view.model), at=at, played=shown.played)
 
 
-def latest(model: SmartModel, shown: Shown, at: int | None = None, language: str = ENGLISH) -> None:
+def latest(model: SmartModel, shown: Shown, at: int | None = None) -> None:
     """The model data of a round; dashes before the first.
 
     Args:
         model: the model.
         shown: the content to show.
         at: the round; None: the one that was played last.
-        language: the language of the titles.
     """
     data, titles = shown.model_data, titles_of(model)
     place = -1 if at is None or at >= len(data) else at
     last = {} if data.empty else {name: data[name].iloc[place] for name in data.columns}
-    now, (_, first) = "–", counting(model)
+    now, (noun, first) = "–", counting(model)
     if last:
         given = last["round"] < model.given_rounds
         now = round_of(model, last["round"]) if given else number(last["round"] + first)
-    rows = [[round_noun(model), now, "round"]]
-    rows += [[titles.localized(c), localized(last.get(c)), c] for c in model.columns()]
-    Facts(facts=translated(rows, language))
+    rows = [[noun.capitalize(), now, "round"]]
+    Facts(facts=rows + [[titles[c], number(last.get(c)), c] for c in model.columns()])
 
 
 def facts(named: Mapping[str, str]) -> None:
@@ -527,7 +502,6 @@ def Talk(
     controller: RunController | GameView,
     by_round: Mapping[int, Sequence[Said]],
     at: int | None = None,
-    language: str = ENGLISH,
 ) -> None:
     """Show the messages of a round, or of all, with their speakers and hearers.
 
@@ -536,40 +510,37 @@ def Talk(
         by_round: round → what was said in it, rounds of silence left out: it is drawn again when
             this changes.
         at: the round; None: the last one in which anything was said.
-        language: the language of its own texts.
     """
     all_, set_all = solara.use_state(False)
     if not by_round:
-        html("p", Phrase("panel.silence").in_(language), "sabm-empty")
+        html("p", "Nobody has said anything yet.", "sabm-empty")
         return
     model = controller.model
     noun, _ = counting(model)
-    all_rounds = translated(known(f"rounds.all_{slug(noun)}", f"All {noun}s"), language)
-    solara.Checkbox(label=all_rounds, value=all_, on_value=set_all)
+    solara.Checkbox(label=f"All {noun}s", value=all_, on_value=set_all)
     round_ = max(by_round) if at is None else at
     shown = list(by_round.get(round_, ()))
     if all_:
         shown = [message for messages in by_round.values() for message in messages]
     with inside("div"):
         if len(shown) > MOST_SAID:
-            last = Phrase("panel.last_messages", most=MOST_SAID, n=len(shown))
-            html("p", last.in_(language), "sabm-empty")
+            last = f"The last {MOST_SAID} of {len(shown)} messages."
+            html("p", last, "sabm-empty")
         if not shown:
-            silent = Phrase("panel.silent", round=round_of(model, round_))
-            html("p", silent.in_(language), "sabm-empty")
-    shown = shown[-MOST_SAID:]
-    messages = [
-        [round_of(model, message.round).capitalize(), message.speaker, message.hearers]
-        for message in shown
-    ]
-    texts = [message.text for message in shown]
-    lines = zip(translated(messages, language), texts, strict=True)
-    label = Phrase("panel.conversation").in_(language)
-    _Messages(messages=[[*who, text] for who, text in lines], label=label)
+            html("p", f"Nothing was said in {round_of(model, round_)}.", "sabm-empty")
+    _Messages(
+        messages=[
+            [
+                round_of(model, message.round).capitalize(), message.speaker, message.hearers,
+                message.text,
+            ]
+            for message in shown[-MOST_SAID:]
+        ]
+    )  # fmt: skip
 
 
 @solara.component_vue("messages.vue")
-def _Messages(messages: list[list[Any]], label: str) -> None: ...
+def _Messages(messages: list[list[Any]]) -> None: ...
 
 
 def beside(controller: RunController) -> None:

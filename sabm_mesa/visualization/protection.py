@@ -33,12 +33,13 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, Router, WebSocketRoute
 
 from sabm_mesa.core.engine import raise_file_limit
-from sabm_mesa.core.languages import language_for, table_of
+from sabm_mesa.core.languages import ENGLISH, language_for, table_of
 from sabm_mesa.visualization import loading
 from sabm_mesa.visualization.access import (
     COOKIE,
     KEY_PATH,
     LISTENS,
+    WALLS,
     admit,
     host_key,
     may_host,
@@ -47,7 +48,6 @@ from sabm_mesa.visualization.assets import assets
 from sabm_mesa.visualization.connections import KEEP_S, Connections, fire_event
 from sabm_mesa.visualization.html import root_path
 from sabm_mesa.visualization.middleware import TRIES, RequestMiddleware, limit_logs
-from sabm_mesa.visualization.pages.lesson_link import language_of_page
 from sabm_mesa.visualization.seat_interface import PATH as SEATS
 from sabm_mesa.visualization.seat_interface import seat_route
 
@@ -201,10 +201,15 @@ async def _page(request: Request) -> Response:
 
 
 def _language(request: Request) -> str:
-    """The language of a page of the app: only those of a class have another than English."""
-    page = request.path_params["path"].partition("/")[0]
-    accepted = request.headers.get("accept-language", "")
-    return language_of_page(request.url.query, accepted, page)
+    """The language of a page of the app: only walls have another than English."""
+    if request.path_params["path"].partition("/")[0] not in WALLS:
+        return ENGLISH
+    return _asked_language(request)
+
+
+def _asked_language(request: Request) -> str:
+    asked, accepted = request.query_params.get("lang"), request.headers.get("accept-language")
+    return language_for(asked, accepted)
 
 
 def _texts(language: str) -> dict[str, Any]:
@@ -287,6 +292,5 @@ async def _connect(socket: WebSocket) -> None:
 
 def _not_found(request: Request, _error: Exception) -> Response:
     """An address without a page: people of a class may have mistyped theirs."""
-    asked, accepted = request.query_params.get("lang"), request.headers.get("accept-language")
-    texts = _texts(language_for(asked, accepted))
+    texts = _texts(_asked_language(request))
     return HTMLResponse(NOT_FOUND.format_map(texts), 404)

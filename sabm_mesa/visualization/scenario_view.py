@@ -17,7 +17,6 @@ from solara.server.kernel_context import without_context
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import Chart, column_charts, counted, thumbnail
 from sabm_mesa.analysis.pictures import Scene
-from sabm_mesa.core.languages import Phrase
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.describe.docstrings import spec_sheet
@@ -318,6 +317,6 @@ def rule_of(model: SmartModel) -> str:
 
 def _hearers(model: SmartModel, message: Message) -> str:
     if message.to is None:
-        return Phrase("panel.everybody")
+        return "all"
     names = [name_of(model, agent) for agent in message.to]
-    return Phrase("number.these", these=names) if names else Phrase("panel.nobody")
+    return ", ".join(names) or "nobody"

@@ -8,16 +8,16 @@ from typing import Any
 import solara
 
 from sabm_mesa.analysis.pictures import Scene
-from sabm_mesa.core.languages import ENGLISH, Phrase, Text, table_of, translated
+from sabm_mesa.core.languages import ENGLISH, Text, table_of, translated
 
 TALK, PLANS, INVALID = "talk", "plans", "invalid"
 """Kinds of ticks of the timeline."""
+WORDS = {TALK: "talk", PLANS: "plans", INVALID: "invalid answers"}
+"""Kind of tick → its words."""
 MOST_TICKS = 300
 """Maximum number of ticks of a timeline."""
 Tick = tuple[int, str, str]
 """Place on the timeline, kind, and words."""
-IN_ENGLISH = table_of(ENGLISH, "panel")
-"""The texts of a stage and its clock on pages that are English."""
 
 
 def worlds(
@@ -38,9 +38,9 @@ def worlds(
         said: the messages of the round: id of the speaker, words, ids of the hearers.
         chosen: the agent that is marked; None: none.
         choose: called with an agent whose mark was clicked.
-        language: the language of its titles and legend.
+        language: the language of its texts.
     """
-    texts = table_of(language, "panel")
+    texts = table_of(language, "world")
     for scene in scenes:
         stage, frame = translated([scene.stage(), scene.frame()], language)
         _World(
@@ -75,7 +75,6 @@ def Timeline(
     live: str = "over",
     pace: float = 0.5,
     given: int = 0,
-    texts: dict[str, Text] = IN_ENGLISH,
     event_go: Callable[[int], None] | None = None,
     event_run: Callable[[Any], None] | None = None,
 ) -> None:
@@ -91,7 +90,6 @@ def Timeline(
         live: the status of a run that may go on; ``"over"`` for one that does not.
         pace: seconds that a round is shown while the timeline plays.
         given: how many of the first rounds are given: they are before the first round.
-        texts: the other texts, with placeholders.
         event_go: called with the place to show.
         event_run: called when the run itself is to go on, or to pause.
     """
@@ -108,7 +106,7 @@ def ticks_of(
         call: names a round.
     """
     ticks: list[Tick] = [
-        (places[round_], kind, Phrase(f"panel.tick_{kind}", round=call(round_)))
+        (places[round_], kind, f"{WORDS[kind]} in {call(round_)}")
         for kind, rounds in kinds.items()
         for round_ in rounds
         if round_ in places

@@ -16,7 +16,7 @@ from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.visualization.pages.host import Page, open_session, progress, take_up, tile_of
-from sabm_mesa.visualization.pages.play_parts import GAMES, HostTexts
+from sabm_mesa.visualization.pages.play_parts import GAMES
 from tests.llm_server import LLMServer
 
 KEY = "-".join(["lab", "key", "9876543210"])
@@ -86,25 +86,25 @@ def test_one_browser_hosts_classes_that_are_over_played_and_open() -> None:
 
 def test_a_host_reads_that_a_language_model_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     game = Game(RepeatedBeautyContest, minds="human", n_players=2, n_rounds=1, recording=False)
-    session, words = ClassSession([game]), HostTexts("en")
+    session = ClassSession([game])
     monkeypatch.setattr(ClassSession, "status", "playing")
     monkeypatch.setattr(Game, "status", "playing")
-    assert progress(session, words) == "0 of 1 round done, 0 answers."
+    assert progress(session) == "0 of 1 round done, 0 answers."
     monkeypatch.setattr(Game, "plays_language_model", True)
     line = "A language model plays too, and takes its time."
-    assert progress(session, words).endswith(line)
+    assert progress(session).endswith(line)
 
 
 def test_only_a_seat_with_a_question_can_be_skipped() -> None:
     game = Game(RepeatedBeautyContest, minds="human", n_players=2, n_rounds=1, recording=False)
     seat, other = game.seats.values()
     seat.take("ann")
-    assert not tile_of(game, seat, HostTexts("en"))["asked"]
+    assert not tile_of(game, seat)["asked"]
     game.start()
     while seat.question is None:
         seat.wait(seat.version)
-    assert tile_of(game, seat, HostTexts("en"))["asked"]
+    assert tile_of(game, seat)["asked"]
     game.stop()
     assert game.join(30)
     for each in (seat, other):
-        assert not tile_of(game, each, HostTexts("en"))["asked"]
+        assert not tile_of(game, each)["asked"]

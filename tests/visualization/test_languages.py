@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import copy
 import re
 import tomllib
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
 import pytest
-import reacton
-from ipywidgets import Widget
-from solara.server.kernel import Kernel
-from solara.server.kernel_context import VirtualKernelContext
 
 from sabm_mesa import EmergencyEvacuation, RepeatedBeautyContest
-from sabm_mesa.analysis.charts import Chart, Level, Series
 from sabm_mesa.core.languages import (
     LANGUAGES,
     Amount,
@@ -31,26 +24,15 @@ from sabm_mesa.core.languages import (
     texts_of,
     translated,
 )
-from sabm_mesa.core.parameters import parameters_of
-from sabm_mesa.core.prompts import PromptBook
-from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.visualization import panels
-from sabm_mesa.visualization.game_view import VIEWS
 from sabm_mesa.visualization.labels import (
-    chart_in,
     counting,
-    name_of,
     title_of,
     titles_of,
 )
-from sabm_mesa.visualization.pages import host
 from sabm_mesa.visualization.pages.lesson_link import (
-    LinkedSettings,
-    language_of_page,
     read_link,
 )
-from sabm_mesa.visualization.pages.play_parts import GAMES
 from tests.visualization.test_play import Room
 
 pytestmark = pytest.mark.check_once
@@ -87,7 +69,8 @@ def test_a_phrase_is_english_until_it_is_looked_at() -> None:
     assert german["lines"] == ["2 Personen haben mit 20,5, 28 gewonnen.", "as it is"]
     assert german["both"].endswith("\nleft: 1")
     assert Phrase("rounds.round", n=3).capitalize().in_("fr") == "Tour 3"
-    assert [Phrase("rounds.count_round", n=n).in_("fr") for n in (0, 2)] == ["0 tour", "2 tours"]
+    counted = [Phrase("agents.count_player", n=n).in_("fr") for n in (0, 2)]
+    assert counted == ["0 joueur", "2 joueurs"]
     assert [Amount(1234.5).in_(code) for code in ("en", "de", "ja")] == ["1,234", "1.234", "1,234"]
     for value in (phrase, phrase.capitalize(), Amount(0.5), state["both"]):
         assert translated(copy.deepcopy(value), "de") == translated(value, "de")
@@ -107,20 +90,9 @@ def test_the_address_asks_first_then_the_browser(
     assert language_for(asked, accepted) == language
 
 
-@pytest.mark.parametrize(
-    ("query", "language"),
-    [
-        (None, "fr"), ("", "fr"), ("lang=de", "de"), ("?lang=xx", "fr"),
-        ("game=bertrand&lang=de", "fr"),
-    ],
-)  # fmt: skip
-def test_the_page_of_a_host_has_another_language_than_the_class(
-    query: str | None, language: str
-) -> None:
-    assert language_of_page(query, "fr-CA, en;q=0.5") == language
-    linked = read_link(query, SCENARIOS)
-    assert linked.problem == ""
-    assert linked.values == ({"lang": "de"} if linked.game else {})
+def test_the_link_of_a_lesson_may_name_the_language_of_the_class() -> None:
+    linked = read_link("game=bertrand&lang=de", SCENARIOS)
+    assert (linked.problem, linked.values) == ("", {"lang": "de"})
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -135,7 +107,7 @@ def test_titles_of_a_scenario_are_in_the_files_as_the_viewer_has_them(name: str)
     for column in (*model.columns(), *columns):
         assert isinstance(titles.localized(column), Phrase), column
         assert titles.localized(column) == titles[column]
-    for key in (f"{noun}", f"before_{noun}", f"noun_{noun}", f"count_{noun}"):
+    for key in (f"{noun}", f"before_{noun}", f"noun_{noun}"):
         assert f"rounds.{key}" in english
     for kind in model.agent_classes():
         assert f"agents.{slug(kind.__name__)}" in english
@@ -207,16 +179,12 @@ VIEWER = SOURCE / "visualization"
 PAGES = VIEWER / "pages"
 CLASS_PAGES = [
     *(PAGES / f"{name}.py" for name in ("play", "debrief", "board", "screen")),
-    *(PAGES / f"{name}.py" for name in ("host", "lesson_link", "play_parts")),
-    VIEWER / "frame.py",
     *sorted((SOURCE / "models").glob("*/class_game.py")),
     SOURCE / "models" / "contests.py",
 ]
 SCRIPTS = [
     *(PAGES / name for name in ("play.js", "play.html", "board.vue", "wall.vue", "slide_bar.vue")),
-    *(PAGES / name for name in ("seats.vue", "seat_link.vue", "all_links.vue", "game_cards.vue")),
-    *(VIEWER / f"{name}.vue" for name in ("chart", "world", "timeline", "messages", "facts")),
-    *(VIEWER / f"{name}.vue" for name in ("key", "theme", "field", "choice")),
+    VIEWER / "world.vue",
 ]
 TWO_WORDS = re.compile(r"(?<![\w\-/.])[A-Za-z]{2,}[,.:;?!]? [A-Za-z]{2,}(?![\w\-/])")
 ONE_WORD = re.compile(r"[A-Z][a-z]+[.:?!]?")
@@ -225,10 +193,9 @@ MARKUP = re.compile(r'[<>="{};]')
 
 NO_TEXTS = {
     "a word of ", "light dark", "input, textarea, select", "use strict", "Enter",
-    "the number of groups", "Number of ", "sabm view --host 0.0.0.0",
+    "sabm view --host 0.0.0.0",
 }  # fmt: skip
-"""A name of guesses, a setting of a page, elements, a rule for a script, a key; a name in an error,
-the label of another's parameter, and a command."""
+"""A name of guesses, a setting of a page, elements, a rule for a script, a key, and a command."""
 
 
 def is_prose(text: str) -> bool:
@@ -278,92 +245,6 @@ def test_no_text_for_people_stands_in_the_code_of_a_class_page(path: Path) -> No
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_no_text_for_people_stands_in_a_script_of_a_class_page(path: Path) -> None:
     assert [text for text in texts_in_script(path.read_text("utf-8")) if is_prose(text)] == []
-
-
-def test_a_chart_is_in_the_language_of_the_page_and_names_stay() -> None:
-    model = scenario("bertrand")(recording=False)
-    lines = [Series("classical:myopic", []), Series("x", [], agents=[1]), Series("mean", [])]
-    levels = [Level(0.5, "equilibrium 0.5"), Level(1, "Another's level")]
-    german = chart_in(model, Chart("prices", "Prices by round", lines, "Price", levels), "de")
-    assert (german.title, german.y, german.noun) == ("Preise je Runde", "Preis", "Runde")
-    labels = [line.label for line in german.series]
-    assert labels == ["klassische Regel myopic", model.names[0], "Mittelwert"]
-    assert [level.label for level in german.levels] == ["Gleichgewicht 0,5", "Another's level"]
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_each_value_that_a_host_chooses_has_words(name: str) -> None:
-    model, english = scenario(name), texts_of("en")
-    chosen = {"condition": PromptBook(model.prompt_file).conditions}
-    offered = load_class_game(model.class_game).choices
-    chosen |= {parameter: values() for parameter, values in offered.items()}
-    assert [
-        key
-        for parameter, values in chosen.items()
-        for value in values
-        if (key := f"options.{parameter}_{slug(value)}") not in english
-    ] == []
-
-
-def texts_on(part: Any) -> Iterator[str]:
-    """All texts of widgets that a browser shows or reads out."""
-    if isinstance(part, str):
-        yield part
-    elif isinstance(part, dict):
-        for inner in part.values():
-            yield from texts_on(inner)
-    elif isinstance(part, list | tuple):
-        for inner in part:
-            yield from texts_on(inner)
-    elif isinstance(part, Widget):
-        hidden = {"template", "css", "class_", "style_", "layout", "tag", "color", "data"}
-        for name in part.keys:
-            if not name.startswith("_") and name not in hidden:
-                yield from texts_on(getattr(part, name))
-
-
-SAME = {"Code", "Name", "Persona", "Bertrand", "Bertrand-Preis", "Rank", "PNG"}
-"""Words that are the same in English and German."""
-
-
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_no_text_of_the_page_of_a_host_stays_english(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(host, "read_link", lambda *_: LinkedSettings(name))
-    with (
-        closing(asyncio.new_event_loop()) as loop,
-        VirtualKernelContext(id=name, kernel=Kernel(), session_id="teacher", event_loop=loop),
-    ):
-        model = scenario(name)
-        sizes = {n: 2 for n in parameters_of(model) if n == "n_rounds"} | {"rng": 1}
-        declared = load_class_game(model.class_game).parameters
-        session = host.open_session(
-            "teacher", model, {**declared, **sizes, "recording": False}, "classical", 1,
-            time_limit_s=0.01, public=True, stand_in="classical",
-        )  # fmt: skip
-        (game,) = session.games
-        session.start()
-        assert game.join(60)
-        assert game.problem == ""
-        shown = {}
-        for language in ("en", "de"):
-            monkeypatch.setattr(host, "language_of_page", lambda *_, code=language: code)
-            view = VIEWS[game]
-            panel = panels.Watched(view, view.version, details=True, language=language)
-            parts = [reacton.render(part, handle_error=False) for part in (host.Page(), panel)]
-            shown[language] = {text for drawn, _ in parts for text in texts_on(drawn)}
-            for _, drawn in parts:
-                drawn.close()
-        GAMES.close(game)
-    own = {name_of(game.model, agent.unique_id) for agent in game.model.population}
-    said = {message.text for messages in VIEWS[game].said().values() for message in messages}
-    languages = set(LANGUAGES.values())
-    same = {text for text in shown["en"] & shown["de"] if is_prose(text)}
-    assert same - SAME - said - own - languages == set()
-    assert "Zeitleiste" in shown["de"]
-    assert model.title not in shown["de"]
 
 
 def test_a_text_in_code_is_seen() -> None:

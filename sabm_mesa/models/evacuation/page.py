@@ -156,8 +156,8 @@ def hearers(_model: EmergencyEvacuation, message: Message) -> str:
         message: the message.
     """
     if not message.to:
-        return Phrase("room.near_nobody")
-    return Phrase("room.near", n=len(message.to), names=list(map(str, message.to)))
+        return "nobody near"
+    return f"{len(message.to)} near: {', '.join(map(str, message.to))}"
 
 
 def public_columns(_model: EmergencyEvacuation) -> list[str]:

@@ -38,7 +38,6 @@ from sabm_mesa.visualization.labels import (
     in_words,
     mind_in_words,
     name_of,
-    option_in_words,
     round_noun,
     round_of,
     title_of,
@@ -399,10 +398,7 @@ def report(session: ClassSession, language: str = ENGLISH) -> str:
 
     model = session.games[0].model
     seeds = ", ".join("-".join(map(str, game.model.entropy)) for game in session.games)
-    about = Phrase(
-        "slides.about", n=len(session.games), seeds=seeds,
-        condition=option_in_words("condition", model.condition),
-    )  # fmt: skip
+    about = Phrase("slides.about", n=len(session.games), seeds=seeds, condition=model.condition)
     title = say(title_of(model))
     parts = [f"<h1>{title}</h1>", f"<p>{say(about)}</p>"]
     for slide in slides(session):

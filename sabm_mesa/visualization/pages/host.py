@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,11 @@ from typing import Any
 import solara
 import solara.lab
 
-from sabm_mesa.core.languages import (
-    ENGLISH,
-    LANGUAGES,
-    Localized,
-    Phrase,
-    known,
-    slug,
-    table_of,
-)
+from sabm_mesa.core.languages import ENGLISH, LANGUAGES, language_for
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.prompts import PromptBook
-from sabm_mesa.errors import MindSpecError, UsageError
+from sabm_mesa.errors import UsageError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server
 from sabm_mesa.minds.human import HUMAN, Seat
@@ -54,7 +46,6 @@ from sabm_mesa.visualization.game_view import VIEWS, GameView
 from sabm_mesa.visualization.html import (
     choice,
     field,
-    html,
     inside,
     problem,
     root_path,
@@ -67,32 +58,44 @@ from sabm_mesa.visualization.labels import (
     in_words,
     mind_in_words,
     name_of,
-    option_in_words,
-    title_of,
 )
 from sabm_mesa.visualization.pages.board import board, wall_of
 from sabm_mesa.visualization.pages.debrief import bundle
 from sabm_mesa.visualization.pages.lesson_link import (
     LinkedSettings,
-    language_of_page,
     read_link,
 )
 from sabm_mesa.visualization.pages.play_parts import (
     GAMES,
     AllLinks,
     GameCards,
-    HostTexts,
     Line,
     SeatLink,
     SeatTiles,
     card,
-    column,
     table,
 )
 from sabm_mesa.visualization.pages.screen import slide_controls
 from sabm_mesa.visualization.panels import recording_link
 from sabm_mesa.visualization.scenario_view import one_sentence
 
+TITLE = "Play with people"
+ABOUT = (
+    "People, language models and classical minds in one game. People join by a code, each in a "
+    "browser of their own. Open this page by an address that the others can reach."
+)
+MACHINES = "Machines among the people in each group"
+OTHERS, EMPTY_SEATS = "Who decides for the others", "Who plays for empty seats"
+LANGUAGE, SECONDS = "Language of the wall and the results", "Seconds for an answer"
+OTHERS_HINT = (
+    "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL or llm:MODEL@NAME; several "
+    "with their numbers, as in llm:a=3,classical=2; of classes of agents with the seats of people "
+    "in them: Buyer/human=1,classical=2; Seller/llm:a"
+)
+EMPTY_SEATS_HINT = (
+    "It answers what is not asked of people, too: a mind as below, for each empty seat until "
+    "somebody comes; nobody: an empty seat abstains, and people answer all questions."
+)
 ROUNDS, TIME_LIMIT_S, MORE_S, SHORTEST_S = 4, 120.0, 30.0, 0.001
 ROUNDS_SIZE = "n_rounds"
 MOST_GROUPS, MOST_USUAL = 20, 40
@@ -103,6 +106,7 @@ MOST_LOCAL = 4
 """The most seats of a model on this computer, in all groups of a class together."""
 NOBODY = "nobody"
 """Stands for no mind at empty seats."""
+COLUMN = "display: grid; gap: 12px; max-width: 760px; margin: 0 auto; padding: 16px"
 ROW = {"flex-wrap": "wrap", "align-items": "center", "margin": "4px 0", "gap": "8px 16px"}
 AtOnce = Callable[[Callable[[], object]], Callable[[], None]]
 
@@ -114,8 +118,7 @@ def Page() -> None:
     use_poll(lambda: _state(host))
     closing, ask = solara.use_state("")
     query = solara.use_router().search
-    words = HostTexts(language_of_page(query, accepted_languages()))
-    solara.Title(f"{words('title')} · {NAME}")
+    solara.Title(f"{TITLE} · {NAME}")
     linked = solara.use_memo(lambda: read_link(query, find_all().models), [query])
     _, redraw = solara.use_state(0)
 
@@ -129,17 +132,17 @@ def Page() -> None:
         return act
 
     own = _sessions(GAMES.of(host))
-    with inside("main", "sabm-host", lang=words.language) if own else column(words.language):
-        Line(words("title"), tag="h1")
+    with inside("main", "sabm-host") if own else solara.v.Html(tag="main", style_=COLUMN):
+        Line(TITLE, tag="h1")
         if not own:
-            Line(words("about"))
+            Line(ABOUT)
         for session in own:
-            _hosted(session, words, at_once, closing == session.code, ask)
+            _hosted(session, at_once, closing == session.code, ask)
         for session in _sessions(GAMES.of_others(host)):
-            _elsewhere(host, session, words, at_once)
+            _elsewhere(host, session, at_once)
         # A host looks after one game at a time, so the form for another one is folded.
         going_on = any(session.status != "over" for session in own)
-        _NewGame(host, linked, words, folded=going_on and not linked.game).key("new")
+        _NewGame(host, linked, folded=going_on and not linked.game).key("new")
 
 
 def open_session(
@@ -227,7 +230,7 @@ def _check_machines(model: type[Any], others: Any) -> None:
         UsageError: for several minds or classes of agents.
     """
     if not isinstance(others, str) or len(agents_by_class(model, {})) > 1:
-        raise UsageError(Phrase("host.machines_one_mind"))
+        raise UsageError("Machines among the people need one mind, and agents of one class.")
 
 
 def _check_local(minds: Any, stand_in: str, people: int, machines: int, groups: int) -> None:
@@ -241,8 +244,11 @@ def _check_local(minds: Any, stand_in: str, people: int, machines: int, groups: 
     own = {minds: machines} if isinstance(minds, str) else minds
     n = _n_local(own) + (people if is_local(stand_in) else 0)
     if n * groups > MOST_LOCAL:
-        in_groups = Phrase("host.count_groups", n=groups)
-        raise UsageError(Phrase("host.too_many_local", most=MOST_LOCAL, n=n, groups=in_groups))
+        raise UsageError(
+            f"A model on this computer plays at most {MOST_LOCAL} seats in all, with those that "
+            f"may stay empty (got {n} in each of {count(groups, 'group')}): take fewer, or a model "
+            "of a provider."
+        )
 
 
 def _n_local(minds: Mapping[str, Any]) -> int:
@@ -314,28 +320,26 @@ def _keep(host: str, session: ClassSession) -> ClassSession:
 
 
 @solara.component
-def _NewGame(host: str, linked: LinkedSettings, words: HostTexts, *, folded: bool) -> None:
+def _NewGame(host: str, linked: LinkedSettings, *, folded: bool) -> None:
     scenarios = find_all().models
     name, set_name = solara.use_state(linked.game or min(scenarios))
     unfolded = {} if folded else {"open": ""}
     with card(), solara.v.Html(tag="details", class_="sabm-details", attributes=unfolded):
-        solara.v.Html(
-            tag="summary", children=[solara.v.Html(tag="h2", children=[words("new_game")])]
-        )
-        cards = solara.use_memo(lambda: [_card(game, words) for game in scenarios], [words])
+        solara.v.Html(tag="summary", children=[solara.v.Html(tag="h2", children=["New game"])])
+        cards = solara.use_memo(lambda: [_card(game) for game in scenarios], [])
         if linked.problem:
-            problem(words.of(linked.problem))
+            problem(linked.problem)
         if name == linked.game:  # the lesson is ready: all else is behind a line
-            _Settings(host, name, linked, words).key(name)
-            with unfolds(words("another_game")):
-                GameCards(games=cards, chosen=name, label=words("scenario"), event_choose=set_name)
+            _Settings(host, name, linked).key(name)
+            with unfolds("Another game"):
+                GameCards(games=cards, chosen=name, label="Scenario", event_choose=set_name)
         else:
-            GameCards(games=cards, chosen=name, label=words("scenario"), event_choose=set_name)
-            _Settings(host, name, LinkedSettings(), words).key(name)
+            GameCards(games=cards, chosen=name, label="Scenario", event_choose=set_name)
+            _Settings(host, name, LinkedSettings()).key(name)
 
 
 @solara.component
-def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) -> None:
+def _Settings(host: str, name: str, linked: LinkedSettings) -> None:
     model = scenario(name)
     declared = load_class_game(model.class_game)
     default = solara.use_memo(lambda: _sizes(model, declared.parameters), [name])
@@ -355,7 +359,8 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
     condition, set_condition = solara.use_state("baseline")
     seed, set_seed = solara.use_state("")
     limit, set_limit = solara.use_state(link.get("seconds", TIME_LIMIT_S))
-    language, set_language = solara.use_state(LANGUAGES[link.get("lang", words.language)])
+    of_class = link.get("lang", language_for(None, accepted_languages()))
+    language, set_language = solara.use_state(LANGUAGES[of_class])
     public, set_public = solara.use_state(link.get("results", True))
     ranked, set_ranked = solara.use_state(link.get("rank", False))
     conditions = solara.use_memo(lambda: list(PromptBook(model.prompt_file).conditions), [name])
@@ -366,14 +371,12 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
     }
     chosen = {n: own[n] for n in declared.choices if n in own}
 
-    # The keys are English labels in every language of the page.
     given: dict[str, Any] = {_size_label(size): value for size, value in sizes.items()}
-    given |= {_label_of("scenario"): name, _label_of("people"): people, _label_of("groups"): groups}
-    given |= {_label_of("machines"): machines, _label_of("others"): others}
-    given |= {_label_of("seconds"): limit, _label_of("seed"): seed, _label_of("language"): language}
-    given |= {_label_of("empty_seats"): stand_in, "results": public, "vote": voting} | chosen
+    given |= {"Scenario": name, "Seats for people": people, "Groups": groups}
+    given |= {MACHINES: machines, OTHERS: others, EMPTY_SEATS: stand_in, LANGUAGE: language}
+    given |= {SECONDS: limit, "Seed": seed, "results": public, "vote": voting} | chosen
 
-    def open_new() -> list[str]:
+    def open_new() -> str:
         """Open the games, off the page's thread; return what is wrong with the settings."""
         try:
             _check_numbers(model, sizes, given)
@@ -392,8 +395,8 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
                 seats_of=seats_of, voting=voting, machines=machines, language=_code_of(language),
             )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - any error becomes lines of the page
-            return _refusal(error, sizes)
-        return []
+            return _refusal(error)
+        return ""
 
     opening = solara.lab.use_task(open_new, dependencies=None)
     router = solara.use_router()
@@ -408,55 +411,50 @@ def _Settings(host: str, name: str, linked: LinkedSettings, words: HostTexts) ->
         return lambda value: set_own(lambda own: {**own, size: value})
 
     def settings() -> None:
-        field(words("people"), people, set_people, kind="whole")
-        field(words("groups"), groups, set_groups, kind="whole")
-        field(words("machines"), machines, set_machines, kind="whole")
-        solara.Checkbox(label=words("vote"), value=voting, on_value=set_voting)
+        field("Seats for people", people, set_people, kind="whole")
+        field("Groups", groups, set_groups, kind="whole")
+        field(MACHINES, machines, set_machines, kind="whole")
+        vote = "People vote at the end: who was the machine?"
+        solara.Checkbox(label=vote, value=voting, on_value=set_voting)
         if ROUNDS_SIZE in sizes:
-            label, rounds = words.of(_size_label(ROUNDS_SIZE)), sizes[ROUNDS_SIZE]
+            label, rounds = _size_label(ROUNDS_SIZE), sizes[ROUNDS_SIZE]
             field(label, rounds, resize(ROUNDS_SIZE), kind="whole")
-        _choice_fields(model, own, resize, words)
-        choice(words("language"), [*LANGUAGES.values()], language, set_language)
-        with unfolds(words("more_settings")):
-            hint = words("empty_seats_hint")
-            field(words("empty_seats"), stand_in, set_stand_in, hint=hint)
+        _choice_fields(model, own, resize)
+        choice(LANGUAGE, [*LANGUAGES.values()], language, set_language)
+        with unfolds("More settings"):
+            field(EMPTY_SEATS, stand_in, set_stand_in, hint=EMPTY_SEATS_HINT)
             if len(classes) > 1:
-                choice(words("class_of_seats"), classes, seats_of or classes[0], set_seats_of)
-            field(words("others"), others, set_others, hint=words("others_hint"))
-            _size_fields(sizes, resize, words)
-            choice(
-                words("condition"), conditions, condition, set_condition,
-                words=_in_words("condition", words),
-            )  # fmt: skip
-            field(words("seed"), seed, set_seed, hint=words("seed_hint"))
-            field(words("seconds"), limit, set_limit, kind="number")
-            solara.Checkbox(label=words("results"), value=public, on_value=set_public)
-            solara.Checkbox(label=words("rank"), value=ranked, on_value=set_ranked)
+                choice("Seats are of the class", classes, seats_of or classes[0], set_seats_of)
+            field(OTHERS, others, set_others, hint=OTHERS_HINT)
+            _size_fields(sizes, resize)
+            choice("Condition", conditions, condition, set_condition, words=_in_words)
+            field("Seed", seed, set_seed, hint="Drawn when empty.")
+            field(SECONDS, limit, set_limit, kind="number")
+            see = "People see the results of each round (language models see only their prompts)"
+            solara.Checkbox(label=see, value=public, on_value=set_public)
+            solara.Checkbox(label="People see their rank", value=ranked, on_value=set_ranked)
 
     def open_it() -> None:
         with inside("div"):
             if opening.value and not opening.pending:
-                _problem_lines(opening.value, words)
+                problem(opening.value)
         with inside("div", data_settings=json.dumps(given)):
             solara.Button(
-                words("open"), color="primary", on_click=opening, disabled=opening.pending
+                "Open the game", color="primary", on_click=opening, disabled=opening.pending
             )
 
     if not linked.game:
         settings()
         open_it()
         return
-    Line(_settings_in_words(model, given, chosen, words))
+    Line(_settings_in_words(model, given, chosen))
     open_it()
-    with unfolds(words("check")):
+    with unfolds("Check or change the settings"):
         settings()
 
 
 def _choice_fields(
-    model: type[Any],
-    given: Mapping[str, Any],
-    change: Callable[[str], Callable[[Any], None]],
-    words: HostTexts,
+    model: type[Any], given: Mapping[str, Any], change: Callable[[str], Callable[[Any], None]]
 ) -> None:
     """A field for each parameter for which the scenario lets a host choose."""
     declared = load_class_game(model.class_game)
@@ -464,47 +462,41 @@ def _choice_fields(
         first = declared.parameters.get(parameter, parameters_of(model)[parameter].default)
         chosen = given.get(parameter, first)
         choice(
-            words.of(_choice_label(parameter)), list(options()), chosen, change(parameter),
-            words=_in_words(parameter, words),
+            _label_of(parameter), list(options()), chosen, change(parameter), words=_in_words
         )  # fmt: skip
 
 
-def _choice_label(parameter: str) -> str:
-    return known(f"host.choice_{parameter}", parameter.replace("_", " ").capitalize())
+def _label_of(parameter: str) -> str:
+    return _in_words(parameter).capitalize()
 
 
-def _in_words(parameter: str, words: HostTexts) -> Callable[[Any], str]:
-    """Says a value of a parameter in the language of the page."""
-    return lambda value: str(words.of(option_in_words(parameter, value)))
+def _in_words(value: object) -> str:
+    return str(value).replace("_", " ")
 
 
-def _size_fields(
-    sizes: Mapping[str, int], change: Callable[[str], Callable[[Any], None]], words: HostTexts
-) -> None:
+def _size_fields(sizes: Mapping[str, int], change: Callable[[str], Callable[[Any], None]]) -> None:
     """A field for each number of a scenario but that of its rounds."""
     for size, value in sizes.items():
         if size != ROUNDS_SIZE:
-            field(words.of(_size_label(size)), value, change(size), kind="whole")
+            field(_size_label(size), value, change(size), kind="whole")
 
 
 def _settings_in_words(
-    model: type[Any], given: Mapping[str, Any], chosen: Mapping[str, Any], words: HostTexts
+    model: type[Any], given: Mapping[str, Any], chosen: Mapping[str, Any]
 ) -> str:
     """The settings of a link in a sentence, which the host reads before the game is opened."""
-    groups = Phrase("host.count_groups", n=given[_label_of("groups")])
-    parts = [words("settings_seats", n=given[_label_of("people")], groups=groups)]
+    groups = count(given["Groups"], "group")
+    seats = count(given["Seats for people"], "seat")
+    parts = [f"{seats} for people in each of {groups}"]
     if rounds := given.get(_size_label(ROUNDS_SIZE)):
-        parts.append(words.of(_count_rounds("round", rounds)))
-    parts.append(words("settings_seconds", seconds=f"{given[_label_of('seconds')]:g}"))
-    if n := given[_label_of("machines")]:
-        mind = mind_in_words(str(given[_label_of("others")]))
-        parts.append(words("settings_machines", n=n, mind=mind))
-    parts += [
-        words("setting", label=_choice_label(name), value=option_in_words(name, value))
-        for name, value in chosen.items()
-    ]
-    parts += [words("settings_vote")] if given["vote"] else []
-    return words("settings", title=title_of(model), parts=words("semicolon").join(parts))
+        parts.append(count(rounds, "round"))
+    parts.append(f"{given[SECONDS]:g} seconds for an answer")
+    if n := given[MACHINES]:
+        mind = mind_in_words(str(given[OTHERS]))
+        parts.append(f"{count(n, 'machine')} in each group: {mind}")
+    parts += [f"{_label_of(name)}: {_in_words(value)}" for name, value in chosen.items()]
+    parts += ["a vote at the end"] if given["vote"] else []
+    return f"{model.title}: {'; '.join(parts)}."
 
 
 def _check_numbers(model: type[Any], sizes: Mapping[str, int], given: Mapping[str, Any]) -> None:
@@ -514,10 +506,10 @@ def _check_numbers(model: type[Any], sizes: Mapping[str, int], given: Mapping[st
         UsageError: for the first of them.
     """
     limits: list[tuple[str, float | None, float | None]] = [
-        (_label_of("people"), 1, None),
-        (_label_of("groups"), 1, MOST_GROUPS),
-        (_label_of("machines"), 0, None),
-        (_label_of("seconds"), SHORTEST_S, None),
+        ("Seats for people", 1, None),
+        ("Groups", 1, MOST_GROUPS),
+        (MACHINES, 0, None),
+        (SECONDS, SHORTEST_S, None),
     ]
     for size in sizes:
         legal = parameters_of(model)[size].limits
@@ -527,36 +519,15 @@ def _check_numbers(model: type[Any], sizes: Mapping[str, int], given: Mapping[st
     for label, low, high in limits:
         value = given[label]
         if low is not None and high is not None and not low <= value <= high:
-            ends = {"low": f"{low:g}", "high": f"{high:g}"}
-            raise UsageError(Phrase("host.between_numbers", label=label, **ends))
+            raise UsageError(f"{label}: give a number from {low:g} to {high:g}.")
         if low is not None and value < low:
-            raise UsageError(Phrase("host.from_number", label=label, low=f"{low:g}"))
+            raise UsageError(f"{label}: give a number of {low:g} or more.")
 
 
-def _refusal(error: Exception, sizes: Iterable[str]) -> list[str]:
-    """The lines for an error: the setting that it is about, and the line of the error itself."""
-    line = error_line(error)
-    if isinstance(line, Localized):
-        return [line]
-    settings = {"minds": "others", "rng": "seed", "condition": "condition"}
-    name = getattr(error, "parameter", "")
-    if name == "rng":
-        return [Phrase("host.bad_seed", label=_label_of("seed"))]
-    label = _size_label(name) if name in sizes else ""
-    if name in settings or isinstance(error, MindSpecError):
-        label = _label_of(settings.get(name, "others"))
-    lead = Phrase("host.unusable_setting", label=label) if label else Phrase("host.unusable")
-    return [lead, line]
-
-
-def _problem_lines(lines: Sequence[str], words: HostTexts) -> None:
-    """The problem of the settings; before an English line one in the page's language."""
-    *_, last = lines
-    if len(lines) == 1 or words.language == ENGLISH:
-        problem(words.of(last))
-        return
-    problem(words.of(lines[0]))
-    html("p", last, "sabm-hint", lang=ENGLISH)
+def _refusal(error: Exception) -> str:
+    if getattr(error, "parameter", "") == "rng":
+        return "Seed: give a whole number of 0 or more, or nothing."
+    return error_line(error)
 
 
 # The parts below are functions, not components: Solara draws a component again only when it is
@@ -564,33 +535,28 @@ def _problem_lines(lines: Sequence[str], words: HostTexts) -> None:
 
 
 def _hosted(
-    session: ClassSession,
-    words: HostTexts,
-    at_once: AtOnce,
-    closing: bool,
-    ask: Callable[[str], None],
+    session: ClassSession, at_once: AtOnce, closing: bool, ask: Callable[[str], None]
 ) -> None:
     status, code, games = session.status, session.code, session.games
     with card().key(code):
         with solara.Row(style=ROW).key(f"{code} head"):
-            title = words.of(title_of(games[0].model))
-            n = len(games)
-            Line(words("groups_title", title=title, n=n) if n > 1 else title, tag="h2")
+            title, n = games[0].model.title, len(games)
+            Line(f"{title}, {n} groups" if n > 1 else title, tag="h2")
             if status != "over":
-                solara.v.Html(tag="span", children=[f"{words('code')} "])
+                solara.v.Html(tag="span", children=["Code "])
                 solara.v.Html(tag="strong", class_="sabm-code", children=[code])
-            _link(words("projector"), f"/screen/{code}")
-            _link(words("read_only"), f"/wall/{wall_of(session).token}")
+            _link("For the projector: code, QR and charts", f"/screen/{code}")
+            _link("Read-only, for another computer", f"/wall/{wall_of(session).token}")
         with solara.Row(style=ROW).key(f"{code} controls"):
-            _controls(session, words, at_once)
-            Line(progress(session, words))
+            _controls(session, at_once)
+            Line(progress(session))
         if status != "open" or len(games) > 1:
-            board(session, words.language, _with_index(at_once, wall_of(session).choose))
-        _chosen(session, words, at_once)
-        _ended(session, words, at_once)
+            board(session, ENGLISH, _with_index(at_once, wall_of(session).choose))
+        _chosen(session, at_once)
+        _ended(session, at_once)
         if status != "playing":
-            _closing(session, words, at_once, closing, ask)
-        _links(session, words)
+            _closing(session, at_once, closing, ask)
+        _links(session)
 
 
 def _with_index(at_once: AtOnce, action: Callable[[int], object]) -> Callable[[int], None]:
@@ -598,52 +564,50 @@ def _with_index(at_once: AtOnce, action: Callable[[int], object]) -> Callable[[i
     return lambda index: at_once(lambda: action(index))()
 
 
-def _chosen(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
+def _chosen(session: ClassSession, at_once: AtOnce) -> None:
     """The seats of the chosen group, and its game in full below a line that unfolds."""
     number = min(wall_of(session).group, len(session.games) - 1)
     game = session.games[number]
-    group = Phrase("slides.group", number=number + 1)
-    full = words("full_game")
+    of = "the game"
     if len(session.games) > 1:
-        full = words("full_group", group=group)
-        Line(words("seats_of", group=group), tag="h3")
-    _tiles(game, words, at_once)
+        of = f"Group {number + 1}"
+        Line(f"Seats of {of}", tag="h3")
+    _tiles(game, at_once)
     if game.status != "open":
         with solara.v.Html(tag="details", class_="sabm-details").key(
             f"{session.code} {number} full"
         ):
-            solara.v.Html(tag="summary", children=[full])
+            summary = f"World, numbers, charts and conversation of {of}"
+            solara.v.Html(tag="summary", children=[summary])
             view = VIEWS[game]
-            watched = panels.Watched(view, view.version, details=True, language=words.language)
-            watched.key(f"{session.code} {number} game")
+            panels.Watched(view, view.version).key(f"{session.code} {number} game")
 
 
-def _ended(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
+def _ended(session: ClassSession, at_once: AtOnce) -> None:
     """How the games ended, their tables and their recording."""
     over = session.status == "over"
     for line in dict.fromkeys(game.problem for game in session.games if over):
-        Line(words.of(line) or words("over"))
+        Line(line or "The game is over.")
     if over:
         game = session.games[min(wall_of(session).group, len(session.games) - 1)]
         with solara.v.Html(tag="details", class_="sabm-details").key(f"{session.code} by-round"):
-            solara.v.Html(tag="summary", children=[words("by_round")])
-            caption = words.of(Phrase("seat.game_by_round"))
-            table(caption, *words.of(in_words(game.model, game.model_data())))
+            solara.v.Html(tag="summary", children=["Table of each round"])
+            table("The game by round", *in_words(game.model, game.model_data()))
     paths = [game.model.recording_path for game in session.games]
     for path in dict.fromkeys(filter(None, paths)):
-        Line(words("recorded", path=path))
+        Line(f"Recorded in {path}")
         if over:
-            recording_link(path, words("read"))
+            recording_link(path, "Read the recording")
     if over:
-        _take_home(session, words, at_once)
+        _take_home(session, at_once)
 
 
-def _controls(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
+def _controls(session: ClassSession, at_once: AtOnce) -> None:
     """The buttons for the whole class."""
     playing = [game for game in session.games if game.status == "playing"]
     if session.status == "open":
         on_start = at_once(session.start)
-        solara.Button(words("start"), color="primary", on_click=on_start).key(
+        solara.Button("Start the game", color="primary", on_click=on_start).key(
             f"{session.code} start"
         )
     if not playing:
@@ -663,24 +627,18 @@ def _controls(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
         for game in playing:
             game.stop()
 
-    solara.Button(words("go_on" if paused else "pause"), on_click=at_once(pause)).key(
+    solara.Button("Go on" if paused else "Pause", on_click=at_once(pause)).key(
         f"{session.code} pause"
     )
-    solara.Button(words("more", seconds=f"{MORE_S:g}"), on_click=at_once(more)).key(
-        f"{session.code} more"
-    )
-    solara.Button(words("end"), on_click=at_once(end)).key(f"{session.code} end")
+    solara.Button(f"+{MORE_S:g} seconds", on_click=at_once(more)).key(f"{session.code} more")
+    solara.Button("End the game", on_click=at_once(end)).key(f"{session.code} end")
 
 
 def _closing(
-    session: ClassSession,
-    words: HostTexts,
-    at_once: AtOnce,
-    closing: bool,
-    ask: Callable[[str], None],
+    session: ClassSession, at_once: AtOnce, closing: bool, ask: Callable[[str], None]
 ) -> None:
     if not closing:
-        closes = solara.Button(words("close"), on_click=lambda: ask(session.code))
+        closes = solara.Button("Close the game and its links", on_click=lambda: ask(session.code))
         closes.key(f"{session.code} close")
         return
 
@@ -688,24 +646,24 @@ def _closing(
         for game in session.games:
             GAMES.close(game)
 
-    Line(words("close_sure"))
-    solara.Button(words("keep"), on_click=lambda: ask("")).key(f"{session.code} keep")
-    solara.Button(words("close_yes"), color="primary", on_click=at_once(close_all)).key(
+    Line("Nobody can come back to a game that is closed. Close it?")
+    solara.Button("Keep it", on_click=lambda: ask("")).key(f"{session.code} keep")
+    solara.Button("Yes, close it", color="primary", on_click=at_once(close_all)).key(
         f"{session.code} yes"
     )
 
 
-def _take_home(session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
+def _take_home(session: ClassSession, at_once: AtOnce) -> None:
     """The results on the wall, and everything in one file."""
     with solara.Row(style=ROW).key(f"{session.code} results"):
-        slide_controls(session, words.language, _with_index(at_once, wall_of(session).show))
+        slide_controls(session, ENGLISH, _with_index(at_once, wall_of(session).show))
         with solara.FileDownload(
             lambda: bundle(session, wall_of(session).language), f"{session.code}.zip"
         ):
-            solara.Button(words("download"), icon_name="mdi-download")
+            solara.Button("Download all: data, recording, report", icon_name="mdi-download")
 
 
-def _tiles(game: Game, words: HostTexts, at_once: AtOnce) -> None:
+def _tiles(game: Game, at_once: AtOnce) -> None:
     by_token = {seat.token: seat for seat in game.seats.values()}
 
     def do(action: Callable[[Seat], None]) -> Callable[[str], None]:
@@ -714,19 +672,17 @@ def _tiles(game: Game, words: HostTexts, at_once: AtOnce) -> None:
         )
 
     SeatTiles(
-        seats=[tile_of(game, seat, words) for seat in game.seats.values()],
-        texts=table_of(words.language, "tiles"),
+        seats=[tile_of(game, seat) for seat in game.seats.values()],
         event_skip=do(Seat.skip), event_free=do(Seat.free),
     ).key(f"tiles {_key(game)}")  # fmt: skip
 
 
-def tile_of(game: Game, seat: Seat, words: HostTexts) -> dict[str, Any]:
+def tile_of(game: Game, seat: Seat) -> dict[str, Any]:
     """A seat as the host sees it.
 
     Args:
         game: its game.
         seat: the seat.
-        words: the texts of the page.
     """
     question = seat.question
     if not seat.taken:
@@ -741,37 +697,34 @@ def tile_of(game: Game, seat: Seat, words: HostTexts) -> dict[str, Any]:
         state = "answered" if game.status == "playing" and seat.turns else "joined"
     since = None if question is None or state != "thinking" else round(question.open_s)
     return {
-        "name": words.of(_label(game, seat)), "token": seat.token, "state": state, "since": since,
+        "name": _label(game, seat), "token": seat.token, "state": state, "since": since,
         "asked": question is not None, "taken": seat.taken,
     }  # fmt: skip
 
 
-def _links(session: ClassSession, words: HostTexts) -> None:
+def _links(session: ClassSession) -> None:
     """The links to single seats, for a class without a wall."""
     games = session.games
 
     def label(game: Game, seat: Seat) -> str:
         name = _label(game, seat)
         if len(games) > 1:
-            return words("in_group", number=games.index(game) + 1, name=name)
-        return str(words.of(name))
-
-    texts = table_of(words.language, "links")
+            return f"group {games.index(game) + 1}, {name}"
+        return name
 
     with solara.v.Html(tag="details", class_="sabm-details").key(f"{session.code} links"):
-        solara.v.Html(tag="summary", children=[words("links")])
-        Line(words.of(_minds_and_seed(games[0])))
+        solara.v.Html(tag="summary", children=["A link for each seat"])
+        Line(_minds_and_seed(games[0]))
         AllLinks(
             links=[[label(game, seat), _path(seat)] for game, seat in session.seats],
             open_=open_to_others(),
             machine=name_in_network(listens_at()),
-            texts=texts,
         )
         for game, seat in session.seats:
             with solara.Row(style=ROW).key(f"row {seat.token}"):
                 solara.Text(label(game, seat))
-                to = words("link_to", name=label(game, seat))
-                SeatLink(path=_path(seat), label=to, texts=texts).key(seat.token)
+                to = f"Link to the seat of {label(game, seat)}"
+                SeatLink(path=_path(seat), label=to).key(seat.token)
 
 
 def _link(words: str, path: str) -> None:
@@ -779,32 +732,29 @@ def _link(words: str, path: str) -> None:
     solara.v.Html(tag="a", class_="sabm-link-words", children=[words], attributes=attributes)
 
 
-def progress(session: ClassSession, words: HostTexts) -> str:
+def progress(session: ClassSession) -> str:
     """How far the games are, and who is waited for.
 
     Args:
         session: the class.
-        words: the texts of the page.
     """
     games = session.games
     if session.status == "open":
-        empty, stand_in = sum(not seat.taken for _, seat in session.seats), games[0].stand_in
-        key = "empty" if stand_in else "empty_abstains"
-        left = words(key, n=empty, mind=mind_in_words(stand_in))
-        return " ".join([words("nobody_plays"), *([left] if empty else [])])
+        if not (empty := sum(not seat.taken for _, seat in session.seats)):
+            return "Nobody plays yet."
+        plays = "; an empty seat abstains"
+        if stand_in := games[0].stand_in:
+            plays = f". Who plays until somebody comes: {mind_in_words(stand_in)}"
+        return f"Nobody plays yet. Seats still empty: {empty}{plays}."
     model = games[0].model
     done = [len(model.decided_rounds(game.model_data())) for game in games]
     low, high = min(done), max(done)
-    line = words(
-        "done",
-        done=low if low == high else Phrase("host.from_to", low=low, high=high),
-        rounds=_count_rounds(counting(model)[0], model.n_rounds - model.given_rounds),
-        answers=Phrase("host.answers", n=sum(game.model.spent().asks for game in games)),
-    )
+    played = str(low) if low == high else f"{low} to {high}"
+    rounds = count(model.n_rounds - model.given_rounds, counting(model)[0])
+    answers = count(sum(game.model.spent().asks for game in games), "answer")
+    line = f"{played} of {rounds} done, {answers}."
     asked = [
-        _label(game, seat)
-        if len(games) == 1
-        else Phrase("host.of_group", name=_label(game, seat), number=number)
+        _label(game, seat) if len(games) == 1 else f"{_label(game, seat)} of group {number}"
         for number, game in enumerate(games, 1)
         for seat in game.seats.values()
         if game.status == "playing" and seat.question
@@ -813,24 +763,24 @@ def progress(session: ClassSession, words: HostTexts) -> str:
         return line
     if not asked:
         slow = any(game.plays_language_model for game in games if game.status == "playing")
-        return f"{line} {words.of(Phrase('seat.model_plays'))}" if slow else line
+        return f"{line} A language model plays too, and takes its time." if slow else line
     more = len(asked) - MOST_NAMED
-    key = "waiting_more" if more > 0 else "waiting"
-    return f"{line} {words(key, names=asked[:MOST_NAMED], n=more)}"
+    others = f" and {more} more" if more > 0 else ""
+    return f"{line} Waiting for {', '.join(asked[:MOST_NAMED])}{others}."
 
 
-def _elsewhere(host: str, session: ClassSession, words: HostTexts, at_once: AtOnce) -> None:
+def _elsewhere(host: str, session: ClassSession, at_once: AtOnce) -> None:
     def share() -> None:
         for game in session.games:
             GAMES.share(host, game)
 
     first = session.games[0]
-    name = Phrase("host.game", title=title_of(first.model), minds=_minds_and_seed(first))
+    game = f"{first.model.title}, {_minds_and_seed(first)}"
+    status = {"open": "Nobody plays yet.", "playing": "It is played.", "over": "The game is over."}
     with card().key(f"{session.code} elsewhere"):
-        Line(words("elsewhere", game=name), tag="h2")
-        status = {"open": "nobody_plays", "playing": "played", "over": "over"}
-        Line(words(status[session.status]))
-        solara.Button(words("host_here"), on_click=at_once(share))
+        Line(f"Opened in another browser: {game}", tag="h2")
+        Line(status[session.status])
+        solara.Button("Host it here too", on_click=at_once(share))
 
 
 def _sessions(games: Sequence[Game]) -> list[ClassSession]:
@@ -839,19 +789,18 @@ def _sessions(games: Sequence[Game]) -> list[ClassSession]:
     return [session for session in sessions if session is not None]
 
 
-def _card(name: str, words: HostTexts) -> dict[str, str]:
+def _card(name: str) -> dict[str, str]:
     """A scenario as it is offered to a host."""
     model = scenario(name)
     declared = load_class_game(model.class_game)
     parts = []
     if declared.people is not None:
         low, high = declared.people
-        parts.append(Phrase("host.people_in_group", low=low, high=high))
+        parts.append(f"{low}–{high} people in a group")
     if declared.minutes:
-        parts.append(Phrase("host.minutes", n=declared.minutes))
+        parts.append(f"{declared.minutes} minutes")
     about = declared.rule or one_sentence(model)
-    size = Phrase("number.these", these=parts)
-    return dict(words.of({"name": name, "title": title_of(model), "about": about, "size": size}))
+    return {"name": name, "title": model.title, "about": about, "size": ", ".join(parts)}
 
 
 def _size_of_people(model: type[Any], sizes: Mapping[str, int]) -> str:
@@ -867,16 +816,7 @@ def _key(game: Game) -> str:
 
 
 def _size_label(size: str) -> str:
-    noun = size.removeprefix("n_")
-    return known(f"host.number_of_{slug(noun)}", f"Number of {noun}")
-
-
-def _label_of(setting: str) -> str:
-    return Phrase(f"host.{setting}")
-
-
-def _count_rounds(noun: str, n: int) -> str:
-    return known(f"rounds.count_{slug(noun)}", count(n, noun), n=n)
+    return f"Number of {size.removeprefix('n_')}"
 
 
 def _label(game: Game, seat: Seat) -> str:
@@ -889,9 +829,8 @@ def _path(seat: Seat) -> str:
 
 def _minds_and_seed(game: Game) -> str:
     minds = game.model.minds_in_use().items()
-    parts = [Phrase("minds.times", n=n, mind=mind_in_words(spec)) for spec, n in minds]
-    seed = game.model.entropy[0]
-    return Phrase("host.minds", minds=Phrase("number.these", these=parts), seed=seed)
+    parts = [f"{n} × {mind_in_words(spec)}" for spec, n in minds]
+    return f"{', '.join(parts)}, seed {game.model.entropy[0]}"
 
 
 def _sizes(model: type[Any], usual: Mapping[str, Any]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 ``/host?game=bertrand&people=2&groups=8&rounds=4&seconds=45`` opens the form with these settings.
 Nothing starts by a link: the host reads the form, and opens the game. ``mind`` says who plays at
 the seats of machines. It names neither a file nor an address, which a link should not choose.
-``lang`` is the language of the class; without a game, it is that of the page (`language_of_page`).
+``lang`` is the language of the class.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from sabm_mesa.core.languages import ENGLISH, LANGUAGES, Phrase, language_for
+from sabm_mesa.core.languages import LANGUAGES
 from sabm_mesa.minds.specs import CLASSICAL
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import scenario
@@ -23,8 +23,6 @@ WHOLE = {"people": (1, 1000), "groups": (1, 20), "rounds": (1, 1000), "machines"
 """Settings that are whole numbers, with their least and largest value."""
 SWITCHES = {"on": True, "off": False}
 SWITCHED = ("results", "rank", "vote")
-LOCALIZED = {"host", "screen", "wall"}
-"""First parts of the paths of the viewer's pages that have languages."""
 SECONDS = (1.0, 3600.0)
 LONGEST, LONGEST_SPEC = 2000, 100
 """Characters of an address that are read, and of a mind in it."""
@@ -56,11 +54,11 @@ def read_link(query: str | None, known: Collection[str]) -> LinkedSettings:
         known: the scenarios that can be played.
     """
     given = dict(parse_qsl((query or "")[:LONGEST].removeprefix("?")))
-    game = given.pop("game", "")
-    if not game and not given.keys() - {"lang"}:
+    if not given:
         return LinkedSettings()
+    game = given.pop("game", "")
     if game not in known:
-        return LinkedSettings(problem=Phrase("lesson.no_game"))
+        return LinkedSettings(problem="The link names no game of this viewer: choose one below.")
     offered = load_class_game(scenario(game).class_game).choices
     values, choices, wrong = dict[str, Any](), dict[str, str](), []
     for name, text in given.items():
@@ -72,22 +70,9 @@ def read_link(query: str | None, known: Collection[str]) -> LinkedSettings:
             values[name] = value
             continue
         wrong.append(name if name.isidentifier() and len(name) < 30 else "…")
-    left = Phrase("lesson.unusable", names=wrong) if wrong else ""
-    return LinkedSettings(game, values, choices, left)
-
-
-def language_of_page(query: str | None, accepted: str, page: str = "host") -> str:
-    """The language of the page of the host: that of the address without a game, or the browser's.
-
-    Args:
-        query: the part behind the question mark; None without one.
-        accepted: the header ``Accept-Language`` of the browser.
-        page: the first part of the path; a page that is not in `LOCALIZED` is English.
-    """
-    if page not in LOCALIZED:
-        return ENGLISH
-    given = dict(parse_qsl((query or "")[:LONGEST].removeprefix("?")))
-    return language_for(None if "game" in given else given.get("lang"), accepted)
+    names = ", ".join(wrong)
+    problem = f"The link has settings that cannot be used: {names}. Check the form below."
+    return LinkedSettings(game, values, choices, problem if wrong else "")
 
 
 def _value(name: str, text: str) -> int | float | bool | str | None:

@@ -3,54 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import solara
 
-from sabm_mesa.core.languages import Phrase, Text, translated
 from sabm_mesa.runs.game import Games
 
 GAMES = Games()
 """The games of this server: every browser is served by the one process that plays them."""
-COLUMN = "display: grid; gap: 12px; max-width: 760px; margin: 0 auto; padding: 16px"
-
-
-@dataclass(frozen=True)
-class HostTexts:
-    """The texts of the page of a host in its language.
-
-    Attributes:
-        language: the code of the language.
-    """
-
-    language: str
-
-    def __call__(self, key: str, /, **values: Any) -> str:
-        """A text of the page.
-
-        Args:
-            key: its key in the table ``host``.
-            values: as of a `Phrase`.
-        """
-        return Phrase(f"host.{key}", **values).in_(self.language)
-
-    def of(self, value: Any) -> Any:
-        """A value with every text in it in this language.
-
-        Args:
-            value: as of `translated`.
-        """
-        return translated(value, self.language)
-
-
-def column(language: str) -> Any:
-    """The one column of a page, to be filled in a ``with`` block.
-
-    Args:
-        language: the code of its language.
-    """
-    return solara.v.Html(tag="main", style_=COLUMN, attributes={"lang": language})
 
 
 def card() -> Any:
@@ -82,32 +42,29 @@ def table(caption: str, columns: list[str], rows: list[list[str]]) -> None:
 
 
 @solara.component_vue("seat_link.vue")
-def SeatLink(path: str, label: str, texts: dict[str, Text]) -> None:
+def SeatLink(path: str, label: str) -> None:
     """A link as text that can be copied, with the address at which this page was opened.
 
     Args:
         path: the path of the link.
         label: the target in words.
-        texts: the texts of links.
     """
 
 
 @solara.component_vue("all_links.vue")
-def AllLinks(links: list[list[str]], open_: bool, machine: str, texts: dict[str, Text]) -> None:
+def AllLinks(links: list[list[str]], open_: bool, machine: str) -> None:
     """Copies all links at once, and says when they lead nowhere on other machines.
 
     Args:
         links: label and path of each.
         open_: whether others can reach the server.
         machine: the address of the machine in its network.
-        texts: the texts of links.
     """
 
 
 @solara.component_vue("seats.vue")
 def SeatTiles(
     seats: list[dict[str, Any]],
-    texts: dict[str, Text],
     event_skip: Callable[[str], object],
     event_free: Callable[[str], object],
 ) -> None:
@@ -115,7 +72,6 @@ def SeatTiles(
 
     Args:
         seats: name, token, state, seconds in it, and whether the seat is asked and taken, of each.
-        texts: the texts of tiles.
         event_skip: called with the token of a seat whose question is to be given up.
         event_free: called with the token of a seat that is to be freed.
     """

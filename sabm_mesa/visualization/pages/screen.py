@@ -28,7 +28,6 @@ from sabm_mesa.visualization.html import html, inside
 from sabm_mesa.visualization.labels import counting, title_of
 from sabm_mesa.visualization.pages.board import board, session_of_link, wall_of
 from sabm_mesa.visualization.pages.debrief import slides
-from sabm_mesa.visualization.pages.lesson_link import language_of_page
 from sabm_mesa.visualization.pages.play_parts import GAMES
 from sabm_mesa.visualization.panels import world
 
@@ -78,7 +77,7 @@ def slide_controls(session: ClassSession, language: str, show: Callable[[int], o
 
 
 def _draw(session: ClassSession | None, asked: str, *, of_host: bool) -> None:
-    of_browser = language_of_page(None, accepted_languages())
+    of_browser = language_for(None, accepted_languages())
     language = asked or (of_browser if session is None else wall_of(session).language)
     texts = table_of(language, "wall")
     Head(str(texts["title"]))

@@ -23,8 +23,11 @@ def keep(page, name):
         page.screenshot(path=Path(folder) / f"{name}.png")
 
 
-def test_each_phone_reads_its_own_language(server, browse) -> None:
-    host = browse("/host")
+def test_each_phone_reads_its_own_language_and_a_host_english(server, browse) -> None:
+    host = browse("/host", locale="de-DE")
+    assert host.evaluate("document.documentElement.lang") == "en"
+    of_class = host.get_by_label("Language of the wall and the results")
+    assert of_class.evaluate("choice => choice.selectedOptions[0].text") == "Deutsch"
     choose(host, "beauty-contest")
     settings = {"Seats for people": str(len(PHONES)), "Number of rounds": "2"}
     for label, value in settings.items():
@@ -106,60 +109,9 @@ def test_the_wall_and_slides_of_20_groups_fit_in_the_language_of_the_class(serve
             host.get_by_role("button", name="Next").click()
 
 
-def test_the_page_of_a_host_has_the_language_of_its_browser(browse) -> None:
-    host = browse("/host?game=beauty-contest&people=2&groups=2", locale="de-DE")
-    says(host, "Wiederholter Schönheitswettbewerb: 2 Gruppen mit je 2 Plätzen für Menschen; 4 Run")
-    assert host.locator("main").get_attribute("lang") == "de"
-    host.get_by_role("button", name="Spiel öffnen").click()
-    says(host, "Noch leere Plätze: 4. Wer spielt, bis jemand kommt: klassische Regel.")
-    host.get_by_role("navigation", name="Seiten").get_by_text("Aufzeichnungen").wait_for()
-    wall = host.get_by_role("link", name="Nur zum Ansehen").get_attribute("href")
-    host.get_by_role("button", name="Spiel starten").click()
-    says(host, "4 von 4 Runden gespielt, 80 Antworten.")
-    says(host, "Plätze: Gruppe 1")
-    host.get_by_text("Welt, Zahlen, Diagramme und Gespräch: Gruppe 1").click()
-    for text in ("Diese Runde", "Zahlen je Runde", "Noch hat niemand etwas gesagt."):
-        says(host, text)
-    host.get_by_role("group", name="Zeitleiste").get_by_text("Runde 4 von 4").wait_for()
-    host.get_by_role("img", name="Diagramm: Zahlen je Runde. ").wait_for()
-    keep(host, "host-de")
-    host.goto(host.url.partition("/host")[0] + wall)
-    says(host, "Das Spiel ist vorbei")
-    host.goto(host.url.partition("/wall")[0] + "/host?lang=ja")
-    says(host, "人と一緒にプレイ")
-
-
-def give(page, label, value):
-    """Type into a field of the form, with Enter; `put` knows the English labels alone."""
-    field = page.get_by_label(label).first
-    field.fill(value)
-    field.press("Enter")
-
-
-def test_a_setting_that_cannot_be_used_is_named_in_the_language_of_the_page(browse) -> None:
-    host = browse("/host?lang=de")
-    give(host, "Plätze für Menschen", "0")
-    host.get_by_role("button", name="Spiel öffnen").click()
-    says(host, "Plätze für Menschen: Gib eine Zahl ab 1 an.")
-    give(host, "Plätze für Menschen", "3")
-    host.get_by_text("Weitere Einstellungen").click()
-    give(host, "Wer für die Übrigen entscheidet", "classical=4")
-    host.get_by_role("button", name="Spiel öffnen").click()
-    says(host, "3 Plätze für Menschen und 4 weitere Entscheider ergeben 7, aber")
-    give(host, "Wer für die Übrigen entscheidet", "nobody knows")
-    host.get_by_role("button", name="Spiel öffnen").click()
-    says(host, "Diese Einstellung ist nicht verwendbar: Wer für die Übrigen entscheidet.")
-    assert host.locator("p[lang=en]").inner_text().startswith("Cannot read the mind spec")
-
-
-def test_who_has_no_key_or_a_wrong_address_reads_so_in_the_language_of_the_browser(
-    server, browse
-) -> None:
-    stranger = browse(f"{server.url}/host", locale="de-DE")
-    says(stranger, "Diese Seite ist für die Spielleitung")
-    stranger.get_by_label("Schlüssel dieses Viewers").wait_for()
-    missing = stranger.request.get(f"{server.url}/jion", headers={"Accept-Language": "de"})
-    assert missing.status == 404
-    assert "Unter dieser Adresse gibt es keine Seite." in missing.text()
+def test_a_wrong_address_is_said_in_the_language_of_the_browser(server, browse) -> None:
     wall = browse("/screen/AAAAAA", locale="de-DE")
     says(wall, "Hier ist kein Spiel")
+    missing = wall.request.get(f"{server.url}/jion", headers={"Accept-Language": "de"})
+    assert missing.status == 404
+    assert "Unter dieser Adresse gibt es keine Seite." in missing.text()

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from playwright.sync_api import expect
 
-from sabm_mesa.core.languages import Phrase
+from sabm_mesa.visualization.frame import CLOSED
 from tests.llm_server import LLMServer
 from tests.visualization.browser.conftest import WAIT_MS, Server
 from tests.visualization.browser.test_play import (
@@ -101,7 +101,7 @@ def elsewhere() -> Iterator[str]:
 
 def test_a_page_of_another_site_drives_nothing(server, chromium, elsewhere):
     with LLMServer(brain=lambda _messages, _body: "33") as llm:
-        drive = [server.url.replace("http", "ws"), f"llm:x@{llm.url}", Phrase("key.closed")]
+        drive = [server.url.replace("http", "ws"), f"llm:x@{llm.url}", CLOSED]
         page = server.admit(chromium.new_context()).new_page()
         page.goto(elsewhere)
         assert page.evaluate(DRIVE, drive) in {"closed", "refused"}
