@@ -96,13 +96,12 @@ def audit(
     The experiment runs in a balanced fraction of all combinations of the factors, with the same
     seeds in each. If you repeat the command, only missing runs are executed.
     """
-    from sabm_mesa.cli.again import runs_files
     from sabm_mesa.recording import export
     from sabm_mesa.studies.audit.plan import audit_plan
     from sabm_mesa.studies.experiments.design import load_experiment
 
     isolation.apply()
-    experiment = load_experiment(name, run_files=runs_files())
+    experiment = load_experiment(name)
     planned = audit_plan(
         experiment, scale, minds=_minds(experiment, minds or []), given=_factors(factor or []),
         cells=cells, runs=runs, seed=seed, budget_usd=llm.budget_usd, max_asks=llm.max_asks,
@@ -147,14 +146,12 @@ def _factors(given: Sequence[str]) -> dict[str, list[Any] | None] | None:
 
 def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) -> Audited:
     """Run the missing part of an audit, and write its report."""
-    from sabm_mesa.cli.again import keep_command
     from sabm_mesa.cli.progress import Progress, stopped_early
     from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.studies.audit import report, running
     from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
 
     def begin() -> None:
-        keep_command(folder, cells=len(planned.plans))
         if line := isolation_of(populations(planned.plans)):
             say(line, err=True)
         if not quiet:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -382,8 +381,6 @@ class FigureOptions:
         look.set(Look(formats, self.dpi, self.title))
 
 
-CALLED: ContextVar[tuple[str, Mapping[str, Any]]] = ContextVar("called", default=("", {}))
-"""The current command, and its options: name → value, including those of the blocks."""
 BLOCKS = (SettingOptions, RunOptions, LLMOptions, FileMindOptions, FigureOptions)
 """The option blocks: `with_options` replaces a parameter of such a type by its options."""
 
@@ -422,7 +419,6 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             # both are few.
             import mesa  # noqa: F401
 
-        CALLED.set((command.__name__, dict(given)))
         chosen = {
             name: block(
                 **{field.name: given.pop(field.name, field.default) for field in fields(block)}

@@ -99,7 +99,7 @@ def register(
 
     if sum(option is not None for option in (runs, pilot, effect)) > 1:
         raise ParameterError("Give only one of --runs, --pilot and --effect.")
-    experiment = load_experiment(name, run_files=True)
+    experiment = load_experiment(name)
     if deposit is not None:
         deposited = studies.write_deposit(out / experiment.name, deposit)
         known = {"sha256": deposited.digest, "deposit": dict(deposited.deposit)}

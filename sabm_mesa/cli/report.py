@@ -11,7 +11,6 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from sabm_mesa.cli.again import forget_command
 from sabm_mesa.cli.app import say
 from sabm_mesa.cli.progress import in_words
 from sabm_mesa.core.usage import Usage
@@ -67,8 +66,6 @@ def deliver(
         out, runs.model_frame(), runs.agent_frame(), summary, pictures, movies
     )
     files = [recording, *files] if recording else files
-    if recording:
-        forget_command(out)
     if as_json:
         say(export.readable_json({**summary, "files": [str(path) for path in files]}))
     else:

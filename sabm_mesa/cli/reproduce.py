@@ -102,7 +102,7 @@ def reproduce(
     from sabm_mesa.studies.registration import find, read
 
     if list_:
-        listed = [load_experiment(name, run_files=True) for name in names or experiment_names()]
+        listed = [load_experiment(name) for name in names or experiment_names()]
         say(_in_json(listed) if as_json else _list(listed))
         return
     isolation.apply()
@@ -135,12 +135,9 @@ def reproduce(
     connection = llm.connection()
     done: list[Results] = []
     try:
-        sources = dict.fromkeys(chosen)
-        for number, (to_run, source, frozen) in enumerate(
-            zip(plans, sources, registrations, strict=True), 1
-        ):
+        for number, (to_run, frozen) in enumerate(zip(plans, registrations, strict=True), 1):
             label = to_run.experiment.name + (f" ({number} of {len(plans)})" if plans[1:] else "")
-            done.append(_reproduced(to_run, source, out, connection, label, as_json, frozen))
+            done.append(_reproduced(to_run, out, connection, label, as_json, frozen))
     finally:
         index = _index(done, out) if len(done) > 1 else None
     if as_json:
@@ -151,10 +148,9 @@ def reproduce(
 
 def _read(names: Sequence[str]) -> list[Experiment]:
     """Return the experiments, each once, in the order of the command."""
-    from sabm_mesa.cli.again import runs_files
     from sabm_mesa.studies.experiments.design import load_experiment
 
-    experiments = {name: load_experiment(name, run_files=runs_files()) for name in names}
+    experiments = {name: load_experiment(name) for name in names}
     for name, experiment in experiments.items():
         if sum(other.name == experiment.name for other in experiments.values()) > 1:
             raise ParameterError(
@@ -166,15 +162,13 @@ def _read(names: Sequence[str]) -> list[Experiment]:
 
 def _reproduced(
     planned: Plan,
-    source: str,
     out: Path,
     connection: Connection,
     label: str,
     quiet: bool,
     registration: Registration | None,
 ) -> Results:
-    """Run the missing part of an experiment, given by name or file, and write its report."""
-    from sabm_mesa.cli.again import keep_command
+    """Run the missing part of an experiment, and write its report."""
     from sabm_mesa.cli.progress import Progress, stopped_early
     from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.studies.experiments import report, results, running
@@ -186,7 +180,6 @@ def _reproduced(
     ahead = [] if registration is None else deviations(registration, planned, connection)
 
     def begin() -> None:
-        keep_command(folder, names=[source])
         if line := isolation_of(populations([planned])):
             say(line, err=True)
         if not quiet:

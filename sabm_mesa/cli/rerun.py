@@ -28,7 +28,6 @@ from sabm_mesa.errors import KEY_VARIABLE, ParameterError
 from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
-    from sabm_mesa.cli.again import KeptCommand
     from sabm_mesa.llm import Connection
     from sabm_mesa.recording import RecordedRun
 
@@ -112,35 +111,20 @@ def resume(
 ) -> None:
     """Resume runs that were stopped or failed. Recorded answers are reused.
 
-    Tables, plots and summary are written when all runs are finished. In the folder of a sweep,
-    experiment, audit or tournament, its command continues. Limits given here, such as --budget-usd,
+    Tables, plots and summary are written when all runs are finished. The tables of a study, such as
+    a sweep, are written by its own command: repeat it. Limits given here, such as --budget-usd,
     replace the recorded ones.
     """
-    from sabm_mesa.cli.again import kept_command, repeat
     from sabm_mesa.cli.progress import Progress, guarded
     from sabm_mesa.cli.report import deliver, missing
-    from sabm_mesa.recording import load_runs
+    from sabm_mesa.recording import export, load_runs
     from sabm_mesa.recording.varied import after_forks, label_of, varied
     from sabm_mesa.runs import rerun
 
     if scenario is not None:
         registry.load(scenario)
-    kept = kept_command(recording)
-    if kept is not None and not recording.exists():  # it was stopped before its first run
-        repeat(kept, llm.connection({}), isolation, scenario, as_json=as_json)
-        return
     runs = load_runs(recording, run) if run else rerun.to_resume(recording)
     connection = _agreed(llm.connection(runs[0].connection), runs, as_json=as_json)
-    if kept is not None and not run:
-        if out is not None:
-            raise ParameterError(
-                f"{kept.folder} is the folder of sabm {kept.name}, which writes into it: leave "
-                "out --out."
-            )
-        for line in missing(recording, rerun.lost_before(runs, connection.prices)):
-            say(line, err=True)
-        repeat(kept, connection, isolation, scenario, as_json=as_json)
-        return
     isolation.apply()
     drawing.apply()
     for line in missing(recording, rerun.lost_before(runs, connection.prices)):
@@ -162,8 +146,10 @@ def resume(
         [after_forks(past.parameters, past.forks) for past in runs], [past.tags for past in runs]
     )}  # fmt: skip
     beside = out is None or out == recording.parent
-    if len(cells) > 1 or (kept is not None and beside):
-        say(_finished(runs, sorted(cells), kept))
+    of_a_study = any("spec" in recorded.tags for recorded in runs)
+    if len(cells) > 1 or (of_a_study and beside):
+        note = _no_tables(runs, sorted(cells), of_a_study and beside)
+        say(export.readable_json({"finished": len(runs), "note": note}) if as_json else note)
         return
     deliver(
         done, out or recording.parent, recording if beside else None, as_json=as_json,
@@ -234,18 +220,21 @@ def fork(
     deliver(done, out, into, as_json=as_json)
 
 
-def _finished(runs: Sequence[RecordedRun], cells: Sequence[str], kept: KeptCommand | None) -> str:
-    """Return the report of finished runs that have no common tables."""
+def _no_tables(runs: Sequence[RecordedRun], cells: Sequence[str], of_a_study: bool) -> str:
+    """Return the line on finished runs of which no tables are written."""
     path = runs[0].path
     several = (
         f"{len(runs)} runs of {path} are finished." if runs[1:] else f"{runs[0].name} is finished."
     )
-    if kept is not None:
-        return f"{several} The tables of sabm {kept.name} are written by: sabm resume {path}"
+    if of_a_study:
+        return (
+            f"{several} To play the missing runs of their study and to write its tables, repeat "
+            "the command of the study."
+        )
     shown = "; ".join(cells[:3]) + ("; …" if cells[3:] else "")
     return (
         f"{several} They have {len(cells)} settings ({shown}), so they have no common tables: "
-        "choose the runs of one with --run and a folder with --out, or repeat their own command."
+        "choose the runs of one with --run and a folder with --out."
     )
 
 

@@ -89,7 +89,6 @@ def sweep(
 
     If you repeat the command, only missing runs are executed.
     """
-    from sabm_mesa.cli.again import keep_command
     from sabm_mesa.cli.progress import RunsDone
     from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording import export
@@ -105,19 +104,14 @@ def sweep(
     isolation.apply()
     populations = varied.get("minds", [parameters.get("minds", "classical")])
 
-    def begin() -> str:
-        keep_command(folder)
-        return isolation_of(populations)
-
     with (
         reporting_lost([folder / RECORDING], connection.prices),
-        RunsDone(model.scenario_name, folder, begin) as progress,
+        RunsDone(model.scenario_name, folder, lambda: isolation_of(populations)) as progress,
     ):
         done = run_sweep(
             model, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
             workers=workers, address=address, connection=connection, watch=progress.show,
         )  # fmt: skip
-    keep_command(folder)
     figures, problems = _figures(folder, measure or [])
     if as_json:
         files = [*done.files, *figures]

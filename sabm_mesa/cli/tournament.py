@@ -73,7 +73,6 @@ def tournament(
     as_json: AsJson = False,
 ) -> None:
     """Play minds from files against one another, and rank them."""
-    from sabm_mesa.cli.again import keep_command
     from sabm_mesa.cli.progress import RunsDone
     from sabm_mesa.cli.report import reporting_lost
     from sabm_mesa.recording import export
@@ -90,20 +89,15 @@ def tournament(
     minds = [*files, *(against or [])]
     entered = [tournaments.spec_of(mind) for mind in minds]
 
-    def begin() -> str:
-        keep_command(folder)
-        return isolation_of(entered)
-
     with (
         reporting_lost([folder / RECORDING], connection.prices),
-        RunsDone(model.scenario_name, folder, begin) as progress,
+        RunsDone(model.scenario_name, folder, lambda: isolation_of(entered)) as progress,
     ):
         played = tournaments.play(
             model, minds, folder=folder, form=form, parameters=parameters,
             runs=runs, seed=seed, on=on, workers=workers, connection=connection,
             watch=progress.show,
         )  # fmt: skip
-    keep_command(folder)
     if as_json:
         files_written = [str(path) for path in [*played.sweep.files, *played.files]]
         where = {"recording": str(played.sweep.path), "files": files_written}

@@ -179,23 +179,6 @@ def load(name: str) -> type[SmartModel]:
     return model
 
 
-def loaded_from(name: str) -> str | None:
-    """The name of a scenario whose file is already loaded, or None.
-
-    Args:
-        name: ``FILE.py`` or ``FILE.py:Class``.
-    """
-    wanted = _place_of(name)
-    return next(
-        (known for known, (_, given) in _loaded.items() if _place_of(given) == wanted), None
-    )
-
-
-def _place_of(name: str) -> tuple[Path, str | None] | None:
-    named = _FILE.fullmatch(name)
-    return None if named is None else (expand_home(named["path"]).resolve(), named["cls"])
-
-
 def load_given(name: str | None) -> None:
     """Load the scenario file given with a recording, so that the scenario is known by its name.
 

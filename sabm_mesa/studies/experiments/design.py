@@ -26,7 +26,7 @@ from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError, UnknownName, UsageError
 from sabm_mesa.minds.base import assumptions_of
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.registry import is_file, load, loaded_from, scenario
+from sabm_mesa.models.registry import is_file, load, scenario
 from sabm_mesa.studies.people import human_distributions
 
 Data = Literal["model", "agents", "messages"]
@@ -445,13 +445,13 @@ def _built_in() -> dict[str, Path]:
     return {path.stem: path for path in paths}
 
 
-def load_experiment(name: str | Path, *, run_files: bool = False) -> Experiment:
+def load_experiment(name: str | Path) -> Experiment:
     """An experiment of the package, or of the user.
 
     Args:
         name: its name, or the path of a TOML file. Its scenario may be a file, ``FILE.py`` or
-            ``FILE.py:Class``, with a path relative to the folder of the TOML file.
-        run_files: whether to run such a file; otherwise it must have been loaded already.
+            ``FILE.py:Class``, with a path relative to the folder of the TOML file. This file is
+            run.
 
     Raises:
         UnknownName: for an unknown name.
@@ -464,23 +464,12 @@ def load_experiment(name: str | Path, *, run_files: bool = False) -> Experiment:
         conditions = data.get("conditions")
         for table in [data, *(conditions if isinstance(conditions, list) else ())]:
             if isinstance(table, dict) and is_file(str(table.get("scenario"))):
-                table["scenario"] = _in_file(path, run_files, str(table["scenario"]))
+                file = str(path.parent / str(table["scenario"]))
+                table["scenario"] = load(file).scenario_name
         return _checked(path.stem, data)
     if name not in _built_in():
         raise UnknownName("experiment", str(name), experiment_names())
     return parse_experiment(str(name), _built_in()[str(name)].read_text("utf-8"))
-
-
-def _in_file(experiment: Path, run_files: bool, name: str) -> str:
-    """The name of the scenario in a file that an experiment names."""
-    path = str(experiment.parent / name)
-    known = load(path).scenario_name if run_files else loaded_from(path)
-    if known is None:
-        raise ParameterError(
-            f"{experiment}: its scenario is the file {name}, which is not loaded by itself: give "
-            f"it with --scenario {path}."
-        )
-    return known
 
 
 def experiments_of(scenario: str) -> list[Experiment]:

@@ -1,4 +1,4 @@
-"""`sabm resume` in the folder of a study: what the study's own command would have given."""
+"""Stopped studies: their own command continues them, and `sabm resume` only their recording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.runs.reruns import first_question
 from tests.studies.audit.support import EXPERIMENT
 from tests.studies.experiments.support import SMALL
 
-from .support import Sabm, one_line
+from .support import Sabm
 
 MIND = "llm:stub"
 COMMANDS = {
@@ -65,7 +65,7 @@ def enter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_study_that_is_resumed_is_the_study(sabm: Sabm, enter, name: str) -> None:
+def test_a_study_whose_command_is_repeated_is_the_study(sabm: Sabm, enter, name: str) -> None:
     command, out = COMMANDS[name]
     with LLMServer(brain=first_question) as server:
         enter("whole")
@@ -76,32 +76,36 @@ def test_a_study_that_is_resumed_is_the_study(sabm: Sabm, enter, name: str) -> N
     with LLMServer(brain=first_question, faults={asked // 2: "404"}, port=server.port) as server:
         assert sabm(*command, "--base-url", server.url).status == 1
         close_all()
-        resumed = sabm("resume", Path(out, "recording.sqlite"), "--base-url", server.url)
-        assert resumed.status == 0, resumed.err
+        again = sabm(*command, "--base-url", server.url)
+        assert again.status == 0, again.err
         assert server.stats["status_200"] == asked
     assert files(Path(out)) == whole
-    assert "sabm resume" not in resumed.out
-    again = sabm("resume", Path(out, "recording.sqlite"), "--base-url", server.url)
-    assert (again.status, files(Path(out))) == (0, whole)
 
 
-def test_one_run_of_a_sweep_is_resumed_without_tables(sabm: Sabm, enter) -> None:
+def test_the_recording_of_a_study_is_resumed_without_tables(sabm: Sabm, enter) -> None:
     command, out = COMMANDS["sweep"]
+    path = Path(out, "recording.sqlite")
     enter("here")
     with LLMServer(brain=first_question, faults={5: "404"}) as server:
         assert sabm(*command, "--base-url", server.url).status == 1
         before = files(Path(out))
-        path = Path(out, "recording.sqlite")
-        done = sabm("resume", path, "--run", "1", "--base-url", server.url)
-        assert done.status == 0, done.err
-        assert done.out == (
-            f"Run 1 of {path} is finished. The tables of sabm sweep are written by: sabm resume "
-            f"{path}\n"
-        )
-        assert files(Path(out)) == before
+        one = sabm("resume", path, "--run", "1", "--base-url", server.url)
+        rest = sabm("resume", path, "--base-url", server.url, "--json")
+        asked = server.stats["requests"]
+        again = sabm(*command, "--base-url", server.url)
+        assert server.stats["requests"] == asked
+    todo = (
+        "To play the missing runs of their study and to write its tables, repeat the command of "
+        "the study."
+    )
+    assert (one.status, one.out) == (0, f"Run 1 of {path} is finished. {todo}\n")
+    assert json.loads(rest.out) == {"finished": 4, "note": f"4 runs of {path} are finished. {todo}"}
+    assert (again.status, set(before) < set(files(Path(out)))) == (0, True)
 
 
-def test_a_sweep_of_a_script_is_not_pooled(sabm: Sabm, tmp_path: Path, monkeypatch) -> None:
+def test_runs_with_several_settings_have_no_common_tables(
+    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with LLMServer(brain=first_question, faults={3: "404"}) as server:
         with pytest.raises(RunError):
@@ -111,48 +115,10 @@ def test_a_sweep_of_a_script_is_not_pooled(sabm: Sabm, tmp_path: Path, monkeypat
             )  # fmt: skip
         close_all()
         path = tmp_path / "recording.sqlite"
-        done = sabm("resume", path, "--base-url", server.url)
+        done = sabm("resume", path, "--base-url", server.url, "--out", tmp_path / "tables")
     assert done.status == 0, done.err
-    assert (
-        "They have 2 settings (n_players 2; n_players 3), so they have no common tables"
-    ) in done.out
-    assert [each.name for each in tmp_path.iterdir() if each.suffix in {".csv", ".png"}] == []
-
-
-def test_a_command_of_others_imports_nothing(sabm: Sabm, enter) -> None:
-    enter("here")
-    Path("evil.py").write_text("raise SystemExit('imported')\n", "utf-8")
-    assert (
-        sabm("sweep", "kbc", "--vary", "n_players=2,3", "--rounds", "1", "--out", "out").status == 0
+    assert done.out.endswith(
+        "They have 2 settings (n_players 2; n_players 3), so they have no common tables: choose "
+        "the runs of one with --run and a folder with --out.\n"
     )
-    kept = json.loads(Path("out/command.json").read_text("utf-8"))
-    kept["options"]["name"] = "evil.py"
-    Path("out/command.json").write_text(json.dumps(kept), "utf-8")
-    refused = sabm("resume", "out/recording.sqlite")
-    assert refused.status == 1
-    assert "the file 'evil.py' as its scenario. It is not run without your consent" in one_line(
-        refused
-    )
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"command": "sweep"}', '{"command": 3, "options": 4}'])
-def test_a_command_that_cannot_be_read(sabm: Sabm, enter, text: str) -> None:
-    enter("here")
-    assert (
-        sabm("sweep", "kbc", "--vary", "n_players=2,3", "--rounds", "1", "--out", "out").status == 0
-    )
-    Path("out/command.json").write_text(text, "utf-8")
-    refused = sabm("resume", "out/recording.sqlite")
-    assert refused.status == 1
-    assert "command.json is not a command of sabm" in one_line(refused)
-
-
-def test_a_run_in_the_folder_of_a_sweep_is_what_is_resumed(sabm: Sabm, enter) -> None:
-    enter("here")
-    assert (
-        sabm("sweep", "kbc", "--vary", "n_players=2,3", "--rounds", "1", "--out", "out").status == 0
-    )
-    done = sabm("run", "kbc", "--rounds", "1", "--seed", "1", "--out", "out")
-    assert done.status == 0
-    assert "Older files in out, which this command did not write: runs.csv" in done.out
-    assert "All runs were finished" in sabm("resume", "out/recording.sqlite").out
+    assert not (tmp_path / "tables").exists()
