@@ -1056,7 +1056,7 @@ def in_words(claim: Claim, alpha: float, of: Of) -> str:
         "equal_effects": f"the difference of {where} and {other} is that of "
         f"{' and '.join(claim.other_effect)}"
         + (f", up to {claim.margin:g}" if claim.margin else ""),
-        "gradual": f"the excess {where} is above 0",
+        "trend": f"{where} is {'below' if claim.falling else 'above'} {claim.value:g}",
     }[claim.kind]
     how = {
         "median": "of the median, by the sign test",

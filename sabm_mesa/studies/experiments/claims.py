@@ -19,7 +19,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from sabm_mesa.analysis import inference
-from sabm_mesa.analysis.gradualness import excess_beyond_step, largest_step
 from sabm_mesa.analysis.inference import Estimand, Inference, Kind, RunsNeeded, infer
 from sabm_mesa.analysis.statistics import settling_round
 from sabm_mesa.errors import ParameterError
@@ -176,12 +175,16 @@ def _settles(measure: Measure, data: pd.DataFrame) -> float:
     return settling_round(paths, measure.high)
 
 
-def _excess(measure: Measure, data: pd.DataFrame) -> float:
-    return excess_beyond_step(_by_round(measure, data).dropna(), falling=measure.falling)
+def _trend(measure: Measure, data: pd.DataFrame) -> float:
+    """Kendall's tau of the values and their rounds; 0 if all values are the same."""
+    from scipy.stats import kendalltau  # slow to import
 
-
-def _step(measure: Measure, data: pd.DataFrame) -> float:
-    return largest_step(_by_round(measure, data).dropna(), falling=measure.falling)
+    path = _by_round(measure, data).dropna()
+    if len(path) < 2:
+        return math.nan
+    if (path == path.iloc[0]).all():
+        return 0.0
+    return float(kendalltau(path.index, path).statistic)
 
 
 _OF_VALUES: Mapping[str, Callable[[Measure, Floats], float]] = {
@@ -198,8 +201,7 @@ _OF_PATHS: Mapping[str, Callable[[Measure, pd.DataFrame], float]] = {
     "slope": _slope,
     "first": _first,
     "settles": _settles,
-    "excess": _excess,
-    "step": _step,
+    "trend": _trend,
 }
 
 
@@ -310,11 +312,6 @@ def sample(values: pd.DataFrame, places: Sequence[tuple[str, str]]) -> Sample:
     return Sample(groups, "" if all(seed == seeds[0] for seed in seeds) else "their seeds differ")
 
 
-def _sample(values: pd.DataFrame, claim: Claim) -> Sample:
-    """The runs of a claim; for a gradual claim, its two measures in the same runs."""
-    return sample(values, _places(claim))
-
-
 def estimand_of(experiment: Experiment, claim: Claim, *, paired: bool = True) -> Estimand:
     """The estimand of a claim, with its limits.
 
@@ -355,7 +352,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     experiment = plan.experiment
     values = _with_groups(experiment, values)
     claims = experiment.claims
-    data = [_sample(values, claim) for claim in claims]
+    data = [sample(values, _places(claim)) for claim in claims]
     tests = [_test(experiment, *pair) for pair in zip(claims, data, strict=True)]
     others = [_stand_in(claim, plan) for claim in claims]
     same = [_uninformative(claim, outcome) for claim in claims]
@@ -422,7 +419,7 @@ def _places(claim: Claim) -> list[tuple[str, str]]:
     other = claim.than_measure or claim.measure, claim.than or claim.condition
     if claim.kind == "equal_effects":
         return [target, other, *((claim.measure, name) for name in claim.other_effect)]
-    return [target, other] if claim.kind in (*COMPARED, "gradual") else [target]
+    return [target, other] if claim.kind in COMPARED else [target]
 
 
 def effect_by_seed(experiment: Experiment, values: pd.DataFrame, claim: Claim) -> pd.Series[float]:
@@ -465,8 +462,10 @@ def limits(claim: Claim) -> list[tuple[int, float]]:
             return [(1, claim.value)]
         case "less":
             return [(-1, 0.0)]
-        case "more" | "gradual":
+        case "more":
             return [(1, 0.0)]
+        case "trend":
+            return [(-1 if claim.falling else 1, claim.value)]
         case "like" | "equal_effects":
             return [(1, -claim.margin), (-1, claim.margin)] if claim.margin else []
         case "within" | "ratio":
@@ -501,13 +500,7 @@ def judged(plan: Plan) -> list[Claim]:
 def _test(experiment: Experiment, claim: Claim, data: Sample) -> Inference:
     estimand = estimand_of(experiment, claim, paired=data.paired)
     try:
-        if claim.kind != "gradual":
-            return inference.infer_of(estimand, *data.runs, level=experiment.alpha / 2)
-        # For it the excess of the change outside its largest step, against it the step.
-        excess, step = (inference.infer_of(estimand, runs) for runs in data.runs)
-        against = excess.verdict != "agrees" and step.p_for <= experiment.alpha / 2
-        word: inference.Verdict = "disagrees" if against else excess.verdict
-        return replace(excess, p_against=step.p_for, verdict=word)
+        return inference.infer_of(estimand, *data.runs, level=experiment.alpha / 2)
     except ValueError as error:
         raise ParameterError(
             f"Experiment {experiment.name}, claim {claim.text!r}, measure {claim.measure}: {error}."
@@ -525,7 +518,7 @@ def runs_to_tell(
         values: measures of other runs, such as those of a pilot, as `measured` returns them.
         power: the power, between 0 and 1.
     """
-    data = _sample(_with_groups(experiment, values), claim)
+    data = sample(_with_groups(experiment, values), _places(claim))
     return _runs_needed(experiment, claim, data, experiment.alpha / 2, power)
 
 
@@ -533,8 +526,7 @@ def _runs_needed(
     experiment: Experiment, claim: Claim, data: Sample, level: float, power: float = 0.8
 ) -> RunsNeeded:
     estimand = estimand_of(experiment, claim, paired=data.paired)
-    drawn = data.runs[:1] if claim.kind == "gradual" else data.runs
-    return inference.runs_needed(estimand, drawn, level, power)
+    return inference.runs_needed(estimand, data.runs, level, power)
 
 
 def _verdict(

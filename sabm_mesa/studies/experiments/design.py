@@ -31,12 +31,12 @@ from sabm_mesa.studies.people import human_distributions
 
 Data = Literal["model", "agents", "messages"]
 Kind = Literal[
-    "below", "above", "within", "less", "more", "like", "ratio", "equal_effects", "gradual"
+    "below", "above", "within", "less", "more", "like", "ratio", "equal_effects", "trend"
 ]
 Cost = Literal["small", "medium", "large"]
 TAKES = (
     "mean", "change", "slope", "sd", "min", "max", "sum", "mode", "share", "first", "settles",
-    "excess", "step",
+    "trend",
 )  # fmt: skip
 """How a measure is computed in any scenario (see `Measure.take`)."""
 SCALES = ("quick", "paper")
@@ -44,8 +44,6 @@ COMPARED = ("less", "more", "like", "ratio", "equal_effects")
 """Kinds of claims that compare conditions."""
 ALPHA = 0.05
 """The default `alpha`: the probability of any wrong verdict if no claim were true or false."""
-GRADUAL = ("excess", "step")
-"""The takes of the measures of a gradual claim: `measure`, and `than_measure`."""
 COSTS: Mapping[Cost, int] = {"small": 2_000, "medium": 20_000, "large": 10**9}
 """Cost class → the maximum number of questions to language models at paper scale."""
 OF_MESSAGES = ("round", "speaker", "text", *CODES)
@@ -148,10 +146,10 @@ class Measure(Entry):
             most frequent one, the smallest of several); ``change`` from the first to the last
             round; ``slope`` per round; ``share`` of the values from `low` to `high`; ``first``
             round with all values from `low` to `high`; ``settles``: the round from which on all
-            stay within `high` of the final price (see `settling_round`); ``excess``: the change
-            outside the largest step of the course, less the step, and ``step``: the step less the
-            rest (see `sabm_mesa.analysis.gradualness`); or a measure of messages that the scenario
-            declares (see `SmartModel.message_measures`).
+            stay within `high` of the final price (see `settling_round`); ``trend``: Kendall's tau
+            of the values and their rounds, from −1 (a fall in every round) to 1 (a rise in every
+            round; Kendall 1938); or a measure of messages that the scenario declares (see
+            `SmartModel.message_measures`).
         data: its data: of the ``model``, of its ``agents``, or their ``messages`` with the codes of
             the message coder as columns.
         rounds: the first and the last round that count, from 0; negative numbers count from the
@@ -159,7 +157,6 @@ class Measure(Entry):
         agent: the number of the only agent that counts in data of ``agents``; 0: all agents.
         low: see `take`.
         high: see `take`.
-        falling: whether lower values are more cooperative, for ``excess`` and ``step``.
         never: the value of a run in which the event of ``first``, ``settles`` or a measure of
             messages does not happen; NaN: none. Without it a claim on an early event is judged only
             by the runs with that event.
@@ -178,7 +175,6 @@ class Measure(Entry):
     agent: int = 0
     low: float = float("-inf")
     high: float = float("inf")
-    falling: bool = False
     never: float = float("nan")
     bounds: Annotated[tuple[float, float] | None, BeforeValidator(_as_pair)] = None
     unit: str = ""
@@ -197,8 +193,8 @@ class Claim(Entry):
             `high`; ``equal_effects``: the difference between `condition` and `than` is that between
             the two of `other_effect`, up to `margin` (without one the verdict is whether they
             differ);
-            ``gradual``: more than half of the change comes outside its largest step: `measure` is
-            its ``excess`` and `than_measure` its ``step``.
+            ``trend``: the measure, which is a ``trend``, is above `value`, or, if `falling`, below
+            it.
         estimand: the quantity of the claim: the ``median`` of the runs (for two conditions the
             median difference), their ``mean``, whose measure needs bounds, or the ``share`` of runs
             in which something holds (the measure is 0 or 1 in each run). ``""``: the mean of a
@@ -212,6 +208,7 @@ class Claim(Entry):
         low: see `kind`.
         high: see `kind`.
         margin: see `kind`.
+        falling: see `kind`.
         ours: the part of the statement that is our choice (such as a limit that the source does not
             give).
         assumption: the assumption of classical minds that implies the claim (a name in their
@@ -231,6 +228,7 @@ class Claim(Entry):
     low: float = float("-inf")
     high: float = float("inf")
     margin: float = 0.0
+    falling: bool = False
     ours: str = ""
     assumption: str = ""
 
@@ -407,6 +405,8 @@ def _bounds(experiment: Experiment, measure: Measure) -> tuple[float, float] | N
         return measure.bounds
     if measure.take == "share":
         return 0.0, 1.0
+    if measure.take == "trend":
+        return -1.0, 1.0
     declared = scenario(experiment.scenario).column_bounds if experiment.scenario else {}
     codes = dict.fromkeys(CODES, (0.0, 1.0)) if measure.data == "messages" else {}
     known = [{**declared, **codes}.get(column) for column in measure.columns]
@@ -603,7 +603,7 @@ def _mistakes(experiment: Experiment) -> list[str]:
     ]
     if not 0 < experiment.alpha < 1:
         wrong.append(f"alpha must be between 0 and 1 (got {experiment.alpha:g}).")
-    wrong += [*_of_names(experiment), *_of_references(experiment), *_of_gradual_claims(experiment)]
+    wrong += [*_of_names(experiment), *_of_references(experiment), *_of_trend_claims(experiment)]
     for measure in experiment.measures:
         if measure.agent and measure.data != "agents":
             wrong.append(f'{measure.name}: an agent needs data = "agents".')
@@ -655,16 +655,12 @@ def _of_references(experiment: Experiment) -> Iterator[str]:
             yield f"{where}: {UnknownName(kind, name, known[kind])}"
 
 
-def _of_gradual_claims(experiment: Experiment) -> Iterator[str]:
-    """Yield the gradual claims whose measures are not the excess and step of one course."""
+def _of_trend_claims(experiment: Experiment) -> Iterator[str]:
+    """Yield the claims about a trend whose measure is none."""
     takes = {measure.name: measure.take for measure in experiment.measures}
     for number, claim in enumerate(experiment.claims, 1):
-        named = takes.get(claim.measure), takes.get(claim.than_measure)
-        if claim.kind == "gradual" and (named != GRADUAL or claim.than):
-            yield (
-                f'claims {number}: a gradual claim needs a measure with take = "excess", a '
-                'than_measure with take = "step", and no than.'
-            )
+        if claim.kind == "trend" and takes.get(claim.measure) != "trend":
+            yield f'claims {number}: a claim of the kind trend needs a measure with take = "trend".'
 
 
 def _of_estimands(experiment: Experiment) -> Iterator[str]:

@@ -206,7 +206,7 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         "verdicts": [_verdict(results, verdict) for verdict in results.verdicts],
         "figures": [drawing for drawing in drawn if not drawing.own],
         "own_figures": [drawing for drawing in drawn if drawing.own],
-        "gradual": any(verdict.claim.kind == "gradual" for verdict in results.verdicts),
+        "trend": any(verdict.claim.kind == "trend" for verdict in results.verdicts),
         "alpha": f"{100 * experiment.alpha:g} %",
         "common_seeds": COMMON_SEEDS if len(experiment.conditions) > 1 else "",
         "outside": OUTSIDE_SAID if results.outside()[0] else "",
@@ -407,7 +407,7 @@ def _tested(results: Results, claim: Claim) -> str:
         "equal_effects": f"against {than}, as "
         + " against ".join(f"“{called[name]}”" for name in claim.other_effect)
         + (f", up to {exact(claim.margin)}" if claim.margin else ""),
-        "gradual": "more than half of the change outside its largest step",
+        "trend": f"{'below' if claim.falling else 'above'} {exact(claim.value)}",
     }[claim.kind]
     return f"{measure}: “{label}” {words}"
 

@@ -377,36 +377,31 @@ def test_what_comes_of_a_real_experiment(tmp_path: Path) -> None:
     assert summary["asks"] == 2 * 8 * (3 + 6)
 
 
-GRADUAL = 'kind = "gradual"\nthan_measure = "sudden"\n'
-COURSES = """
+TREND = """
 [[measures]]
-name = "sudden"
-label = "Sudden"
+name = "trend"
+label = "Trend of the variance"
 columns = "variance"
-take = "step"
-falling = true
-
-[[measures]]
-name = "gradually"
-label = "Gradual"
-columns = "variance"
-take = "excess"
-falling = true
+take = "trend"
 """
 
 
 @pytest.mark.parametrize(
-    ("course", "expected"),
+    ("course", "falling", "expected", "tau"),
     [
-        ([30.0, 20, 10, 0], "agrees"),
-        ([30.0, 0, 0, 0], "disagrees"),  # all of it after the first round
-        ([0.0, 10, 20, 30], "disagrees"),  # the other way
+        ([30.0, 20, 10, 0], "true", "agrees", -1),
+        ([0.0, 10, 20, 30], "true", "disagrees", 1),
+        ([0.0, 10, 20, 30], "false", "agrees", 1),
+        ([20.0, 30, 0, 10], "true", "agrees", -1 / 3),
     ],
 )
-def test_a_gradual_change_is_told_from_one_at_once(course: list[float], expected: str) -> None:
+def test_a_trend_is_one_number_a_run_and_has_a_direction(
+    course: list[float], falling: str, expected: str, tau: float
+) -> None:
     head = SMALL.partition("[[claims]]")[0]
-    claim = CLAIM.replace('measure = "last"', 'measure = "gradually"') + GRADUAL
-    experiment = parse_experiment("made", head + COURSES + claim)
+    claim = CLAIM.replace('measure = "last"', 'measure = "trend"')
+    claim += f'kind = "trend"\nfalling = {falling}\n'
+    experiment = parse_experiment("made", head + TREND + claim)
     rng = np.random.default_rng(0)
     data = pd.DataFrame(
         [
@@ -415,16 +410,16 @@ def test_a_gradual_change_is_told_from_one_at_once(course: list[float], expected
             for seed in range(8)
             for round_, value in enumerate(course)
         ],
-        columns=["condition", "run", "seed", "round", "variance"],
+        columns=["condition", "seed", "run", "round", "variance"],
     )
     runs = data[["condition", "run", "seed"]].drop_duplicates()
-    data = data[["condition", "seed", "run", "round", "variance"]]
     made = Outcome(plan(experiment, runs=8), Path("none"), runs, data, data, data)
     (found,) = verdicts(made, measured(made))
     assert (found.word, found.test.n, found.unpaired) == (expected, (8,), "")
+    assert found.test.estimate == pytest.approx(tau)
 
 
-def test_a_gradual_claim_needs_the_excess_and_the_step_of_a_course() -> None:
+def test_a_claim_of_the_kind_trend_needs_a_trend() -> None:
     head = SMALL.partition("[[claims]]")[0]
-    with pytest.raises(ParameterError, match=r'claims 1: a gradual claim needs .* "excess"'):
-        parse_experiment("made", head + COURSES + CLAIM + GRADUAL)
+    with pytest.raises(ParameterError, match="claims 1: a claim of the kind trend needs a measure"):
+        parse_experiment("made", head + TREND + CLAIM + 'kind = "trend"')

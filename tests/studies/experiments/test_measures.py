@@ -49,6 +49,9 @@ BOTH = ("price_1", "price_2")
         (5.5, "price_1", {"take": "change", "rounds": (0, 3)}),
         (1.0, BOTH, {"take": "change", "rounds": (1, 2)}),  # from 6 to 7, the one there is
         (0.5, "price_1", {"take": "slope", "rounds": (2, 3)}),
+        (9 / math.sqrt(10 * 9), "price_1", {"take": "trend"}),  # 9 pairs rise, 1 is a tie
+        (0.0, "price_1", {"take": "trend", "rounds": (3, 4)}),
+        (math.nan, "price_1", {"take": "trend", "rounds": (3, 3)}),
         (0.6, "price_1", {"take": "share", "low": 7.0, "high": 7.5}),
         (3.0, BOTH, {"take": "first", "low": 6.5, "high": 8.0}),
         (math.nan, BOTH, {"take": "first", "low": 9.0}),

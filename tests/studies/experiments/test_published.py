@@ -12,7 +12,6 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.studies.experiments.claims import measured, value_of
 from sabm_mesa.studies.experiments.design import (
     COSTS,
-    GRADUAL,
     SCALES,
     Experiment,
     Measure,
@@ -69,8 +68,6 @@ def played(name: str, folder: Path) -> Outcome:
 
 def may_be_missing(measure: Measure, condition: str, outcome: Outcome) -> bool:
     """Whether a run of a condition need not have a value: nobody talks, or it ended before."""
-    if measure.take in GRADUAL:
-        return True
     if measure.data == "messages":
         return condition not in set(outcome.messages["condition"])
     return measure.take == "slope" and measure.rounds[0] >= outcome.model_data["round"].max()
