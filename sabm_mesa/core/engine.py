@@ -8,7 +8,6 @@ loop for all models means that they share connections and limits.
 from __future__ import annotations
 
 import asyncio
-import gc
 import math
 import os
 import signal
@@ -32,13 +31,6 @@ RESERVED_FILES = 24
 """Open files reserved for uses other than connections to servers."""
 LOOK_S = 1.0
 """Seconds until the main thread checks for an interrupt that came just before its wait."""
-GARBAGE_AT = 50_000
-"""The least number of new objects between two garbage collections during a round. With the default
-of 700 even a short run triggers a full collection over all imported modules, which takes 0.1 s."""
-_OBJECTS = 20
-"""The approximate number of objects of an agent that waits for an answer."""
-_AGENT_BYTES = 1_000
-"""The least memory of an agent."""
 
 
 def raise_file_limit() -> None:
@@ -191,56 +183,6 @@ class _Engine:
 
 _lock = threading.Lock()
 _current: _Engine | None = None
-_relaxed_for: list[int] = []
-_thresholds = gc.get_threshold()
-
-
-def check_memory(n: int) -> None:
-    """Check that the agents can fit into the memory of this machine.
-
-    Otherwise the machine would be busy with creating them until it kills the process.
-
-    Args:
-        n: the number of agents.
-
-    Raises:
-        MemoryError: when they need more than the total memory.
-    """
-    if n * _AGENT_BYTES > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
-        raise MemoryError(f"{n:,} agents do not fit into memory")
-
-
-@contextmanager
-def relaxed_gc(n: int) -> Iterator[None]:
-    """Raise the GC threshold with the number of agents while the block runs.
-
-    By default Python collects after 700 new objects, and scans all objects when they have grown by
-    a quarter: with many waiting agents, it would do little else.
-
-    Args:
-        n: the number of agents.
-    """
-    global _thresholds  # noqa: PLW0603 - restored when no model runs
-    if not gc.get_threshold()[0]:
-        yield
-        return
-    with _lock:
-        if not _relaxed_for:
-            _thresholds = gc.get_threshold()
-        _relaxed_for.append(n)
-        _raise_threshold()
-    try:
-        yield
-    finally:
-        with _lock:
-            _relaxed_for.remove(n)
-            _raise_threshold()
-
-
-def _raise_threshold() -> None:
-    """Set the GC threshold while models run, and restore it afterwards."""
-    first = max(GARBAGE_AT, _OBJECTS * max(_relaxed_for)) if _relaxed_for else 0
-    gc.set_threshold(max(_thresholds[0], first), *_thresholds[1:])
 
 
 def _engine() -> _Engine:

@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-_ROWS = 10_000
-"""The number of rows that are converted to JSON at a time."""
 
 
 def to_json(value: Any) -> str:
     """JSON of a value or of rows of values; NaN becomes null, other types become text."""
-    return _dumped(value)
-
-
-def rows_to_json(rows: Sequence[Any]) -> str:
-    """JSON of many rows: the result of `to_json`, with less memory."""
-    parts = [_dumped(rows[i : i + _ROWS])[1:-1] for i in range(0, len(rows), _ROWS)]
-    return f"[{','.join(parts)}]"
-
-
-def json_roundtrip(value: Any) -> Any:
-    """A value after a round trip through JSON."""
-    return value if type(value) in {int, str, bool} else json.loads(_dumped(value))
-
-
-def _dumped(value: Any) -> str:
     if type(value) is int:
         return repr(value)
     try:
         return _encoded(value)
     except (TypeError, ValueError):  # a key that JSON lacks, or a number
         return _encoded_legal(_legal(value))
+
+
+def json_roundtrip(value: Any) -> Any:
+    """A value after a round trip through JSON."""
+    return value if type(value) in {int, str, bool} else json.loads(to_json(value))
 
 
 def _plain(value: Any) -> Any:

@@ -259,7 +259,6 @@ async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
     Raises:
         MindError: when the mind raises anything that is not an error of this package.
     """
-    # A million of these may wait at a time: few names, and none that is needed no more.
     ask.sent_notes = asker.model.recorder
     asker.model.in_flight += 1
     try:
@@ -272,7 +271,6 @@ async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
             except (Exception, SystemExit) as error:  # a mind that exits ends no process
                 raise _failure(ask, mind, error) from error
             decision, stopped, written = _answered(answer, ask, mind, started, asker.model)
-            del answer
             if written is not None:
                 await written
             if decision is not None:

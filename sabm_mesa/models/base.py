@@ -286,8 +286,7 @@ class SmartModel(Declarations, mesa.Model):
             return
         self.begin()
         try:
-            with engine.relaxed_gc(len(self.population)):
-                engine.run(self._play(), self._scope)
+            engine.run(self._play(), self._scope)
         finally:
             self._release()
 

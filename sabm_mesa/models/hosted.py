@@ -330,13 +330,12 @@ class HostedModel(SmartModel, metaclass=_HostedType):
         check_simulator(self.plain)
         self.begin()
         try:
-            with engine.relaxed_gc(len(self.population)):
-                self.start_round(self.round + 1)
-                self._advance()
-                self.end_rounds(self.round)
-                if not self.plain.running or self.round + 1 >= self.n_rounds:
-                    self.running = False
-                    engine.run(self.recorder.finish(measures=self.end_measures))
+            self.start_round(self.round + 1)
+            self._advance()
+            self.end_rounds(self.round)
+            if not self.plain.running or self.round + 1 >= self.n_rounds:
+                self.running = False
+                engine.run(self.recorder.finish(measures=self.end_measures))
         except BaseException as error:
             self.fail(error)
             if isinstance(error, SabmError) or not isinstance(error, Exception):

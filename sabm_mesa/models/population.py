@@ -12,7 +12,6 @@ from operator import attrgetter
 from typing import Any
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.core import engine
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.core.streams import birth_rng
@@ -32,6 +31,8 @@ from sabm_mesa.minds.specs import (
 )
 
 _NUMBER = "the number of agents"
+MOST_AGENTS = 1_000_000
+"""The largest initial population."""
 
 
 class Population(list[SmartAgent]):
@@ -82,21 +83,17 @@ class Population(list[SmartAgent]):
         for kind, number in numbers.items():
             what = f"the number of agents of the class {kind.__name__}" if several else _NUMBER
             numbers[kind] = check_int(what, number, 0 if several else 1)
-        total = check_int(_NUMBER, sum(numbers.values()), 1)
-        engine.check_memory(total)
+        check_int(_NUMBER, sum(numbers.values()), 1, MOST_AGENTS)
         minds, personas = self.spread(numbers)
         for persona in set(personas):
             self._model.book.persona(persona)
         kinds = [kind for kind, number in numbers.items() for _ in range(number)]
         makers = [self.maker(kind, mind) for kind, mind in zip(kinds, minds, strict=True)]
         made = []
-        with engine.relaxed_gc(total):
-            # Complete each agent before making the next: CPython stores the attributes of objects
-            # compactly only if the first object has all of them.
-            for kind, *given in zip(kinds, minds, makers, personas, strict=True):
-                agent = kind(self._model, *args)
-                self._join(agent, *given)
-                made.append(agent)
+        for kind, *given in zip(kinds, minds, makers, personas, strict=True):
+            agent = kind(self._model, *args)
+            self._join(agent, *given)
+            made.append(agent)
         if not several:
             return made
         return [[agent for agent in made if type(agent) is kind] for kind in numbers]

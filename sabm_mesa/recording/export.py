@@ -358,14 +358,11 @@ def write_tables(folder: Path, tables: Tables, kind: str, *, raw: bool = False) 
         OutputError: when a file cannot be written.
         ParameterError: as by `check_format`.
     """
-    from sabm_mesa.core.engine import relaxed_gc
-    from sabm_mesa.recording.frames import BATCH
-
     check_format(kind)
     make_folder(folder)
     paths = {name: folder / f"{name}.{kind}" for name in tables.types}
     rows: Counter[str] = Counter()
-    with relaxed_gc(BATCH), ExitStack() as files:  # a row is as many objects as an agent
+    with ExitStack() as files:
         parts = {name: files.enter_context(_new_file(path)) for name, path in paths.items()}
         opened = {name: files.enter_context(ExitStack()) for name in parts}
         open_writer = _raw_csv if raw and kind == "csv" else _WRITERS[kind]()

@@ -33,7 +33,7 @@ from sabm_mesa.core import engine
 from sabm_mesa.core.answers import PastReading
 from sabm_mesa.core.asks import Attempt, Key
 from sabm_mesa.core.images import Picture
-from sabm_mesa.core.jsonable import rows_to_json, to_json
+from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunError
 from sabm_mesa.recording.keeping import Kept, check_locks, reason
@@ -585,7 +585,7 @@ class RunRecorder(Recorder):
         model_row, agent_rows, message_rows = rows()
         self._writer.add(
             (INSERT_MODEL_DATA, [self.run, round_, to_json(model_row)]),
-            (INSERT_AGENT_DATA, [self.run, round_, rows_to_json(agent_rows)]),
+            (INSERT_AGENT_DATA, [self.run, round_, to_json(agent_rows)]),
             (INSERT_MESSAGE_DATA, [self.run, round_, to_json(message_rows)]),
         )
         self._writer.commit_soon()

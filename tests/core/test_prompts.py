@@ -1,6 +1,7 @@
 """Prompt files: what is rendered, and what is refused by name."""
 
 import pickle
+import random
 import re
 from importlib.resources import files
 from itertools import product
@@ -439,3 +440,13 @@ def test_every_question_of_the_contest_renders(condition, variant, rule) -> None
         if variant != "screening" or name == "communicate":
             assert "Player #1: I say 20.\nYou: And {I} 30." in question
             assert book.render(f"{name}_line", {}) in question
+
+
+def test_blank_lines_of_a_prompt_are_as_one_substitution_would_leave_them(tmp_path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('[prompts]\nscenario = "{text}"\n', "utf-8")
+    book, draw = PromptBook(path), random.Random(1)
+    for _ in range(2000):
+        text = "".join(draw.choices(" \t\na", k=draw.randrange(12)))
+        expected = re.sub(r"[ \t]*\n(?:[ \t]*\n)+", "\n\n", text).strip()
+        assert book.render("scenario", {"text": text}) == expected, repr(text)

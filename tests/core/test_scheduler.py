@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sabm_mesa import Phase, ScriptedMind, action, communication, planning
+from sabm_mesa import (
+    KeynesianBeautyContest,
+    Phase,
+    ScriptedMind,
+    action,
+    communication,
+    planning,
+)
 from sabm_mesa.core.scheduler import await_all
 from sabm_mesa.errors import MindError, ParameterError, RunError
 from tests.core.support import PICK, Cell, Priced, Tiny, Waiting, neighbours, rows, tiny
@@ -638,3 +645,30 @@ def test_a_part_that_is_cancelled_alone_stops_the_others() -> None:
     asyncio.run(together())
 
     assert ended == []
+
+
+def test_a_crowd_that_waits_is_asked_all_at_once(tmp_path) -> None:
+    """Nobody is answered before everybody has been asked, and each answer is its own."""
+    n, asked, over = 2000, [], asyncio.Event()
+
+    class Patient:
+        spec, instant, paid = "patient", False, False
+
+        async def answer(self, ask):
+            asked.append(ask.key.agent)
+            if len(asked) == n:
+                over.set()
+            await over.wait()
+            return ask.key.agent % 101
+
+    path = tmp_path / "r.sqlite"
+    model = KeynesianBeautyContest(n_players=n, n_rounds=1, minds=Patient(), rng=1, recording=path)
+    model.run_model()
+
+    assert asked == list(range(1, n + 1))
+    assert [player.choice for player in model.players] == [i % 101 for i in range(1, n + 1)]
+    assert rows(path, "SELECT count(*), sum(value) FROM asks") == [
+        (n, sum(player.choice for player in model.players))
+    ]
+    assert model.in_flight == 0
+    assert model.critical_path_asks == 1

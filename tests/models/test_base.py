@@ -487,3 +487,18 @@ def test_a_column_of_what_a_run_keeps_is_refused() -> None:
     with pytest.raises(UsageError, match="'all' is the attribute 'total', which SmartModel needs"):
         RoundCollector({"all": "total"}, {})
     RoundCollector({"all": "total.asks"}, {})
+
+
+def test_the_records_of_agents_are_those_of_mesa() -> None:
+    """Also of agents with whose asks something went wrong."""
+    mind = ScriptedMind(lambda ask: "?" if ask.key.agent == 2 else "7")
+    model = KeynesianBeautyContest(n_players=3, n_rounds=1, minds=mind, rng=1, recording=False)
+    model.run_model()
+    plain = mesa.DataCollector(agent_reporters=model.datacollector.agent_reporters)
+    plain.collect(model)
+
+    ours = model.datacollector.get_agent_vars_dataframe()
+    assert ours.to_json(orient="values") == plain.get_agent_vars_dataframe().to_json(
+        orient="values"
+    )
+    assert ours[["invalid", "reasks"]].to_numpy().tolist() == [[0, 0], [1, 2], [0, 0]]

@@ -324,3 +324,10 @@ def test_the_map_knows_walls_beyond_the_room() -> None:
 
     assert sight.blank.reshape(-1, sight.stride).shape == (9 + 2 * RADIUS, 5 + 2 * RADIUS)
     assert -sight.blank.sum() == sight.blank.size - 7 * 3 - 7
+
+
+def test_the_floor_field_in_rows_is_the_floor_field() -> None:
+    room = Room(7, 9, obstacles=[(3, 3)])
+
+    for name, field in zip(room.names, room.field, strict=True):
+        assert room.way_down[name] == field.tolist()
