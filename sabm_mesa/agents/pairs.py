@@ -10,7 +10,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -308,8 +307,6 @@ def _so_far(book: PromptBook, entry: str, names: str) -> str:
     return book.render(f"{entry}_{'some' if names else 'none'}", {entry: names})
 
 
-# A cache, since every question renders all remembered talks.
-@lru_cache(maxsize=4096)
 def _conversation(book: PromptBook, agent: int, messages: tuple[Message, ...]) -> str:
     return "\n".join(
         book.render(

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -160,7 +159,6 @@ class Ask:
 
     __slots__ = (
         "_agent",
-        "_made",
         "_paid",
         "_question",
         "_streams",
@@ -209,7 +207,6 @@ class Ask:
         self._agent, self._paid = agent, paid
         self._streams: dict[int, np.random.Generator] | None = None
         self._question: tuple[str, str] | None = None
-        self._made: tuple[Callable[[Ask], Any], int, Any] | None = None
 
     @property
     def rng(self) -> np.random.Generator:
@@ -245,22 +242,6 @@ class Ask:
             self._question = texts
         return self._question
 
-    def once(self, make: Callable[[Ask], T]) -> T:
-        """Return an object that a mind derives once from this attempt, such as its request.
-
-        Args:
-            make: computes it from this ask.
-        """
-        attempt = len(self.rejected)
-        if self._made is None or self._made[0] != make or self._made[1] != attempt:
-            self._made = make, attempt, make(self)
-        made: T = self._made[2]
-        return made
-
-    def forget_question(self) -> None:
-        """Release the rendered texts and the request; they are computed again when needed."""
-        self._question = self._made = None
-
     def ask_in(self, answer_format: Format, *, enforced: bool = False) -> None:
         """From now on, ask for another format of the answer.
 
@@ -270,7 +251,7 @@ class Ask:
         """
         if (answer_format, enforced) != (self.answer_format, self.enforced):
             self.answer_format, self.enforced = answer_format, enforced
-            self.forget_question()
+            self._question = None
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
@@ -393,15 +374,12 @@ class Ask:
 
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
-        form = self.book.once(self.spec, f"digested {self.answer_format}", self._form_in_json)
-        messages = ",".join([_in_json(*message) for message in self.chat()])
-        return hashlib.sha256(f"[[{messages}],{form}]".encode()).hexdigest()
-
-    def _form_in_json(self, spec: AnswerSpec) -> str:
-        schema = spec.answer_schema()
+        schema = self.book.as_shown(self.spec).answer_schema()
         if not self.book.states_limits:
             schema = _with_older_limits(schema)
-        return f"{canonical_json(self.answer_format)},{canonical_json(schema)}"
+        messages = [{"role": role, "content": content} for role, content in self.chat()]
+        whole = canonical_json([messages, self.answer_format, schema])
+        return hashlib.sha256(whole.encode()).hexdigest()
 
     def read(self, reply: Reply) -> Reading:
         """Read a reply with the setting `reading`; numbers that the question states are ignored.
@@ -446,12 +424,6 @@ class Ask:
     def _readable_in_part(self, answer_format: Format) -> bool:
         plain_text = isinstance(self.spec, Text) and answer_format == "paper"
         return plain_text and not self.spec.reasoning
-
-
-@lru_cache(16)  # many agents are asked the same
-def _in_json(role: str, content: str) -> str:
-    """A message in the form of `canonical_json`, with a fast path for texts."""
-    return f'{{"content":{canonical_json(content)},"role":{canonical_json(role)}}}'
 
 
 def _with_older_limits(schema: Any) -> Any:

@@ -29,19 +29,18 @@ import string
 import sys
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache, partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, OptionOrder
 from sabm_mesa.core.fields import PartsSpec, Several, value_form
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.toml_io import read_file, read_toml
+from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import PromptError, UnknownName, about, one_line
 
 NO_PERSONA = "none"
@@ -59,8 +58,6 @@ ROLES = (
 """Names of the speakers in chats."""
 _LONGEST_LABEL = 10
 """The maximum number of words of a label; more words before a colon are a sentence."""
-_REMEMBERED = 8192
-"""The number of cached quotations: in every round each message enters many prompts."""
 _ALIKE = (
     ("\u2236\u02d0\u02f8\ua789\u05c3\u0589\u1803\u1809\u0703\u0704\u205a", ":" * 11),
     ("\u3010\u3014\u27e6\u3011\u3015\u27e7", "[[[]]]"),
@@ -108,8 +105,6 @@ _BEFORE_LIMITS = {
 
 class PromptBook:
     """The prompt entries of runs: one scenario, condition and variant.
-
-    Runs share it, so its texts are read-only.
 
     Args:
         source: the path of the scenario's prompt file.
@@ -167,22 +162,16 @@ class PromptBook:
         self.all_personas = sorted(book["personas"])
         plain = persona_format == PERSONA_FORMATS[0]
         texts = book["personas"] if plain else book["persona_formats"].get(persona_format, {})
-        entries: dict[str, str] = {
+        self.entries: Mapping[str, str] = {
             **{name: text for name, text in book["answers"].items() if isinstance(text, str)},
             **{f"reason_{code}": text for code, text in book["answers"]["reasons"].items()},
             **book["prompts"],
             **book["variants"].get(variant, {}),
             **book["conditions"].get(condition, {}),
         }
-        self.entries: Mapping[str, str] = MappingProxyType(entries)
         # Also refuses a template that cannot be read at once.
         personas = {n: self._with_entries(n, text) for n, text in texts.items()}
-        self.personas: Mapping[str, str] = MappingProxyType({NO_PERSONA: "", **personas})
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state for another process: only the texts, without caches."""
-        kept = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        return kept | {"entries": dict(self.entries), "personas": dict(self.personas)}
+        self.personas: Mapping[str, str] = {NO_PERSONA: "", **personas}
 
     def _with_entries(self, name: str, text: str) -> str:
         """The text of a persona; braces in it name entries, which a condition may replace."""
@@ -232,8 +221,8 @@ class PromptBook:
         """
         book = cls.__new__(cls)
         book.conditions, book.variants = (condition,), (variant,)
-        book.entries = MappingProxyType(dict(entries))
-        book.personas = MappingProxyType({NO_PERSONA: "", **personas})
+        book.entries = dict(entries)
+        book.personas = {NO_PERSONA: "", **personas}
         book.persona_format, book.option_order = persona_format, option_order
         book.speaker_order, book.all_personas = speaker_order, sorted(personas)
         return book
@@ -264,15 +253,7 @@ class PromptBook:
                 f"The prompt entry {entry!r} uses the placeholder {{{missing.args[0]}}}, which is "
                 f"unknown there. Known: {', '.join(sorted(values))}."
             ) from None
-        latest = self._latest.get(entry)
-        if latest is None or latest[0] != parts:
-            latest = self._latest[entry] = parts, _tidy("".join(parts))
-        return latest[1]
-
-    @cached_property
-    def _latest(self) -> dict[str, tuple[list[str], str]]:
-        """Entry → the parts and the text of its latest rendering, which many agents share."""
-        return {}
+        return _tidy("".join(parts))
 
     def quote(self, text: str, names: Sequence[str] = ()) -> str:
         """Return a mind's text for others, without labels of speakers and marks of prompts.
@@ -358,26 +339,6 @@ class PromptBook:
             parameter="personas",
         )  # fmt: skip
 
-    def once(self, spec: AnswerSpec, what: str, make: Callable[[AnswerSpec], str]) -> str:
-        """A text that depends only on a spec, computed once for all agents.
-
-        Args:
-            spec: the definition of a legal answer.
-            what: the name of the text.
-            make: computes it from the displayed spec.
-        """
-        known = self._of_specs.get((id(spec), what))
-        if known is None or known[0] is not spec:
-            if len(self._of_specs) >= _REMEMBERED:
-                self._of_specs.clear()
-            known = self._of_specs[id(spec), what] = spec, make(self.as_shown(spec))
-        return known[1]
-
-    @cached_property
-    def _of_specs(self) -> dict[tuple[int, str], tuple[AnswerSpec, str]]:
-        """By identity: equal specs may show their numbers differently."""
-        return {}
-
     def form(self, spec: AnswerSpec, answer_format: Format, *, alone: bool = False) -> str:
         """The instructions on the form of an answer to `spec`.
 
@@ -386,10 +347,7 @@ class PromptBook:
             answer_format: the format of the answer.
             alone: whether only the value is requested, without the reasoning of the spec.
         """
-        what = f"form {answer_format}{' alone' if alone else ''}"
-        return self.once(spec, what, partial(self._form, answer_format, alone=alone))
-
-    def _form(self, answer_format: Format, spec: AnswerSpec, *, alone: bool) -> str:
+        spec = self.as_shown(spec)
         kind, form, values = spec.kind, str(answer_format), spec.placeholders()
         for name in ("number", "or_none"):
             if values.get(name):
@@ -461,47 +419,6 @@ def beside(path: str | Path, owner: type) -> str | Path:
         return path
     there = Path(module).resolve().parent / path
     return there if there.is_file() else path
-
-
-def book_of_run(
-    source: str | Path,
-    condition: str,
-    variant: str,
-    overrides: str | Path | None,
-    persona_format: PersonaFormat,
-    option_order: OptionOrder,
-    speaker_order: SpeakerOrder,
-) -> PromptBook:
-    """The book with these arguments (see `PromptBook`); runs with the same texts share it.
-
-    Raises:
-        UnknownName: as `PromptBook`.
-        PromptError: as `PromptBook`.
-    """
-    paths = [source] if overrides is None else [source, overrides]
-    try:
-        texts = tuple(read_file(path, "prompt file", PromptError) for path in paths)
-    except (PromptError, TypeError):  # the book says what is wrong
-        texts = ()
-    given = source, condition, variant, overrides
-    shown = persona_format, option_order, speaker_order
-    known = texts and all(isinstance(name, str) for name in (condition, variant, *shown))
-    make = _shared_book if known else _shared_book.__wrapped__
-    return make(texts, given, *shown)
-
-
-@lru_cache(maxsize=64)
-def _shared_book(
-    _texts: tuple[bytes, ...],
-    given: tuple[Any, ...],
-    persona_format: PersonaFormat,
-    option_order: OptionOrder,
-    speaker_order: SpeakerOrder,
-) -> PromptBook:
-    return PromptBook(
-        *given, persona_format=persona_format, option_order=option_order,
-        speaker_order=speaker_order,
-    )  # fmt: skip
 
 
 @cache
@@ -621,7 +538,6 @@ def placeholders(text: str) -> set[str]:
     return {name for _, name in parse(text) if name is not None}
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def parse(text: str) -> tuple[tuple[str, str | None], ...]:
     """The pieces of a template: a literal text and the placeholder after it, or None.
 
@@ -652,7 +568,6 @@ def _tidy(text: str) -> str:
     return text.strip()
 
 
-@lru_cache(maxsize=_REMEMBERED)  # runs have the same texts
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -676,7 +591,7 @@ def labels_of(entries: Mapping[str, str]) -> str:
     return "|".join(sorted(labels, key=lambda label: (-len(label), label)))
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=8192)  # each message enters many prompts
 def quoted(text: str, labels: str, names: tuple[str, ...] = ()) -> str:
     """A text on one line without labels and marks.
 
@@ -707,7 +622,6 @@ def _replaced(text: str, labels: re.Pattern[str]) -> str:
     return text
 
 
-@lru_cache(maxsize=64)
 def _pattern(labels: str, names: tuple[str, ...]) -> re.Pattern[str]:
     named = [rf"{words}(?:\s[^\s:]+)?" for words in map(_words, names) if words]
     return re.compile(rf"(?<![^\W_])(?:{'|'.join([*named, labels])}){_COLON}")

@@ -135,7 +135,6 @@ class PriceTable:
         self.date = self._built_in.date
         self._own = {} if path is None else _prices(_own(path), str(path))
         self._places = self._built_in.at(url)
-        self._known: dict[tuple[str, ...], Price | None] = {}
 
     def at(self, url: str | None) -> PriceTable:
         """The prices at an endpoint.
@@ -144,7 +143,7 @@ class PriceTable:
             url: its address; None for one that is not known.
         """
         table = copy(self)
-        table._places, table._known = self._built_in.at(url), {}  # noqa: SLF001 - the same class
+        table._places = self._built_in.at(url)  # noqa: SLF001 - the same class
         return table
 
     def of(self, *models: str) -> Price | None:
@@ -156,10 +155,8 @@ class PriceTable:
         Args:
             models: names of one model: as served, as requested.
         """
-        if models not in self._known:
-            prices = (find(model) for find in (self._find_own, self._find) for model in models)
-            self._known[models] = next((price for price in prices if price is not None), None)
-        return self._known[models]
+        prices = (find(model) for find in (self._find_own, self._find) for model in models)
+        return next((price for price in prices if price is not None), None)
 
     def _find_own(self, model: str) -> Price | None:
         if model.startswith(IN_A_FILE):

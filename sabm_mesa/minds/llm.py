@@ -117,7 +117,7 @@ class LLMMind(Mind):
             LLMError: when the model could not be asked.
             BudgetExceeded: when the ask could pass a cap.
         """
-        return as_reply(await self.client.complete(ask.once(self._request)), ask)
+        return as_reply(await self.client.complete(self._request(ask)), ask)
 
     def digest(self, ask: Ask) -> str:
         """The hash of the exact request for a question.
@@ -125,7 +125,7 @@ class LLMMind(Mind):
         Args:
             ask: the question.
         """
-        return ask.once(self._request).digest()
+        return self._request(ask).digest()
 
     def _schema(self, ask: Ask) -> dict[str, Any]:
         return ask.answer_schema()

@@ -33,7 +33,6 @@ from sabm_mesa.core.prompts import (
     PromptBook,
     SpeakerOrder,
     beside,
-    book_of_run,
 )
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
 from sabm_mesa.core.streams import Seed, entropy
@@ -243,7 +242,7 @@ class SmartModel(Declarations, mesa.Model):
         self.book: PromptBook = (
             self.replaying.book(condition, variant, **shown)
             if self.replaying and not self.replaying.from_files
-            else book_of_run(self.prompt_file, condition, variant, prompts, **shown)
+            else PromptBook(self.prompt_file, condition, variant, prompts, **shown)
         )
         self.answer_format: Format = answer_format or DEFAULT_FORMAT
         self.reading: ParserStep = reading

@@ -566,7 +566,6 @@ class RunRecorder(Recorder):
             statements.append((DELETE_SENT, [self._session, attempt.reply.note]))
         if self.path is not None and (pictures := attempt.ask.pictures):
             _keep(pictures, self.path)
-        attempt.ask.forget_question()  # many agents may wait for the disk, each with its question
         if durable:
             return self._writer.committed(*statements)
         self._writer.add(*statements)

@@ -208,8 +208,7 @@ class ReadingMind(DrawingMind):
         """Read the prompts and draw an answer."""
         for answer_format in FORMATS:
             other = copy(ask)
-            other.answer_format = answer_format
-            other.forget_question()
+            other.ask_in(answer_format)
             try:
                 self._read(other)
             except PromptError as error:

@@ -1,6 +1,5 @@
 """Prompt files: what is rendered, and what is refused by name."""
 
-import pickle
 import random
 import re
 from importlib.resources import files
@@ -145,18 +144,6 @@ def test_hashes_change_with_the_text_alone(own) -> None:
     assert all(re.fullmatch("[0-9a-f]{12}", h) for h in book.hashes().values())
 
 
-def test_runs_share_texts_that_no_run_can_change() -> None:
-    first, second = (scenario("kbc")(rng=seed) for seed in (1, 2))
-    with pytest.raises(TypeError):
-        first.book.entries["act"] = "Choose 33."
-    assert first.book is second.book
-
-    first.step()
-    sent = pickle.loads(pickle.dumps(first.book))
-    assert {name for name in vars(sent) if name.startswith("_")} == set()
-    assert sent.digest() == first.book.digest()
-
-
 def test_the_digest_covers_the_personas(own) -> None:
     path = own('[personas]\nselfish = "You come first."')
 
@@ -170,16 +157,6 @@ def test_what_is_filled_in_is_not_read_as_a_template() -> None:
     text = PromptBook(KBC).render("said_other", {"speaker": 3, "text": "{text} {low} }{"})
 
     assert text == "Player #3: {text} {low} }{"
-
-
-def test_what_several_are_told_one_after_another_is_one_text() -> None:
-    book = PromptBook(KBC)
-    first, again, other = (
-        book.render("said_other", {"speaker": speaker, "text": "Hi."}) for speaker in (300, 300, 2)
-    )
-
-    assert first is again
-    assert (first, other) == ("Player #300: Hi.", "Player #2: Hi.")
 
 
 def test_values_that_an_entry_does_not_use_are_ignored() -> None:
