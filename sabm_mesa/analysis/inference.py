@@ -19,7 +19,7 @@ median
 mean
     For a measure with known bounds: betting on the runs against the limit of the claim. Without
     bounds no test of a mean is valid: a single rare run can move the mean anywhere.
-difference, ratio, equivalence
+difference, equivalence
     For two conditions. If run i of both shares a seed (`paired`), the test for one group is applied
     to the differences within pairs. For independent runs, means are compared by bets on both groups
     at every common value. Medians are compared by differences of runs in the given order, cut to
@@ -62,7 +62,7 @@ import numpy.typing as npt
 from sabm_mesa.analysis.statistics import Floats, known_values, mean_interval
 
 Values = Iterable[float | None]
-Kind = Literal["mean", "median", "share", "difference", "ratio", "equivalence", "equal_effects"]
+Kind = Literal["mean", "median", "share", "difference", "equivalence", "equal_effects"]
 Of = Literal["mean", "median", "share"]
 Side = Literal["above", "below"]
 Verdict = Literal[
@@ -101,7 +101,7 @@ each of many. A finer grid adds little power; a coarser one remains valid.
 """
 _SAME = 1e-10
 _GROUPS: dict[str, tuple[int, ...]] = {
-    "mean": (1,), "median": (1,), "share": (1,), "difference": (2,), "ratio": (2,),
+    "mean": (1,), "median": (1,), "share": (1,), "difference": (2,),
     "equivalence": (2,), "equal_effects": (4,),
 }  # fmt: skip
 
@@ -115,7 +115,7 @@ class Estimand:
         of: the compared statistic of two or four groups: ``mean``, ``median`` or ``share``.
         above: the claimed lower limit; None: none.
         below: the claimed upper limit; None: none. Without both, the question is whether the groups
-            differ at all (a difference of 0, a ratio of 1).
+            differ at all (a difference of 0).
         bounds: the minimum and maximum possible value of the measure; (0, 1) for shares.
         paired: whether run i of all groups shares a seed; ``"within"``: for four groups, only
             within a, b and within c, d.
@@ -147,10 +147,6 @@ class Estimand:
             all(map(math.isfinite, self.bounds)) and self.bounds[0] < self.bounds[1]
         ):
             raise ValueError(f"bounds are two finite numbers, low < high, not {self.bounds}")
-        if self.kind == "ratio" and self.of == "median":
-            raise ValueError("a ratio is one of means or of shares, not of medians")
-        if self.kind == "ratio" and self.bounds is not None and self.bounds[0] < 0:
-            raise ValueError("a ratio needs a measure that is never negative")
 
     @property
     def quantity(self) -> Of:
@@ -161,11 +157,6 @@ class Estimand:
     def n_groups(self) -> int:
         """The number of groups: 1, 2 or 4."""
         return _GROUPS[self.kind][0]
-
-    @property
-    def no_effect(self) -> float:
-        """The value without an effect: 1 for a ratio, otherwise 0."""
-        return 1.0 if self.kind == "ratio" else 0.0
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -191,7 +182,7 @@ class Estimand:
             Two arrays of shape (...).
         """
         if self.above is None and self.below is None:
-            one, other = (self.p(groups, self.no_effect, side) for side in get_args(Side))
+            one, other = (self.p(groups, 0.0, side) for side in get_args(Side))
             return np.minimum(1.0, 2 * np.minimum(one, other)), np.full_like(one, math.nan)
         limits: list[tuple[float, Side]] = []
         if self.above is not None:
@@ -222,8 +213,6 @@ class Estimand:
         """The p-values after each run, shape (..., n), or of bets after the last run only."""
         if min(group.shape[-1] for group in groups) == 0 or not self.testable:
             return np.full((*groups[0].shape[:-1], 1), math.nan)
-        if self.kind == "ratio":
-            return self._of_ratio(groups[0], groups[1], limit, side, last=last)
         reduced, bounds = self._reduced(groups)
         if len(reduced) == 2:
             low, high = cast("tuple[float, float]", bounds)
@@ -238,17 +227,6 @@ class Estimand:
                 return _binomial(reduced[0], limit, side)
             case _:
                 return _bet(reduced[0], limit, side, cast("tuple[float, float]", bounds))
-
-    def _of_ratio(self, a: Floats, b: Floats, limit: float, side: Side, *, last: bool) -> Floats:
-        low, high = cast("tuple[float, float]", self.range)
-        if limit < 0:
-            return np.full(a.shape, 0.0 if side == "above" else 1.0)
-        if self.paired:
-            a, b = _cut(a, b)
-            bounds = low - limit * high, high - limit * low
-            return _bet(a - limit * b, 0.0, side, bounds)
-        common = _common(low, high, a)
-        return _two_groups(a, b, common, limit * common, (low, high), side, last=last)
 
     def _reduced(
         self, groups: Sequence[Floats]
@@ -276,9 +254,6 @@ class Estimand:
         """
         if min(group.size for group in groups) == 0:
             return math.nan
-        if self.kind == "ratio":
-            below = float(groups[1].mean())
-            return float(groups[0].mean()) / below if below else math.nan
         if self.quantity == "median":
             return float(np.median(self._reduced(groups)[0][0]))
         means = [float(group.mean()) for group in groups]
@@ -308,20 +283,17 @@ class Estimand:
             if not float(self.p(groups, outside, side)) <= level:
                 return outside
             for _ in range(60):
-                middle = _between(inside, outside, ratio=self.kind == "ratio")
+                middle = (inside + outside) / 2
                 if float(self.p(groups, middle, side)) <= level:
                     outside = middle
                 else:
                     inside = middle
             return inside
 
-        low, high = end("above"), end("below")
-        return low, (math.inf if self.kind == "ratio" and high >= most else high)
+        return end("above"), end("below")
 
     def _possible(self) -> tuple[float, float]:
         """The minimum and maximum possible value of the estimand."""
-        if self.kind == "ratio":
-            return 0.0, 1e6
         low, high = cast("tuple[float, float]", self.range)
         width = (self.n_groups // 2) * (high - low)
         return (-width, width) if width else (low, high)
@@ -348,14 +320,7 @@ class Estimand:
         low, high = cast("tuple[float, float]", self.range)
         above, below = self.above, self.below
         if above is None and below is None:
-            above = self.no_effect
-        if self.kind == "ratio":
-            limits: list[tuple[float | None, Side]] = [(above, "above"), (below, "below")]
-            return max(
-                _best_ratio(limit, low, high, side, paired=bool(self.paired))
-                for limit, side in limits
-                if limit is not None
-            )
+            above = 0.0
         if self.n_groups > 1:
             low, high = self._possible()
         # The scaled claim: above s and below t, for a quantity between 0 and 1.
@@ -412,7 +377,7 @@ class Inference:
         verdict: ``agrees``, ``disagrees``, ``inconclusive`` or ``too few runs`` (no valid test
             could show the claim with so few); without a claim ``effects differ`` or ``no difference
             detected``, or ``inconclusive`` for a single group.
-        estimate: in units of the measure (a share from 0 to 1, a ratio without unit).
+        estimate: in units of the measure (a share from 0 to 1).
         low: lower end of its 95 % interval; NaN without one.
         high: upper end.
         p_for: one-sided p-value for the claim; without a claim the two-sided one of a difference.
@@ -485,7 +450,7 @@ def infer(
         of: see `Estimand`.
         above: see `Estimand`.
         below: see `Estimand`.
-        margin: short for above = −margin, below = margin; for a ratio, 1/margin and margin.
+        margin: short for above = −margin, below = margin.
         bounds: see `Estimand`.
         paired: see `Estimand`.
         level: the level of each one-sided test of the verdict. The interval always has 95 %.
@@ -498,9 +463,9 @@ def infer(
             bounds, a share that is neither 0 nor 1, an infinite number, or invalid limits.
     """
     if margin is not None:
-        if not (1 if kind == "ratio" else 0) < margin < math.inf:
+        if not 0 < margin < math.inf:
             raise ValueError(f"the margin must be positive and finite, not {margin}")
-        above, below = (1 / margin if kind == "ratio" else -margin), margin
+        above, below = -margin, margin
     estimand = Estimand(kind, of, above, below, bounds, paired)
     return infer_of(estimand, *groups, level=level)
 
@@ -521,7 +486,7 @@ def infer_of(estimand: Estimand, *groups: Values, level: float = LEVEL) -> Infer
     towards, against = (float(p) for p in estimand.p_values(*samples))
     low, high = estimand.interval(*samples)
     why = "" if estimand.testable else NO_BOUNDS
-    if not estimand.testable and estimand.kind != "ratio":
+    if not estimand.testable:
         low, high = estimand.described(*samples)
     fewest = estimand.fewest_runs(level)
     effect, name = _effect(estimand, samples)
@@ -671,7 +636,7 @@ def _needed(
         limits.append((estimand.below, "below"))
     courses = estimand._courses  # noqa: SLF001  # of this module
     if not limits:
-        both = [courses(experiments, estimand.no_effect, side) <= level for side in get_args(Side)]
+        both = [courses(experiments, 0.0, side) <= level for side in get_args(Side)]
         shown = [both[0], both[1]]
     else:
         towards = [courses(experiments, limit, side) <= level for limit, side in limits]
@@ -815,11 +780,9 @@ def _effect(estimand: Estimand, groups: Sequence[Floats]) -> tuple[float, str]:
         return (estimand.estimate(*groups) - middle) / half, FROM_MIDDLE
     if min(group.size for group in groups) == 0:
         return math.nan, DELTA
-    limit = above if above is not None else below if below is not None else estimand.no_effect
+    limit = above if above is not None else below if below is not None else 0.0
     if estimand.n_groups == 1:
         return _delta(groups[0], np.array([limit])), DELTA
-    if estimand.kind == "ratio":
-        return _delta(*groups), DELTA
     if estimand.n_groups == 4 or estimand.paired:
         halves = _halves(groups)
         differences = [a - b for a, b in zip(*halves, strict=True)]
@@ -955,20 +918,6 @@ def _p_of_wealth(log_wealth: Floats) -> Floats:
     return np.asarray(np.exp(-np.maximum(log_wealth, 0.0)), dtype=np.float64)
 
 
-def _best_ratio(limit: float, low: float, high: float, side: Side, *, paired: bool) -> float:
-    """The maximum probability of the most favourable run (pair) if a ratio is at the limit."""
-    means = np.linspace(low, high, 1001)
-    others = limit * means
-    possible = (others >= low) & (others <= high)
-    if not possible.any():
-        return 1.0
-    a, b = (others[possible] - low) / (high - low), (means[possible] - low) / (high - low)
-    if side == "below":
-        a, b = 1 - a, 1 - b
-    chances = np.minimum(a, 1 - b) if paired else a * (1 - b)
-    return float(chances.max())
-
-
 def _halves(groups: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
     """The first and the second group of each pair of groups, cut to the same number of runs."""
     pairs = [_cut(a, b) for a, b in zip(groups[::2], groups[1::2], strict=True)]
@@ -979,13 +928,6 @@ def _cut(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Two groups, cut to the number of runs of the smaller one."""
     n = min(a.shape[-1], b.shape[-1])
     return a[..., :n], b[..., :n]
-
-
-def _between(one: float, other: float, *, ratio: bool) -> float:
-    """The middle of two values; for large ratios, on a log scale."""
-    if ratio and min(one, other) > 0:
-        return math.sqrt(one * other)
-    return min(1.0, (one + other) / 2) if ratio else (one + other) / 2
 
 
 def _other(side: Side) -> Side:

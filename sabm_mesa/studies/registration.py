@@ -1052,7 +1052,6 @@ def in_words(claim: Claim, alpha: float, of: Of) -> str:
         "less": f"{where} is less than {other}",
         "more": f"{where} is more than {other}",
         "like": f"{where} is that of {other}, up to {claim.margin:g}",
-        "ratio": f"{where} divided by {other} is from {claim.low:g} to {claim.high:g}",
         "equal_effects": f"the difference of {where} and {other} is that of "
         f"{' and '.join(claim.other_effect)}"
         + (f", up to {claim.margin:g}" if claim.margin else ""),

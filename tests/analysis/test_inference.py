@@ -126,7 +126,6 @@ def test_a_mean_without_bounds_is_refused() -> None:
         ("mean", {"bounds": UNIT}), ("share", {}), ("median", {}),
         ("difference", {"bounds": UNIT}), ("difference", {"bounds": UNIT, "paired": True}),
         ("difference", {"of": "median", "paired": True}), ("difference", {"of": "share"}),
-        ("ratio", {"bounds": UNIT}), ("ratio", {"bounds": UNIT, "paired": True}),
         ("equal_effects", {"bounds": UNIT}), ("equal_effects", {"of": "median", "paired": True}),
         ("equal_effects", {"bounds": UNIT, "paired": "within"}),
     ],
@@ -191,19 +190,6 @@ def test_equal_effects_with_and_without_a_margin() -> None:
     assert (alike.verdict, alike.p_for) == ("no difference detected", 1)
     with_margin = infer("equal_effects", a, b, a, b, of="median", paired=True, margin=0.5)
     assert with_margin.verdict == "agrees"
-
-
-def test_a_ratio_of_means() -> None:
-    rng = np.random.default_rng(1)
-    a, b = rng.uniform(0.6, 1.0, 40), rng.uniform(0.2, 0.4, 40)
-
-    found = infer("ratio", a, b, above=1, bounds=UNIT)
-
-    assert found.estimate == a.mean() / b.mean()
-    assert found.verdict == "agrees"
-    assert found.low > 1
-    assert infer("ratio", b, a, below=1, bounds=UNIT, paired=True).verdict == "agrees"
-    assert infer("ratio", a, a, margin=2.5, bounds=UNIT).verdict == "agrees"
 
 
 def draws(name: str) -> Callable[[np.random.Generator, tuple[int, int]], np.ndarray]:
@@ -272,8 +258,6 @@ def test_runs_needed_is_a_range() -> None:
         (("equivalence", [1], [2]), {}, "needs a margin"),
         (("equivalence", [1], [2]), {"margin": 0}, "the margin must be positive"),
         (("difference", [1], [2, 3]), {"paired": True}, "groups of equal size, not 1 and 2"),
-        (("ratio", [1], [2]), {"of": "median"}, "not of medians"),
-        (("ratio", [1], [2]), {"bounds": (-1, 2)}, "never negative"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -1,9 +1,9 @@
-"""Measures of runs, and whether they support the published claims and ratios.
+"""Measures of runs, and whether they support the published claims.
 
 A measure is one number per run, and the run is the unit of all tests and intervals: rounds and
 agents are clustered in their run. The verdicts are those of `sabm_mesa.analysis.inference`. Runs of
 two conditions with the same seed share first positions, traits and orders: they are compared pair
-by pair. A ratio of conditions has an interval if the bounds of its measure are known.
+by pair.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sabm_mesa.analysis import inference
-from sabm_mesa.analysis.inference import Estimand, Inference, Kind, RunsNeeded, infer
+from sabm_mesa.analysis.inference import Estimand, Inference, Kind, RunsNeeded
 from sabm_mesa.analysis.statistics import settling_round
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.base import assumptions_of
@@ -205,50 +205,6 @@ _OF_PATHS: Mapping[str, Callable[[Measure, pd.DataFrame], float]] = {
 }
 
 
-def ratios(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
-    """The ratios of an experiment, with the published ones.
-
-    Runs of both conditions are compared pair by pair if their seeds are the same. The interval is
-    that of `infer`, which needs the bounds of the measure.
-
-    Args:
-        experiment: the experiment.
-        values: its measures, as `measured` returns them.
-
-    Returns:
-        One row per ratio: ``label``, ``measure``, ``condition``, ``than``, ``ratio`` (of the means;
-        NaN when the denominator is 0) with ``low`` and ``high`` (NaN without an interval), ``why``
-        it has no interval (or ``""``), ``unpaired`` (why runs are not compared pair by pair, or
-        ``""``), ``published`` and ``source``.
-    """
-    rows = []
-    for wanted in experiment.ratios:
-        data = sample(values, [(wanted.measure, wanted.condition), (wanted.measure, wanted.than)])
-        bounds = bounds_of(experiment, wanted.measure)
-        why = "" if bounds else "no bounds"
-        if bounds and bounds[0] < 0:
-            bounds, why = None, "the measure can be negative"
-        inferred = infer("ratio", *data.runs, bounds=bounds, paired=not data.unpaired)
-        low, high = inferred.low, inferred.high
-        if not why and not math.isfinite(high):
-            low, high, why = math.nan, math.nan, "too few runs for an interval"
-        columns_of_row = wanted.label, wanted.measure, wanted.condition, wanted.than
-        rows.append(
-            (
-                *columns_of_row,
-                inferred.estimate,
-                low,
-                high,
-                why,
-                data.unpaired,
-                wanted.number,
-                wanted.source,
-            )
-        )
-    columns = ["label", "measure", "condition", "than", "ratio", "low", "high", "why", "unpaired"]
-    return pd.DataFrame(rows, columns=[*columns, "published", "source"])
-
-
 @dataclass(frozen=True)
 class Verdict:
     """The verdict of the runs on a claim.
@@ -327,9 +283,7 @@ def estimand_of(experiment: Experiment, claim: Claim, *, paired: bool = True) ->
     below = next((limit for side, limit in limits(claim) if side < 0), None)
     kind: Kind = of
     if claim.kind in COMPARED:
-        kind = (
-            cast("Kind", claim.kind) if claim.kind in ("ratio", "equal_effects") else "difference"
-        )
+        kind = "equal_effects" if claim.kind == "equal_effects" else "difference"
     return Estimand(kind, of, above, below, bounds, paired and kind != of)
 
 
@@ -439,8 +393,6 @@ def effect_by_seed(experiment: Experiment, values: pd.DataFrame, claim: Claim) -
     for measure, condition in _places(claim):
         mine = values[(values["measure"] == measure) & (values["condition"] == condition)]
         series.append(mine.set_index("seed")["value"].astype(float).sort_index())
-    if claim.kind == "ratio":
-        return series[0] / series[1].where(series[1] != 0)
     if claim.kind == "equal_effects":
         return (series[0] - series[1]) - (series[2] - series[3])
     return series[0] - series[1] if claim.kind in COMPARED else series[0]
@@ -468,7 +420,7 @@ def limits(claim: Claim) -> list[tuple[int, float]]:
             return [(-1 if claim.falling else 1, claim.value)]
         case "like" | "equal_effects":
             return [(1, -claim.margin), (-1, claim.margin)] if claim.margin else []
-        case "within" | "ratio":
+        case "within":
             ends = [(1, claim.low), (-1, claim.high)]
             return [(side, end) for side, end in ends if math.isfinite(end)]
 

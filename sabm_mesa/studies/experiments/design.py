@@ -30,9 +30,7 @@ from sabm_mesa.models.registry import is_file, load, scenario
 from sabm_mesa.studies.people import human_distributions
 
 Data = Literal["model", "agents", "messages"]
-Kind = Literal[
-    "below", "above", "within", "less", "more", "like", "ratio", "equal_effects", "trend"
-]
+Kind = Literal["below", "above", "within", "less", "more", "like", "equal_effects", "trend"]
 Cost = Literal["small", "medium", "large"]
 TAKES = (
     "mean", "change", "slope", "sd", "min", "max", "sum", "mode", "share", "first", "settles",
@@ -40,7 +38,7 @@ TAKES = (
 )  # fmt: skip
 """How a measure is computed in any scenario (see `Measure.take`)."""
 SCALES = ("quick", "paper")
-COMPARED = ("less", "more", "like", "ratio", "equal_effects")
+COMPARED = ("less", "more", "like", "equal_effects")
 """Kinds of claims that compare conditions."""
 ALPHA = 0.05
 """The default `alpha`: the probability of any wrong verdict if no claim were true or false."""
@@ -189,8 +187,7 @@ class Claim(Entry):
         measure: the name of the measure.
         kind: the measure of `condition` is ``below`` or ``above`` `value`; ``within`` `low` and
             `high`; ``less`` or ``more`` than that of `than`; ``like`` it, up to `margin`;
-            ``ratio``: the measure of `condition` divided by that of `than` is from `low` to
-            `high`; ``equal_effects``: the difference between `condition` and `than` is that between
+            ``equal_effects``: the difference between `condition` and `than` is that between
             the two of `other_effect`, up to `margin` (without one the verdict is whether they
             differ);
             ``trend``: the measure, which is a ``trend``, is above `value`, or, if `falling`, below
@@ -257,26 +254,6 @@ class Figures(Entry):
     scale: Literal["", "quick", "paper"] = ""
 
 
-class Ratio(Entry):
-    """A measure in one condition relative to another: the ratio of the means over runs.
-
-    Attributes:
-        label: a description in a few words.
-        measure: the name of the measure.
-        condition: the condition of the numerator.
-        than: the condition of the denominator.
-        number: the published ratio, or NaN.
-        source: the publication of it or of its parts, or whose choice it is.
-    """
-
-    label: str
-    measure: str
-    condition: str
-    than: str
-    source: str
-    number: float = float("nan")
-
-
 class Plot(Entry):
     """A plot that puts the conditions of an experiment side by side.
 
@@ -318,7 +295,6 @@ class Experiment(Entry):
         measures: the measures.
         claims: the published claims.
         published: the published numbers.
-        ratios: published ratios of conditions.
         slots: kinds of minds that conditions mix → the default mind: ``given`` (the minds for all),
             or a spec.
         plots: the plots that compare conditions.
@@ -342,7 +318,6 @@ class Experiment(Entry):
     measures: Annotated[tuple[Measure, ...], BeforeValidator(_as_tables)] = ()
     claims: Annotated[tuple[Claim, ...], BeforeValidator(_as_tables)] = ()
     published: Annotated[tuple[Figures, ...], BeforeValidator(_as_tables)] = ()
-    ratios: Annotated[tuple[Ratio, ...], BeforeValidator(_as_tables)] = ()
     slots: Mapping[str, str] = Field(default_factory=dict)
     plots: Annotated[tuple[Plot, ...], BeforeValidator(_as_tables)] = ()
     show: Texts = ()
@@ -366,7 +341,7 @@ class Experiment(Entry):
 
 TABLES: Mapping[str, type[Entry]] = {
     "conditions": Condition, "groups": Group, "measures": Measure, "claims": Claim,
-    "published": Figures, "ratios": Ratio, "plots": Plot,
+    "published": Figures, "plots": Plot,
 }  # fmt: skip
 """Key of a list of tables → the noun for one of its tables."""
 
@@ -671,9 +646,7 @@ def _of_estimands(experiment: Experiment) -> Iterator[str]:
             yield f"claims {number}: equal_effects needs other_effect with two conditions."
         if claim.kind == "like" and not claim.margin > 0:
             yield f"claims {number}: like needs a margin above 0."
-        if claim.kind == "ratio" and of == "median":
-            yield f'claims {number}: a ratio needs estimand = "mean" or "share".'
-        elif of == "mean" and bounds_of(experiment, *measures_of(claim)) is None:
+        if of == "mean" and bounds_of(experiment, *measures_of(claim)) is None:
             yield (
                 f"claims {number}: no test of a mean is valid without bounds: give {claim.measure} "
                 'bounds = [LOW, HIGH], or the claim estimand = "median" or "share".'
@@ -807,10 +780,6 @@ def _named(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     for number, published in enumerate(experiment.published, 1):
         yield f"published {number}", "measure", published.measure
         yield f"published {number}", "condition", published.condition
-    for number, ratio in enumerate(experiment.ratios, 1):
-        yield f"ratios {number}", "measure", ratio.measure
-        yield f"ratios {number}", "condition", ratio.condition
-        yield f"ratios {number}", "condition", ratio.than
     for group in experiment.groups:
         for name in group.conditions:
             yield f"group {group.name}", "condition", name

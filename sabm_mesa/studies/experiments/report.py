@@ -100,7 +100,7 @@ def write(results: Results, folder: Path) -> list[Path]:
 
     Returns:
         The files: tidy tables (``measures.csv``, ``estimates.csv``, ``comparisons.csv``,
-        ``published.csv``, ``ratios.csv``, ``shares.csv``, ``verdicts.csv``, ``prompts.csv``,
+        ``published.csv``, ``shares.csv``, ``verdicts.csv``, ``prompts.csv``,
         ``model.csv``, ``agents.csv``), ``figures/`` as PNG, PDF and SVG,
         ``report.md``, ``report.html`` (one file that needs no other) and, last, ``summary.json``.
 
@@ -109,13 +109,11 @@ def write(results: Results, folder: Path) -> list[Path]:
     """
     make_folder(folder / FIGURES)
     summary = results.summary()
-    ratios = results.ratios if len(results.ratios) else pd.DataFrame()
     tables = {
         "measures": results.measures,
         "estimates": results.estimates,
         "comparisons": results.comparisons,
         "published": results.courses,
-        "ratios": ratios,
         "shares": results.shares,
         "verdicts": pd.DataFrame(summary["claims"]),
         "prompts": prompts(results),
@@ -217,8 +215,6 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         "n_comparisons": len(results.comparisons),
         "courses": _courses_rows(results),
         "n_courses": len(results.courses),
-        "ratios": _ratios_rows(results),
-        "ratios_published": not is_users or results.ratios["published"].notna().any(),
         "shares": _shares_rows(results),
         "codes": [Verbatim(code) for code in CODES],
         "said": _codes_rows(results),
@@ -376,7 +372,6 @@ def _quantity(test: Inference) -> str:
     of = test.estimand.quantity
     words = {
         "difference": "median difference" if of == "median" else f"difference of {of}s",
-        "ratio": f"ratio of {of}s",
         "equal_effects": f"difference of differences ({of})",
     }
     return words.get(test.estimand.kind, of).capitalize()
@@ -403,7 +398,6 @@ def _tested(results: Results, claim: Claim) -> str:
         "less": f"less than {than}",
         "more": f"more than {than}",
         "like": f"like {than}, up to {exact(claim.margin)}",
-        "ratio": f"divided by {than} from {exact(claim.low)} to {exact(claim.high)}",
         "equal_effects": f"against {than}, as "
         + " against ".join(f"“{called[name]}”" for name in claim.other_effect)
         + (f", up to {exact(claim.margin)}" if claim.margin else ""),
@@ -599,23 +593,6 @@ def _courses_rows(results: Results) -> Rows:
                 }
             )
     return rows
-
-
-def _ratios_rows(results: Results) -> Rows:
-    """Ratios of conditions, with the published ones."""
-    experiment, called = results.outcome.plan.experiment, labels(results)
-    return [
-        {
-            "label": row["label"],
-            "ratio": f"{experiment.measure(row['measure']).label}: {called[row['condition']]} ÷ "
-            f"{called[row['than']]}",
-            "found": estimate(row["ratio"], row["low"], row["high"]),
-            "note": "; ".join(filter(None, (row["why"], row["unpaired"]))) or NONE,
-            "published": _published(row),
-            "source": row["source"],
-        }
-        for _, row in results.ratios.iterrows()
-    ]
 
 
 def _shares_rows(results: Results) -> Rows:

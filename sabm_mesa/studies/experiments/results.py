@@ -17,7 +17,6 @@ from sabm_mesa.studies.experiments.claims import (
     compare,
     frames_of,
     measured,
-    ratios,
     samples,
     value_of,
     verdicts,
@@ -49,7 +48,6 @@ class Results:
             ``p`` (two-sided, Holm over the pairs of the measure).
         courses: published courses and those of the runs: ``condition``, ``column``, ``round``,
             ``published``, ``n``, ``mean``, ``low``, ``high``, ``source``.
-        ratios: ratios of conditions and the published ones, from `ratios.ratios`.
         shares: the sources of the variance of each measure, when conditions differ in their minds
             or in the wording: ``measure`` and the columns of `variance_split`.
         verdicts: one on each claim.
@@ -61,7 +59,6 @@ class Results:
     estimates: pd.DataFrame
     comparisons: pd.DataFrame
     courses: pd.DataFrame
-    ratios: pd.DataFrame
     shares: pd.DataFrame
     verdicts: Sequence[Verdict]
     standing: Standing | None = None
@@ -108,7 +105,7 @@ class Results:
         """The number of published numbers outside the 95 % intervals of these runs, and of all."""
         outside = [
             is_outside(row["published"], row["low"], row["high"])
-            for table in (self.estimates, self.courses, self.ratios)
+            for table in (self.estimates, self.courses)
             for _, row in table[table[["published", "low"]].notna().all(axis=1)].iterrows()
         ]
         return sum(outside), len(outside)
@@ -142,7 +139,7 @@ def results(outcome: Outcome) -> Results:
     values = measured(outcome)
     return Results(
         outcome, values, _estimates(outcome, values), _comparisons(outcome, values),
-        _courses(outcome), ratios(outcome.plan.experiment, values), _shares(outcome, values),
+        _courses(outcome), _shares(outcome, values),
         verdicts(outcome, values),
     )  # fmt: skip
 

@@ -9,9 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sabm_mesa.analysis.inference import infer
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.studies.experiments.claims import measured, ratios, value_of
+from sabm_mesa.studies.experiments.claims import measured, value_of
 from sabm_mesa.studies.experiments.design import Measure, parse_experiment
 from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.results import results
@@ -147,75 +146,6 @@ def test_one_agent_may_count() -> None:
     assert value_of(of_two(rounds=(1, 1)), data) == 7
     assert value_of(of_two(take="change", rounds=(1, 2)), data) == -3
     assert math.isnan(value_of(of_two(rounds=(0, 0)), data))
-
-
-def ratio_row(values: pd.DataFrame, bounds: str = "") -> dict[str, Any]:
-    """The only ratio of a small experiment whose measure has bounds, or none."""
-    text = (
-        SMALL
-        + """
-[[measures]]
-name = "made"
-label = "Made"
-columns = "collusion_index"
-take = "sum"
-BOUNDS
-
-[[ratios]]
-label = "r"
-measure = "made"
-condition = "cooperative"
-than = "baseline"
-source = "nobody"
-"""
-    )
-    (row,) = ratios(parse_experiment("made", text.replace("BOUNDS", bounds)), values).to_dict(
-        "records"
-    )
-    return row
-
-
-def made(n: int, above: float, seeds_from: int = 0) -> pd.DataFrame:
-    """Runs of two conditions, of which the second has another mean, with the same seeds or not."""
-    rows = [
-        (name, seed, seed + shift, "made", (4 + seed % 3) * factor)
-        for name, factor, shift in (("baseline", 1.0, 0), ("cooperative", above, seeds_from))
-        for seed in range(n)
-    ]
-    return pd.DataFrame(rows, columns=["condition", "run", "seed", "measure", "value"])
-
-
-def test_a_ratio_has_the_interval_of_its_bounds_or_the_reason_for_none() -> None:
-    bounds = "bounds = [0, 10]"
-    row = ratio_row(made(30, 0.5), bounds)
-    found = infer(
-        "ratio", [(4 + s % 3) / 2 for s in range(30)], [4 + s % 3 for s in range(30)],
-        bounds=(0, 10), paired=True,
-    )  # fmt: skip
-    assert (row["ratio"], row["low"], row["high"]) == (0.5, found.low, found.high)
-    assert 0 < row["low"] < 0.5 < row["high"] < 1
-    assert (row["why"], row["unpaired"]) == ("", "")
-
-    row = ratio_row(made(30, 0.5, seeds_from=7), bounds)
-    assert row["unpaired"] == "their seeds differ"
-    assert row["low"] < 0.5 < row["high"]
-
-    for values, given, ratio, why in (
-        (made(30, 0.5), "", 0.5, "no bounds"),
-        (made(30, 0.5), "bounds = [-10, 10]", 0.5, "the measure can be negative"),
-        (made(2, 0.5).assign(value=[0, 0, 3, 4]), bounds, math.nan, "too few runs for an interval"),
-    ):
-        row = ratio_row(values, given)
-        assert (row["ratio"], row["why"]) == (pytest.approx(ratio, nan_ok=True), why)
-        assert math.isnan(row["low"])
-        assert math.isnan(row["high"])
-
-
-def test_a_run_without_a_value_leaves_its_pair_out_of_a_ratio() -> None:
-    values = made(8, 0.5)
-    whole = ratio_row(values[values["seed"] != 3], "bounds = [0, 10]")
-    values.loc[3, "value"] = math.nan
-    assert ratio_row(values, "bounds = [0, 10]") == pytest.approx(whole, nan_ok=True)
 
 
 def test_the_most_frequent_value_of_all_runs_together(tmp_path: Path) -> None:

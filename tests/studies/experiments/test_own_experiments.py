@@ -17,9 +17,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "own-experiments.md"
 TABLES = {
     "At the top": design.Experiment, "`[[conditions]]`": design.Condition,
     "`[[groups]]`": design.Group, "`[[measures]]`": design.Measure, "`[[claims]]`": design.Claim,
-    "`[[published]]`": design.Figures, "`[[ratios]]`": design.Ratio, "`[[plots]]`": design.Plot,
+    "`[[published]]`": design.Figures, "`[[plots]]`": design.Plot,
 }  # fmt: skip
-ELSEWHERE = {"name", "conditions", "groups", "measures", "claims", "published", "ratios", "plots"}
+ELSEWHERE = {"name", "conditions", "groups", "measures", "claims", "published", "plots"}
 """Tables of their own, and the name, which is that of the file."""
 
 

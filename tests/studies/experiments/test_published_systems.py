@@ -17,7 +17,7 @@ from sabm_mesa.models.beauty_contest.measures import session_measures
 from sabm_mesa.models.beauty_contest.theory import human_guesses, session_means, strategic_level
 from sabm_mesa.models.commons.measures import run_measures
 from sabm_mesa.models.public_goods.measures import infections
-from sabm_mesa.studies.experiments.claims import judged, measured, ratios, samples
+from sabm_mesa.studies.experiments.claims import judged, measured, samples
 from sabm_mesa.studies.experiments.design import (
     COSTS,
     SCALES,
@@ -508,23 +508,12 @@ def test_chains_are_as_published() -> None:
         assert said(found, condition, f"{order}_before") == before
         assert said(found, condition, f"{order}_after") == after
         assert said(found, condition, f"{order}_change") == pytest.approx(after - before)
-    assert [each.number for each in found.ratios] == [0.53, 0.34, 0.97, 0.38]
-    for each in found.ratios:
-        drop, than = (said(found, name, each.measure) for name in (each.condition, each.than))
-        assert each.number == pytest.approx(drop / than, abs=0.005)
 
 
 @pytest.mark.slow
 def test_measures_of_a_chain_are_those_of_the_model(tmp_path: Path) -> None:
     outcome = played("public-goods-infection", tmp_path)
     values = measured(outcome)
-    drops = samples(values, "first_change", "claude-2.1-familiar")
-    same = samples(values, "first_change", "claude-2.1")
-    row = ratios(outcome.plan.experiment, values).iloc[0]
-    assert (row["published"], row["condition"]) == (0.53, "claude-2.1-familiar")
-    expected = drops.mean() / same.mean() if same.mean() else math.nan
-    assert row["ratio"] == pytest.approx(expected, nan_ok=True)
-    assert row["why"] == "no bounds"
     for condition in ("claude-2.1", "claude-2.1-strangers"):
         data = outcome.agent_data[outcome.agent_data["condition"] == condition]
         drops = infections(data)
