@@ -10,17 +10,21 @@ from typing import Any
 
 def to_json(value: Any) -> str:
     """JSON of a value or of rows of values; NaN becomes null, other types become text."""
+    return _dumped(value)
+
+
+def json_roundtrip(value: Any) -> Any:
+    """A value after a round trip through JSON."""
+    return value if type(value) in {int, str, bool} else json.loads(_dumped(value))
+
+
+def _dumped(value: Any) -> str:
     if type(value) is int:
         return repr(value)
     try:
         return _encoded(value)
     except (TypeError, ValueError):  # a key that JSON lacks, or a number
         return _encoded_legal(_legal(value))
-
-
-def json_roundtrip(value: Any) -> Any:
-    """A value after a round trip through JSON."""
-    return value if type(value) in {int, str, bool} else json.loads(to_json(value))
 
 
 def _plain(value: Any) -> Any:
