@@ -25,8 +25,8 @@ from xdist.scheduler import LoadFileScheduling
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A sandbox of minds from files shows one folder, and each test has its own, so that each would wait
-# for another supervisor. tests/minds/test_isolation.py has sandboxes, and the command line.
+# Minds from files do not depend on whether this machine has a sandbox for them, except in
+# tests/minds/test_sandbox.py and on the command line.
 os.environ["SABM_ISOLATE"] = "0"
 # There are as many processes as cores already: more threads for matrices only slow them down.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"

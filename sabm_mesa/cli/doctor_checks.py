@@ -36,13 +36,12 @@ from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.endpoints import OPENAI_URL, URL_VARIABLE, endpoint_url
 from sabm_mesa.llm.openai_client import OpenAIClient
 from sabm_mesa.llm.prices import PriceClient, PriceTable
-from sabm_mesa.minds.files.client import SupervisorClient
-from sabm_mesa.minds.files.isolation import (
+from sabm_mesa.minds.files.sandbox import (
     DEMANDED,
+    SENTENCES,
     bubblewrap_problem,
-    isolation_wanted,
-    names_passed,
-    visible,
+    environment,
+    is_sandboxed,
 )
 from sabm_mesa.minds.model_check import Check, State, in_words
 from sabm_mesa.recording import load_runs
@@ -207,16 +206,13 @@ def browser() -> Check:
 def minds() -> Check:
     """Check the isolation of minds from files on this machine."""
     try:
-        wanted, passed = isolation_wanted(), names_passed()
-        supervisor = SupervisorClient(isolation=wanted, seen=visible(), passed=passed)
+        environment()
+        if is_sandboxed():
+            return Check("minds", State.OK, SENTENCES[True])
     except MindSpecError as error:
         return Check("minds", State.WARNING, str(error))
-    isolation = supervisor.isolation
-    supervisor.close()
-    if isolation.bubblewrap:
-        return Check("minds", State.OK, str(isolation))
     why = bubblewrap_problem() or f"{DEMANDED} is 0"
-    return Check("minds", State.WARNING, f"{isolation} Reason: {why}.")
+    return Check("minds", State.WARNING, f"{SENTENCES[False]} Reason: {why}.")
 
 
 def api_key() -> Check:

@@ -21,12 +21,13 @@ from sabm_mesa.core.parameters import MOST, SERVICES, check_choice
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import MindSpecError, ParameterError
-from sabm_mesa.minds.files.isolation import (
+from sabm_mesa.minds.files.sandbox import (
     DEMANDED,
     PAID,
     PASSED,
-    isolation_wanted,
-    names_passed,
+    SENTENCES,
+    environment,
+    is_sandboxed,
 )
 from sabm_mesa.models import registry
 
@@ -326,10 +327,10 @@ class FileMindOptions:
         """
         if self.isolate is not None:
             os.environ[DEMANDED] = "1" if self.isolate else "0"
-            isolation_wanted()
+            is_sandboxed()
         if self.pass_env:
             os.environ[PASSED] = " ".join(self.pass_env)
-            names_passed()
+            environment()
         if self.paid_mind:
             paths = [str(Path(path).resolve()) for path in self.paid_mind]
             if missing := [path for path in paths if not Path(path).is_file()]:
@@ -444,13 +445,10 @@ def isolation_of(minds: Sequence[Any]) -> str:
     Args:
         minds: populations, whose files can be read and run.
     """
-    from sabm_mesa.minds.files.client import client
-    from sabm_mesa.minds.files.mind import path_and_name
     from sabm_mesa.minds.specs import files_of, is_file
 
-    specs = [spec for mind in minds for spec in files_of(mind) if is_file(spec)]
-    paths = sorted(path_and_name(spec)[0] for spec in specs)
-    return str(client(paths[0]).isolation) if paths else ""
+    from_files = any(is_file(spec) for mind in minds for spec in files_of(mind))
+    return SENTENCES[is_sandboxed()] if from_files else ""
 
 
 OPTIONS = {

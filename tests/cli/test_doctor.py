@@ -12,7 +12,7 @@ import pytest
 from sabm_mesa.cli import doctor_checks as checks
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm.endpoints import URL_VARIABLE
-from sabm_mesa.minds.files.isolation import bubblewrap_problem
+from sabm_mesa.minds.files.sandbox import bubblewrap_problem
 from sabm_mesa.minds.model_check import State
 from tests.llm_server import Fault, LLMServer
 

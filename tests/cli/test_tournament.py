@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from sabm_mesa.llm.retry import RetryClient
-from sabm_mesa.minds.files.client import client
-from sabm_mesa.minds.files.isolation import bubblewrap_problem
+from sabm_mesa.minds.files.sandbox import SENTENCES, bubblewrap_problem
 from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line
@@ -34,7 +33,7 @@ def test_the_examples_and_the_classical_mind(
     done = sabm("tournament", "kbc", "steps.py", "hasty.py", "--against", "classical", *SMALL)
 
     assert done.status == 0
-    assert done.err == f"{client('steps.py').isolation}\n"
+    assert done.err == f"{SENTENCES[not bubblewrap_problem()]}\n"
     lines = done.out.splitlines()
     assert lines[0] == (
         "Keynesian beauty contest: 3 minds, 3 agents in one population, 6 runs; "
@@ -110,8 +109,8 @@ def test_language_models_play_within_a_budget(sabm: Sabm, monkeypatch: pytest.Mo
 
 
 NOT_ISOLATED_LINE = (
-    "Minds from files: limited, but not isolated: they can read and write your files, use the "
-    "network, and stop the run (install bubblewrap, or trust them).\n"
+    "Minds from files: not isolated: they can read and write your files, read your keys, use the "
+    "network, and leave programs behind (install bubblewrap, or trust them).\n"
 )
 
 

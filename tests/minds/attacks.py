@@ -15,7 +15,7 @@ from pathlib import Path
 
 FACTS = json.loads(os.environ["FACTS"])
 """Facts that a mind could find out or guess: paths, a port, the number of a process."""
-MANY, MEGABYTES = 300, 180
+MANY, MEGABYTES = 100, 180
 
 
 def attack(method):
@@ -29,9 +29,7 @@ def attack(method):
         except (OSError, LookupError) as error:
             return f"kept out: {error!r}"
 
-    answer.__module__ = "mind_from_file"
     del answer.__wrapped__  # so that it takes a question
-    globals()[method.__name__] = answer
     return answer
 
 
@@ -50,12 +48,6 @@ def environment_of_others():
         except OSError:
             continue
     raise PermissionError
-
-
-@attack
-def memory_of_parent():
-    with Path(f"/proc/{FACTS['parent']}/mem").open("rb"):
-        return "opened"
 
 
 @attack
@@ -93,12 +85,6 @@ def network():
 
 
 @attack
-def signal_others():
-    os.kill(-1, 0)
-    return "in reach"
-
-
-@attack
 def kill_parent():
     os.kill(FACTS["parent"], 9)
     return "killed"
@@ -111,7 +97,8 @@ def fill_disk():
         for i in range(MEGABYTES // 12):
             path = Path(folder, f"filled-{i}")
             try:
-                path.write_bytes(bytes(12 * 2**20))
+                with path.open("wb") as file:
+                    os.posix_fallocate(file.fileno(), 0, 12 * 2**20)
                 written.append(path)
             except OSError:
                 if path.exists():
@@ -127,7 +114,7 @@ def fill_disk():
 @attack
 def large_file():
     with tempfile.TemporaryFile() as file:
-        file.truncate(MANY * 2**20)
+        file.truncate(300 * 2**20)
     return "written"
 
 
@@ -152,10 +139,10 @@ def take_message():
     return "heard"
 
 
-def stay(name):
+def stay():
     """Outlive the mind under a name by which the test can find it."""
     os.setsid()
-    ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)
+    ctypes.CDLL(None).prctl(15, FACTS["orphan"].encode(), 0, 0, 0)
     time.sleep(600)
     os._exit(0)
 
@@ -164,7 +151,7 @@ def stay(name):
 def orphan():
     if os.fork() == 0:
         if os.fork() == 0:
-            stay("sabm-orphan")
+            stay()
         os._exit(0)
     return "started"
 
@@ -174,7 +161,7 @@ def many_processes():
     for i in range(MANY):
         try:
             if os.fork() == 0:
-                stay("sabm-orphan")
+                stay()
         except OSError as error:
             raise OSError(f"{i} processes") from error
     return f"{MANY} processes"

@@ -1,6 +1,7 @@
 """Have every mind of `attacks.py` attack this process; print the outcome, then the last line.
 
-Run as ``python -m tests.minds.battery FOLDER BUBBLEWRAP NAMESPACES``, with 0 or 1 for each means.
+Run as ``python -m tests.minds.battery FOLDER ORPHAN``. ORPHAN is the name of processes that the
+minds leave behind.
 """
 
 import json
@@ -8,21 +9,19 @@ import os
 import re
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import sabm_mesa
 from sabm_mesa import Recorded, communication
-from sabm_mesa.minds.files.client import SupervisorClient
-from sabm_mesa.minds.files.isolation import Isolation, bubblewrap_problem, visible
-from sabm_mesa.minds.files.mind import FileMind, MindFile
-from sabm_mesa.minds.files.worker import TimeLimits
+from sabm_mesa.minds.files.mind import FileMind, mind_file
 from tests.core.support import tiny
 
 ROOT = Path(__file__).parents[2]
 SURVIVED = "The parent has survived."
 
 
-def main(folder: Path, bubblewrap: bool, namespaces: bool) -> None:
+def main(folder: Path, orphan: str) -> None:
     file = folder / "class" / "attacks.py"
     names = re.findall(r"^@attack\ndef (\w+)", file.read_text(), re.MULTILINE)
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -35,13 +34,12 @@ def main(folder: Path, bubblewrap: bool, namespaces: bool) -> None:
                 "file of the user": str(ROOT / "pyproject.toml"),
                 "recording": str(folder / "class" / "out" / "recording.sqlite"),
                 "package": sabm_mesa.__file__,
+                "orphan": orphan,
             }
         )
-        bubblewrap = bubblewrap and not bubblewrap_problem()
-        wanted = Isolation(bubblewrap=bubblewrap, namespaces=namespaces)
-        seen = visible(str(file.parent)) if bubblewrap else ()
-        limits = TimeLimits(compute_s=5.0, wait_s=60.0, start_s=60.0)
-        client = SupervisorClient(limits, wanted, seen, ["FACTS"])
+        os.environ["SABM_PASS_ENV"] = "FACTS"
+        attacking = mind_file(f"py:{file}:own_key")
+        of_another = mind_file(f"py:{file}:take_message")
 
         def attacked(names: list[str]) -> dict[str, str]:
             into = folder / f"{len(names)}.sqlite"
@@ -49,8 +47,8 @@ def main(folder: Path, bubblewrap: bool, namespaces: bool) -> None:
                 communication(order="fixed"), n=len(names), minds="fixed:1", rng=1, recording=into
             )
             for cell, name in zip(model.cells, names, strict=True):
-                mind = MindFile(f"py:{file}:{name}", str(file), name, file.read_bytes(), paid=False)
-                cell.mind = FileMind(mind, cell, client)
+                mind = replace(attacking, start={**attacking.start, "name": name})
+                cell.mind = FileMind(of_another if name == "take_message" else mind, cell)
             model.run_model()
             decisions = Recorded(into).decisions().sort_values("agent")
             return {
@@ -62,14 +60,11 @@ def main(folder: Path, bubblewrap: bool, namespaces: bool) -> None:
 
         kill = "kill_parent"
         answers = attacked([name for name in names if name != kill])
-        found = client.isolation
-        means = [found.bubblewrap, found.namespaces]
-        sys.stdout.write(json.dumps({"isolation": means, "answers": answers}) + "\n")
+        sys.stdout.write(json.dumps(answers) + "\n")
         sys.stdout.flush()  # the last attack may end this process
         attacked([kill])
-        client.close()
         sys.stdout.write(SURVIVED + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2] == "1", sys.argv[3] == "1")
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -1,9 +1,10 @@
 """Minds from Python files: found, asked in their own processes, stopped, recorded, repeated."""
 
+import gc
 import hashlib
 import json
 import os
-import resource
+import time
 from copy import copy
 from pathlib import Path
 
@@ -11,10 +12,7 @@ import pytest
 
 from sabm_mesa import Recorded, communication, fork, replay, resume, sweep
 from sabm_mesa.errors import MindError, MindSpecError, RecordingError
-from sabm_mesa.minds.files.client import SupervisorClient
-from sabm_mesa.minds.files.isolation import Isolation
-from sabm_mesa.minds.files.mind import FileMind, mind_file, path_and_name
-from sabm_mesa.minds.files.worker import TimeLimits
+from sabm_mesa.minds.files.mind import _started, mind_file, path_and_name
 from tests.core.support import Tiny, rows, tiny
 
 COUNTER = """
@@ -27,14 +25,6 @@ class Counter:
 """
 
 
-IMPORTS = """import os, stat, time
-def is_link(f):
-    try:
-        return stat.S_ISSOCK(os.fstat(f).st_mode)
-    except OSError:
-        return False"""
-
-
 @pytest.fixture
 def mind(tmp_path):
     """A function that writes a file and returns the spec of the mind in it."""
@@ -44,40 +34,8 @@ def mind(tmp_path):
         path.write_text(source)
         return f"py:{path}"
 
-    return written
-
-
-@pytest.fixture(scope="module")
-def strict():
-    """Little computing is allowed; on a busy machine a mind may wait long for it."""
-    yield from supervisor(wait_s=60.0)
-
-
-@pytest.fixture
-def impatient():
-    yield from supervisor(wait_s=1.0)
-
-
-def supervisor(wait_s):
-    limits = TimeLimits(compute_s=0.2, wait_s=wait_s, start_s=20.0, message_s=0.5)
-    keeper = SupervisorClient(limits, Isolation(bubblewrap=False, namespaces=True))
-    yield keeper
-    keeper.close()
-
-
-def played(spec, keeper=None, n=2, n_rounds=1, **given):
-    """A run in which agent 1 has the mind, and the others always answer 7."""
-    model = tiny(n=n, n_rounds=n_rounds, minds="fixed:7", rng=1, **given)
-    cell = model.cells[0]
-    cell.mind = FileMind(mind_file(spec), cell, keeper)
-    model.run_model()
-    return model
-
-
-def reason(path):
-    found = Recorded(path).decisions()
-    assert found.loc[found["agent"] == 2, "value"].unique().tolist() == ["7"]
-    return found.loc[found["agent"] == 1, "reason"].tolist()
+    yield written
+    _started.cache_clear()
 
 
 # The content of a file.
@@ -94,26 +52,23 @@ def test_a_class_is_made_once_for_each_agent_and_may_learn(mind, tmp_path) -> No
     assert rows(path, "SELECT count(*) FROM asks WHERE latency_s > 0") == [(0,)]
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "def answer(ask):\n    return 5",
-        "async def answer(ask):\n    return 5",
-        "def five(ask):\n    return str(2 + 3)",
-        "class Five:\n    async def answer(self, ask):\n        return 5.0",
-        "import numpy as np\ndef answer(ask):\n    return np.int64(5)",
-        "import helper\ndef answer(ask):\n    return helper.FIVE",
-        "print('x' * 10_000_000)\ndef answer(ask):\n    print('x' * 10_000_000)\n    return 5",
-    ],
-)
-def test_a_mind_is_a_class_or_a_function(source, mind, tmp_path) -> None:
+def test_answers_have_many_forms_and_what_is_printed_is_discarded(mind, tmp_path) -> None:
     (tmp_path / "helper.py").write_text("FIVE = 5")
-    model = tiny(n=1, minds=mind(source), rng=1)
+    source = """
+import helper, numpy as np
+print("x" * 10_000_000)
+class Mine:
+    async def answer(self, ask):
+        print("x" * 10_000_000)
+        return [5, 5.0, str(2 + 3), np.int64(5), helper.FIVE][ask.key.agent - 1]
+"""
+    model = tiny(n=5, minds=mind(source), rng=1)
     model.step()
 
-    assert model.values == {1: 5}
+    assert set(model.values.values()) == {5}
 
 
+@pytest.mark.slow
 def test_one_of_several_is_named(mind) -> None:
     two = mind("def low(ask):\n    return 1\nclass High:\n    def answer(self, ask): return 99\n")
     model = tiny(n=2, minds={f"{two}:low": 1, f"{two}:High": 1}, rng=1)
@@ -167,51 +122,83 @@ def test_a_scenario_of_a_script_cannot_be_known_elsewhere(mind) -> None:
 # Minds that lose decisions.
 
 
-@pytest.mark.fast_cases(5)
+def lost(mind, attacks, path, before="\n"):
+    """Play one agent for each attack, and one without; return the reasons of invalid decisions."""
+    bodies = "".join(f"    {body}\n" for body in attacks)
+    head = f"import mmap, os, resource, sys, time{before}def answer(ask):\n"
+    source = f"{head}{bodies}    return 7\n"
+    model = tiny(n=len(attacks) + 1, minds=mind(source), rng=1, recording=path)
+    model.run_model()
+    found = Recorded(path).decisions().sort_values("agent")["reason"].tolist()
+
+    assert set(model.values.values()) == {0, 7}
+    assert model.values[len(attacks) + 1] == 7
+    assert model.total.invalid == len(attacks)
+    return found
+
+
+def by_agent(*bodies):
+    return [f"if ask.key.agent == {i}: {body}" for i, body in enumerate(bodies, 1)]
+
+
+def test_a_mind_loses_its_decision_and_not_the_run(mind, tmp_path) -> None:
+    losing = {
+        "raise ValueError('no idea')": "line 3: ValueError: no idea",
+        "sys.exit()": "line 4: SystemExit",
+        "return bytearray(2**31)[0]": "line 5: MemoryError",
+        "mmap.mmap(-1, 3 << 30)": "line 6: OSError: [Errno 12] Cannot allocate memory",
+        "return {5}": "it answered with a set, which is neither number, text, dict nor list",
+        "return 10**5000": "its answer cannot be sent: Exceeds the limit",
+        "return [float('nan')]": "its answer cannot be sent: Out of range float values",
+        "raise type('X', (Exception,), {'__str__': lambda _: 1})": "line 10: X",
+        "return '5' * 200_000": "it answered with 200,014 letters (100,000 at most)",
+        "raise ValueError(resource.getrlimit(resource.RLIMIT_CORE))": "line 12: ValueError: (0, 0)",
+        "os.fork(); raise ValueError": "line 13: ValueError",
+    }
+    found = lost(mind, by_agent(*losing), tmp_path / "run.sqlite")
+
+    for reason, problem in zip(found, losing.values(), strict=False):
+        assert reason.startswith(f"No answer came: {problem}")
+
+
+SOCKETS = """
+import stat
+def sockets():
+    return [f for f in map(int, os.listdir("/dev/fd")) if is_socket(f)]
+def is_socket(f):
+    try:
+        return stat.S_ISSOCK(os.fstat(f).st_mode)
+    except OSError:
+        return False
+"""
+JUNK = "it wrote to the pipe of its process"
+
+
 @pytest.mark.parametrize(
-    ("body", "problem"),
+    "losing",
     [
-        ("raise ValueError('no idea')", "line 8: ValueError: no idea"),
-        ("while True: pass", "it computed for longer than 0.2 s"),
-        ("import sys; sys.exit()", "line 8: SystemExit"),
-        ("os._exit(4)", "it ended its process (exit status 4)"),
-        ("os.kill(os.getpid(), 9)", "its process was ended by SIGKILL"),
-        ("return bytearray(2**31)[0]", "line 8: MemoryError"),
-        ("return {5}", "it answered with a set, which is neither number, text, dict nor list"),
-        ("return type('X', (int,), {})(5)", "it answered with a X, which is neither"),
-        ("return 10**5000", "it answered with a number that is too large"),
-        ("return {'a': [float('nan')]}", "it answered with NaN, which is no number"),
-        ("raise type('X', (Exception,), {'__str__': lambda _: 1})", "line 8: X"),
-        ("return '5' * 200_000", "it answered with 200,000 letters (100,000 at most)"),
-        (
-            "[os.write(f, b'junk' * 9) for f in range(3, 99) if is_link(f)]; time.sleep(9)",
-            "it wrote to the pipe of its process",
-        ),
-        (
-            "[os.write(f, bytes([0, 0, 9, 9])) for f in range(3, 99) if is_link(f)]; time.sleep(9)",
-            "it wrote to the pipe of its process",
+        {
+            "os._exit(4)": "it ended its process (exit status 4)",
+            "os.kill(os.getpid(), 9)": "its process was ended by SIGKILL",
+            r"[os.write(f, b'junk\n') for f in sockets()]": JUNK,
+        },
+        pytest.param(
+            {
+                "[time.process_time() for _ in iter(int, 1)]": "it computed for longer than 1 s",
+                "time.sleep(60)": "it took too long",
+                "[os.write(f, b'x' * 2**21) for f in sockets()]": JUNK,
+                r"[os.write(f, b'{\"answer\": NaN}\n') for f in sockets()]": JUNK,
+                r"[os.write(f, b'[' * 99_999 + b'\n') for f in sockets()]": JUNK,
+            },
+            marks=pytest.mark.slow,
         ),
     ],
-    ids=lambda text: text[:24],
 )
-def test_a_mind_loses_its_decision_and_not_the_run(body, problem, mind, strict, tmp_path):
-    spec = mind(f"{IMPORTS}\ndef answer(ask):\n    {body}\n")
-    loses_its_decision(spec, strict, problem, tmp_path / "run.sqlite")
+def test_a_mind_loses_its_process_and_the_others_go_on(losing, mind, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("sabm_mesa.minds.files.mind.WAIT_S", 15.0)
+    found = lost(mind, by_agent(*losing), tmp_path / "run.sqlite", SOCKETS)
 
-
-@pytest.mark.slow
-def test_a_mind_that_sleeps_loses_its_decision_too(mind, impatient, tmp_path) -> None:
-    spec = mind("import time\ndef answer(ask):\n    time.sleep(60)\n")
-    loses_its_decision(spec, impatient, "it took too long", tmp_path / "run.sqlite")
-
-
-def loses_its_decision(spec, keeper, problem, path):
-    model = played(spec, keeper, recording=path)
-
-    (said,) = reason(path)
-    assert said.startswith(f"No answer came: {problem}")
-    assert model.values == {1: 0, 2: 7}
-    assert (model.total.asks, model.total.invalid, model.total.reasks) == (2, 1, 0)
+    assert found[:-1] == [f"No answer came: {problem}." for problem in losing.values()]
 
 
 def test_an_illegal_answer_is_asked_for_again_with_the_reason(mind) -> None:
@@ -223,52 +210,46 @@ def test_an_illegal_answer_is_asked_for_again_with_the_reason(mind) -> None:
     assert model.total.reasks == 1
 
 
-def test_what_was_learned_is_kept_unless_the_process_is_lost(mind, strict) -> None:
-    source = "import os\n" + COUNTER + "        {}\n"
-    body = "        if ask.key.round == 1: {}\n        return 10 * ask.key.agent + self.n\n"
-    raising = source.replace("        return 10 * ask.key.agent + self.n\n", "").format("")
-    kept = mind(raising.rstrip() + "\n" + body.format("raise ValueError"), "kept.py")
-    lost = mind(raising.rstrip() + "\n" + body.format("os._exit(1)"), "lost.py")
+@pytest.mark.slow
+def test_what_was_learned_is_kept_unless_the_process_is_lost(mind) -> None:
+    source = f"import os\n{COUNTER}".replace(
+        "        return", "        if ask.key[:3] == (1, 'act', 1): {}\n        return"
+    )
+    kept = mind(source.format("raise ValueError"), "kept.py")
+    lost = mind(source.format("os._exit(1)"), "lost.py")
 
     def answers(spec):
-        return [value for agent, value in played(spec, strict, n_rounds=4).log if agent == 1]
+        model = tiny(n=2, n_rounds=4, minds=spec, rng=1)
+        model.run_model()
+        return [[value for agent, value in model.log if agent == number] for number in (1, 2)]
 
-    assert answers(kept) == [11, None, 13, 14]
-    assert answers(lost) == [11, None, 11, 12]
-
-
-def test_a_mind_that_lost_three_processes_is_not_asked_any_more(mind, strict, tmp_path) -> None:
-    spec = mind("import os\ndef answer(ask):\n    os._exit(ask.key.round)\n")
-    path = tmp_path / "run.sqlite"
-    played(spec, strict, n_rounds=5, recording=path)
-
-    lost = [f"No answer came: it ended its process (exit status {i})." for i in range(3)]
-    given_up = "No answer came: not asked any more, since it has lost its process 3 times."
-    assert reason(path) == [*lost, given_up, given_up]
+    assert answers(kept) == [[11, None, 13, 14], [21, 22, 23, 24]]
+    assert answers(lost) == [[11, None, 11, 12], [21, 21, 22, 23]]
 
 
 @pytest.mark.slow
-def test_the_process_of_all_minds_may_be_lost_too(mind) -> None:
-    kill = "if ask.key.round == 0: os.kill(os.getppid(), 9)"
-    model = played(mind(f"import os\ndef answer(ask):\n    {kill}\n    return 5"), None, 1, 2)
+def test_a_mind_that_lost_three_processes_is_not_asked_any_more(mind, tmp_path) -> None:
+    spec = mind("import os\ndef answer(ask):\n    os._exit(ask.key.round)\n")
+    path = tmp_path / "run.sqlite"
+    tiny(n=1, n_rounds=5, minds=spec, rng=1, recording=path).run_model()
 
-    assert model.log == [(1, None), (1, 5)]
-
-
-def test_what_the_system_refuses_is_no_fault_of_the_mind(mind) -> None:
-    spec = mind("import os\ndef answer(ask):\n    return f'{os.getppid()}'\n")
-    one, other = (tiny(communication(order="fixed"), n=1, minds=spec, rng=1) for _ in range(2))
-    one.step()
-    forks = int(one.log[0][1])
-    limits = resource.prlimit(forks, resource.RLIMIT_NOFILE)
-    resource.prlimit(forks, resource.RLIMIT_NOFILE, (3, limits[1]))
-    try:
-        with pytest.raises(MindError, match=r"for another mind \(Too many open files\): use fewer"):
-            other.step()
-    finally:
-        resource.prlimit(forks, resource.RLIMIT_NOFILE, limits)
+    lost = [f"No answer came: it ended its process (exit status {i})." for i in range(3)]
+    given_up = "No answer came: not asked any more, since it has lost its process 3 times."
+    assert Recorded(path).decisions()["reason"].tolist() == [*lost, given_up, given_up]
 
 
+def test_what_the_system_refuses_is_no_fault_of_the_mind(mind, monkeypatch) -> None:
+    model = tiny(n=1, minds=mind(COUNTER), rng=1)
+
+    def refused(*_, **__):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("subprocess.Popen", refused)
+    with pytest.raises(MindError, match=r"for another mind \(Too many open files\): use fewer"):
+        model.step()
+
+
+@pytest.mark.slow
 def test_a_mind_sees_neither_the_model_nor_others(mind) -> None:
     source = """
 import gc, sys
@@ -293,26 +274,49 @@ class Spy:
     assert model.values == {1: 1, 2: 1, 3: 1}
 
 
-def test_the_processes_end_with_the_run(mind) -> None:
+@pytest.mark.slow
+def test_the_process_of_a_file_goes_on_in_the_next_run_and_ends_with_it(mind) -> None:
     spec = mind("import os\ndef answer(ask):\n    return f'{os.getpid()}'\n")
-    model = tiny(communication(order="fixed"), n=2, n_rounds=2, minds=spec, rng=1)
-    model.step()
-    one, other = (int(pid) for _, pid in model.log)
 
-    os.kill(one, 0)
-    os.kill(other, 0)
-    assert one != other
-    model.step()
-    assert [int(pid) for _, pid in model.log] == [one, other] * 2
-    mind_file(mind(COUNTER, "later.py"))  # has to wait until those processes have been ended
-    for pid in (one, other):
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    def played():
+        model = tiny(communication(order="fixed"), n=2, n_rounds=2, minds=spec, rng=1)
+        model.run_model()
+        return {int(pid) for _, pid in model.log}
+
+    (pid,) = played()
+    assert played() == {pid}
+    os.kill(pid, 0)
+    _started.cache_clear()
+    until = time.monotonic() + 10
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
+        gc.collect()  # the engine may still hold the model
+        time.sleep(0.01)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+# Who pays.
+
+
+def test_who_pays_is_said_by_the_user_and_not_by_the_file(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "mind.py"
+    path.write_text("class Mine:\n    paid = True\n    def answer(self, ask): return 5\n")
+    with pytest.raises(MindSpecError) as refused:
+        mind_file(f"py:{path}")
+    assert str(refused.value) == (
+        f"{path} sets paid = True, which needs your consent: give --paid-mind {path}, or remove "
+        "that line."
+    )
+    monkeypatch.setenv("SABM_PAID_MINDS", os.pathsep.join(["/elsewhere.py", str(path)]))
+    assert mind_file(f"py:{path}").paid
+    path.write_text("def answer(ask): return 5\n")
+    assert mind_file(f"py:{path}").paid
 
 
 # Chance.
 
 
+@pytest.mark.slow
 def test_the_randomness_is_the_minds_own(mind) -> None:
     spec = mind(
         "import random, numpy\n"
@@ -356,6 +360,7 @@ def test_a_replay_does_not_need_the_file(mind, tmp_path) -> None:
     assert again.total.invalid == first.total.invalid == 2  # -1 and a division by zero
 
 
+@pytest.mark.slow
 def test_a_paid_answer_is_not_asked_for_again(mind, tmp_path, monkeypatch) -> None:
     path, asked = tmp_path / "run.sqlite", tmp_path / "asked"
     note = f"        open({str(asked)!r}, 'a').write('x')\n"
@@ -397,6 +402,7 @@ def test_a_run_does_not_go_on_with_another_file(mind, tmp_path) -> None:
         resume(path, scenario=Tiny)
 
 
+@pytest.mark.slow
 def test_a_fork_to_a_mind_from_a_file(mind, tmp_path) -> None:
     path, into, spec = tmp_path / "run.sqlite", tmp_path / "fork.sqlite", mind(COUNTER)
     tiny(n=2, n_rounds=3, minds="fixed:5", rng=1, recording=path).run_model()
@@ -409,6 +415,7 @@ def test_a_fork_to_a_mind_from_a_file(mind, tmp_path) -> None:
     assert json.loads(forks)[0]["versions"] == {spec: hashlib.sha256(COUNTER.encode()).hexdigest()}
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_model_has_minds_that_begin_anew(mind) -> None:
     model = tiny(n=1, n_rounds=2, minds=mind(COUNTER), rng=1)
     model.step()

@@ -12,35 +12,46 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sabm_mesa.core.asks import Ask
-from sabm_mesa.minds.files.worker import (
-    BITS,
-    DEEPEST,
-    LONGEST,
-    MODULE,
-    AskMessage,
-    LoadedMind,
-    NoMind,
-    _answer,
-    _ask,
-    _plain,
-    error_line,
-    load,
-    plain_answer,
-)
+from sabm_mesa.core.asks import Key
+from sabm_mesa.minds.files import worker
+from sabm_mesa.minds.files.worker import LONGEST, MindOfAgent, NoMind, answer_line, error_line, load
 from tests.core.support import PICK, Seen
+
+MODULE = "module_of_a_mind"
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's modules, path, limits and random numbers are as before after each test."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setitem(sys.modules, MODULE, ModuleType(MODULE))
+    monkeypatch.setattr(worker, "_allow_computing", lambda _: None)
+    monkeypatch.setattr(worker, "_seed", lambda _: None)
 
 
 @pytest.fixture
-def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A function that loads the mind in a source; Python's modules and path are as before."""
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setitem(sys.modules, MODULE, ModuleType(MODULE))
+def loaded(tmp_path: Path):
+    """A function that loads the mind in a source."""
 
-    def mind(source: str, name: str = "") -> LoadedMind:
-        return load(source.encode(), str(tmp_path / "mind.py"), name)
+    def mind(source: str, name: str = "") -> Any:
+        return load(source.encode(), str(tmp_path / "mind.py"), name, MODULE)
 
     return mind
+
+
+@pytest.fixture
+def player(tmp_path: Path):
+    """A function that makes the player of the mind in a source."""
+
+    def made(source: str, name: str = "") -> MindOfAgent:
+        return MindOfAgent(MODULE, source.encode(), str(tmp_path / "mind.py"), name)
+
+    return made
+
+
+def replied(player: MindOfAgent, question: bytes | None = None) -> Any:
+    with asyncio.Runner() as runner:
+        return json.loads(player.reply(question, runner))
 
 
 # Loading.
@@ -68,10 +79,14 @@ PLAIN, CLASS = "def answer(ask): return 5\n", "class Five:\n    def answer(self,
         ("def _hidden(ask): return 5", "_hidden", "_hidden", False),
     ],
 )
-def test_the_mind_in_a_file(source: str, wanted: str, name: str, paid: bool, loaded: Any) -> None:
-    mind = loaded(source, wanted)
+def test_the_mind_in_a_file(
+    source: str, wanted: str, name: str, paid: bool, loaded: Any, player: Any
+) -> None:
+    made = player(source, wanted)
 
-    assert (mind.name, mind.paid, mind.answer(None)) == (name, paid, 5)
+    assert loaded(source, wanted).__name__ == name
+    assert replied(made) == {"answer": paid}
+    assert replied(made, question()) == {"answer": 5}
 
 
 @pytest.mark.parametrize(
@@ -94,10 +109,10 @@ def test_the_mind_in_a_file(source: str, wanted: str, name: str, paid: bool, loa
     ],
 )  # fmt: skip
 def test_a_file_without_a_mind_says_why(
-    source: str, wanted: str, says: list[str], loaded: Any
+    source: str, wanted: str, says: list[str], player: Any
 ) -> None:
     with pytest.raises(NoMind) as refused:
-        loaded(source, wanted)
+        player(source, wanted)
 
     assert [word for word in says if word not in str(refused.value)] == []
     assert str(refused.value).startswith("line ") == says[0].startswith("line ")
@@ -117,7 +132,7 @@ def test_a_mind_finds_the_modules_beside_it_first(loaded: Any, tmp_path: Path) -
     mind = loaded("import found_beside\ndef answer(ask): return found_beside.FIVE, __file__")
     sys.modules.pop("found_beside")
 
-    assert mind.answer(None) == (5, str(tmp_path / "mind.py"))
+    assert mind(None) == (5, str(tmp_path / "mind.py"))
     assert sys.path[0] == str(tmp_path)
 
 
@@ -140,113 +155,94 @@ def test_an_error_in_one_line_with_its_last_line_in_the_file() -> None:
 # Answers.
 
 
-def nested(depth: int) -> Any:
-    return [nested(depth - 1)] if depth else 5
-
-
-def tree(depth: int) -> Any:
-    return {"a": tree(depth - 1)} if depth else 5
-
-
 @pytest.mark.parametrize(
-    ("answer", "plain"),
+    ("answer", "line"),
     [
-        (5, 5), (0.5, 0.5), (True, True), (None, None), ("five", "five"),
-        (np.int64(5), 5), (np.float32(0.5), 0.5), (np.bool_(True), True), (np.str_("a"), "a"),
-        ((1, [2, np.int8(3)]), [1, [2, 3]]),
-        ({"a": (1,), np.int64(2): {"b": np.float64(0.5)}}, {"a": [1], 2: {"b": 0.5}}),
-        (float("inf"), float("inf")),
-        (2**BITS - 1, 2**BITS - 1), (1 - 2**BITS, 1 - 2**BITS),
-        ("x" * LONGEST, "x" * LONGEST),
-        (nested(DEEPEST), nested(DEEPEST)),
-        (tree(DEEPEST), tree(DEEPEST)),
-        ([], []), ({}, {}),
+        (5, "5"), (0.5, "0.5"), (True, "true"), (None, "null"), ("five", '"five"'),
+        (np.int64(5), "5"), (np.float32(0.5), "0.5"), (np.bool_(True), "true"),
+        (np.str_("a"), '"a"'), ((1, [2, np.int8(3)]), "[1, [2, 3]]"),
+        ({"a": (1,), 2: {"b": np.float64(0.5)}}, '{"a": [1], "2": {"b": 0.5}}'),
+        ([], "[]"), ({}, "{}"),
     ],
     ids=map(str, count()),
 )  # fmt: skip
-def test_a_plain_answer(answer: Any, plain: Any) -> None:
-    given = plain_answer(answer)
+def test_an_answer_as_json(answer: Any, line: str) -> None:
+    assert answer_line(answer) == f'{{"answer": {line}}}'
 
-    assert given == plain
-    assert type(given) is type(plain)
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
 
 
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ({5}, "a set"),
+        ({5}, "a set, which is neither"),
         (5j, "a complex"),
         (b"5", "a bytes"),
-        (type("Odd", (int,), {})(5), "a Odd"),
         ([object()], "a object"),
-        ({(1, 2): 3}, "a tuple"),
-        (nested(DEEPEST + 1), "a list"),
-        (tree(DEEPEST + 1), "a dict"),
-        (float("nan"), "NaN"),
-        ({"a": [np.float64("nan")]}, "NaN"),
-        (2**BITS, "too large"),
-        (-(2**BITS), "too large"),
-        ("x" * (LONGEST + 1), "100,001 letters"),
+        ({(1, 2): 3}, "tuple"),
+        (float("nan"), "nan|not JSON"),
+        ({"a": [np.float64("inf")]}, "inf|not JSON"),
+        (10**5000, "4300 digits"),
+        (CYCLE, "Circular"),
+        ("x" * (LONGEST + 1), "letters \\(100,000 at most\\)"),
+        (["x" * 1000] * 100, "letters \\(100,000 at most\\)"),
     ],
     ids=map(str, count()),
 )
 def test_what_is_no_answer(answer: Any, says: str) -> None:
     with pytest.raises(NoMind, match=says):
-        plain_answer(answer)
+        answer_line(answer)
 
 
-def test_a_whole_answer_is_as_long_as_a_text_may_be() -> None:
-    fits = ["x" * (LONGEST - 4)]
-    assert len(json.dumps(fits)) == LONGEST
-    assert _plain(fits) == {"answer": fits}
-    assert _plain("x" * LONGEST) == {"answer": "x" * LONGEST}
-    for large in (["x" * (LONGEST - 3)], {"a": "x" * LONGEST}):
-        with pytest.raises(NoMind, match="100,000 letters"):
-            _plain(large)
-
-
-def message(**changed: Any) -> AskMessage:
+def question() -> bytes:
     given = {
-        "name": "act", "observation": Seen(me=1, seen="1=0"), "spec": PICK, "key": (0, 1, 2),
-        "answer_format": "paper", "position": 3, "rejected": (("101", "too_high"),),
-        "extractions": (4,), "rng": np.random.default_rng(7),
-    }  # fmt: skip
-    return AskMessage(**{**given, **changed})
+        "name": "act",
+        "observation": Seen(me=1, seen="1=0"),
+        "spec": PICK,
+        "key": Key(0, "act", 1, 2),
+        "answer_format": "paper",
+        "position": 3,
+    }
+    return pickle.dumps((given, (("101", "too_high"),), (4,), np.random.default_rng(7)))
 
 
-def test_a_question_arrives_with_all_of_its_parts() -> None:
-    ask = _ask(pickle.dumps(message()), None)
+def test_a_question_arrives_with_all_of_its_parts(player: Any) -> None:
+    source = """
+def answer(ask):
+    seen = ask.observation
+    return [
+        ask.name, seen.me, seen.seen, ask.spec.high, ask.key, ask.position, ask.answer_format,
+        ask.rejected, ask.extractions, int(ask.rng.integers(10**9)),
+    ]
+"""
+    drawn = int(np.random.default_rng(7).integers(10**9))
 
-    assert isinstance(ask, Ask)
-    assert (ask.name, ask.observation, ask.spec) == ("act", Seen(me=1, seen="1=0"), PICK)
-    assert (ask.key, ask.position, ask.answer_format) == ((0, 1, 2), 3, "paper")
-    assert (ask.rejected, ask.extractions) == ((("101", "too_high"),), (4,))
-    assert ask.rng.integers(10**9) == np.random.default_rng(7).integers(10**9)
+    assert replied(player(source), question())["answer"] == [
+        "act", 1, "1=0", 100, [0, "act", 1, 2], 3, "paper", [["101", "too_high"]], [4], drawn,
+    ]  # fmt: skip
 
 
-def test_a_question_that_cannot_be_read_is_lost() -> None:
+def test_a_question_that_cannot_be_read_is_lost(player: Any) -> None:
     with pytest.raises(NoMind, match="nowhere_to_be_found"):
-        _ask(b"cnowhere_to_be_found\nAsk\n.", None)
+        replied(player(PLAIN), b"cnowhere_to_be_found\nAsk\n.")
 
 
 @pytest.mark.parametrize(
     ("source", "outcome"),
     [
-        ("def answer(ask): return ask + 1", 5),
-        ("async def answer(ask): return ask + 1", 5),
+        ("def answer(ask): return 5", 5),
+        ("async def answer(ask): return 5", 5),
         ("def answer(ask):\n    raise ValueError('no idea')", "line 2: ValueError: no idea"),
         ("async def answer(ask):\n    raise KeyboardInterrupt", "line 2: KeyboardInterrupt"),
         ("import sys\ndef answer(ask): sys.exit()", "line 2: SystemExit"),
     ],
 )
-def test_an_answer_or_the_reason_for_none(
-    source: str, outcome: Any, loaded: Any, tmp_path: Path
-) -> None:
-    mind = loaded(source)
-    with asyncio.Runner() as runner:
-        if isinstance(outcome, int):
-            assert _answer(mind, 4, runner, str(tmp_path / "mind.py")) == outcome
-        else:
-            with pytest.raises(NoMind) as said:
-                _answer(mind, 4, runner, str(tmp_path / "mind.py"))
-            assert str(said.value) == outcome
+def test_an_answer_or_the_reason_for_none(source: str, outcome: Any, player: Any) -> None:
+    if isinstance(outcome, int):
+        assert replied(player(source), question()) == {"answer": outcome}
+    else:
+        with pytest.raises(NoMind) as said:
+            replied(player(source), question())
+        assert str(said.value) == outcome

@@ -1,1 +1,1 @@
-"""Minds from Python files, each in its own process: mind, client, supervisor, worker."""
+"""Minds from Python files, each file in its own process: mind, process, sandbox, worker."""

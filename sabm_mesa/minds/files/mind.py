@@ -1,43 +1,36 @@
 """Minds from a Python file, such as the work of students: ``py:FILE`` or ``py:FILE:NAME``.
 
 The file has a class with a method ``answer(self, ask)``, which is created without arguments, once
-for each agent, so that it may learn; or a function ``answer(ask)``. Either may be ``async``. It
-answers in the form of ``ask.spec``: with a number or a text, or a dict or list of these::
+for each agent, so that it may learn; or a function ``answer(ask)``. Either may be ``async``. The
+page docs/how-to/own-minds.md says what they may use and answer. Python's own random numbers and
+numpy's are seeded for each question, so that a run can be repeated.
 
-    class Mine:
-        def answer(self, ask):
-            return ask.rng.integers(0, 101)
-
-The question has all that it may use: ``ask.observation`` (all that the agent can see), ``ask.name``
-(the name of the question), ``ask.spec`` (the legal answers), ``ask.rejected`` (unusable answers,
-with the reasons), ``ask.messages()`` (the prompt of a language model) and ``ask.rng`` (its
-randomness; Python's `random` and numpy's are seeded too, so that a run can be repeated).
-
-Each agent's mind lives in its own process. It sees a copy of the question and nothing else of the
-model or of other minds, and can be stopped: a decision may take 1 s of computing and 10 s in all
-(120 s for a paid mind). A mind that raises an exception, takes longer, ends its process, needs more
-memory than 1 GiB or gives another kind of answer loses that decision, which is recorded as invalid,
-with the reason. After the loss of its process it starts again without its memory; after three lost
-processes, it is not asked again in that run. Its output is discarded. A mind gets few environment
-variables, without keys and account names. Its isolation from files, the network and other processes
-depends on the machine: see `sabm_mesa.minds.files.isolation`.
+All minds in a file live in one process, each agent's in a module of its own. They see copies of the
+questions and nothing else of the model or of other files. The process is limited
+(`sabm_mesa.minds.files.worker`) and runs in a sandbox where bubblewrap works
+(`sabm_mesa.minds.files.sandbox`). A mind that raises an exception, gives another kind of answer,
+takes too long (1 s of computing, 10 s in all, 120 s for a paid mind) or ends the process loses that
+decision, which is recorded as invalid, with the reason. After the loss of their process all minds
+in it start again without their memory. A mind that has lost three is not asked again in that run.
 
 An answer counts as free and repeatable, unless the user declares the file as paid
-(``--paid-mind FILE``). A file with ``paid = True`` is refused without that option. A recording has
-the SHA-256 of the file under ``versions``. A replay takes the answers from the recording and does
-not need the file. Resuming a run needs the unchanged file: free minds are asked again, so that they
-learn again, and paid minds continue without their memory.
+(``--paid-mind FILE``). A replay takes the answers from the recording and does not need the file.
+Resuming a run needs the unchanged file: free minds are asked again, so that they learn again, and
+paid minds continue without their memory.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import pickle
-import weakref
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.core.answers import FAILED, Reply
@@ -45,16 +38,22 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.toml_io import read_file
 from sabm_mesa.errors import MindError, MindSpecError, RecordingError, one_line
 from sabm_mesa.minds.base import Mind
-from sabm_mesa.minds.files.client import SupervisorClient, client
-from sabm_mesa.minds.files.isolation import is_paid
-from sabm_mesa.minds.files.worker import AskMessage, Start
+from sabm_mesa.minds.files.process import FileProcess, Items
+from sabm_mesa.minds.files.sandbox import environment, is_paid, is_sandboxed, sandbox
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
 
+WAIT_S, PAID_S = 10.0, 120.0
+"""The longest wait for an answer and for a paid answer, in seconds."""
 LOSSES = 3
 """The number of lost processes after which a mind is not asked again in a run."""
 LONGEST_REASON = 300
+SENT = ("name", "observation", "spec", "key", "answer_format", "position")
+"""The arguments of an `Ask` that a mind gets, in addition to the prompts."""
+KEPT_PROCESSES = 32
+"""The number of minds whose processes stay for the next run."""
+_numbers = count(1)
 
 
 @dataclass(frozen=True)
@@ -62,65 +61,71 @@ class MindFile:
     """A mind in a file.
 
     Attributes:
-        spec: its spec: ``py:FILE`` or ``py:FILE:NAME``.
-        path: the file.
-        name: the name of the class or function in it.
-        source: the content of the file.
+        start: the content of the file, its path and the name of the class or function in it.
+        version: the SHA-256 of the file.
         paid: whether its answers cost money.
+        process: the process of the file.
     """
 
     spec: str
-    path: str
-    name: str
-    source: bytes
+    start: Mapping[str, Any]
+    version: str
     paid: bool
-
-    @property
-    def version(self) -> str:
-        """The SHA-256 of the file."""
-        return digest(self.source)
+    process: FileProcess
 
 
 def mind_file(spec: str) -> MindFile:
     """Find the mind that a spec names; the file is run for it, in its own process.
 
-    Args:
-        spec: ``py:FILE`` or ``py:FILE:NAME``.
-
     Raises:
         MindSpecError: when the file cannot be read or run, has no such mind, or sets `paid` without
-            the user's consent.
+            the user's consent; when there are no such processes here, a demanded sandbox does not
+            work, or a variable is not set.
     """
-    path, name = path_and_name(spec)
-    source = read(spec)
-    facts = _facts_of(path, name, source)
-    if facts.get("paid") and not is_paid(path):
+    if not hasattr(os, "fork"):
+        raise MindSpecError(
+            "Minds from files (py:FILE) need Linux or macOS; on Windows, WSL has one."
+        )
+    (path, name), source = path_and_name(spec), read(spec)
+    file = Path(path).resolve()
+    start = ("source", source), ("path", str(file)), ("name", name)
+    command = sandbox(file.parent) if is_sandboxed() else []
+    process, says_paid = _started(path, start, tuple(command), environment(), os.getpid())
+    if says_paid and not is_paid(path):
         raise MindSpecError(
             f"{path} sets paid = True, which needs your consent: give --paid-mind {path}, or "
             "remove that line."
         )
-    return MindFile(spec, path, str(facts.get("name")), source, is_paid(path))
+    return MindFile(spec, dict(start), digest(source), is_paid(path), process)
+
+
+@lru_cache(KEPT_PROCESSES)
+def _started(
+    path: str, start: Items, command: tuple[str, ...], environment: Items, pid: int
+) -> tuple[FileProcess, bool]:
+    """The process for a mind, the same one in run after run; and whether the mind says `paid`."""
+    del pid  # a fork of this process has its own
+    process = FileProcess(command, environment)
+    with ThreadPoolExecutor(1) as thread:  # this one may have a running event loop
+        asked = process.ask(0, lambda: dict(start), None, 0.0)
+        outcome = thread.submit(asyncio.run, asked).result()
+    process.end()  # bubblewrap ends with the thread that started it
+    if "problem" in outcome:
+        raise MindSpecError(f"{path} cannot be used as a mind: {one_line(outcome['problem'])}.")
+    return process, bool(outcome["answer"])
 
 
 def read(spec: str) -> bytes:
     """Return the content of the file that a spec names.
 
-    Args:
-        spec: ``py:FILE`` or ``py:FILE:NAME``.
-
     Raises:
         MindSpecError: when it cannot be read.
     """
-    path, _ = path_and_name(spec)
-    return read_file(path, "mind", MindSpecError)
+    return read_file(path_and_name(spec)[0], "mind", MindSpecError)
 
 
 def path_and_name(spec: str) -> tuple[str, str]:
-    """The file and the name in a spec; the name is ``""`` without one.
-
-    Args:
-        spec: ``py:FILE`` or ``py:FILE:NAME``.
-    """
+    """The file and the name in a spec; the name is ``""`` without one."""
     rest = spec.partition(":")[2]
     path, _, name = rest.rpartition(":")
     return (path, name) if path and name.isidentifier() else (rest, "")
@@ -131,47 +136,18 @@ def digest(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()
 
 
-@cache  # a command builds the same model several times
-def _facts_of(path: str, name: str, source: bytes) -> Mapping[str, Any]:
-    supervisor = client(path)
-    player, ready = supervisor.start(Start(source=source, path=path, name=name))
-    facts = ready.result()
-    supervisor.end(player)
-    supervisor.flush()
-    if "problem" in facts:
-        raise MindSpecError(f"{path} cannot be used as a mind: {one_line(facts['problem'])}.")
-    return facts
-
-
 class FileMind(Mind):
-    """The mind of one agent, in its own process.
+    """The mind of one agent, in the process of its file."""
 
-    Args:
-        file: its file.
-        agent: its agent, whose random streams it uses.
-        supervisor: the client of the supervisor of its process; None: the client for the file.
+    instant = True  # it waits, but not for long, and only one run at a time needs the process
 
-    Attributes:
-        version: the SHA-256 of the file.
-    """
-
-    instant = True  # it waits, but not for long, and only one run at a time needs processes
-
-    def __init__(
-        self, file: MindFile, agent: SmartAgent, supervisor: SupervisorClient | None = None
-    ) -> None:
+    def __init__(self, file: MindFile, agent: SmartAgent) -> None:
         self.spec, self.paid, self.version = file.spec, file.paid, file.version
-        self._file, self._agent, self._given = file, agent, supervisor
-        self._client: SupervisorClient | None = None
-        self._losses = 0
-        self._worker: int | None = None
-        self._end: Callable[[], object] = _nothing
+        self._file, self._agent = file, agent
+        self._losses = self._number = 0
 
     async def answer(self, ask: Ask) -> object:
         """Ask the mind.
-
-        Args:
-            ask: the question.
 
         Returns:
             Its answer; a reply with the reason when it lost the decision.
@@ -182,67 +158,41 @@ class FileMind(Mind):
         """
         if self._losses == LOSSES:
             return _failed(f"not asked any more, since it has lost its process {LOSSES} times")
-        question = self._question(ask)
+        self._number = self._number or next(_numbers)
+        given = {name: getattr(ask, name) for name in SENT}
+        rng = self._agent.stream(ask.key, len(ask.rejected))
         try:
-            outcome = await self._begun(ask)
-            begun = "problem" not in outcome
-            if begun and self._worker is not None and self._client is not None:
-                outcome = await self._client.outcome(
-                    self._client.ask(self._worker, question), paid=self.paid
-                )
-        except asyncio.CancelledError:  # its answer would be taken for that to a later question
-            self.close()
-            raise
-        if "problem" not in outcome:
-            return outcome.get("answer")
-        if outcome.get("lost") or not begun:
-            self._losses += 1
-            self.close()
-        return _failed(str(outcome["problem"]))
-
-    def close(self) -> None:
-        """End the process of the mind; the next question starts a new one."""
-        if self._worker is not None and self._client is not None:
-            self._worker = None
-            self._end()
-            self._client.flush()
-
-    async def _begun(self, ask: Ask) -> Mapping[str, Any]:
-        if self._worker is not None:
-            return {}
-        self._client = supervisor = self._given or client(self._file.path)
-        start = Start(
-            source=self._file.source,
-            path=self._file.path,
-            name=self._file.name,
-            seed=f"{self._agent.model.entropy}/{self._agent.unique_id}",
-            module=type(self._agent).__module__,
-            book=pickle.dumps(ask.book),
-            paid=self.paid,
-        )
-        self._worker, ready = supervisor.start(start)
-        ended = weakref.finalize(self, supervisor.end, self._worker)
-        ended.atexit = False
-        self._end = ended
-        return await supervisor.outcome(ready)
-
-    def _question(self, ask: Ask) -> bytes:
-        try:
-            return pickle.dumps(
-                AskMessage(
-                    ask.name, ask.observation, ask.spec, ask.key, ask.answer_format, ask.position,
-                    ask.rejected, ask.extractions, self._agent.stream(ask.key, len(ask.rejected)),
-                )
-            )  # fmt: skip
+            question = pickle.dumps((given, ask.rejected, ask.extractions, rng))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise MindError(
                 f"What {self.spec!r} would observe at {ask.key} cannot be sent to its process: "
                 f"{error}"
             ) from None
 
+        def start() -> Mapping[str, Any]:
+            return {
+                **self._file.start,
+                "seed": f"{self._agent.model.entropy}/{self._agent.unique_id}",
+                "book": pickle.dumps(ask.book),
+                "scenario": type(self._agent).__module__,
+            }
+
+        wait_s = PAID_S if self.paid else WAIT_S
+        asked = self._file.process.ask(self._number, start, question, wait_s)
+        # An answer that a stopped run leaves is still read: it is not that to a later question.
+        outcome = await asyncio.shield(asked)
+        if "problem" not in outcome:
+            return outcome["answer"]
+        self._losses += bool(outcome.get("lost"))
+        return _failed(str(outcome["problem"]))
+
+    def close(self) -> None:
+        """Release the mind in the process; the next question creates it again."""
+        self._file.process.forget(self._number)
+
     def __getstate__(self) -> dict[str, Any]:
-        """A copy has no process, and starts a new one."""
-        return {**self.__dict__, "_worker": None, "_client": None, "_end": _nothing}
+        """A copy is another mind, which begins anew."""
+        return {**self.__dict__, "_number": 0}
 
 
 def file_mind_maker(
@@ -253,7 +203,7 @@ def file_mind_maker(
     Args:
         spec: ``py:FILE`` or ``py:FILE:NAME``.
         module: the module of the scenario.
-        recorded: the recorded SHA-256 of the file; None: any.
+        recorded: the recorded SHA-256 of the file; None allows any.
 
     Raises:
         MindSpecError: when the file cannot be read or run, or has no such mind.
@@ -267,15 +217,12 @@ def file_mind_maker(
     file = mind_file(spec)
     if recorded not in {None, file.version}:
         raise RecordingError(
-            f"{file.path} was changed since the run was recorded (SHA-256 {str(recorded)[:12]}… "
-            f"then, {file.version[:12]}… now): restore it, or fork the run with another file."
+            f"{path_and_name(spec)[0]} was changed since the run was recorded (SHA-256 "
+            f"{str(recorded)[:12]}… then, {file.version[:12]}… now): restore it, or fork the run "
+            "with another file."
         )
     return lambda agent: FileMind(file, agent)
 
 
 def _failed(problem: str) -> Reply:
     return Reply(one_line(problem)[:LONGEST_REASON], finish_reason=FAILED)
-
-
-def _nothing() -> None:
-    """A placeholder for the end of a process that was never started."""
