@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from sabm_mesa.analysis.pictures import ColourScale, NetworkPicture, Portrayal, SpacePicture
     from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Reply, Text
     from sabm_mesa.core.asks import Ask, Observation
-    from sabm_mesa.core.fields import Fields, OneOf, Several
     from sabm_mesa.core.images import Picture
     from sabm_mesa.core.scheduler import Phase, action, communication, every, planning
-    from sabm_mesa.core.tools import Tools, tool
     from sabm_mesa.errors import SabmError
     from sabm_mesa.llm import Budget, Connection, ScriptedClient
     from sabm_mesa.minds.base import ClassicalMind, Mind
@@ -49,9 +47,7 @@ _HOMES = {
     "sabm_mesa.agents.recollection": ("Summary", "last"),
     "sabm_mesa.core.asks": ("Ask", "Observation"),
     "sabm_mesa.core.answers": ("AnswerSpec", "Choice", "Decision", "Number", "Reply", "Text"),
-    "sabm_mesa.core.fields": ("Fields", "OneOf", "Several"),
     "sabm_mesa.core.images": ("Picture",),
-    "sabm_mesa.core.tools": ("Tools", "tool"),
     "sabm_mesa.errors": ("SabmError",),
     "sabm_mesa.llm": ("Budget", "Connection", "ScriptedClient"),
     "sabm_mesa.minds.base": ("ClassicalMind", "Mind"),
@@ -89,7 +85,6 @@ __all__ = [
     "Connection",
     "Decision",
     "EmergencyEvacuation",
-    "Fields",
     "FiniteGame",
     "Fishery",
     "FixedMind",
@@ -102,7 +97,6 @@ __all__ = [
     "NetworkPicture",
     "Number",
     "Observation",
-    "OneOf",
     "Pasture",
     "Phase",
     "Picture",
@@ -118,14 +112,12 @@ __all__ = [
     "ScriptedClient",
     "ScriptedMind",
     "SentenceMaking",
-    "Several",
     "SmartAgent",
     "SmartModel",
     "SpacePicture",
     "Stream",
     "Summary",
     "Text",
-    "Tools",
     "action",
     "communication",
     "every",
@@ -135,7 +127,6 @@ __all__ = [
     "replay",
     "resume",
     "sweep",
-    "tool",
 ]
 
 

@@ -235,7 +235,7 @@ def printing(package: Package) -> list[Deed]:
 @rule
 def foundations(package: Package) -> list[Deed]:
     """Errors and the reader stand on nothing of the package, answers on these alone."""
-    floors = ("errors", "core.mentions", "core.objects", "core.reader", "core.answers")
+    floors = ("errors", "core.objects", "core.reader", "core.answers")
     return [
         i
         for height, floor in enumerate(floors)

@@ -11,11 +11,12 @@ from typing import Any, ClassVar, Protocol
 import mesa
 import numpy as np
 
-from sabm_mesa.core.answers import AnswerSpec, Decision, Format, ParserStep
+from sabm_mesa.core.answers import Decision, Format
 from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Key, Observation
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
+from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import RunError, UsageError
 from sabm_mesa.minds.base import ClassicalMind, Mind, SupportsAsks, ask_until_valid
 
@@ -52,14 +53,12 @@ class AskingModel(SupportsAsks, Protocol):
         round: the number of the current round, from 0.
         book: the prompts of the run.
         answer_format: the format of the answers.
-        reading: the mode of reading answers (see `sabm_mesa.core.answers`).
     """
 
     entropy: Entropy
     round: int
     book: PromptBook
     answer_format: Format
-    reading: ParserStep
 
 
 class Remembering(Protocol):
@@ -201,7 +200,7 @@ class SmartAgent(mesa.Agent):
     def ask(
         self,
         name: str,
-        spec: AnswerSpec,
+        spec: Any,
         observation: Observation,
         *,
         mind: Mind | None = None,
@@ -210,7 +209,8 @@ class SmartAgent(mesa.Agent):
 
         Args:
             name: the prompt entry with the question.
-            spec: the definition of a legal answer.
+            spec: what a legal answer is: `Number`, `Choice`, `Text`, a pydantic model, or a union
+                of pydantic models.
             observation: the information that the agent has. If its class declares a memory, the
                 recalled items are added, unless the observation already has memories.
             mind: the mind to ask; None: the agent's mind.
@@ -243,8 +243,8 @@ class SmartAgent(mesa.Agent):
         self._asked = _with(asked, phase)
         answer_format = mind.answer_format or model.answer_format
         ask = Ask(
-            name, observation, spec, key, model.book, answer_format, self,
-            paid, self.turn, model.reading, self.scenario_prompt,
+            name, observation, as_spec(spec), key, model.book, answer_format, self,
+            paid, self.turn, self.scenario_prompt,
         )  # fmt: skip
         ask.enforced = mind.enforces_json
         if self.history is not None and is_told:
@@ -252,7 +252,7 @@ class SmartAgent(mesa.Agent):
         return ask_until_valid(ask, mind, self)
 
     async def _ask_summarised(
-        self, name: str, spec: AnswerSpec, observation: Observation, mind: Mind
+        self, name: str, spec: Any, observation: Observation, mind: Mind
     ) -> Decision:
         """Ask the mind to summarise the memory, and then ask the question."""
         memory = self.memory

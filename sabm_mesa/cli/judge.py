@@ -38,7 +38,7 @@ Judges = Annotated[
     ),
 ]
 JUDGE_SETTINGS = (
-    "temperature", "max_tokens", "top_p", "max_attempts", "answer_format", "reading", "condition",
+    "temperature", "max_tokens", "top_p", "max_attempts", "answer_format", "condition",
     "variant",
 )  # fmt: skip
 """Parameters of a judge that can be set; conditions and variants come from a user's prompt file."""

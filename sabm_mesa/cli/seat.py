@@ -179,7 +179,7 @@ def _answer(seat: Seat, question: Question, say: Say, listen: Listen) -> None:
         for input_ in inputs:
             if input_.is_asked(given):
                 given[input_.path] = _value(seat, question, input_, len(inputs) == 1, say, listen)
-        text = given[""] if len(inputs) == 1 and "" in given else text_from(inputs, given)
+        text = given[""] if len(inputs) == 1 and "" in given else text_from(spec, given)
         refused = seat.answer(HOLDER, question.number, text, reasoning)
         if not refused:
             return

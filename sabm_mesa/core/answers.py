@@ -21,20 +21,24 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from sabm_mesa.core.mentions import Mention, find_numbers, find_options
 from sabm_mesa.core.objects import find_objects, leaves
 from sabm_mesa.core.reader import (
     LONGEST,
+    Mention,
+    NotPlainError,
     Step,
     TwoValuesError,
+    find_numbers,
+    find_options,
     find_value,
     is_refusal,
+    parse_number,
     unwrap,
 )
 from sabm_mesa.errors import ParameterError, one_line
@@ -48,15 +52,11 @@ LABEL = "Answer: "
 _LABELLED = re.compile(r"[\s*_#>-]*answer[\s*_]*:[\s*_]*(?=\S)", re.IGNORECASE)
 OptionOrder = Literal["given", "reversed"]
 """Orders in which options are shown."""
-ParserStep = Literal["exact", "unambiguous", "extract"]
-"""Settings of reading: exactly, also by structure, or also by a further request."""
-ReadAs = Literal["exact", "unambiguous", "extracted"] | Step
-"""How an answer was read; recordings of the first reader have ``"unambiguous"``."""
+ReadAs = Literal["exact"] | Step
+"""How an answer was read."""
 
 BY_FILTER, BY_LENGTH = "content_filter", "length"
 """Finish reasons of answers that were refused or are incomplete."""
-CALLED = "tool_calls"
-"""The finish reason of an answer that calls functions in the model's own form."""
 ABSTAINED = "abstained"
 """The finish reason of a reply without an answer: the time was up."""
 FAILED = "failed"
@@ -66,9 +66,6 @@ SPACE = re.compile(r"\s+")
 DRESS = " \t\"'`*_"
 """Characters that may surround a bare answer without changing it: quotes, emphasis, spaces."""
 _FENCE = re.compile(r"\s*```[ \t]*\w*[ \t]*\n(?P<inside>(?:(?!```).)*)```\s*", re.DOTALL)
-_NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)"
-_NUMBER_ALONE = re.compile(rf"{_NUMBER}\Z")
-_NUMBER_ANYWHERE = re.compile(_NUMBER)
 _CUT = " […]"
 _SAID = {"empty", "out_of_range", "too_small", "too_large", "not_an_integer", "has_numbers"}
 """Reasons for refusing a text that is an answer, but not a legal one."""
@@ -101,14 +98,6 @@ class InvalidAnswer(ValueError):
     def __init__(self, code: str, **fields: object) -> None:
         super().__init__(code)
         self.code, self.fields = code, fields
-
-    @property
-    def unread(self) -> bool:
-        """Whether the answer was complete but gave no single value."""
-        inner = self.fields.get("reason")
-        if isinstance(inner, InvalidAnswer):
-            return inner.unread
-        return self.code not in _SAID | _INCOMPLETE
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,55 +251,32 @@ class AnswerSpec(ABC):
         del value
         return 0
 
-    def leaves(self, value: Any = None) -> list[tuple[str, AnswerSpec, Any]]:
-        """The parts of an answer that have no parts themselves.
-
-        Args:
-            value: a legal value; None: for all parts of the spec.
-
-        Returns:
-            The name of each (``""`` of a spec without fields), its spec, and its value.
-        """
-        return [("", self, value)]
-
-    def replace_texts(self, value: Any, new: Callable[[Text, str], str]) -> Any:
-        """A legal value with other texts in it.
-
-        Args:
-            value: the value.
-            new: the new text for a spec and its text.
-        """
-        del new
-        return value
-
     def read(
         self,
         text: str,
         answer_format: Format = "paper",
-        reading: ParserStep = "unambiguous",
         *,
         question: str = "",
+        exactly: bool = False,
     ) -> Reading:
         """Read a text that was written by a mind.
 
         Args:
             text: the whole answer.
             answer_format: ``"labelled"``, ``"paper"`` or ``"json"``.
-            reading: ``"exact"``, or any other setting for reading by structure, too.
             question: the question; its numbers are ignored if one other number is left.
+            exactly: whether only the requested form is read.
 
         Raises:
             InvalidAnswer: when the text does not give exactly one value, or that is not legal.
         """
-        return self._read(text, answer_format, reading, question)
+        return self._read(text, answer_format, question, exactly=exactly)
 
-    def _read(
-        self, text: str, answer_format: Format, reading: ParserStep, question: str
-    ) -> Reading:
+    def _read(self, text: str, answer_format: Format, question: str, *, exactly: bool) -> Reading:
         try:
             return self._read_exactly(text, answer_format)
         except InvalidAnswer as problem:
-            if reading == "exact" or problem.code in _SAID:
+            if exactly or problem.code in _SAID:
                 raise
             in_words = self._read_in_words(text, answer_format, question)
             if in_words is None:
@@ -321,7 +287,7 @@ class AnswerSpec(ABC):
         """Find the values in a text; a spec without this is only read exactly.
 
         Args:
-            text: the text, in the one form that `sabm_mesa.core.mentions.normalise` gives it.
+            text: the text, in the one form that `sabm_mesa.core.reader.normalise` gives it.
 
         Returns:
             The values from left to right, without overlaps; they need not be legal.
@@ -385,15 +351,16 @@ class AnswerSpec(ABC):
     def _given(self, text: str, question: str) -> Reading | None:
         lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
         # Free reasoning gives and takes back many values: the answer is the last line.
-        limits = (self.low, self.high) if isinstance(self, Number) else ()
         labels = (self.label,) if self.label else ()
         try:
             labelled = find_value(
                 text, self.mentions, self._is_legal, question=question, labels=labels,
-                limits=limits, last_line=self.reasoning == free,
+                last_line=self.reasoning == free,
             )  # fmt: skip
         except TwoValuesError:
             raise InvalidAnswer("several_answers") from None
+        except NotPlainError:
+            return None
         if labelled is None:
             return None
         reasoning = SPACE.sub(" ", " ".join(lines[:-1])) if self.reasoning else ""
@@ -524,7 +491,7 @@ class Number(AnswerSpec):
 
     def mentions(self, text: str) -> Iterable[Mention]:
         """Find the numbers in a text, each with its unit where that follows."""
-        numbers = find_numbers(text)
+        numbers = find_numbers(text, self._is_legal, percent=self._in_percent)
         if not self.unit:
             return numbers
         unit = re.compile(rf"\s*{re.escape(self.unit)}\b", re.IGNORECASE)
@@ -539,6 +506,10 @@ class Number(AnswerSpec):
         kind = "integer" if self.integer else "real"
         ends = _ENDS[math.isfinite(self.low), math.isfinite(self.high)]
         return {"number": f"{kind}{ends}", **self._range()}
+
+    @property
+    def _in_percent(self) -> bool:
+        return self.unit in {"%", "percent", "per cent"}
 
     @property
     def finite(self) -> tuple[float, float]:
@@ -572,12 +543,13 @@ class Number(AnswerSpec):
         if isinstance(value, bool):
             raise InvalidAnswer("not_a_number", found=str(value))
         if isinstance(value, str):
-            if not _NUMBER_ALONE.match(value):
-                several = len(_NUMBER_ANYWHERE.findall(value)) > 1
+            number = parse_number(value, self._is_legal, percent=self._in_percent)
+            if number is None:
+                several = len(re.findall(r"\d+", value)) > 1
                 raise InvalidAnswer(
                     "several_numbers" if several else "not_a_number", found=shorten(value)
                 )
-            return float(value)
+            return number
         try:
             return float(value)
         except (TypeError, ValueError, OverflowError):
@@ -779,16 +751,10 @@ class Text(AnswerSpec):
         """Read a text of any number of lines."""
         return self.check(text)
 
-    def replace_texts(self, value: Any, new: Callable[[Text, str], str]) -> Any:
-        """The new text."""
-        return new(self, value)
-
-    def _read(
-        self, text: str, answer_format: Format, reading: ParserStep, question: str
-    ) -> Reading:
+    def _read(self, text: str, answer_format: Format, question: str, *, exactly: bool) -> Reading:
         """Read a text without the words that a model put around it."""
-        parsed = AnswerSpec._read(self, text, answer_format, reading, question)  # noqa: SLF001
-        if reading == "exact":
+        parsed = AnswerSpec._read(self, text, answer_format, question, exactly=exactly)  # noqa: SLF001
+        if exactly:
             return parsed
         plain = answer_format == "paper"
         stripped = strip_code_fence(text).strip() if plain else parsed.value

@@ -21,19 +21,17 @@ from sabm_mesa.core.answers import (
     BY_LENGTH,
     FAILED,
     AnswerSpec,
-    Choice,
     Format,
     InvalidAnswer,
     Number,
-    ParserStep,
     Reading,
     Reply,
     Text,
     shorten,
 )
 from sabm_mesa.core.images import Picture, described
-from sabm_mesa.core.mentions import normalise
 from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.core.structured import Structured
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import PromptError
 
@@ -145,14 +143,12 @@ class Ask:
         agent: the agent whose random streams the mind may use.
         paid: whether the mind is paid, so that every attempt has its own stream.
         position: its turn in the phase, from 0, as in strict one-by-one order.
-        reading: how answers are read (see `AnswerSpec.read`).
         scenario: the prompt entry before every question to the agent.
 
     Attributes:
         rejected: (answer, reason) of the attempts so far that could not be used.
         sent: notes a request before it is sent, or None.
         last: whether this is the last of several attempts: it asks for JSON.
-        extractions: numbers of the attempts that ask for the value in the previous answer.
         enforced: whether the server enforces the JSON schema (`Mind.enforces_json`).
         history: earlier questions and answers, which are sent before the question.
     """
@@ -165,14 +161,12 @@ class Ask:
         "answer_format",
         "book",
         "enforced",
-        "extractions",
         "history",
         "key",
         "last",
         "name",
         "observation",
         "position",
-        "reading",
         "rejected",
         "scenario",
         "sent_notes",
@@ -190,10 +184,8 @@ class Ask:
         agent: HasStreams,
         paid: bool = False,
         position: int = 0,
-        reading: ParserStep = "unambiguous",
         scenario: str = SCENARIO,
     ) -> None:
-        self.reading: ParserStep = reading
         self.scenario = scenario
         self.name, self.observation, self.spec = name, observation, spec
         self.position = position
@@ -201,7 +193,6 @@ class Ask:
         self.rejected: tuple[tuple[str, str], ...] = ()
         self.sent_notes: SentNotes | None = None
         self.last = False
-        self.extractions: tuple[int, ...] = ()
         self.enforced = False
         self.history: Chat = ()
         self._agent, self._paid = agent, paid
@@ -273,19 +264,10 @@ class Ask:
 
     def chat(self) -> Chat:
         """The same messages as recorded: pairs, with the marks of pictures."""
-        if self.extracting:
-            form = self._form("json", alone=True)
-            quoted = {"answer": self._unread_answer, "form": form}
-            return (("user", self.book.render("extract", quoted)),)
         system, question = self.question
         chat = [("system", system), *self.history, ("user", question)]
-        said_before = [
-            rejected
-            for number, rejected in enumerate(self.rejected)
-            if number not in self.extractions
-        ]
-        for number, (answer, reason) in enumerate(said_before, 1):
-            form = self._form_of_attempt(last=self.last and number == len(said_before))
+        for number, (answer, reason) in enumerate(self.rejected, 1):
+            form = self._form_of_attempt(last=self.last and number == len(self.rejected))
             placeholders = {"answer": shorten(answer, QUOTED), "reason": reason, "form": form}
             again = self.book.render("again", placeholders)
             if not answer.strip():  # servers refuse an empty message, and two of one role in a row
@@ -311,48 +293,18 @@ class Ask:
     @property
     def attempt_format(self) -> Format:
         """The format that this attempt asks for."""
-        return "json" if self.last or self.extracting else self.answer_format
+        return "json" if self.last or isinstance(self.spec, Structured) else self.answer_format
 
-    @property
-    def extracting(self) -> bool:
-        """Whether this attempt asks for the value in the previous answer."""
-        return len(self.rejected) in self.extractions
-
-    @property
-    def _unread_answer(self) -> str:
-        return self.rejected[-1][0][-REPEATED:]
-
-    def may_extract(self, reply: Reply) -> bool:
-        """Whether a mind may be asked for the value in its unusable reply (`reading`).
-
-        Args:
-            reply: the reply to this attempt.
-        """
-        if self.reading != "extract" or self.extracting or "extract" not in self.book.entries:
-            return False
-        if isinstance(self.spec, Number | Choice) and isinstance(reply.answer, str):
-            mentions = self.spec.mentions(normalise(reply.answer[-REPEATED:]))
-            if all(mention.value is None for mention in mentions):
-                return False  # no value could be extracted
-        try:
-            self.read(reply)
-        except InvalidAnswer as problem:
-            return isinstance(reply.answer, str) and problem.unread
-        return True  # another version of the reader could not read it
-
-    def ask_again(self, answer: str, reason: str, *, last: bool, extract: bool = False) -> None:
+    def ask_again(self, answer: str, reason: str, *, last: bool) -> None:
         """Go on to the next attempt.
 
         Args:
             answer: the unusable answer.
             reason: why it was unusable.
             last: whether the next attempt is the last one, and may ask for JSON.
-            extract: whether the next attempt asks for the value in the answer.
         """
         self.rejected += ((answer, reason),)
-        if extract:
-            self.extractions += (len(self.rejected),)
-        self.last = last and not extract and self.book.asks_for_the_value
+        self.last = last and self.book.asks_for_the_value
 
     def answer_schema(self, *, bounded: bool = False) -> dict[str, Any]:
         """The JSON schema of the answer, with options in the order in which they are shown.
@@ -362,9 +314,6 @@ class Ask:
         """
         alone = bool(self.rejected) and self.book.asks_for_the_value
         schema = self.book.as_shown(self.spec).answer_schema(reasoned=not alone, bounded=bounded)
-        if self.extracting:  # an answer may give no value: the model must be able to say so
-            either = {"anyOf": [schema["properties"]["answer"], {"type": "null"}]}
-            schema = {**schema, "properties": {"answer": either}}
         return schema if self.book.states_limits else _with_older_limits(schema)
 
     @property
@@ -382,9 +331,7 @@ class Ask:
         return hashlib.sha256(whole.encode()).hexdigest()
 
     def read(self, reply: Reply) -> Reading:
-        """Read a reply with the setting `reading`; numbers that the question states are ignored.
-
-        An extracted value must occur in the quoted answer.
+        """Read a reply; numbers that the question states are ignored.
 
         Raises:
             InvalidAnswer: when it cannot be used.
@@ -404,22 +351,10 @@ class Ask:
                 raise InvalidAnswer("cut_off_thinking", limit=_in_tokens(reply.limit))
             raise InvalidAnswer("cut_off")
         states = "\n".join(self.question) if isinstance(self.spec, Number) else ""
-        reading = self.spec.read(answer, reply.answer_format, self.reading, question=states)
-        if self.extracting:
-            self._check_given(reading.value)
-            return reading._replace(read_as="extracted")
+        reading = self.spec.read(answer, reply.answer_format, question=states)
         if not cut_off:
             return reading
         return reading._replace(value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)
-
-    def _check_given(self, value: Any) -> None:
-        """Refuse a number or option that does not occur in the quoted answer."""
-        answer = normalise(self._unread_answer)
-        for _, spec, part in self.spec.leaves(value):
-            if isinstance(spec, Number | Choice):
-                given = [mention.value for mention in spec.mentions(answer)]
-                if part not in given:
-                    raise InvalidAnswer("not_given", found=part)
 
     def _readable_in_part(self, answer_format: Format) -> bool:
         plain_text = isinstance(self.spec, Text) and answer_format == "paper"

@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
 
 def to_json(value: Any) -> str:
     """JSON of a value or of rows of values; NaN becomes null, other types become text."""
@@ -28,6 +30,8 @@ def _dumped(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
     return _legal(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 

@@ -38,7 +38,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, OptionOrder
-from sabm_mesa.core.fields import PartsSpec, Several, value_form
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import PromptError, UnknownName, about, one_line
@@ -348,24 +347,17 @@ class PromptBook:
             alone: whether only the value is requested, without the reasoning of the spec.
         """
         spec = self.as_shown(spec)
-        kind, form, values = spec.kind, str(answer_format), spec.placeholders()
-        for name in ("number", "or_none"):
-            if values.get(name):
-                values[name] = self.render(values[name], values)
-        if isinstance(spec, PartsSpec) and answer_format == "json":
-            values["outline"] = spec.outline_json(self.render)
-            kind = "tools" if kind == "tools" else "parts"
-        elif isinstance(spec, PartsSpec) and not spec.in_one_line:
-            form, values["outline"] = "lines", spec.outline(self.render, "")
-        elif isinstance(spec, Several):
-            values["value"] = value_form(spec.of, self.render)
+        kind, values = spec.kind, spec.placeholders()
+        form: str = "json" if kind == "object" else answer_format
+        if "number" in values:
+            values["number"] = self.render(values["number"], values)
         reasoned = ""
         if spec.reasoning and not alone:
             entry = f"reasoning_{spec.reasoning.kind}_{form}"
             values["reasoning"] = self.render(entry, {"reasoning_words": spec.reasoning.max_words})
             reasoned = "_reasoned"
-        entry = f"{kind}{reasoned}_{answer_format}"
-        if answer_format == "labelled" and entry not in self.entries:
+        entry = f"{kind}{reasoned}_{form}"
+        if form == "labelled" and entry not in self.entries:
             entry = f"{kind}{reasoned}_paper"
         return self.render(entry, values)
 

@@ -6,56 +6,61 @@ is read by its structure, in these steps; `read_as` names the one that found the
 ============ =====================================================================================
 ``exact``    The text is the value and nothing else (`sabm_mesa.core.answers`).
 ``marked``   One value is marked: by brackets, a box or a tag; else by bold letters or as code.
-``labelled`` A sentence begins with "Answer:" or with the label that the spec declares; else a line
-             is the value alone, or follows a short label. Also a field of a JSON object.
-``only``     One legal value is in the text, and a sentence decides for it; numbers that the
-             question states are set aside where one other is left.
-``decided``  Sentences decide for one value: "I will …", "my choice is …", "you could …".
+``labelled`` A line begins with "Answer:" or with the label that the spec declares; else the first
+             or the last line is the value alone, or follows a short label.
+``only``     The text gives one legal value that the question did not state.
 ============ =====================================================================================
 
-Nothing is guessed: two different values at one step end the reading, and the model is asked again.
-A value that is denied ("not 40"), under a condition ("if they take 40"), asked about, or not a
-plain number ("about 40", "20-30") is not a candidate. Examples for a number from 0 to 100, where
-the question states 100, and for the options Push and Pull:
+Nothing is guessed. Two different values at one step end the reading, and the question is asked
+again. So does a number that is not understood as a whole, and a value that is denied, under a
+condition or in a question. Examples for a number from 0 to 100 and for the options Push and Pull:
 
 ======================================================== =========== ===========================
-"40"                                                     40          exact
+"40" · "12 500" · "minus 5" · "1.5 million"              as written  exact
 "I would like to contribute [$12] of the $20."           12          marked
 "I'd say **40**: 60 would be too much."                  40          marked
 "They may take 60.\nFinal answer: 40"                    40          labelled
-"Donation: 40 kg"                                        40          labelled
 "Quantity: 35\nProfit: 20"                               asked again two labels
 "I choose to invest $30 with the Banker."                30          only
-"I propose to divide $100: you get $40."                 40          only (100 is set aside)
-"The average is 50."                                     asked again nobody decides
-"They played Pull last time. I will play Push."          Push        decided
-"- $80 for me\n- $20 for the other player"               asked again two values
-"I choose 40. Actually, 30."                             asked again taken back
-"I will not choose 40." · "If they take 60, I take 40."  asked again denied · a condition
+"I propose to divide $100: you get $40."                 40          only (100 is in the question)
+"They played Pull last time. I will play Push."          asked again two values
+"I will not choose 40." · "If they wait, I take 40."     asked again denied · a condition
+"about 40" · "20-30" · "40²" · "3 x 12" · "40 or less"   asked again no plain number
 ======================================================== =========== ===========================
 
-All words are function words, verbs of decision and denials (`WORDS`). Any word may follow a number
-as its unit. The nouns of a scenario are in its specs: `label`, `unit`, options, names of fields.
-
-How it works: the spec finds the values in a text (`sabm_mesa.core.mentions`), each is replaced by a
-key (``⟦0⟧``, equal values by the same one, ``⟦x⟧`` for values that are not plain), and the patterns
-here work for numbers, options and lists.
+A number may have groups of digits (12 500, 12'500, 12,500), a sign (-, −, – or minus, negative), a
+factor (k, hundred, thousand, million, billion), a power of ten (3e4, 3 x 10^4), a simple fraction
+(3/4, ½, two and a half), a currency and a unit. Number words count where they are the whole value.
+A number such as 1.250 with two meanings has the legal one; with two legal ones it has none.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from sabm_mesa.core.mentions import Mention, normalise
-
+Step = Literal["marked", "labelled", "only"]
 VERSION = 2
-"""The version of the reader, which is recorded; the first version used lists of words."""
-Step = Literal["marked", "labelled", "only", "decided"]
+"""The version of the reader, which is recorded."""
 LONGEST = 20_000
 """The maximum length of a text that is read."""
+
+
+class Mention(NamedTuple):
+    """A value in a text.
+
+    Attributes:
+        start: where it begins.
+        end: where it ends.
+        value: the value; None for a number that is not plain, such as a range.
+    """
+
+    start: int
+    end: int
+    value: Any
 
 
 class FoundValue(NamedTuple):
@@ -69,47 +74,340 @@ class TwoValuesError(ValueError):
     """Two different values are candidates at one step."""
 
 
-WORDS = {
-    "decide": r"choos choic pick select decid decis opt(?:ing|s)?\b propos suggest recommend settl "
-    r"go(?:ing|es)?\b tak set(?:s|ting)?\b stick answer guess say",
-    "will": "will would shall should",
-    "may": "could might may can",
-    "not": r"not\b no\b never without avoid instead rather than\b cannot refus against except",
-    "if": r"if\b unless whether assum suppos",
-    "because": "because since given considering",
-    "back": "actually wait instead rather better no",
-}
-"""The beginnings of the words that decide, deny, give a condition or a reason, or take back."""
+class NotPlainError(ValueError):
+    """A candidate is no plain value, such as a range."""
 
 
-_END = r"\b"
+# One form for what is written in many.
+
+_SIGNS = str.maketrans(
+    {"\u2212": "-", "\u2010": "-", "\u2011": "-", "\u2019": "'", "\u2018": "'", "\u200b": "",
+     "\ufeff": "", "⟦": "(", "⟧": ")", "⦃": "(", "⦄": ")"}
+    | dict.fromkeys("\u201c\u201d\u201e«»", '"')
+)  # fmt: skip
+_MARKUP = [
+    (re.compile(pattern), plain)
+    for pattern, plain in [
+        (r"(?m)^[ \t]*(?:```|~~~)[^\n`]*$", ""),  # fences
+        (r"\\(?:text|math|operatorname)\w*\s*\{([^{}]*)\}", r"\1"),
+        (r"\\[fF]?(?:frame)?(?:boxed|box)\s*\{([^{}]*)\}", r"[\1]"),
+        (r"<(\w+)>\s*([^<]*?)\s*</\1>", r"[\2]"),
+        (r"\\[()\[\]]|\$\$|\\,", " "),
+        (r"\{,\}", ","),
+        (r"\\([$%])", r"\1"),
+        (r"\$(?=\S)([^$\n]{1,60}?)(?<=\S)\$(?!\d)", r"\1"),  # mathematics
+        (r"(?<![\w*])(\*{1,3}|_{1,3}|`)(?=\S)([^\n]*?\S)\1(?![\w*])", r"⦃\2⦄"),
+        (  # lists, headings; before a number, "- " may be its sign
+            r"(?m)^[ \t]*(?:[•▪◦‣>*#]+[ \t]+|-+[ \t]+(?![$€£¥₹.\d])|\d{1,2}[.)][ \t]+(?=[\w$]))+",
+            "",
+        ),
+        (r"(?<!\w)'([^'\n]{1,60})'(?!\w)", r'"\1"'),
+        (r"[^\S\n]+", " "),
+    ]
+]
 
 
-def _words(*names: str, end: str = r"\w*") -> str:
-    return rf"\b(?:{'|'.join(' '.join(WORDS[name] for name in names).split())}){end}"
+def normalise(text: str) -> str:
+    """Normalise markdown, LaTeX, tags, quotes and spaces.
+
+    Args:
+        text: the answer.
+
+    Returns:
+        The text with boxed and tagged parts in square brackets, and bold, italic and code parts
+        between ``⦃`` and ``⦄``.
+    """
+    text = "".join(map(_in_plain, text.translate(_SIGNS)))
+    for pattern, plain in _MARKUP:
+        text = pattern.sub(plain, text)
+    return text
 
 
-_KEY = r"⟦(\d+)⟧"
-_ANY_KEY = re.compile(r"⟦(\d+|x)⟧")
-_SIGNS = r"[^\w⟦⟧\n]*"
-_FILL = r"(?: [a-z']+)"
-_UNIT = r"(?:[ /](?!(?:if|or|and|is|are|was|has|for|it|not|of)\b)[a-z]+| it is\b)"
-_SO = (
-    r"(?:(?:so|thus|therefore|then|just|only|the|a|my|our|your|final|it's|it is|to|with|at|[a-z]+,)"
-    r"[ ,:]+)"
+def _in_plain(sign: str) -> str:
+    """A character in its plain form, as for full-width digits; raised digits stay as they are."""
+    if sign.isascii() or unicodedata.decomposition(sign).startswith(("<super>", "<sub>")):
+        return sign
+    plain = unicodedata.normalize("NFKC", sign)
+    return plain if len(plain) == 1 else sign
+
+
+# Numbers.
+
+_ONES = re.findall(
+    r"\w+",
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen",
 )
-_NOT = re.compile(_words("not", end=r"\w*\b") + r"|n't\b|\b(?:any|no)thing but\b", re.IGNORECASE)
-_MAY = re.compile(rf"\A(?:i|we)\b.*?{_words('may', end=_END)}", re.IGNORECASE)
-_IF = re.compile(_words("if"), re.IGNORECASE)
-_BECAUSE = re.compile(
-    rf"{_words('because', end=_END)}|\bas (?!follows|well|my|an?\b)| \(|[–—]"
-    r"|\b(?:they|he|she) \w|\bthat (?!i\b|we\b|you\b|is\b)\w",
+_TENS = re.findall(r"\w+", "twenty thirty forty fifty sixty seventy eighty ninety")
+_SPELT = {word: n for n, word in enumerate(_ONES)} | {
+    word: 10 * n for n, word in enumerate(_TENS, 2)
+}
+_FACTORS = {"k": 1e3, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+_MONEY = r"(?:(?-i:[A-Z]{1,2}(?=\$)|[A-Z]{3}\ (?=[\d$])))?[$€£¥₹]?"
+_SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_VULGAR = "¼½¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_NUMBER = re.compile(
+    rf"""
+    (?<![\w.,/^$€£¥₹])
+    (?P<sign>(?:minus|negative)\ |[-+\u2013](?=[$€£¥₹.\d{_VULGAR}]))?
+    {_MONEY}(?:(?<=[$€£¥₹])\ )?(?P<inner>-)?
+    (?:(?P<digits>
+        [1-9]\d{{0,2}}(?:[ ]\d{{3}})+(?:[.,]\d+)?(?!\d)
+      | [1-9]\d{{0,2}}(?:'\d{{3}})+(?:[.,]\d+)?
+      | [1-9]\d{{0,2}}(?:,\d{{3}}){{2,}}(?:\.\d+)? | [1-9]\d{{0,2}},\d{{3}}\.\d+
+      | [1-9]\d{{0,2}}(?:\.\d{{3}}){{2,}}(?:,\d+)? | [1-9]\d{{0,2}}\.\d{{3}},\d+
+      | \d+[.,]\d+ | \.\d+ | \d+(?=[ ][1-9]/[2-9](?![\d/])) | \d+(?!/[2-9](?![\d/]))
+      )
+      (?P<more>[ ]?[{_VULGAR}]|[ ][1-9]/[2-9](?![\d/])|[ ]and[ ]a[ ]half\b)?
+    | (?P<part>[{_VULGAR}]|[1-9]/[2-9](?![\d/])))
+    (?:[ ]?[$€£¥₹])?
+    (?:(?P<exponent>[eE][+-]?\d+|[ ]?[x×*·][ ]?10(?:\^|\*\*)?[ ]?[+-]?(?:[{_SUPER}]+|(?<=[\^*])\d+)
+      |(?:\^|\*\*)\d+|[{_SUPER}]+)
+    | [ ]?(?P<factor>(?i:k|hundred|thousand|million|billion))\b
+    )?
+    (?P<percent>[ ]?%|[ ]per[ ]?cent\b)?
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_SPELT_WORDS = "|".join([*_SPELT, *_FACTORS, "a"])
+_IN_WORDS = re.compile(
+    rf"(?<![\w-])(?P<sign>(?:minus|negative) )?(?P<words>(?:{'|'.join(_SPELT)}|an? (?=hundred|"
+    rf"thousand|million))(?:(?: and |[ -])?(?:{_SPELT_WORDS})\b)*)(?P<half> and a half)?(?![\w-])",
     re.IGNORECASE,
 )
-"""The beginning of a reason for a decision, or of another's action."""
-_BACK = re.compile(rf"{_SIGNS}(?:{_words('back', end='')}|i mean|on second)\b", re.IGNORECASE)
-_AFTERTHOUGHT = re.compile(rf"{_SIGNS}(?:[a-z]+ ?){{1,4}},{_SIGNS}{_KEY}{_SIGNS}", re.IGNORECASE)
+_BEFORE = re.compile(
+    r"(?:[/×÷*^+<>≤≥≈~±#] ?|[\d)%] ?[-=+–—] ?|[-+–—] ?|\d ?\.\.+ ?"
+    r"|\d[:,.]? ?x? ?"
+    r"|\d (?:to|and|or|through|until) "
+    r"|\b(?:(?:half|thirds?|quarters?|fifths?|tenths?|percent|per cent|\d) of|times|twice|double"
+    r"|triple|about|around|roughly|approximately|approx\.?|nearly|almost|circa|ca\.|by|up to"
+    r"|at most|at least|close to|like|from|between|between \S+(?: \w+)? and|below|under|above|over"
+    r"|more than|less than"
+    r"|fewer than|(?:any|no)thing but|or|to be|square root) (?:the |an? )?)\Z",
+    re.IGNORECASE,
+)
+"""What makes a number no plain one when it stands before it."""
+_AFTER = re.compile(
+    rf" ?(?:[×÷*^+<>≤≥≈=]|\.\.|…)| ?/ ?\w| ?[-–—] ?{_MONEY}\d|[-–—]\w| ?[{_SUPER}{_VULGAR}]"
+    rf"| {_MONEY}[\d.]*\d|[.,:]\d|\w| ?% ?\w*| (?:to|or|and|through|until|plus|minus|times|x"
+    rf"|over|divided by) {_MONEY}(?:\d|{'|'.join(_SPELT)}\b)"
+    r"| (?:and (?:an?|one|two|three|four) )?(?:dozen|score|grand|trillion|lakh|crore|m|bn|half"
+    r"|halves|thirds?|quarters?|fifths?|tenths?|hundredths?|fold|times|squared|cubed|percent"
+    r"|per cent|to the power)\b"
+    r"| or (?:so|less|more|fewer|lower|higher|below|above)\b|-?ish\b"
+    r"|(?: (?!once\b)\w+)? (?:more|less|fewer|lower|higher|below|above|under|over)\b|'s\b",
+    re.IGNORECASE,
+)
+"""What makes a number no plain one when it stands after it."""
+_KNOWN = re.compile(
+    rf"\b(?:the|my|your|our|their|his|its|this)"
+    rf"(?: other| remaining| new| initial| total| full| whole| maximum)? {_MONEY}\Z"
+    rf"|(?:\bout of|\d\)? of) {_MONEY}\Z",
+    re.IGNORECASE,
+)
+"""Words before a number that refers to something known, as in "12 of the 20"."""
+_NEAR = 60
+"""The number of characters before a number that are checked."""
+
+
+def find_numbers(
+    text: str, legal: Callable[[float], bool] = lambda _: True, *, percent: bool = False
+) -> list[Mention]:
+    """Find the numbers in a text; one that is not plain has the value None.
+
+    Args:
+        text: the normalised text.
+        legal: whether a number is legal; it decides between two meanings of "1.250".
+        percent: whether numbers are in percent.
+    """
+    mentions = []
+    for match in _NUMBER.finditer(text):
+        before, after = text[max(0, match.start() - _NEAR) : match.start()], text[match.end() :]
+        if _KNOWN.search(before) or re.match(r"(?:st|nd|rd|th)\b", after):
+            continue
+        ratio = re.match(r" ?/ ?\d", after) or re.search(r"\d ?/ ?\Z", before)
+        if ratio or (match["percent"] and not percent):
+            continue  # "50/50", "3 of 10": another quantity
+        plain = not (_BEFORE.search(before) or _AFTER.match(after))
+        value = _value_of(match, legal, percent=percent) if plain else None
+        mentions.append(Mention(match.start(), match.end(), value))
+    return mentions
+
+
+def parse_number(
+    text: str, legal: Callable[[float], bool] = lambda _: True, *, percent: bool = False
+) -> float | None:
+    """The number that a whole text is, in digits or in words; None for anything else.
+
+    Args:
+        text: the text, as a model writes it.
+        legal: whether a number is legal; it decides between two meanings of "1.250".
+        percent: whether numbers are in percent.
+    """
+    text = normalise(text).strip()
+    if match := _NUMBER.fullmatch(text):
+        return _value_of(match, legal, percent=percent)
+    return _spelt(match) if (match := _IN_WORDS.fullmatch(text)) else None
+
+
+def _value_of(
+    match: re.Match[str], legal: Callable[[float], bool], *, percent: bool
+) -> float | None:
+    """The value of a number in digits; None when it is not understood or has two legal meanings."""
+    if (match["percent"] and not percent) or (match["inner"] and match["sign"]):
+        return None
+    negative = (match["sign"] or match["inner"] or "+").strip().lower() != "+"
+    meanings = []
+    for digits in _meanings(match["digits"] or "0"):
+        value = digits + _fraction(match["more"] or match["part"] or "")
+        value *= _FACTORS[match["factor"].lower()] if match["factor"] else 1
+        scaled = _scaled(value, match["exponent"] or "")
+        if scaled is None:
+            return None
+        meanings.append(-scaled if negative else scaled)
+    sensible = [value for value in meanings if legal(value)] if len(meanings) > 1 else []
+    if len(sensible) > 1:
+        return None
+    value = (sensible or meanings)[0]
+    return int(value) if value.is_integer() else value
+
+
+def _meanings(digits: str) -> list[float]:
+    """The number of some digits; 1.250 may be a decimal or 1,250."""
+    if re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", digits):
+        thousands = float(re.sub("[.,]", "", digits))
+        return [float(digits), thousands] if "." in digits else [thousands]
+    if re.fullmatch(r"\d+,\d+", digits):
+        return [float(digits.replace(",", "."))]
+    if re.fullmatch(r"\d+(?:[.]\d{3})+,\d+|\d+(?:[.]\d{3}){2,}", digits):
+        return [float(digits.replace(".", "").replace(",", "."))]
+    groups, point, decimals = digits.rpartition(".")
+    if not point and re.search(r"[ ']\d+,\d+\Z", digits):
+        groups, point, decimals = digits.rpartition(",")
+    whole = groups if point else digits
+    return [
+        float(re.sub("[ ',]", "", whole) + point.replace(",", ".") + (decimals if point else ""))
+    ]
+
+
+def _fraction(text: str) -> float:
+    text = text.strip()
+    if not text:
+        return 0.0
+    if "/" in text:
+        above, below = map(int, text.split("/"))
+        return above / below
+    return 0.5 if text.endswith("half") else unicodedata.numeric(text)
+
+
+def _scaled(value: float, exponent: str) -> float | None:
+    """A number times a power of ten; None for powers of other numbers, and too large ones."""
+    if not exponent:
+        return value
+    digits = "".join(str(_SUPER.index(sign)) if sign in _SUPER else sign for sign in exponent)
+    power = re.search(r"[+-]?\d+\Z", digits.replace("10", "", 1) if "10" in digits[:6] else digits)
+    alone = exponent[0] in _SUPER or exponent.startswith(("^", "**"))
+    if power is None or len(power[0]) > 3 or (alone and value != 10):
+        return None
+    try:
+        return 10.0 ** int(power[0]) if alone else value * 10.0 ** int(power[0])
+    except OverflowError:
+        return None
+
+
+def _spelt(match: re.Match[str]) -> float | None:
+    """A number in words; None for words that are not one number."""
+    total = part = last = 0
+    for word in re.split(r"[ -]", match["words"].lower()):
+        if word == "hundred":
+            if not 0 <= part < 10:
+                return None
+            part = max(part, 1) * 100
+        elif word in _FACTORS:
+            total, part = total + max(part, 1) * int(_FACTORS[word]), 0
+        elif word in _SPELT:
+            number = _SPELT[word]
+            room = 10 if part % 100 in range(20, 100, 10) else 100 if not part % 100 else 0
+            if number >= room or (last and number == 0) or (room == 10 and not number):
+                return None
+            part += number
+        last = part + total
+    value = total + part + (0.5 if match["half"] else 0)
+    return -value if match["sign"] else value
+
+
+# Options.
+
+
+def find_options(options: Iterable[str]) -> Callable[[str], list[Mention]]:
+    """Find any of several options in a text, whatever their case.
+
+    The longest of overlapping options counts. One of a single letter is found as a capital, in
+    brackets, and after the word "option".
+
+    Args:
+        options: the options.
+    """
+    forms = {re.sub(r"\s+", " ", option.strip(" .\"'*_`")).casefold(): option for option in options}
+    ordered = sorted(forms, key=len, reverse=True)
+    several = "|".join(re.escape(form) for form in ordered if len(form) > 1) or r"(?!)"
+    letters = "|".join(re.escape(form) for form in ordered if len(form) == 1) or r"(?!)"
+    pattern = re.compile(
+        rf"(?<![\w-])(?:(?i:option )?(?P<one>(?i:{several})|(?:{letters.upper()}))"
+        rf"|(?<=[(\[])(?P<two>(?i:{letters}))(?=[)\]])|(?i:option )[(\[]?(?P<three>(?i:{letters})))"
+        r"(?![\w]|-\w|'\w)"
+    )
+
+    def find(text: str) -> list[Mention]:
+        return [
+            Mention(match.start(), match.end(), forms[match[match.lastgroup or 0].casefold()])
+            for match in pattern.finditer(text)
+        ]
+
+    return find
+
+
+# Steps.
+
+_KEY = r"⟦(\d+|x)⟧"
+_SIGN = r"[^\w⟦⟧\n]*"
+_UNIT = r"(?:[ /](?!(?:if|or|and|is|are|was|has|for|it|not|of|to)\b)[a-z]+)"
+_SO = (
+    r"(?:(?:so|thus|therefore|then|just|only|exactly|the|a|my|our|your|final|it's|it is|i'?ll?)"
+    r"[ ,:]+)"
+)
+_MARKED = re.compile(
+    rf"(?:[\w' -]{{0,40}}[:=])?{_SIGN}(?:the )?{_KEY}{_UNIT}{{0,2}}{_SIGN}", re.IGNORECASE
+)
+"""The content of a mark: a value, perhaps with a label and a unit."""
+_LINE = re.compile(
+    rf"{_SIGN}(?:\w[\w' -]{{0,30}}?{_SIGN}[:=])?{_SIGN}(?:the )?{_KEY}{_UNIT}?[^\w⟦⟧\n?]*",
+    re.IGNORECASE,
+)
+"""A line with only a value, or a value after a short label."""
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z⟦$])|;\s|\n")
+_DENIED = re.compile(
+    r"\b(?:not|no|never|without|avoid\w*|instead|rather|cannot|refus\w*|against|except)\b|n't\b"
+    r"|\b(?:any|no)thing but\b",
+    re.IGNORECASE,
+)
+_DECIDE = (
+    r"(?:choos|choice|accept|amount|consider|start|switch|return\b|continu|try|pick|select|decid|decision|opt\b|propos|suggest|recommend|settl|go\b|going|tak"
+    r"|set\b|stick|answer|guess|play(?:ing)?\b)"
+)
+_BECAUSE = re.compile(r"\b(?:since|because|given|although|while)\b", re.IGNORECASE)
+_ABOUT_OTHERS = re.compile(
+    r"\b(?:if(?! i\b)|unless|whether|suppos\w*|or|they|he|she|everyone|average|was|(?<!i )were"
+    r"|maybe|perhaps|probably|below|above|away)\b|\b(?:i|we)(?: \w+)? (?:could|might|may)\b",
+    re.IGNORECASE,
+)
+"""Words before a value that set a condition, or speak of somebody else."""
+_CONDITION = re.compile(
+    r"\b(?:if|unless|or)\b|\A(?: \w+)? (?:is|was|has|won) (?!my|the best|it\b|what i\b)",
+    re.IGNORECASE,
+)
+"""Words after a value that set a condition, or judge the value."""
+_REASON = re.compile(r"[,;:.(–—]|\b(?:because|since|as|to|which|so|and|in order)\b", re.IGNORECASE)
 
 
 def find_value(
@@ -119,7 +417,6 @@ def find_value(
     *,
     question: str = "",
     labels: Collection[str] = (),
-    limits: Collection[float] = (),
     last_line: bool = False,
 ) -> FoundValue | None:
     """Find the one value of a text.
@@ -128,10 +425,8 @@ def find_value(
         text: the answer.
         find: returns the values in a normalised text, from left to right, without overlaps.
         legal: whether a value is legal.
-        question: the question; its numbers are ignored if one other number is left.
+        question: the question; numbers that it states are set aside at the last step.
         labels: words that the value may follow, in addition to "answer".
-        limits: the smallest and the largest legal value; if the question states them, they are also
-            ignored within a sentence ("I divide $100: you get $40").
         last_line: whether only the last line is the answer, and all before it is reasoning.
 
     Returns:
@@ -139,6 +434,7 @@ def find_value(
 
     Raises:
         TwoValuesError: when two different values are candidates at one step.
+        NotPlainError: when a candidate is no plain value.
     """
     if len(text) > LONGEST and not last_line:
         return None
@@ -146,26 +442,72 @@ def find_value(
     if last_line:
         plain = next((line for line in reversed(plain.split("\n")) if line.strip()), "")
     shown, values = _with_keys(plain, find)
-    ok = {key for key, value in enumerate(values) if legal(value)}
-    if (key := _marked(shown, ok)) is not None:
-        return FoundValue(values[key], "marked")
-    stated = [mention.value for mention in find(normalise(question))] if limits and question else []
-    known = {key for key, value in enumerate(values) if value in stated}
-    limit = {key for key in known if values[key] in limits}
-    decisions = _Decisions(re.sub(r"[⦃⦄]", "", shown), tuple(labels), limit)
-    if (key := _labelled(decisions, labels)) is not None:
-        return FoundValue(values[key], "labelled")
-    if decisions.in_doubt:
+    ok = {str(key) for key, value in enumerate(values) if legal(value)}
+    for step, keys in (
+        ("marked", _marked(shown, ok)),
+        ("labelled", _labelled(re.sub("[⦃⦄]", "", shown), tuple(labels))),
+    ):
+        if keys:
+            return FoundValue(values[int(_one(keys))], step)  # type: ignore[arg-type]
+    stated = {mention.value for mention in find(normalise(question))} if question else set()
+    known = {key for key in ok if isinstance(values[int(key)], float | int)} & {
+        str(key) for key, value in enumerate(values) if value in stated
+    }
+    everywhere = set(re.findall(_KEY, shown))
+    rest = everywhere - known or everywhere
+    if len(rest - {"x"}) > 1:
+        raise TwoValuesError
+    if (
+        not rest
+        or "x" in rest
+        or not _is_given(re.sub("[⦃⦄]", "", shown), _one(rest), tuple(labels))
+    ):
         return None
-    live, decided = decisions.live & ok, decisions.chosen | decisions.advised
-    if len(live) == 1 and decided | decisions.stated == live:
-        return FoundValue(values[min(live)], "only")
-    rest = live - known
-    if len(rest) == 1 and (decided & ok) - limit == rest:
-        return FoundValue(values[min(rest)], "only")
-    if (key := _one(decided - limit or decided)) is None or (key in known and live - {key}):
-        return None
-    return FoundValue(values[key], "decided")
+    return FoundValue(values[int(_one(rest))], "only")
+
+
+@lru_cache
+def _gives(labels: tuple[str, ...]) -> re.Pattern[str]:
+    """The pattern of the words before a value that the speaker gives: "I would invest"."""
+    stems = "|".join([_DECIDE, *(re.escape(label[:5]) for label in labels)])
+    return re.compile(
+        r"\b(?:i|we|you|one)(?:'ll|'d)\b|\blet(?: me|'s| us)\b|\bhere(?:'s| is) my\b"
+        rf"|\b(?:i|we|you|one)(?:'m|'ve)?(?: [a-z]+){{0,3}}? (?:will|would|shall|should|to|say"
+        rf"|think|(?:{stems})\w*)\b"
+        rf"|\b(?:my|our|the|a)(?: [a-z]+){{0,3}}? (?:{stems})\w*\b.*(?:\b(?:is|be|of)\b|:)"
+        rf"|\b(?:{stems})\w*ing\b|\bto(?: \w+)? (?:{stems})"
+        r"|\b(?:my|our)(?: [a-z]+){0,3}? (?:will|would) be\b"
+        r"|\b(?:best|strategy|choice) .*\b(?:is|be|to)\b",
+        re.IGNORECASE,
+    )
+
+
+_ALONE = re.compile(
+    rf"{_SIGN}(?:(?:so|ok(?:ay)?|sure|hmm|it's|it is|going with){_SIGN})*{_KEY}{_UNIT}{{0,2}}"
+    rf"{_SIGN}"
+    r"(?:\Z|[.(–—]|- |\b(?:because|since|as|is (?:my|the best)|it is|please|final)\b)",
+    re.IGNORECASE,
+)
+"""A sentence that begins with a value, and goes on only with its reason."""
+
+
+def _is_given(text: str, key: str, labels: tuple[str, ...]) -> bool:
+    """Whether the speaker gives a value: in no sentence denied, in one under no condition."""
+    given, gives = False, _gives(labels)
+    for sentence in _SENTENCE.split(text):
+        for match in re.finditer(f"⟦{key}⟧", sentence):
+            before, after = sentence[: match.start()], sentence[match.end() :]
+            clause = re.split(r"[,;:–—]", before)[-1]
+            if _DENIED.search(clause):
+                return False
+            given = given or not (
+                _ABOUT_OTHERS.search(before)
+                or _BECAUSE.search(clause)
+                or _CONDITION.search(_REASON.split(after)[0])
+                or sentence.rstrip().endswith("?")
+                or not (gives.search(before) or _ALONE.match(sentence))
+            )
+    return given
 
 
 def _with_keys(text: str, find: Callable[[str], Iterable[Mention]]) -> tuple[str, list[Any]]:
@@ -182,230 +524,57 @@ def _with_keys(text: str, find: Callable[[str], Iterable[Mention]]) -> tuple[str
     return "".join([*parts, text[at:]]), values
 
 
-def _one(keys: set[int]) -> int | None:
-    if len(keys) > 1:
+def _one(keys: set[str]) -> str:
+    if len(keys - {"x"}) > 1:
         raise TwoValuesError
-    return min(keys, default=None)
+    if "x" in keys:
+        raise NotPlainError
+    return min(keys)
 
 
-# Marks.
-
-_MARKED = re.compile(
-    rf"(?:[\w' -]{{0,40}}[:=])?{_SIGNS}(?:the )?{_KEY}{_UNIT}{{0,2}}{_SIGNS}", re.IGNORECASE
-)
-"""The content of a mark: a value, perhaps with a label and a unit."""
-
-
-def _marked(text: str, ok: set[int]) -> int | None:
-    """The one value in brackets, else the one in bold letters; legal values take precedence."""
+def _marked(text: str, ok: set[str]) -> set[str]:
+    """The values in brackets, else those in bold letters; legal values take precedence."""
     for mark in (r"\[([^\[\]\n]*)\]", r"⦃([^⦃⦄]*)⦄"):
         matches = [_MARKED.fullmatch(inner) for inner in re.findall(mark, text)]
-        keys = {int(match[1]) for match in matches if match}
+        keys = {match[1] for match in matches if match}
         if keys:
-            return _one(keys & ok or keys)
-    return None
+            return keys & ok or keys
+    return set()
 
 
-# Labels.
-
-_LINE = re.compile(
-    rf"{_SIGNS}(?:\w[\w' -]{{0,30}}?{_SIGNS}[:=])?{_SIGNS}(?:the )?{_KEY}{_UNIT}?[^\w⟦⟧\n?]*",
-    re.IGNORECASE,
+_BACK = re.compile(
+    r"[^\w⟦]*(?:actually|no|wait|or|rather|instead|on second|i mean)\b", re.IGNORECASE
 )
-"""A line with only a value, or a value after a short label."""
+"""The beginning of a sentence that takes an answer back."""
 
 
 @lru_cache
 def _label(labels: tuple[str, ...]) -> re.Pattern[str]:
     names = "|".join(["answer", *map(re.escape, labels)])
     return re.compile(
-        rf"{_SIGNS}{_SO}{{0,4}}(?:{names})(?: (?!(?:is|i)\b)\w+){{0,4}}{_SIGNS}(?:[:=]|\bis\b)"
-        rf"{_SIGNS}{_SO}{{0,2}}{_SIGNS}(?P<value>{_KEY}.*)",
+        rf"{_SIGN}{_SO}{{0,4}}(?:{names})(?: (?!(?:is|i)\b)\w+){{0,4}}{_SIGN}(?:[:=]|\bis\b)"
+        rf"{_SIGN}{_SO}{{0,2}}{_SIGN}(?P<value>{_KEY}[^⟦]*)(?P<rest>.*)",
         re.IGNORECASE | re.DOTALL,
     )
 
 
-def _labelled(decisions: _Decisions, labels: Collection[str]) -> int | None:
-    """The one value after a known label; else the one alone on a line, the last or the first."""
-    keys: set[int] = set()
-    for sentence in decisions.sentences:
-        match = _label(tuple(labels)).fullmatch(sentence)
-        if match and not _NOT.search(sentence[: match.start("value")]):
-            keys |= {int(key) for key in re.findall(_KEY, _BECAUSE.split(match["value"])[0])}
-        elif keys and (_BACK.match(sentence) or _AFTERTHOUGHT.fullmatch(sentence)):
-            keys |= _candidates(sentence)
+def _labelled(text: str, labels: tuple[str, ...]) -> set[str]:
+    """The values after a known label; else the one alone on the last or the first line."""
+    keys: set[str] = set()
+    for sentence in _SENTENCE.split(text):
+        if match := _label(labels).fullmatch(sentence):
+            value, rest = match["value"], match["rest"]
+            another = rest and not re.search(r"\w", value.partition("⟧")[2])
+            spoilt = another or _DENIED.search(value) or _CONDITION.search(value)
+            keys.add("x" if spoilt else re.findall(_KEY, value)[0])
+        elif keys and _BACK.match(sentence):
+            keys.add("x")
     if keys:
-        return _one(keys)
-    lines = [line for line in decisions.lines if _ANY_KEY.search(line)]
-    alone = [_LINE.fullmatch(line) for line in lines]
-    if alone and (alone[-1] or (alone[0] and lines[0] == decisions.lines[0])):
-        return _one({int(match[1]) for match in alone if match and not _NOT.search(match[0])})
-    return None
-
-
-# Decisions.
-
-
-class _Decisions:
-    """The sentences of a text, and the values that they decide for.
-
-    Attributes:
-        lines: the lines with words.
-        sentences: the sentences that are no questions.
-        chosen: keys of values in the speaker's own decisions: "I will take 40", "my choice is 40".
-        advised: keys of values in advice and in other words: "you could take 40", "40 is best".
-        stated: keys of values that are perhaps decided for: "my number is 40", "let's take 40".
-        live: keys of all values that are not denied.
-        in_doubt: whether a decision is for a value that is not plain: "I will take about 40".
-    """
-
-    def __init__(self, text: str, labels: tuple[str, ...], limit: set[int]) -> None:
-        self.lines = [line for line in text.split("\n") if line.strip()]
-        every = [sentence for sentence in _SENTENCE.split(text) if sentence.strip()]
-        self.sentences = [
-            sentence for sentence in every if not sentence.rstrip(" \"')").endswith("?")
-        ]
-        self.chosen: set[int] = set()
-        self.advised: set[int] = set()
-        self.stated: set[int] = set()
-        self.live = set().union(*map(_candidates, every)) if every else set()
-        self.in_doubt = False
-        decided, advised, stated, praised = _patterns(labels)
-        for number, sentence in enumerate(self.sentences):
-            mine = self._decided(decided, sentence, limit)
-            self.in_doubt = self.in_doubt or None in mine
-            self.advised |= self._decided(advised, sentence, limit) - {None}
-            self.stated |= self._decided(stated, sentence, limit) - {None}
-            if not mine and (key := _alone(sentence)) is not None:
-                whole = _FRAGMENT.fullmatch(sentence)
-                (self.chosen if whole or not number else self.advised).add(key)
-            if (match := praised.match(sentence)) and not _NOT.search(match[0]):
-                self.advised.add(int(match[1]))
-            if _BACK.match(sentence) and self.chosen:
-                mine |= _candidates(sentence)
-            self.chosen |= mine - {None}
-
-    def _decided(self, pattern: re.Pattern[str], sentence: str, limit: set[int]) -> set[Any]:
-        """The keys between a decision and its reason; None for values that are not plain."""
-        keys: set[Any] = set()
-        for match in pattern.finditer(sentence):
-            before, tail = sentence[: match.start()], _BECAUSE.split(sentence[match.end() :])[0]
-            clause = re.split(r"[,;:–—]", before)[-1]
-            if (
-                _NOT.search(match[0])
-                or _MAY.match(match[0])
-                or _under_condition(before, limit)
-                or _IF.search(re.split(r",(?! ?(?:if|unless)\b)", tail)[0])
-                or re.search(r"\b(?:they|he|she)\b", clause, re.IGNORECASE)
-            ):
-                continue
-            here = _candidates(tail, whole=True)
-            keys |= here - limit or here or ({None} if "⟦x⟧" in tail else set())
         return keys
-
-
-def _candidates(text: str, *, whole: bool = False) -> set[int]:
-    """The keys of the values that are not denied, in their clause or in the whole text."""
-    return {
-        int(match[1])
-        for match in re.finditer(_KEY, text)
-        if not _NOT.search(
-            text[: match.start()] if whole else re.split(r"[,;:–—]", text[: match.start()])[-1]
-        )
-    }
-
-
-def _under_condition(before: str, limit: set[int]) -> bool:
-    """Whether a condition precedes a decision, or contains a value."""
-    conditions = [match.start() for match in _IF.finditer(before)]
-    if not conditions:
-        return False
-    values = {int(key) for key in re.findall(_KEY, before[conditions[0] :])}
-    return "," not in before[conditions[-1] :] or bool(values - limit)
-
-
-_FRAGMENT = re.compile(rf"{_SIGNS}{_SO}{{0,3}}{_SIGNS}{_KEY}(?: \w+)?{_SIGNS}", re.IGNORECASE)
-_LEAD = re.compile(
-    rf"{_SIGNS}{_SO}{{0,3}}{_SIGNS}{_KEY}(?:{_SIGNS}\Z|{_UNIT}{{0,2}}{_SIGNS}"
-    rf"(?:\Z|[.(–—]|- |{_words('because')}|as\b))",
-    re.IGNORECASE,
-)
-"""A sentence that begins with a value, and continues only with its reason."""
-
-
-def _alone(sentence: str) -> int | None:
-    match = _LEAD.match(sentence)
-    if match is None or _NOT.search(match[0]):
-        return None
-    keys = set(_ANY_KEY.findall(_BECAUSE.split(sentence[match.start(1) - 1 :])[0]))
-    return int(match[1]) if len(keys) == 1 else None
-
-
-@lru_cache
-def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """The patterns of the speaker's decision, advice, a statement, and praise of a value.
-
-    A label is a noun, and its beginning also a verb: "harvest", "contribution" → "contributing".
-    """
-    stems = [_words("decide"), *(rf"\b{re.escape(label[:5])}\w*" for label in labels)]
-    decide, be = f"(?:{'|'.join(stems)})", "(?:is|are|would be|will be)"
-    will, may = _words("will", end=r"\b"), _words("may", "will", end=r"\b")
-    noun = rf"{_FILL}{{0,3}}? {decide}{_FILL}{{0,4}}?" if labels else rf"{_FILL}{{1,6}}?"
-    decided = (
-        rf"\b(?:i|we)(?:'ll|'d)\b|\b(?:i|we)(?:'m|'ve)?{_FILL}{{0,2}}? (?:{will}|{decide})"
-        r"|\b(?:i|we)(?:'m| am| are| \w+)(?: \w+)? to\b"
-        rf"|\b(?:my|our){_FILL}{{0,2}}? {decide}{_FILL}{{0,8}}? {be}\b"
-        r"|\blet me\b|\bhere(?:'s| is)\b[^:⟦]*:"
-    )
-    advised = (
-        rf"\b(?:the|an?|your|this)(?: [a-z]+){{0,3}}? {_words('decide')}{_FILL}{{0,8}}? {be}\b"
-        rf"|\b(?:you|one) {may}|(?:{may}|\bis) be\b[^⟦]*\b(?:to|by|be|[a-z]+ing)\b"
-        rf"|\bis to\b|\bbest\b[^⟦]* (?:be|to)\b|\A{_SIGNS}(?:{decide}|(?!\w*thing)[a-z]+ing\b)"
-        r"|\b(?:i'm|i am|we're|we are) \w+ing\b"
-    )
-    stated = rf"\b(?:my|our){noun} {be}\b|\blet(?:'s| us)\b"
-    praised = (
-        rf"{_SIGNS}{_SO}{{0,3}}(?:i \w+ )?{_KEY} (?:is|are|seems?|would be|will be)\b[^⟦.,]*"
-        rf"(?:\bmy\b|\bme\b|{decide})"
-    )
-    return tuple(
-        re.compile(pattern, re.IGNORECASE) for pattern in (decided, advised, stated, praised)
-    )
-
-
-def is_taken_back(text: str) -> bool:
-    """Whether the words after an answer withdraw it, add a condition or another answer.
-
-    Args:
-        text: the words.
-    """
-    sentences = _SENTENCE.split(text.replace("\u2019", "'"))
-    return any(
-        _BACK.match(sentence) or _IF.search(sentence) or _OR.search(sentence)
-        for sentence in sentences
-    )
-
-
-def is_set_apart(text: str) -> bool:
-    """Whether the words before an answer make it another's answer, an example or a condition.
-
-    Args:
-        text: all text before the answer.
-    """
-    text = re.sub(r"<[^>]*>", "", text.replace("\u2019", "'")).strip()
-    sentence = _SENTENCE.split(text)[-1].strip()
-    if sentence.endswith((".", "!")) or len(re.findall(r"[a-z']+", sentence, re.IGNORECASE)) < 2:
-        return False
-    other = any(word.search(sentence) for word in (_NOT, _IF, _MAY, _OR))
-    return other or not _LEADS.search(sentence)
-
-
-_OR = re.compile(r"\bor\b", re.IGNORECASE)
-_LEADS = re.compile(
-    rf"\bhere\b|\b(?:my|our|your|answer)\b|\b(?:i|we)(?:'ll|'d| (?:{_words('will', 'decide')}))",
-    re.IGNORECASE,
-)
-"""Words that lead to the speaker's own answer."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    ends = [match for line in lines[:1] + lines[-1:] if (match := _LINE.fullmatch(line))]
+    alone = [match for line in lines if (match := _LINE.fullmatch(line))]
+    return {match[1] for match in alone} if ends else set()
 
 
 # Texts.

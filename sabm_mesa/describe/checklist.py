@@ -29,7 +29,7 @@ KNOWN, PARTLY, OPEN, NONE = "known", "partly", "not known", "does not apply"
 """The answer is complete, needs an addition, is missing, or does not apply."""
 _SETTINGS = (
     "temperature", "top_p", "max_tokens", "max_thought_tokens", "reasoning_effort", "extra_body",
-    "answer_format", "reading", "max_attempts",
+    "answer_format", "max_attempts",
 )  # fmt: skip
 
 
@@ -287,17 +287,13 @@ def _processing(facts: _Facts) -> str:
         f"answer is expected; otherwise it is asked for again, at most {attempts} times in all, "
         "then recorded as invalid (rule of the scenario: ODD, element 7). Never a made-up value."
     )
-    if facts.parameters.get("reading") == "extract":
-        rule += " A language model was asked which value its answer gave where none was read."
     if not facts.asks:
         return rule
     exact = sum(asked.answers for asked in facts.asks if asked.read_as == "exact")
-    extracted = sum(asked.answers for asked in facts.asks if asked.read_as == "extracted")
-    named = f" ({extracted} of them named by the model when asked)" if extracted else ""
     unread = sum(asked.answers for asked in facts.asks if not asked.valid)
     n = sum(asked.answers for asked in facts.asks)
     return (
-        f"{rule} Of {n} answers {exact} were exact, {n - exact - unread} in other words{named}, "
+        f"{rule} Of {n} answers {exact} were exact, {n - exact - unread} in other words, "
         f"{unread} unusable."
     )
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-from contextlib import suppress
 from typing import Any, NamedTuple, TypeGuard
 
-from sabm_mesa.core.answers import BY_FILTER, BY_LENGTH, CALLED, replace_surrogates
-from sabm_mesa.core.objects import no_field_twice
+from sabm_mesa.core.answers import BY_FILTER, replace_surrogates
 from sabm_mesa.core.thoughts import join_thoughts
 from sabm_mesa.llm.client import Completion, Request
 
@@ -146,27 +143,7 @@ def _answer(choice: dict[str, Any]) -> _Answer:
     thoughts = join_thoughts(*map(_thoughts, reported))
     reason = replace_surrogates(str(choice.get("finish_reason") or ""))
     refused = (message.get("refusal") and not text) or reason.casefold() in _BY_FILTER
-    calls = _calls(message.get("tool_calls"))
-    if calls and not refused and reason != BY_LENGTH:
-        made = json.dumps({"calls": calls, "text": text}, ensure_ascii=False)
-        return _Answer(replace_surrogates(made), thoughts, CALLED)
-    reason = "stop" if reason == CALLED else reason
     return _Answer(text, thoughts, BY_FILTER if refused else reason)
-
-
-def _calls(value: Any) -> list[dict[str, Any]]:
-    """The function calls in a message; arguments that are not JSON stay a text."""
-    calls = []
-    for call in value if isinstance(value, list) else ():
-        function = read_fields(read_fields(call).get("function"))
-        arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            with suppress(ValueError, RecursionError):
-                arguments = json.loads(arguments or "{}", object_pairs_hook=no_field_twice)
-        if arguments is None:
-            arguments = {}
-        calls.append({"name": function.get("name"), "arguments": arguments})
-    return calls
 
 
 def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:

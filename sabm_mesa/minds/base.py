@@ -306,8 +306,7 @@ def _answered(
     written = model.recorder.record(attempt, durable=paid)
     if not final:
         last = mind.answer_format is None and number + 2 == model.max_attempts
-        extract = mind.answer_format != "paper" and ask.may_extract(reply)
-        ask.ask_again(str(reply.answer), reason, last=last, extract=extract)
+        ask.ask_again(str(reply.answer), reason, last=last)
         return None, reply.stopped, written
     value, reasoning, _ = reading or NOTHING_READ
     decision = Decision(value, reasoning, reason, number + 1, by)

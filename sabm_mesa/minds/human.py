@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import math
 import re
 import secrets
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -32,11 +33,11 @@ from sabm_mesa.core.answers import (
     Text,
     replace_surrogates,
 )
-from sabm_mesa.core.asks import Ask, Key
-from sabm_mesa.core.fields import NONE, Fields, OneOf, PartsSpec, Several, Talk
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.images import described
 from sabm_mesa.core.languages import ENGLISH, Phrase, texts_of
 from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.core.structured import Structured, bounds
 from sabm_mesa.minds.base import Mind
 
 HUMAN = "human"
@@ -135,8 +136,6 @@ class Seat:
         self._last_holder, self._begin = "", 0
         self._waiting: _OpenQuestion | None = None
         self._turns: list[Turn] = []
-        self._talk: tuple[Key | None, list[tuple[float, str]]] = None, []
-        self._said_before: set[str] = set()
         self._last_answer = ""
 
     @property
@@ -209,7 +208,7 @@ class Seat:
             self._notify()
 
     def answer(
-        self, holder: str, number: int, answer: str | None, reasoning: str = "", message: str = ""
+        self, holder: str, number: int, answer: str, reasoning: str = "", message: str = ""
     ) -> str:
         """Answer the waiting question, from any thread.
 
@@ -219,14 +218,14 @@ class Seat:
         Args:
             holder: the secret with which the seat was taken.
             number: the number of the question.
-            answer: the answer; None: all messages of the person in a talk.
+            answer: the answer.
             reasoning: private reasoning, if the question asks for it.
             message: its id, by which a repeated message is recognized; ``""`` for none.
 
         Returns:
             Why the answer was refused; ``""`` when it was accepted, now or earlier.
         """
-        if len(answer or "") + len(reasoning) > LONGEST:
+        if len(answer) + len(reasoning) > LONGEST:
             return Phrase("seat.too_long", most=LONGEST)
         if not self.held_by(holder):
             return Phrase("seat.not_yours")
@@ -238,12 +237,8 @@ class Seat:
             question, waiting = self.question, self._waiting
             if question is None or waiting is None or question.number != number:
                 return Phrase("seat.question_over")
-            if answer is None:
-                answer = _as_answer(question.ask, self.said(question.ask))
-            in_lines = isinstance(question.ask.spec, PartsSpec)
-            lines = [reasoning, *(answer.splitlines() if in_lines else [answer])]
-            lines = [SPACE.sub(" ", replace_surrogates(line)).strip() for line in lines]
-            text = "\n".join(filter(None, lines)) if any(lines[1:]) else ""
+            lines = [SPACE.sub(" ", replace_surrogates(t)).strip() for t in (reasoning, answer)]
+            text = "\n".join(filter(None, lines)) if lines[1] else ""
             try:
                 question.ask.read(Reply(text))
             except InvalidAnswer as problem:
@@ -252,56 +247,6 @@ class Seat:
             waiting.stir()
             self._notify()
         return ""
-
-    def say(self, holder: str, number: int, text: str, message: str = "") -> str:
-        """Send a message in a talk in which everybody speaks at the same time, from any thread.
-
-        The messages are the answer when the person is done or the time is up.
-
-        Args:
-            holder: the secret with which the seat was taken.
-            number: the number of the question.
-            text: the message.
-            message: its id, so that a repeated message counts once; ``""`` for none.
-
-        Returns:
-            Why it was refused; ``""`` when it was accepted.
-        """
-        if not self.held_by(holder):
-            return Phrase("seat.not_yours")
-        if self.paused:
-            return Phrase("seat.paused")
-        with self._changed:
-            if message and message in self._said_before:
-                return ""
-            question = self.question
-            spec = None if question is None else question.ask.spec
-            if question is None or question.number != number or not isinstance(spec, Talk):
-                return Phrase("seat.talk_over")
-            messages = self._talk[1]
-            if len(messages) >= spec.most:
-                return Phrase("seat.said_all", most=spec.most)
-            try:
-                words = spec.text.check(replace_surrogates(text[:LONGEST]))
-            except InvalidAnswer as problem:
-                return _reason(question.ask.book, problem)
-            if sum(len(text) for _, text in messages) + len(words) > LONGEST // 2:
-                return Phrase("seat.said_too_much")
-            messages.append((round(min(question.open_s, 3600.0), 1), words))
-            self._said_before.add(message)
-            self._notify()
-        return ""
-
-    def said(self, ask: Ask) -> list[tuple[float, str]]:
-        """The messages of the person in a talk: the second of each, and its words.
-
-        Args:
-            ask: the question of any agent in that talk.
-        """
-        with self._changed:
-            key, messages = self._talk
-            now = key is not None and _same_talk(key, ask.key)
-            return list(messages) if now else []
 
     def skip(self) -> None:
         """Give up the waiting question, as if its time had run out."""
@@ -358,7 +303,6 @@ class Seat:
         with self._changed:
             question.hold(held=self.paused)
             self._waiting = waiting
-            self._talk = ask.key, []
             self._notify()
         stopped = False
         try:
@@ -370,8 +314,6 @@ class Seat:
         except asyncio.CancelledError:
             stopped = True
         with self._changed:  # so that no message is taken that the answer lacks
-            if waiting.answer is None and not stopped and (messages := self.said(ask)):
-                waiting.answer = _as_answer(ask, messages)
             self._close(waiting, stopped=stopped)
         if stopped and waiting.answer is None:
             raise asyncio.CancelledError  # what a person has answered is recorded before it stops
@@ -571,15 +513,6 @@ def _phrase_of(problem: InvalidAnswer) -> Phrase | None:
     return Phrase(key, **values)
 
 
-def _same_talk(one: Key, other: Key) -> bool:
-    return (one.round, one.phase) == (other.round, other.phase)
-
-
-def _as_answer(ask: Ask, timed_texts: Sequence[tuple[float, str]]) -> str:
-    messages = [{"second": second, "text": text} for second, text in timed_texts]
-    return ask.spec.as_text(ask.spec.check(messages))
-
-
 def new_word() -> str:
     """A word that can be read out and is hard to guess: one of 1.7 thousand million."""
     syllables = (secrets.choice(_CONSONANTS) + secrets.choice(_VOWELS) for _ in range(5))
@@ -598,8 +531,7 @@ class Input:
 
     Attributes:
         path: its label in the plain text of the answer; ``""`` of an answer that is this value.
-        kind: ``"number"``, ``"choice"``, ``"several"`` (any of the options), ``"text"``, or
-            ``"count"`` (a choice of how many values of a list follow).
+        kind: ``"number"``, ``"choice"``, ``"several"`` (any of the options) or ``"text"``.
         label: what to enter, in a few words.
         spec: its spec.
         options: the options of a choice.
@@ -631,8 +563,6 @@ class Input:
             extra |= {name: end for name, end in ends.items() if math.isfinite(end)}
         if isinstance(spec, Text):
             extra["max_words"] = spec.max_words
-        if isinstance(spec, Several):
-            extra["at_most"] = spec.most
         return {
             "path": self.path,
             "kind": self.kind,
@@ -644,64 +574,123 @@ class Input:
 
 
 def inputs_of(spec: AnswerSpec) -> list[Input]:
-    """The inputs of the form for an answer.
+    """The inputs of the form for an answer; a pydantic model has one for each field.
 
     Args:
         spec: the spec of the answer.
     """
-    return list(_inputs(spec, "", ()))
+    if isinstance(spec, Structured):
+        return list(_inputs(spec, spec.schema(), "", ()))
+    return [_leaf(spec, "", ())]
 
 
-def text_from(inputs: Sequence[Input], given: Mapping[str, str]) -> str:
-    """The plain text of a filled-in answer.
+def text_from(spec: AnswerSpec, given: Mapping[str, str]) -> str:
+    """The text of a filled-in answer: the value, or JSON for a pydantic model.
 
     Args:
-        inputs: its inputs.
+        spec: the spec of the answer.
         given: path → value; several options are separated by commas.
     """
-    lines = []
-    for input_ in inputs:
-        if not input_.is_asked(given):
-            continue
-        value = SPACE.sub(" ", given.get(input_.path, "")).strip()
-        if input_.kind == "number" and _SCIENTIFIC.fullmatch(value):
-            value = format(Decimal(value), "f")
-        path = input_.path
-        if input_.kind == "count":
-            if value != "0":
-                continue
-            path, value = path.removesuffix(_COUNT).removesuffix("."), NONE
-        if input_.kind == "several":
-            value = value or NONE
-        lines.append(f"{path}: {value}" if path else value)
-    return "\n".join(lines)
+    if isinstance(spec, Structured):
+        return json.dumps(_json_from(spec, spec.schema(), "", given), ensure_ascii=False)
+    value = SPACE.sub(" ", given.get("", "")).strip()
+    return _plain_number(value) if isinstance(spec, Number) else value
 
 
-_COUNT = "#"
 _SCIENTIFIC = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,2}")
 """A number such as ``1e2``, which browsers accept as input."""
+_CHOSEN = "#"
+"""The path of the choice between models that have no field to tell them apart."""
+
+
+def _plain_number(value: str) -> str:
+    return format(Decimal(value), "f") if _SCIENTIFIC.fullmatch(value) else value
+
+
+def _alternatives(spec: Structured, schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The field that tells the models of a union apart, and name → schema of each."""
+    options = [spec.resolved(option) for option in schema["anyOf"]]
+    options = [option for option in options if option.get("type") != "null"]
+    tags = [
+        {name for name, part in option.get("properties", {}).items() if "const" in part}
+        for option in options
+    ]
+    tag = min(set.intersection(*tags), default=_CHOSEN)
+    names = [
+        str(option["properties"][tag]["const"]) if tag != _CHOSEN else str(number)
+        for number, option in enumerate(options, 1)
+    ]
+    return tag, dict(zip(names, options, strict=True))
 
 
 def _inputs(
-    spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], ...]
+    spec: Structured,
+    schema: dict[str, Any],
+    path: str,
+    when: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> Iterator[Input]:
-    below = f"{path}." if path else ""
-    if isinstance(spec, Fields):
-        for name, part in spec.fields:
-            yield from _inputs(part, below + name, when)
-    elif isinstance(spec, OneOf):
-        yield Input(path, "choice", _label(path, None), spec.names, spec.names.options, when)
-        for name, fields in spec.options:
-            yield from _inputs(fields, path, (*when, (path, (name,))))
-    elif isinstance(spec, Several) and not spec.in_one_line:
-        counts = tuple(str(n) for n in range(spec.at_least, spec.most + 1))
-        count, label = Choice(counts), _label(path, Phrase("form.how_many"))
-        yield Input(below + _COUNT, "count", label, count, counts, when)
-        for i in range(1, spec.most + 1):
-            enough = tuple(n for n in counts if int(n) >= i)
-            yield from _inputs(spec.of, f"{below}{i}", (*when, (below + _COUNT, enough)))
-    else:
-        yield _leaf(spec, path, when)
+    schema, below = spec.resolved(schema), f"{path}." if path else ""
+    if "anyOf" in schema:
+        tag, options = _alternatives(spec, schema)
+        if len(options) > 1:
+            choice = Choice(tuple(options))
+            yield Input(below + tag, "choice", _label(path, None), choice, choice.options, when)
+        for name, option in options.items():
+            shown = (*when, (below + tag, (name,))) if len(options) > 1 else when
+            yield from _inputs(spec, option, path, shown)
+    elif schema.get("type") == "object":
+        for name, part in schema.get("properties", {}).items():
+            yield from _inputs(spec, part, below + name, when)
+    elif schema.get("type") == "array" and "enum" in (item := spec.resolved(schema["items"])):
+        several = Choice(tuple(map(str, item["enum"])))
+        yield Input(path, "several", _label(path, None), several, several.options, when)
+    elif "const" not in schema:
+        yield _leaf(_spec_of(schema), path, when)
+
+
+def _spec_of(schema: dict[str, Any]) -> AnswerSpec:
+    """The spec of one field."""
+    if "enum" in schema:
+        return Choice(tuple(map(str, schema["enum"])))
+    match schema.get("type"):
+        case "integer" | "number" as kind:
+            low, high = bounds(schema)
+            ends = (-math.inf if low is None else low, math.inf if high is None else high)
+            return Number(*ends, integer=kind == "integer")
+        case "boolean":
+            return Choice(("yes", "no"))
+    return Text()
+
+
+def _json_from(
+    spec: Structured, schema: dict[str, Any], path: str, given: Mapping[str, str]
+) -> Any:
+    """The value of a field as JSON, from the texts of the inputs."""
+    schema, below = spec.resolved(schema), f"{path}." if path else ""
+    value = SPACE.sub(" ", given.get(path, "")).strip()
+    if "const" in schema:
+        return schema["const"]
+    if "anyOf" in schema:
+        tag, options = _alternatives(spec, schema)
+        chosen = given.get(below + tag, "") if len(options) > 1 else next(iter(options))
+        return _json_from(spec, options[chosen], path, given) if chosen in options else None
+    if "enum" in schema:
+        return next((option for option in schema["enum"] if str(option) == value), value)
+    match schema.get("type"):
+        case "object":
+            parts = schema.get("properties", {})
+            return {name: _json_from(spec, parts[name], below + name, given) for name in parts}
+        case "array":
+            entries = [entry.strip() for entry in value.split(",") if entry.strip()]
+            return [_json_from(spec, schema["items"], "", {"": entry}) for entry in entries]
+        case "integer" | "number":
+            number = Number(-math.inf, math.inf)
+            with suppress(InvalidAnswer):
+                read = number.read_text(_plain_number(value))
+                return int(read) if read.is_integer() else read
+        case "boolean":
+            return value == "yes"
+    return value
 
 
 def _leaf(spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], ...]) -> Input:
@@ -713,14 +702,6 @@ def _leaf(spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], 
         return Input(path, "number", _label(path, Phrase(key, **ends)), spec, (), when)
     if isinstance(spec, Choice):
         return Input(path, "choice", _label(path, None), spec, spec.options, when)
-    if isinstance(spec, Several):
-        key = "form.some" if spec.at_least else "form.at_most"
-        ends = {"least": str(spec.at_least), "most": str(spec.most)}
-        if isinstance(spec.of, Choice):
-            label = _label(path, Phrase(key, **ends))
-            return Input(path, "several", label, spec, spec.of.options, when)
-        label = _label(path, Phrase(f"{key}_numbers", **ends))
-        return Input(path, "text", label, spec, (), when)
     digits = not isinstance(spec, Text) or spec.numbers
     key = "words" if digits else "words_without_digits"
     if not _name(path):
@@ -740,7 +721,7 @@ def _label(path: str, wording: Phrase | None) -> str:
 
 def _name(path: str) -> str:
     """The name of a field; ``""`` of an answer that is one value."""
-    return path.removesuffix(_COUNT).strip(".").replace("_", " ").replace(".", ": ").capitalize()
+    return path.removesuffix(_CHOSEN).strip(".").replace("_", " ").replace(".", ": ").capitalize()
 
 
 def same(secret: str, given: str) -> bool:

@@ -8,11 +8,9 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
-from sabm_mesa.core.answers import CALLED, Reply
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import check_fields
-from sabm_mesa.core.thoughts import join_thoughts
-from sabm_mesa.core.tools import Tools, call_as_text
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.endpoints import check_extra_body
@@ -143,18 +141,10 @@ class LLMMind(Mind):
             max_thought_tokens=self.settings.max_thought_tokens,
             extra_body=self.settings.extra_body,
             schema=self._schema(ask) if ask.attempt_format == "json" else None,
-            tools=self._tools(ask),
             pictures=ask.pictures or None,
             needed=self._needed,
             sent_notes=ask.sent_notes,
         )
-
-    def _tools(self, ask: Ask) -> list[dict[str, Any]] | None:
-        """The functions that the model may call; none when it extracts its own earlier answer."""
-        if not isinstance(ask.spec, Tools) or ask.extracting:
-            return None
-        spec = ask.book.as_shown(ask.spec)
-        return spec.definitions() if isinstance(spec, Tools) else None
 
 
 def as_reply(completion: Completion, ask: Ask) -> Reply:
@@ -164,16 +154,14 @@ def as_reply(completion: Completion, ask: Ask) -> Reply:
         completion: the completion.
         ask: the question.
     """
-    called = completion.finish_reason == CALLED
-    text, beside = call_as_text(completion.text, ask.spec) if called else (completion.text, "")
     return Reply(
-        text,
-        answer_format="json" if called else ask.attempt_format,
+        completion.text,
+        answer_format=ask.attempt_format,
         prompt_tokens=completion.prompt_tokens,
         completion_tokens=completion.completion_tokens,
         cached_tokens=completion.cached_tokens,
         thought_tokens=completion.thought_tokens,
-        thoughts=join_thoughts(completion.thoughts, beside),
+        thoughts=completion.thoughts,
         cost_usd=completion.cost_usd,
         latency_s=completion.latency_s,
         model=completion.model,

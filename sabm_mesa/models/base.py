@@ -23,7 +23,7 @@ from annotated_types import Ge
 
 from sabm_mesa.agents.base import SmartAgent, check_properties
 from sabm_mesa.core import engine
-from sabm_mesa.core.answers import DEFAULT_FORMAT, Format, OptionOrder, ParserStep
+from sabm_mesa.core.answers import DEFAULT_FORMAT, Format, OptionOrder
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.parameters import DefaultLimit, bind, checking, whole_signature
@@ -76,7 +76,7 @@ A = TypeVar("A", bound=SmartAgent)
 OF_PROMPTS = frozenset({"condition", "variant", "prompts", "personas"})
 """Parameters that change the prompts."""
 OF_EVERY_SCENARIO = OF_PROMPTS | {
-    "answer_format", "max_attempts", "minds", "n_rounds", "reading", *SAMPLING,
+    "answer_format", "max_attempts", "minds", "n_rounds", *SAMPLING,
 }  # fmt: skip
 """Parameters that can change during a run of any scenario."""
 
@@ -112,9 +112,6 @@ class SmartModel(Declarations, mesa.Model):
         option_order: options in prompts as ``"given"`` by the scenario, or ``"reversed"``.
         speaker_order: the speakers of a round are quoted as they have ``"spoken"``, or
             ``"reversed"``, the last one first.
-        reading: ``"unambiguous"`` (an answer in words that give exactly one value counts),
-            ``"exact"`` (only what was asked for, and nothing else, does) or ``"extract"`` (a
-            language model is also asked which value its unread answer gave).
         max_attempts: attempts at a question at most.
         temperature: sampling temperature of language models; None leaves it to the server.
         max_tokens: tokens of an answer at most; None leaves it to the server.
@@ -213,7 +210,6 @@ class SmartModel(Declarations, mesa.Model):
         persona_format: PersonaFormat = "second_person",
         option_order: OptionOrder = "given",
         speaker_order: SpeakerOrder = "spoken",
-        reading: ParserStep = "unambiguous",
         max_attempts: Annotated[int, Ge(1)] = 3,
         temperature: Temperature = None,
         max_tokens: MaxTokens = None,
@@ -245,7 +241,6 @@ class SmartModel(Declarations, mesa.Model):
             else PromptBook(self.prompt_file, condition, variant, prompts, **shown)
         )
         self.answer_format: Format = answer_format or DEFAULT_FORMAT
-        self.reading: ParserStep = reading
         self.max_attempts = max_attempts
         self.llm_settings = LLMSettings(
             temperature, max_tokens, top_p, reasoning_effort, max_thought_tokens, extra_body
@@ -708,7 +703,7 @@ class SmartModel(Declarations, mesa.Model):
             changed: their names.
         """
         same = (
-            "n_rounds", "condition", "variant", "answer_format", "reading", "max_attempts",
+            "n_rounds", "condition", "variant", "answer_format", "max_attempts",
             "llm_settings",
         )  # fmt: skip
         for name in same:

@@ -43,7 +43,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from inspect import isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -53,10 +52,9 @@ import numpy.typing as npt
 
 from sabm_mesa.core.answers import AnswerSpec, Choice, InvalidAnswer, Number, Text
 from sabm_mesa.core.asks import SUMMARISE, Ask
-from sabm_mesa.core.fields import Several
 from sabm_mesa.core.images import described
 from sabm_mesa.core.scheduler import SIMULTANEOUS
-from sabm_mesa.core.tools import Tools
+from sabm_mesa.core.structured import Structured
 from sabm_mesa.errors import ParameterError, RunError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
@@ -292,7 +290,8 @@ class StubMind(Mind):
         with suppress(InvalidAnswer):  # a text is read, as that of a mind
             is_read = isinstance(decided, str) and not isinstance(ask.spec, Text)
             value = ask.spec.read(str(decided)).value if is_read else ask.spec.check(decided)
-            decided = ask.spec.replace_texts(value, partial(self._text, ask.name))
+            spec = ask.spec
+            decided = self._text(ask.name, spec, value) if isinstance(spec, Text) else value
             self.lengths[ask.name].append(_n_chars(ask.spec.as_text(decided)))
         return decided
 
@@ -527,9 +526,7 @@ def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: Sm
         limit = max(local_limit(spec, model, as_json=as_json) for spec in specs)
     schema = max(_n_chars(json.dumps(spec.answer_schema())) for spec in specs)
     high_only = np.array([0, 0, 1])
-    called = [len(json.dumps(s.definitions())) for s in specs if isinstance(s, Tools)]
-    beside = max([schema * as_json, *called])  # a schema, or functions that may be called
-    prompt = (chars + beside * high_only) * TOKENS_PER_CHAR + OVERHEAD
+    prompt = (chars + schema * as_json * high_only) * TOKENS_PER_CHAR + OVERHEAD
     again = UNUSABLE * (model.max_attempts > 1) * high_only
     text_tokens = TOKENS_PER_CHAR[1] * np.mean(stub.lengths[question] or [0])
     tokens = [
@@ -605,12 +602,8 @@ def local_limit(spec: AnswerSpec, model: SmartModel, *, as_json: bool) -> int:
 
 def _is_open_ended(spec: AnswerSpec) -> bool:
     """Whether an answer may be longer than its schema."""
-    leaves = spec.leaves()
-    listed = any(
-        "#" in path or (isinstance(leaf, Several) and not isinstance(leaf.of, Choice))
-        for path, leaf, _ in leaves
-    )
-    return spec.reasoning is not None or listed or any(isinstance(s, Text) for _, s, _ in leaves)
+    open_ended = isinstance(spec, Text) or (isinstance(spec, Structured) and spec.open_ended)
+    return spec.reasoning is not None or open_ended
 
 
 def _reasoning_tokens(spec: AnswerSpec) -> int:

@@ -8,7 +8,7 @@ Nagel 1995, are defined in ``judge_reasoning.toml``.
 Rules of the judge
     Each different text is given to the judge once, by itself, as to the rule-based coder. There is
     one agent per text, and all are asked in one round, as many at once as the endpoint accepts. The
-    answer is a list of codes or the word "none", read strictly; an unreadable answer is asked for
+    answer is JSON with a list of codes; an unreadable answer is asked for
     again, three times in all. Then the text has no codes, and counts as ``invalid``.
 
 Recording
@@ -36,15 +36,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
+from pydantic import BaseModel, Field, create_model
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.analysis.messages import CODES, MessageCoder, read_words
-from sabm_mesa.core.answers import Choice, Decision
+from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.asks import Ask, Observation
-from sabm_mesa.core.fields import Several
 from sabm_mesa.core.parameters import bind
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.scheduler import Phase
@@ -98,6 +98,17 @@ class OneMessage(Observation):
         return {"message": book.quote(self.text)}
 
 
+@cache
+def coded(codes: tuple[str, ...]) -> type[BaseModel]:
+    """The answer of a judge: the codes that apply.
+
+    Args:
+        codes: the codes of the book.
+    """
+    listed: Any = list[Literal[codes]]  # type: ignore[valid-type]  # a literal of a tuple
+    return create_model("Codes", codes=(listed, Field(max_length=len(codes))))
+
+
 class Judge(SmartAgent):
     """A judge of one message.
 
@@ -122,7 +133,7 @@ class Judge(SmartAgent):
     async def judge(self) -> Decision:
         """Code the message."""
         text = self.model.texts[self.unique_id - 1]
-        return await self.ask("judge", Several(Choice(self.model.codes)), OneMessage(text))
+        return await self.ask("judge", coded(self.model.codes), OneMessage(text))
 
 
 class RuleCoder(ClassicalMind):
@@ -139,7 +150,7 @@ class RuleCoder(ClassicalMind):
             ask: the question.
         """
         assert isinstance(ask.observation, OneMessage)
-        return sorted(message_coder().codes(ask.observation.text))
+        return {"codes": sorted(message_coder().codes(ask.observation.text))}
 
 
 class Judging(SmartModel):
@@ -198,7 +209,7 @@ class Judging(SmartModel):
         """Keep the codes; None when they could not be read."""
         value = answer.value
         judge.matched = (
-            None if value is None else tuple(code for code in self.codes if code in value)
+            None if value is None else tuple(code for code in self.codes if code in value.codes)
         )
 
     def update(self) -> None:

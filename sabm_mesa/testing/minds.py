@@ -6,15 +6,16 @@ import asyncio
 import json
 import re
 import threading
+from collections.abc import Iterator
 from copy import copy
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import BaseModel
 
-from sabm_mesa.core.answers import FORMATS, LABEL, AnswerSpec, Choice, InvalidAnswer, Number
+from sabm_mesa.core.answers import FORMATS, LABEL, AnswerSpec, InvalidAnswer
 from sabm_mesa.core.asks import Ask, Key
-from sabm_mesa.core.fields import Fields, OneOf, Several
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.errors import PromptError, SabmError, error_message, one_line
@@ -87,12 +88,19 @@ class NotingMind(DrawingMind):
     async def answer(self, ask: Ask) -> object:
         """Draw an answer and keep it."""
         answer = self.draw(ask)
-        parts = ask.spec.leaves(answer) if answer != "" else []
-        for path, spec, value in parts:
-            if isinstance(spec, Choice | Number):
-                name = f"{ask.name}.{path}" if path else ask.name
+        if answer != "":
+            for name, value in _parts_of(ask.name, answer):
                 self.noted[name, ask.key.round, ask.key.agent] = value
         return answer
+
+
+def _parts_of(name: str, answer: Any) -> Iterator[tuple[str, object]]:
+    """The numbers and options in an answer, with the names of their fields."""
+    if isinstance(answer, BaseModel):
+        for field in type(answer).model_fields:
+            yield from _parts_of(f"{name}.{field}", getattr(answer, field))
+    elif isinstance(answer, int | float) or (isinstance(answer, str) and " " not in answer):
+        yield name, answer
 
 
 class CoveringMind(DrawingMind):
@@ -101,14 +109,12 @@ class CoveringMind(DrawingMind):
     Attributes:
         problems: the faults of the specs, each once.
         asked: question → the number of the last case.
-        missing: question → the options of `OneOf` that were not taken.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.problems: dict[str, None] = {}
         self.asked: dict[str, int] = {}
-        self.missing: dict[str, set[str]] = {}
         self._known: set[AnswerSpec] = set()
 
     async def answer(self, ask: Ask) -> object:
@@ -118,11 +124,8 @@ class CoveringMind(DrawingMind):
             self._known.add(ask.spec)
             for case in cases:
                 self._look_at(ask, case)
-        self.missing.setdefault(ask.name, _names(ask.spec))
         n = self.asked[ask.name] = self.asked.get(ask.name, -1) + 1
-        answer = cases[n % len(cases)]
-        self.missing[ask.name] -= _names(ask.spec, answer)
-        return answer
+        return cases[n % len(cases)]
 
     def _look_at(self, ask: Ask, case: object) -> None:
         """Whether a case is legal, and its text is read correctly in each format."""
@@ -137,7 +140,7 @@ class CoveringMind(DrawingMind):
                 json.dumps({**whole, "answer": json_roundtrip(case)}),
             ]
             for answer_format, text in zip(FORMATS, texts, strict=True):
-                value = spec.read(text, answer_format, "exact").value
+                value = spec.read(text, answer_format, exactly=True).value
                 if value != spec.check(case):
                     self.problems[
                         f"the spec of {ask.name!r} reads its own {text!r} as {value!r}, and not as "
@@ -148,22 +151,6 @@ class CoveringMind(DrawingMind):
                 f"the spec of {ask.name!r} refuses its own example {case!r}: "
                 f"{ask.book.reason(problem)}"
             ] = None
-
-
-def _names(spec: AnswerSpec, value: Any = None) -> set[str]:
-    """The options of `OneOf` in a spec, or the chosen ones in a value."""
-    if isinstance(spec, Several) and not spec.in_one_line:
-        values = [None] if value is None else list(value)
-        return {name for value in values for name in _names(spec.of, value)}
-    if not isinstance(spec, Fields | OneOf):
-        return set()
-    names: set[str] = set()
-    for name, part in spec.parts():
-        if value is None or name in value:
-            if isinstance(spec, OneOf):
-                names.add(name)
-            names |= _names(part, None if value is None else value[name])
-    return names
 
 
 class LateMind(DrawingMind):

@@ -22,7 +22,7 @@ from sabm_mesa.core.answers import AnswerSpec, InvalidAnswer
 
 SHIPPED = Path(__file__).parent / "corpus" / "chatgpt.jsonl"
 OUTCOMES = ("right", "unread", "wrong")
-AIMS = {True: (0.99, 0.001), False: (0.85, 0.003)}
+AIMS = {True: (0.97, 0.001), False: (0.70, 0.001)}
 """Marked or not → the smallest share that is right, and the largest one that is wrong."""
 
 

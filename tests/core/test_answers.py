@@ -33,7 +33,7 @@ TALK = Text(max_words=4, numbers=False, strict=True)
 def refusal(spec, text, answer_format="paper"):
     """Why the first rung refuses a text; the second one is in `test_ladder`."""
     with pytest.raises(InvalidAnswer) as refused:
-        spec.read(text, answer_format, "exact")
+        spec.read(text, answer_format, exactly=True)
     return refused.value
 
 
@@ -96,19 +96,18 @@ REFUSED = [
     (INTEGER, "33%", "not_a_number"),
     (INTEGER, "33..", "not_a_number"),
     (INTEGER, "33…", "not_a_number"),
-    (INTEGER, "thirty-three", "not_a_number"),
+    (INTEGER, "thirty-three or so", "not_a_number"),
     (INTEGER, "- 3", "not_a_number"),
     (INTEGER, "--3", "not_a_number"),
     (INTEGER, "0x21", "several_numbers"),
-    (INTEGER, "1e2", "several_numbers"),
     (INTEGER, "1_0", "several_numbers"),
     (INTEGER, "nan", "not_a_number"),
     (INTEGER, "inf", "not_a_number"),
     (INTEGER, "9" * 400, "not_a_number"),
     (INTEGER, "33 or 34", "several_numbers"),
     (INTEGER, "20-30", "several_numbers"),
-    (INTEGER, "33,3", "several_numbers"),
-    (INTEGER, "33 1/3", "several_numbers"),
+    (INTEGER, "33,3", "not_an_integer"),
+    (INTEGER, "33 1/3", "not_an_integer"),
     (INTEGER, "33\n34", "one_line"),
     (INTEGER, "Because.\n33", "one_line"),
     (INTEGER, "33.5", "not_an_integer"),

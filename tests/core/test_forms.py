@@ -7,12 +7,10 @@ import pytest
 from sabm_mesa import (
     Choice,
     EmergencyEvacuation,
-    Fields,
     KeynesianBeautyContest,
     Number,
     Recorded,
     ScriptedMind,
-    Several,
     Text,
 )
 from sabm_mesa.core.answers import InvalidAnswer, free, words
@@ -33,10 +31,8 @@ BOOK = PromptBook(KeynesianBeautyContest.prompt_file)
             Number(0, 9, reasoning=words(30)),
             "Give your reasoning in at most 30 words. Then end with a line that begins with",
         ),
-        (Several(Choice(("a", "b"))), "after it 0 to 2 of these with commas between them"),
-        # A text alone and lines with labels of their own need no other label.
+        # A text alone needs no label.
         (Text(max_words=9), "Answer in at most 9 words, with the text alone."),
-        (Fields(amount=PICK), "each with a value behind the colon:\namount: an integer"),
     ],
 )
 def test_the_labelled_form(spec, form: str) -> None:
@@ -51,19 +47,18 @@ def test_the_labelled_form(spec, form: str) -> None:
         (PICK, "I think of it.\n**Answer:** 33.", 33, ""),
         (Number(0, 9, reasoning=free), "One.\nTwo 5.\nAnswer: 7", 7, "One. Two 5."),
         (Choice(("left", "right")), "answer: Right", "right", ""),
-        (Several(Choice(("a", "b"))), "Answer: b, a", ("b", "a"), ""),
         (Text(), "Answer: this is a word of mine", "Answer: this is a word of mine", ""),
         (Text(reasoning=words(9)), "Hm.\nAnswer: Let us meet.", "Let us meet.", "Hm."),
     ],
 )
 def test_a_labelled_answer_is_what_was_asked_for(spec, text: str, value, reasoning: str) -> None:
-    assert spec.read(text, "labelled", "exact")[:3] == (value, reasoning, "exact")
+    assert spec.read(text, "labelled", exactly=True)[:3] == (value, reasoning, "exact")
 
 
 @pytest.mark.parametrize("text", ["Answer: 101", "Answer: 33 or 34", "Answer:", "33\nAnswer: no"])
 def test_no_value_is_made_up_behind_a_label(text: str) -> None:
     with pytest.raises(InvalidAnswer):
-        PICK.read(text, "labelled", "exact")
+        PICK.read(text, "labelled", exactly=True)
 
 
 def test_a_question_is_asked_again_for_the_value_alone_and_at_last_as_json(tmp_path) -> None:
@@ -106,7 +101,6 @@ def test_a_text_that_breaks_a_rule_of_form_is_kept_and_counted() -> None:
     assert talk.broken_rules("This way out") == 0
     long = talk.read("one two three four 5").value
     assert (long, talk.broken_rules(long)) == ("one two three four […]", 1)
-    assert Fields(said=talk, n=PICK).broken_rules({"said": "at 15", "n": 15}) == 1
     with pytest.raises(InvalidAnswer) as refused:
         Text(numbers=False, strict=True).read("Exit at 15")
     assert refused.value.code == "has_numbers"

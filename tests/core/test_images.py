@@ -4,6 +4,7 @@ import hashlib
 import io
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -14,7 +15,6 @@ from sabm_mesa import Observation, Picture
 from sabm_mesa.core.images import described, split
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.errors import ParameterError
-from tests.core.test_tools import BOOK
 
 
 def drawn(width: float = 1.0, height: float = 0.5) -> bytes:
@@ -38,6 +38,9 @@ class Map(Observation):
 
     view: Picture
     exits: int
+
+
+BOOK = PromptBook(Path(__file__).with_name("tiny.toml"))
 
 
 def placeholders(seen: Observation, book: PromptBook = BOOK) -> dict[str, Any]:

@@ -68,7 +68,6 @@ def test_all_parameters_are_kept_with_their_values_but_not_the_services(tmp_path
         "variant": "default",
         "prompts": None,
         "answer_format": None,
-        "reading": "unambiguous",
         "max_attempts": 3,
         "temperature": None,
         "max_tokens": None,

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.llm_server import Fault
 
-RATES = {"429": 0.1, "500": 0.05, "garbage": 0.05}
+RATES = {"429": 0.1, "500": 0.05, "empty": 0.05}
 
 
 class Noise:

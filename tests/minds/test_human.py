@@ -11,14 +11,14 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, Number, ScriptedMind, Text, communication
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import ABSTAINED, words
-from sabm_mesa.core.fields import Fields, Talk
+from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, RunError, UnknownName
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import LONGEST, HumanMind, Question, Seat, inputs_of, text_from
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.game import MOST_GAMES, ContinuedGame, Game, Games, seats_in, with_others
 from tests.core.support import Tiny, question, rows, tiny
-from tests.testing.trading import DAY
+from tests.testing.trading import Buy, Day, Order
 
 ME = "the secret of my browser"
 OVER = "This question is over: no answer is taken any more."
@@ -152,8 +152,7 @@ def test_the_next_person_at_a_seat_sees_no_answer_of_the_one_before() -> None:
     ("typed", "answer"), [("1e2", "100"), ("-.5E1", "-5"), ("5e-1", "0.5"), ("1e", "1e")]
 )
 def test_a_number_with_an_exponent_is_one_number(typed, answer) -> None:
-    inputs = inputs_of(Number(-100, 100))
-    assert text_from(inputs, {"": typed}) == answer
+    assert text_from(Number(-100, 100), {"": typed}) == answer
 
 
 def test_an_answer_that_was_taken_outlasts_a_stop() -> None:
@@ -642,73 +641,24 @@ def test_a_person_speaks_between_others() -> None:
     assert game.model.log == [(1, "a"), (2, "b"), (3, "c")]
 
 
-def test_a_filled_in_form_is_the_plain_text_of_the_answer() -> None:
-    inputs = inputs_of(DAY)
-    paths = [each.path for each in inputs]
-    given = {"act": "buy", "act.good": "milk", "act.amount": "2", "invited": "", "note": "a\nb"}
-
-    assert paths == [
-        "act", "act.good", "act.amount", "invited", "note", "wishes.#", "wishes.1.good",
-        "wishes.1.amount", "wishes.2.good", "wishes.2.amount",
-    ]  # fmt: skip
-    assert [each.path for each in inputs if each.is_asked({"act": "work", "wishes.#": "1"})] == [
-        "act", "invited", "note", "wishes.#", "wishes.1.good", "wishes.1.amount",
-    ]  # fmt: skip
-    text = text_from(inputs, given | {"wishes.#": "0"})
-    assert DAY.read(text, "paper", "exact").value == {
-        "act": {"buy": {"good": "milk", "amount": 2}}, "invited": (), "note": "a b", "wishes": (),
+def test_a_form_has_an_input_for_each_field_of_a_pydantic_model() -> None:
+    spec = as_spec(Day)
+    inputs = inputs_of(spec)
+    given = {
+        "act.action": "buy", "act.order.good": "milk", "act.order.amount": "2",
+        "invited": "Ann, Carl", "note": "a\nb",
     }  # fmt: skip
+
+    assert [(each.path, each.kind) for each in inputs] == [
+        ("act.action", "choice"), ("act.order.good", "choice"), ("act.order.amount", "number"),
+        ("invited", "several"), ("note", "text"), ("wishes", "text"),
+    ]  # fmt: skip
+    asked = [each.path for each in inputs if each.is_asked({"act.action": "work"})]
+    assert asked == ["act.action", "invited", "note", "wishes"]
+    day = spec.read(text_from(spec, given)).value
+    assert day == Day(
+        act=Buy(action="buy", order=Order(good="milk", amount=2)), invited=["Ann", "Carl"],
+        note="a b", wishes=[],
+    )  # fmt: skip
+    assert spec.read(text_from(spec, {**given, "act.action": "work"})).value.act.action == "work"
     assert json.loads(json.dumps([each.as_dict() for each in inputs]))[2]["high"] == 5
-
-
-def test_what_was_said_in_a_talk_is_the_answer_when_time_is_up() -> None:
-    talk = Talk(Fields(second=Number(0, 3600), text=Text(max_words=5)), at_most=2)
-    asked = Asked(talk, time_limit_s=3000)
-    seat = asked.seat
-
-    assert seat.say("a stranger", 0, "hello") == "This seat is not yours any more."
-    assert seat.say(ME, 1, "hello") == "The talk is over."
-    assert "empty" in seat.say(ME, 0, " \n ")
-    for _ in range(2):  # sent again, as its response was lost
-        assert seat.say(ME, 0, " shall we \n say 8?", "id") == ""
-    assert seat.say(ME, 0, "one two three four five six") == ""
-    assert "all of your 2 messages" in seat.say(ME, 0, "more")
-    seat.skip()
-    said = talk.read_text(asked.outcome().answer)
-    assert [each.text for each in said] == ["shall we say 8?", "one two three four five […]"]
-    assert [each.second for each in said] == sorted(each.second for each in said)
-    assert seat.say(ME, 0, "hello") == "The talk is over."
-    assert seat.say(ME, 0, " shall we \n say 8?", "id") == ""
-
-
-def test_who_says_nothing_in_a_talk_abstains_only_when_time_is_up() -> None:
-    talk = Talk(Fields(second=Number(0, 3600), text=Text()), at_most=2)
-    silent, done = Asked(talk, time_limit_s=3000), Asked(talk, time_limit_s=3000)
-    silent.seat.skip()
-    assert done.answer("none") == ""
-    assert silent.outcome().finish_reason == ABSTAINED
-    assert done.outcome().answer == "none"
-
-
-@pytest.mark.parametrize("end", ["skip", "done"])
-def test_no_message_that_was_taken_in_a_talk_is_missing_in_the_answer(end: str) -> None:
-    talk = Talk(Fields(second=Number(0, 3600), text=Text(max_words=5)), at_most=10_000)
-    for _ in range(20):
-        asked = Asked(talk, time_limit_s=3000)
-        seat, taken = asked.seat, []
-
-        def speak(seat=seat, taken=taken) -> None:
-            while not seat.say(ME, 0, f"word {len(taken)}"):
-                taken.append(f"word {len(taken)}")
-
-        with ThreadPoolExecutor(1) as person:
-            speaking = person.submit(speak)
-            while len(taken) < 5:
-                seat.wait(seat.version - 1)
-            if end == "skip":
-                seat.skip()
-            else:
-                assert seat.answer(ME, 0, None) == ""
-            speaking.result()
-        said = talk.read_text(asked.outcome().answer)
-        assert [message.text for message in said] == taken

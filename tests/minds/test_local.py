@@ -14,16 +14,17 @@ import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
+from pydantic import BaseModel, Field
 
 from sabm_mesa import EmergencyEvacuation, KeynesianBeautyContest, fork, replay, resume
-from sabm_mesa.core.answers import TOKENS_AROUND, Choice, Text
+from sabm_mesa.core.answers import TOKENS_AROUND, Text
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.fields import Fields, Several
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.parsing import parse_minds
+from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import LLMError, MindSpecError, OutputError, ParameterError, UnknownName
 from sabm_mesa.llm import Connection, ScriptedClient, close_all, weights
 from sabm_mesa.llm.client import Request
@@ -34,7 +35,6 @@ from sabm_mesa.minds import local
 from sabm_mesa.minds.llm import LLMSettings
 from sabm_mesa.minds.local import LocalMind, token_limit
 from sabm_mesa.minds.specs import is_local, language_model
-from sabm_mesa.models.bertrand.agents import TALK
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.models.sentence_making.agents import Sentence
 from sabm_mesa.runs.planned import RunSpec, trial_models
@@ -435,18 +435,21 @@ def test_a_run_of_a_local_model_with_a_given_limit_is_another_one() -> None:
     assert plan(minds="llm:m").digest == plan(minds="llm:m", max_tokens=256).digest
 
 
+class Pair(BaseModel):
+    """An answer of two parts."""
+
+    who: Literal["a", "bb"]
+    said: list[Annotated[str, Field(max_length=160)]] = Field(max_length=2)
+
+
 def test_in_text_a_default_limit_holds_and_is_never_above_that_of_local_models() -> None:
     for limit, most in ((256, 256), (8000, 1024), (None, 1024)):
         assert token_limit(None, None, limit, default=True) == most
     assert token_limit(280, None, 256, default=True) == 256
-    nested = Fields(who=Choice(("a", "bb")), said=Several(Text(max_words=20), at_most=2))
+    nested = as_spec(Pair)
     unbounded = {"properties": {"answer": {"type": "string"}}}
     assert token_limit(None, nested.answer_schema(), 8, default=True) == 399
     assert token_limit(None, unbounded, 8, default=True) == 1024
-
-
-def test_messages_of_a_talk_of_all_fit_into_the_smallest_context() -> None:
-    assert token_limit(None, TALK.answer_schema(bounded=True), 128, default=True) < 1200
 
 
 def test_a_sentence_in_json_has_few_enough_words_and_all_that_are_given() -> None:
@@ -465,12 +468,8 @@ def test_a_sentence_in_json_has_few_enough_words_and_all_that_are_given() -> Non
 
 
 def test_a_text_in_json_is_never_blank_and_on_one_line() -> None:
-    texts = Fields(
-        said=Text(max_words=2), others=Several(Text(strict=True, numbers=False), at_most=2)
-    )
-    parts = texts.answer_schema(bounded=True)["properties"]["answer"]["properties"]
-    said = re.compile(parts["said"]["pattern"])
-    without_digits = re.compile(parts["others"]["items"]["pattern"])
+    said = re.compile(Text(max_words=2).bounded_schema()["pattern"])
+    without_digits = re.compile(Text(strict=True, numbers=False).bounded_schema()["pattern"])
 
     for legal in ("I", "Grüß dich, 你好!", "It's 5 'o clock", "x" * 16):
         assert said.match(legal)

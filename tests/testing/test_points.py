@@ -17,9 +17,7 @@ import pytest
 from sabm_mesa import (
     Choice,
     ClassicalMind,
-    Fields,
     Number,
-    OneOf,
     Phase,
     SmartAgent,
     SmartModel,
@@ -192,20 +190,6 @@ class Copied(Fishing):
         self.stock = 30.0
 
 
-class Diver(Fisher):
-    async def act(self) -> Any:
-        """Choose a place."""
-        return await self.ask("act", OneOf(**dict.fromkeys("abcdefg", Fields())), self.lake())
-
-
-class Diving(Fishing):
-    agents_are = Diver
-    classical_minds: ClassVar[dict[str, Any]] = {}
-
-    def after_act(self, fisher: Any, place: Any) -> None:
-        """A place changes nothing."""
-
-
 class Contrary(Number):
     """Reads a number as the one above it."""
 
@@ -292,13 +276,6 @@ def test_what_cannot_be_pickled_at_any_time_is_an_error(told: Lines) -> None:
     for model in (fishing.Holding, Later):
         with pytest.raises((AttributeError, TypeError), match=r"local object|lambda"):
             told("pickling", model)
-
-
-def test_options_that_too_few_are_asked_for_are_named(told: Lines) -> None:
-    assert told("answers", Diving) == []
-    (line,) = told("answers", Diving, n_fishers=1, n_rounds=1)
-    assert line.startswith("act: in 5 runs ")
-    assert "choose f, g;" in line
 
 
 @pytest.mark.parametrize(("n_fishers", "seats"), [(1, 1), (2, 2), (5, 2)])
@@ -473,7 +450,7 @@ def test_numbers_and_options_are_noted_and_texts_are_not(case: Callable[..., Cas
     for round_, agent, catch in zip(caught["round"], caught["agent"], caught["catch"], strict=True):
         assert mind.noted["act", round_, agent] == catch
     case(Trading).played(minds=(parts := NotingMind()))
-    assert {"act.act.buy.good", "act.act.buy.amount"} <= set(parts.questions)
+    assert {"act.act.order.good", "act.act.order.amount"} <= set(parts.questions)
     assert not [question for question in parts.questions if "note" in question]
 
 
@@ -494,11 +471,8 @@ def test_each_case_of_an_answer_is_given_in_turn(case: Callable[..., Case]) -> N
     assert model.agent_frame()["catch"].tolist() == ["a", "b", "c", "a", "b"]
     assert mind.asked == {"act": 4}
     assert mind.problems == {}
-    case(Trading).played(minds=(one := CoveringMind()), n_traders=1, n_rounds=1)
-    assert len(one.missing["act"]) == 2
-    case(Trading).played(minds=(all_ := CoveringMind()), n_traders=3, n_rounds=1)
-    assert all_.missing == {"act": set()}
-    assert all_.problems == {}
+    case(Trading).played(minds=(every := CoveringMind()), n_traders=3, n_rounds=1)
+    assert every.problems == {}
 
 
 def test_a_text_and_its_reasoning_are_read_as_they_are_written(case: Callable[..., Case]) -> None:

@@ -12,18 +12,14 @@ from sabm_mesa import Connection, Recorded, ScriptedMind, replay
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.testing import check_scenario, examine
 from tests.llm_server import LLMServer
-from tests.testing.trading import Trading
+from tests.testing.trading import Stop, Trading
 
 BUY: dict[str, Any] = {
-    "act": {"buy": {"good": "bread", "amount": 1}},
+    "act": {"action": "buy", "order": {"good": "bread", "amount": 1}},
     "invited": ["Ann"],
     "note": "Hello, amount: 5.",
     "wishes": [{"good": "wood", "amount": 2}],
 }
-LINES = (
-    "Bread is cheap.\nact: buy\nact.good: bread\nact.amount: 1\ninvited: Ann\n"
-    "note: Hello, amount: 5.\nwishes.1.good: wood\nwishes.1.amount: 2"
-)
 
 
 def test_it_conforms() -> None:
@@ -34,7 +30,7 @@ class Halved(Trading):
     """Its rules forget one option of the answer."""
 
     def after_act(self, trader: Any, day: Any) -> None:
-        if day.valid and "stop" in day.value.act:
+        if day.valid and isinstance(day.value.act, Stop):
             raise LookupError("nobody stops")
         Trading.after_act(self, trader, day)
 
@@ -44,7 +40,7 @@ def test_an_option_that_the_rules_cannot_take_is_found_whatever_is_drawn() -> No
     assert any("nobody stops" in said and "answers" in found[said] for said in found)
 
 
-@pytest.mark.parametrize("answer_format", ["paper", "json"])
+@pytest.mark.parametrize("answer_format", ["paper", "labelled", "json"])
 def test_a_language_model_is_asked_recorded_and_replayed(
     tmp_path: Path, answer_format: Any
 ) -> None:
@@ -53,9 +49,8 @@ def test_a_language_model_is_asked_recorded_and_replayed(
     def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
         seen.append((messages, body))
         if len(seen) == 1:
-            return "buy\namount: 1 or 2"
-        whole = {"reasoning": "Bread is cheap.", "answer": BUY}
-        return LINES if answer_format == "paper" else json.dumps(whole)
+            return json.dumps({"answer": {**BUY, "invited": ["Dan"]}})
+        return json.dumps({"answer": BUY})
 
     given = {"n_traders": 1, "n_rounds": 2, "rng": 1, "answer_format": answer_format}
     with LLMServer(brain=brain) as server:
@@ -66,12 +61,11 @@ def test_a_language_model_is_asked_recorded_and_replayed(
 
     (trader,) = model.agents
     assert (trader.coins, trader.goods, trader.note, model.wished) == (0, 2, BUY["note"], 4)
-    assert "act.amount" in seen[1][0][-1]["content"] or "JSON object" in seen[1][0][-1]["content"]
-    form = seen[0][1].get("response_format")
-    assert (form is not None) == (answer_format == "json")
+    assert "In invited.0: Input should be 'Ann', 'Bob' or 'Carl'." in seen[1][0][-1]["content"]
+    assert '"note": <a text of at most 11 words>' in seen[0][0][-1]["content"]
+    assert all(body["response_format"]["type"] == "json_schema" for _, body in seen)
     decided = Recorded(path).decisions()
     assert [json.loads(value) for value in decided["value"]] == [BUY, BUY]
-    assert set(decided["reasoning"]) == {"Bread is cheap."}
     (again,) = replay(path, scenario=Trading).models
     assert again.agent_frame().equals(model.agent_frame())
 
@@ -80,7 +74,7 @@ def test_a_language_model_is_asked_recorded_and_replayed(
 def test_minds_give_plain_data_or_text(tmp_path: Path) -> None:
     mind = tmp_path / "mine.py"
     mind.write_text(f"def mine(ask):\n    return {BUY!r}\n")
-    scripts = [ScriptedMind([given] * 2) for given in (BUY, LINES)]
+    scripts = [ScriptedMind([given] * 2) for given in (BUY, json.dumps(BUY))]
     rows = []
     for minds in (*scripts, f"py:{mind}"):
         model = Trading(n_traders=1, minds=minds, recording=False, rng=1)
@@ -95,4 +89,4 @@ def test_its_cost_counts_fields_and_texts() -> None:
     found = estimate(Trading, {"minds": "llm:gpt-4o-mini", "n_rounds": 2})
     received = found.total.completion_tokens
     assert found.total.asks.likely == 6
-    assert 6 * 40 < received.likely < 6 * 200 < received.high
+    assert 6 * 10 < received.likely < 6 * 200 < received.high

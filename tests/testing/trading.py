@@ -1,4 +1,4 @@
-"""Trading: every kind of answer in one small scenario, as a student might write it.
+"""Trading: an answer of several parts in one small scenario, as a student might write it.
 
 Rules. All at once, traders with coins and goods buy from the shop, work for a coin or stop. They
 name whom they invite, leave a note, and list their wishes. An unreadable answer does nothing.
@@ -8,32 +8,46 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from sabm_mesa import (
-    Choice,
-    ClassicalMind,
-    Fields,
-    Number,
-    Observation,
-    OneOf,
-    Several,
-    SmartAgent,
-    SmartModel,
-    Text,
-    action,
-)
-from sabm_mesa.core.answers import words
+from pydantic import BaseModel, Field
 
-GOODS = Choice(("bread", "milk", "wood"))
-ORDER = Fields(good=GOODS, amount=Number(0, 5, integer=True))
-DAY = Fields(
-    act=OneOf(buy=ORDER, work=Fields(), stop=Fields()),
-    invited=Several(Choice(("Ann", "Bob", "Carl")), at_most=2),
-    note=Text(max_words=12),
-    wishes=Several(ORDER, at_most=2),
-    reasoning=words(20),
-)
+from sabm_mesa import ClassicalMind, Observation, SmartAgent, SmartModel, action
+
+
+class Order(BaseModel):
+    """Goods that a trader wants."""
+
+    good: Literal["bread", "milk", "wood"]
+    amount: int = Field(ge=0, le=5)
+
+
+class Buy(BaseModel):
+    """The action of buying."""
+
+    action: Literal["buy"]
+    order: Order
+
+
+class Work(BaseModel):
+    """The action of working for a coin."""
+
+    action: Literal["work"]
+
+
+class Stop(BaseModel):
+    """No action."""
+
+    action: Literal["stop"]
+
+
+class Day(BaseModel):
+    """All that a trader decides in a round."""
+
+    act: Buy | Work | Stop
+    invited: list[Literal["Ann", "Bob", "Carl"]] = Field(max_length=2)
+    note: str = Field(max_length=90)
+    wishes: list[Order] = Field(max_length=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +63,8 @@ class Thrifty(ClassicalMind):
     async def answer(self, ask: Any) -> object:
         """Return a day as plain data."""
         buys = ask.observation.coins >= 3
-        act = {"buy": {"good": "bread", "amount": 1}} if buys else "work"
+        order = {"good": "bread", "amount": 1}
+        act = {"action": "buy", "order": order} if buys else {"action": "work"}
         return {"act": act, "invited": ["Ann"], "note": "Hello.", "wishes": []}
 
 
@@ -60,7 +75,7 @@ class Trader(SmartAgent):
 
     async def act(self):
         """Plan the day."""
-        return await self.ask("act", DAY, Purse(self.coins, persona=self.persona))
+        return await self.ask("act", Day, Purse(self.coins, persona=self.persona))
 
 
 class Trading(SmartModel):
@@ -85,9 +100,12 @@ class Trading(SmartModel):
         if not day.valid:
             return
         match day.value.act:
-            case {"buy": {"amount": amount}}:
-                trader.coins, trader.goods = trader.coins - amount, trader.goods + amount
-            case {"work": _}:
+            case Buy(order=order):
+                trader.coins, trader.goods = (
+                    trader.coins - order.amount,
+                    trader.goods + order.amount,
+                )
+            case Work():
                 trader.coins += 1
         trader.note = day.value.note
         self.wished += sum(wish.amount for wish in day.value.wishes)

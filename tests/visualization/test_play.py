@@ -147,43 +147,6 @@ def test_guesses_take_ever_longer_and_the_right_code_always_works(room: Room, by
     assert not room.waits
 
 
-def test_a_pair_reads_one_anothers_messages_while_both_write() -> None:
-    given = load_class_game(BertrandCompetition.class_game).parameters
-    talking = Room(BertrandCompetition, n=None, n_firms=2, n_rounds=2, **given)
-    ann, ben = ((talking.browser(who), talking.join(who)["path"]) for who in ("ann", "ben"))
-    talking.session.start()
-    for seat in talking.game.seats.values():
-        version = -1
-        while seat.question is None:
-            version = seat.wait(version)
-
-    def post(who: Any, action: str, **content: Any) -> Any:
-        browser, seat = who
-        return browser.post(f"{seat}/{action}", json={"question": 0, **content}).json()["problem"]
-
-    def shown(who: Any) -> Any:
-        talk = who[0].get(f"{who[1]}/state").json()["talk"]
-        return [(each["who"], each["own"], each["text"]) for each in talk]
-
-    assert shown(ann) == []
-    for _ in range(2):  # the response to the first was lost
-        assert post(ann, "say", text="Shall we ask 8?", id="0.1") == ""
-    assert post(ben, "say", text="<b>Yes</b>") == ""
-    assert "empty" in post(ben, "say", text=" ")
-    assert post(ann, "say", question=7, text="late") == "The talk is over."
-    assert shown(ann) == [("Ed", True, "Shall we ask 8?"), ("Gill", False, "<b>Yes</b>")]
-    assert shown(ben) == [("Ed", False, "Shall we ask 8?"), ("Gill", True, "<b>Yes</b>")]
-    assert post(ann, "answer", values={}) == ""
-    assert shown(ben)[0][2] == "Shall we ask 8?"
-    assert post(ben, "answer", values={}) == ""
-    seat = talking.game.seats[1]
-    while (question := seat.question) is None:
-        seat.wait(seat.version)
-    talking.game.stop()
-    said: Any = question.ask.observation.said  # type: ignore[attr-defined]
-    assert [each.text for each in said] == ["Shall we ask 8?", "<b>Yes</b>"]
-
-
 def test_texts_of_a_language_model_are_not_shown_to_people() -> None:
     game = Game(
         BertrandCompetition, minds="human", n_rounds=2, rng=1, recording=False,

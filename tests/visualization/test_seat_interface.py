@@ -8,14 +8,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPConnection
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
+from pydantic import BaseModel, Field
 
 from sabm_mesa import KeynesianBeautyContest, SmartModel
-from sabm_mesa.core.answers import Choice, Number
-from sabm_mesa.core.fields import Fields
 from sabm_mesa.errors import RunError
 from sabm_mesa.minds.human import LONGEST
 from sabm_mesa.runs.game import Game
@@ -150,12 +149,18 @@ def test_what_is_wrong_is_said_in_one_line_and_the_question_waits_on(table: Any)
     assert program.get()["status"] == "over"
 
 
+class Order(BaseModel):
+    """An answer of two parts."""
+
+    good: Literal["bread", "tea"]
+    amount: int = Field(ge=0, le=5)
+
+
 class Trader(Cell):
     """Gives an answer of several fields."""
 
     async def act(self) -> Any:
-        spec = Fields(good=Choice(("bread", "tea")), amount=Number(0, 5, integer=True))
-        return await self.ask("act", spec, Seen(me=self.unique_id, seen=""))
+        return await self.ask("act", Order, Seen(me=self.unique_id, seen=""))
 
 
 class Market(Tiny):
@@ -164,7 +169,7 @@ class Market(Tiny):
         self.cells = self.populate(Trader, 1)
 
     def after_act(self, cell: Any, pick: Any) -> None:
-        cell.value = dict(pick.value)
+        cell.value = pick.value.model_dump()
 
     def update(self) -> None:
         self.sum = 0

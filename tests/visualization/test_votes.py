@@ -136,20 +136,20 @@ def test_a_local_model_plays_at_most_four_seats_in_all(others, more, n) -> None:
 
 
 def test_a_link_of_a_lesson_fills_the_form_in_and_what_is_wrong_is_named() -> None:
-    link = "?game=bertrand&people=2&groups=8&rounds=4&seconds=45&results=on&talk=together&vote=on"
+    link = "?game=bertrand&people=2&groups=8&rounds=4&seconds=45&results=on&vote=on"
     found = read_link(link, SCENARIOS)
     assert (found.game, found.problem) == ("bertrand", "")
     assert found.values == {
         "people": 2, "groups": 8, "rounds": 4, "seconds": 45.0, "results": True, "vote": True,
     }  # fmt: skip
-    assert found.choices == {"talk": "together"}
+    assert read_link("game=games&game=x", SCENARIOS).choices == {}
 
     for mind in ("local", "llm:gpt-4o-mini@lab", "fixed:50"):
         assert read_link(f"game=kbc&machines=1&mind={mind}", SCENARIOS).values["mind"] == mind
     for mind in ("py:mind.py", "gguf:m.gguf", "fitted:f.json", "llm:m@http://x.y", "local=4", ""):
         assert "mind" not in read_link(f"game=kbc&mind={mind}", SCENARIOS).values
 
-    bad = "game=kbc&people=0&groups=21&seconds=nan&talk=together&minds=llm:x&rank=1&<b>=1"
+    bad = "game=kbc&people=0&groups=21&seconds=nan&talk=x&minds=llm:x&rank=1&<b>=1"
     found = read_link(bad, SCENARIOS)
     assert (found.game, found.values, found.choices) == ("kbc", {}, {})
     for name in ("people", "groups", "seconds", "talk", "minds", "rank", "…"):

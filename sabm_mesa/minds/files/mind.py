@@ -162,7 +162,7 @@ class FileMind(Mind):
         given = {name: getattr(ask, name) for name in SENT}
         rng = self._agent.stream(ask.key, len(ask.rejected))
         try:
-            question = pickle.dumps((given, ask.rejected, ask.extractions, rng))
+            question = pickle.dumps((given, ask.rejected, rng))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise MindError(
                 f"What {self.spec!r} would observe at {ask.key} cannot be sent to its process: "

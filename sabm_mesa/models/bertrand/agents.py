@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.agents.memory import Remembers
-from sabm_mesa.core.answers import Decision, Number, Text
+from sabm_mesa.core.answers import Decision, Text
 from sabm_mesa.core.asks import Observation
-from sabm_mesa.core.fields import Fields, Talk
 from sabm_mesa.core.messages import Message
 from sabm_mesa.models.bertrand.theory import Market
 
@@ -32,8 +31,6 @@ STRATEGIES = 20
 LINES = 2000
 """Maximum number of cached prompt lines, enough for fifty firms."""
 MESSAGE = Text(max_words=60, label="message")
-TALK = Talk(Fields(second=Number(0, 3600), text=MESSAGE), at_most=30)
-"""The messages of a firm, if all firms talk at the same time."""
 STRATEGY = Text(max_words=60)
 
 
@@ -263,10 +260,6 @@ class Firm(SmartAgent):
     async def communicate(self) -> Decision:
         """Send a message to the other firms; later speakers hear it."""
         return await self.ask("communicate", MESSAGE, self.observe())
-
-    async def chat(self) -> Decision:
-        """Talk with the other firms at the same time; the value holds all messages of the firm."""
-        return await self.ask("chat", TALK, self.observe())
 
     async def plan(self) -> Decision:
         """Write down a strategy, using only the statistics and earlier strategies."""

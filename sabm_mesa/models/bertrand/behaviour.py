@@ -542,8 +542,7 @@ def answer(ask: Ask, price: float | None) -> object:
     assert isinstance(view, FirmView)
     if price is None:
         entry = "classical_plans" if ask.name == "plan" else "fitted_says"
-        words = ask.book.render(entry, {})
-        return [{"second": 0, "text": words}] if ask.name == "chat" else words
+        return ask.book.render(entry, {})
     assert view.market is not None
     return min(max(money(view.market, price)[0], view.low), view.high)
 

@@ -16,8 +16,6 @@ def board(ask: Ask) -> dict[str, Any] | None:
         ask: the question.
     """
     seen: Any = ask.observation
-    if ask.name == "chat":
-        return {"kind": "talk", "text": Phrase("market.talk", others=seen.rivals)}
     if ask.name != "act":
         return None
     last = seen.recent[-1].rivals if seen.recent else (None,) * len(seen.rivals)
@@ -78,9 +76,7 @@ GAME = ClassGame(
     rule=Phrase("rules.prices"),
     people=(2, 4),
     minutes=10,
-    # People see the range in the field, and all talk at the same time.
-    parameters={"told_range": True, "talk": "together"},
-    choices={"talk": lambda: ("together", "turns")},
+    parameters={"told_range": True},  # people see the range in the field
     board=board,
     told=result_lines,
     debrief=Debrief(

@@ -86,8 +86,6 @@ class PricingRule(ClassicalMind):
             return ask.book.render("classical_plans", {})
         if ask.name == "communicate":
             return self._speak(ask, view)
-        if ask.name == "chat":
-            return [{"second": 0, "text": self._speak(ask, view)}]
         return _legal(self.settled(view), view)
 
     def settled(self, view: FirmView) -> float:

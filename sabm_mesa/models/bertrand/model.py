@@ -16,8 +16,7 @@ Demand
 
 Round
     0: the prices are the initial prices; nobody is asked. From round 1 on: communication (if it is
-    on), 3 turns per firm in an order shuffled every round, hearing this round's messages so far
-    (with `talk` ``together``: all at the same time, and the messages of a firm are one answer);
+    on), 3 turns per firm in an order shuffled every round, hearing this round's messages so far;
     planning, in every round that is a multiple of `plan_every` (20): each firm writes down its
     strategy; action: all firms set their prices simultaneously; update.
 
@@ -64,14 +63,13 @@ Deviations
     The paper's text describes homogeneous goods; its program has differentiated linear demand,
     which we use. In its figure 2, planning is before communication; in its procedure, after it: see
     `phase_order`. In its text, firms plan in every round; in its program, every 20 rounds: see
-    `plan_every`. Its firms talk in turns, as ours do unless `talk` is ``together``, which is for
-    people: they read each other's messages while they write. Its printed prompt for a price names
-    no range, its program "between 0 and a": see `told_range`; without it our prompt says that a
-    price is at least 0, and any such price is accepted. The prompts are in our own words. Addition:
-    prompts of silent firms also describe the parts of a round, so that the conditions differ only
-    in talk. Errors of the authors' program that we do not repeat: the first number in a text was
-    the price, an unreadable answer became the cost, profits were truncated to integers, firm 2
-    could get the persona of firm 1, shuffles were not seeded.
+    `plan_every`. Its printed prompt for a price names no range, its program "between 0 and a": see
+    `told_range`; without it our prompt says that a price is at least 0, and any such price is
+    accepted. The prompts are in our own words. Addition: prompts of silent firms also describe the
+    parts of a round, so that the conditions differ only in talk. Errors of the authors' program
+    that we do not repeat: the first number in a text was the price, an unreadable answer became the
+    cost, profits were truncated to integers, firm 2 could get the persona of firm 1, shuffles were
+    not seeded.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
@@ -84,7 +82,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -108,7 +105,6 @@ from sabm_mesa.models.bertrand.agents import (
     MESSAGE,
     PERIOD,
     STRATEGY,
-    TALK,
     Firm,
     PeriodSummary,
     Strategy,
@@ -154,14 +150,9 @@ _PLANNING = (
 )
 
 
-def talk_by_turns(model: BertrandCompetition) -> bool:
-    """Whether the firms talk in turns in this round."""
-    return model.communication and model.talk == "turns" and model.round > 0
-
-
-def talk_together(model: BertrandCompetition) -> bool:
-    """Whether the firms talk in this round, all at the same time."""
-    return model.communication and model.talk == "together" and model.round > 0
+def firms_talk(model: BertrandCompetition) -> bool:
+    """Whether the firms talk in this round."""
+    return model.communication and model.round > 0
 
 
 _plans = every("plan_every", since=1)
@@ -200,7 +191,6 @@ class BertrandCompetition(SmartModel):
             ``win_continue_lose_reverse``, ``tit_for_tat``, ``keeps_agreements``, ``cheats``,
             ``q_learning``, ``q_learning_fast``.
         n_firms: number of firms.
-        talk: ``"turns"``: firms talk one after another; ``"together"``: all at the same time.
         phase_order: the phases of a round in their order, as a sequence or a text with commas.
         plan_every: firms plan in every round that is a multiple of it; 1: in every round.
         told_range: whether prompts state the highest price, and no higher price is legal.
@@ -239,17 +229,10 @@ class BertrandCompetition(SmartModel):
     phases: ClassVar[tuple[Phase, ...]] = (
         planning(when=plan_first, doc=_PLANNING),
         communication(
-            when=talk_by_turns,
+            when=firms_talk,
             turns=TURNS,
             doc="Each firm says something to the other firms (`communicate`, at most "
             f"{MESSAGE.max_words} words); later speakers hear it.",
-        ),
-        Phase(
-            "chat",
-            when=talk_together,
-            doc="With `talk` together all firms talk at the same time instead (`chat`, at most "
-            f"{TALK.most} messages of {MESSAGE.max_words} words); people read the messages of "
-            "others while they write.",
         ),
         planning(when=plan_second, doc=_PLANNING),
         action(
@@ -298,7 +281,6 @@ class BertrandCompetition(SmartModel):
         minds: Minds = "classical",
         rng: Seed = None,
         n_firms: Annotated[int, Ge(2), Le(MOST_FIRMS)] = 2,
-        talk: Literal["turns", "together"] = "turns",
         phase_order: PhaseOrder | Sequence[str] = PHASE_ORDERS[0],
         plan_every: Annotated[int, Ge(1)] = PERIOD,
         told_range: bool = False,
@@ -323,9 +305,7 @@ class BertrandCompetition(SmartModel):
             n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
             temperature=temperature, max_tokens=max_tokens, **settings,
         )  # fmt: skip
-        self.plan_every, self.told_range, self.talk = plan_every, told_range, talk
-        self._chats: list[tuple[float, Firm, str]] = []
-        self._chatted = 0
+        self.plan_every, self.told_range = plan_every, told_range
         self._set(market_parameters)
         self._changes = changes or {}
         self._planned = market_parameters.planned(changes)
@@ -369,16 +349,6 @@ class BertrandCompetition(SmartModel):
     def after_communicate(self, firm: Firm, message: Decision) -> None:
         """Let the other firms hear a message."""
         self.say(firm, message.value)
-
-    def after_chat(self, firm: Firm, talk: Decision) -> None:
-        """Store the messages of a firm; after the last firm, send all in order of time."""
-        if talk.valid:
-            self._chats += [(item.second, firm, item.text) for item in talk.value]
-        self._chatted += 1
-        if self._chatted == self.n_firms:
-            for _, speaker, text in sorted(self._chats, key=itemgetter(0)):
-                self.say(speaker, text)
-            self._chats, self._chatted = [], 0
 
     def after_plan(self, firm: Firm, strategy: Decision) -> None:
         """Keep the written strategy of a firm."""

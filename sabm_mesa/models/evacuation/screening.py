@@ -51,7 +51,7 @@ from annotated_types import Ge, Le
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import AnswerSpec, Decision, InvalidAnswer, shorten, strip_decoration
 from sabm_mesa.core.asks import Ask, Observation
-from sabm_mesa.core.mentions import Mention
+from sabm_mesa.core.reader import Mention
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about

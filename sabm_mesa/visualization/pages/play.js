@@ -239,38 +239,6 @@
   const round = (value) => Number(value).toLocaleString(language, { maximumSignificantDigits: 4, useGrouping: false });
   const told = (marks, low, high) => [t("from_to", { low: round(low), high: round(high) }), ...marks.map((m) => `${m.label}: ${round(m.at)}`)].join("; ");
 
-  // A talk of all at the same time: messages come while one's own is written.
-  function talkForm(question) {
-    const log = h("div", { class: "talk", role: "log", "aria-live": "polite", "aria-label": t("talk"), tabindex: 0 });
-    const input = h("input", { type: "text", name: "answer", autocomplete: "off", maxlength: 500, "aria-label": t("message") });
-    const say = h("button", { type: "submit", class: "say" }, t("say"));
-    const refusal = h("p", { class: "sabm-refusal", role: "alert", hidden: true });
-    let known = 0, saying = false, message = { text: "", id: "" };
-    async function send(event) {
-      event.preventDefault();
-      const text = input.value.trim();
-      if (!text || saying) return;
-      if (message.text !== text) message = { text, id: String(Math.random()) };
-      saying = say.disabled = true;
-      let problem = "";
-      try { problem = (await postAgain(`/play/${token}/say`, { question: question.number, ...message })).problem; }
-      catch { problem = t("send_again"); }
-      saying = say.disabled = false;
-      refusal.textContent = problem;
-      refusal.hidden = !problem;
-      if (!problem) { input.value = ""; message = { text: "", id: "" }; }
-      input.focus();
-    }
-    const element = h("form", { class: "sabm-talk", novalidate: true, onsubmit: send }, log,
-      h("div", { class: "sabm-say" }, input, say), refusal);
-    return { element, update(talk) {
-      if (talk.length === known) return;
-      known = talk.length;
-      log.replaceChildren(...talk.map((each) => h("p", { class: each.own ? "own" : false }, h("b", {}, each.own ? t("you") : each.who), ` ${each.text}`)));
-      log.scrollTop = log.scrollHeight;
-    } };
-  }
-
   // The form of a question: made once, and then left in peace.
   function answerForm(state) {
     const question = state.question, place = `sabm ${token} ${question.number}`;
@@ -337,8 +305,7 @@
       followers.push(() => follow(given[path]));
     }
     const refusal = h("p", { class: "sabm-refusal", role: "alert", hidden: true });
-    const talk = question.talk ? talkForm(question) : null;
-    const button = h("button", { type: "submit" }, t(talk ? "done_talking" : "send"));
+    const button = h("button", { type: "submit" }, t("send"));
     const ring = s("circle", { cx: 12, cy: 12, r: 9, fill: "none", stroke: "currentColor", "stroke-width": 5, pathLength: 100, "stroke-dasharray": "100 100" });
     const left = h("span", {});
     const clock = h("span", { class: "sabm-clock", role: "timer", hidden: question.remaining_s === null },
@@ -360,18 +327,16 @@
     const element = h("form", { class: "sabm-answer", "data-question": question.number, novalidate: true, onsubmit: send },
       figure, list, question.reasoning ? h("label", { class: "sabm-field" },
         h("span", {}, t("reasoning")), thought) : null, refusal, h("div", { class: "sabm-send" }, button, clock));
-    const whole = talk ? h("div", {}, talk.element, element) : element;
     thought.addEventListener("input", changed);
     changed();
     return {
-      number: question.number, element: whole,
+      number: question.number, element,
       focus() {
-        const first = whole.querySelector("[name^=answer]:checked") || whole.querySelector("[name^=answer]");
+        const first = element.querySelector("[name^=answer]:checked") || element.querySelector("[name^=answer]");
         if (first) first.focus({ preventScroll: true });
       },
       update(now) {
         paused = now.paused;
-        if (talk) talk.update(now.talk || []);
         button.disabled = sending || paused;
         all = Math.max(all, now.question.remaining_s || 0);
         held = paused ? now.question.remaining_s : null;

@@ -14,7 +14,6 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -25,7 +24,6 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from sabm_mesa.core.answers import Number
-from sabm_mesa.core.fields import Talk
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.languages import (
     LANGUAGES,
@@ -110,7 +108,6 @@ class PeoplePages:
             Route("/play/{token}/take", self.take, methods=["POST"]),
             Route("/play/{token}/answer", _with_object(self.answer), methods=["POST"]),
             Route("/play/{token}/vote", _with_object(self.vote), methods=["POST"]),
-            Route("/play/{token}/say", _with_object(self.say), methods=["POST"]),
         ]
 
     def page(self, request: Request) -> Response:
@@ -161,20 +158,6 @@ class PeoplePages:
         if place is not None and holder:
             place[1].take(holder)
         return _json(200, {})
-
-    async def say(self, request: Request, given: dict[str, Any]) -> Response:
-        """Take a message of a talk; ``problem`` says why it was not taken."""
-        if (place := self._find(request)) is None:
-            return _response(request, {"problem": NOBODY})
-        (game, seat), number = place, given.get("question")
-        asked = number if type(number) is int else -1
-        text, message = str(given.get("text", "")), str(given.get("id", ""))[:ID]
-        problem = seat.say(self.identify(request), asked, text, message)
-        if not problem:
-            for other in game.seats.values():
-                if other is not seat:
-                    other.touch()
-        return _response(request, {"problem": problem})
 
     async def vote(self, request: Request, given: dict[str, Any]) -> Response:
         """Take a vote on who was a machine; ``problem`` says why it was not taken."""
@@ -303,16 +286,15 @@ def _answer(seat: Seat, holder: str, given: Mapping[str, Any]) -> str:
     named = {str(k): str(v) for k, v in values.items()} if isinstance(values, dict) else {}
     message = json.dumps([holder, asked, named, reasoning])  # sent again, it is the same
     if question is None or question.number != asked:
-        return seat.answer(holder, -1, None, message=message)
-    talk = isinstance(question.ask.spec, Talk)
-    text = None if talk else text_from(inputs_of(question.ask.spec), named)
+        return seat.answer(holder, -1, "", message=message)
+    text = text_from(question.ask.spec, named)
     return seat.answer(holder, question.number, text, reasoning, message)
 
 
 _EMPTY: dict[str, Any] = {
     "version": -1, "title": "", "who": "", "word": "", "rule": "", "rounds": None, "score": None,
     "lines": [], "heading": False, "waiting": False, "question": None, "paused": False,
-    "told": None, "talk": None, "vote": None, "results": "", "tables": [], "turns": [],
+    "told": None, "vote": None, "results": "", "tables": [], "turns": [],
     "debrief": None, "take": False,
 }  # fmt: skip
 
@@ -377,8 +359,7 @@ def _now(game: Game, seat: Seat) -> dict[str, Any]:
     if question is not None:
         asked = _question(question, model)
         lines = [_round(question.ask.key.round, model), *lines]
-        talk = _talk(game, seat, question.ask) if asked["talk"] else None
-        return {"lines": lines, "heading": True, "question": asked, "talk": talk}
+        return {"lines": lines, "heading": True, "question": asked}
     if game.status == "open":
         return {"lines": [Phrase("seat.seated")]}
     if game.has_left(seat):
@@ -394,7 +375,7 @@ def _now(game: Game, seat: Seat) -> dict[str, Any]:
 def _question(question: Question, model: SmartModel) -> dict[str, Any]:
     ask, board = question.ask, board_of(question.ask, model)
     rules, text = (_of_people(part, model) for part in question.text)
-    talk, in_english = isinstance(ask.spec, Talk), True
+    in_english = True
     if board is not None and (instead := board.pop("text", "")):
         rules, text = f"{rules}\n\n{text}", instead
         in_english = False
@@ -403,8 +384,7 @@ def _question(question: Question, model: SmartModel) -> dict[str, Any]:
         "rules": rules,
         "text": text,
         "in_english": in_english,
-        "inputs": [_input(field) for field in ([] if talk else inputs_of(ask.spec))],
-        "talk": talk,
+        "inputs": [_input(field) for field in inputs_of(ask.spec)],
         "reasoning": ask.spec.reasoning is not None,
         "remaining_s": question.remaining_s,
         "board": board,
@@ -414,17 +394,6 @@ def _question(question: Question, model: SmartModel) -> dict[str, Any]:
 def _input(field: Input) -> dict[str, Any]:
     """An input of the form, with the words for its options."""
     return {**field.as_dict(), "words": [localized(option) for option in field.options]}
-
-
-def _talk(game: Game, seat: Seat, ask: Ask) -> list[dict[str, Any]]:
-    """The messages of all people in a talk so far, as they came."""
-    messages = [
-        (second, text, other) for other in game.seats.values() for second, text in other.said(ask)
-    ]
-    return [
-        {"who": name_of(game.model, other.agent), "own": other is seat, "text": text}
-        for _, text, other in sorted(messages, key=itemgetter(0))
-    ]
 
 
 def board_of(ask: Ask, model: SmartModel) -> dict[str, Any] | None:
@@ -498,9 +467,6 @@ def _last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | Non
 def _turn(game: Game, turn: Turn) -> dict[str, Any]:
     system, asked = (_of_people(part, game.model) for part in turn.text)
     answer = Phrase("seat.no_answer") if turn.answer is None else turn.answer
-    if turn.answer is not None and isinstance(turn.ask.spec, Talk):
-        messages = turn.ask.spec.read_text(turn.answer)
-        answer = " / ".join(message.text for message in messages) or Phrase("seat.said_nothing")
     round_ = round_of(game.model, turn.ask.key.round).capitalize()
     title = Phrase("seat.in_round", round=round_, what=answer)
     return {

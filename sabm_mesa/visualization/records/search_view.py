@@ -19,7 +19,7 @@ MOST = 50
 PATIENCE = 0.3
 """Seconds for which each search extends the index of the recording first."""
 ALL = "all"
-RUNGS = (ALL, "exact", "marked", "labelled", "only", "decided", "extracted", "unambiguous")
+RUNGS = (ALL, "exact", "marked", "labelled", "only")
 TEXTS = {ALL: None, "answers": ANSWERED, "thoughts": THOUGHT, "messages": SAID, "prompts": SENT}
 """Choice → the kind of text that is searched."""
 RESULTS = {ALL: None, "valid": True, "invalid": False}

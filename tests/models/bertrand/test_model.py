@@ -5,10 +5,8 @@ import re
 
 import pytest
 
-from sabm_mesa import BertrandCompetition, ScriptedMind
+from sabm_mesa import BertrandCompetition
 from sabm_mesa.errors import UsageError
-from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.runs.rerun import replay
 from tests.llm_server import LLMServer
 from tests.models.bertrand.support import PRICES, market, played, prompt, recorded
 
@@ -370,26 +368,3 @@ def test_a_language_model_plays_over_http(tmp_path) -> None:
     assert len(seen) == model.total.asks + 21
     assert all(body["temperature"] == 0.7 and body["max_tokens"] == 128 for _, body in seen)
     assert model.model_frame()["price_messages"].iloc[1:].tolist() == [6] * 21
-
-
-def test_firms_that_talk_together_are_heard_in_order_of_time_before_prices(tmp_path) -> None:
-    def chat(*said):
-        return [{"second": second, "text": text} for second, text in said]
-
-    seen = []
-
-    def answer(ask):
-        seen.append([(each.sender, each.text) for each in ask.observation.said])
-        if ask.name == "act":
-            return 8
-        ed = chat((2, "8?"), (9.5, "fine"))
-        return ed if ask.key.agent == 1 else chat((4.1, "yes"))
-
-    path = tmp_path / "run.sqlite"
-    model = market(minds=ScriptedMind(answer), n_rounds=2, talk="together", recording=path)
-    model.run_model()
-    heard = [(1, "8?"), (2, "yes"), (1, "fine")]
-    assert seen == [[], [], heard, heard]
-    said = Recorded(path).messages()
-    assert list(zip(said["speaker"], said["text"], strict=True)) == heard
-    replay(path)

@@ -162,7 +162,7 @@ def test_a_whole_game_by_the_keyboard_alone(server, browse) -> None:
 @pytest.mark.parametrize(
     ("link", "drawn"),
     [
-        ("bertrand&people=2&rounds=1", ".sabm-say input"),
+        ("bertrand&people=2&rounds=1", "form[data-question] textarea, form[data-question] input"),
         ("evacuation&people=2&rounds=2", ".cell"),
         ("public-goods&people=2&machines=2&rounds=1&vote=on&rank=on", "svg[role=img]"),
     ],

@@ -73,7 +73,7 @@ def test_a_talk_wraps_on_a_narrow_phone_and_a_result_is_read(server, browse) -> 
     join(phone, server, code)
     phone.evaluate("document.documentElement.style.fontSize = '200%'")
     start(host)
-    phone.locator(".sabm-say input").wait_for()
+    phone.locator("form[data-question]").wait_for()
     phone.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     keep(phone, "narrow-talk")
     host.get_by_role("button", name="End the game").click()
