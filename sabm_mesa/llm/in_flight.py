@@ -7,7 +7,6 @@ import logging
 import math
 from contextlib import suppress
 
-from sabm_mesa.core.deadline import after_a_stop
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import LLMError
 from sabm_mesa.llm.budget import longest_answer, most_of
@@ -73,7 +72,6 @@ class FinishInFlightClient:
         while not sending.done() and (left_s := until - loop.time()) > 0:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({sending}, timeout=left_s)
-            until = after_a_stop(until, loop.time(), self._grace_s) or until
         _awaited.discard(sending)
 
 

@@ -15,7 +15,6 @@ from openai import AsyncOpenAI, HttpxBinaryResponseContent
 
 from sabm_mesa import errors
 from sabm_mesa.core.answers import BY_FILTER
-from sabm_mesa.core.deadline import Deadline
 from sabm_mesa.core.images import Picture, described, split
 from sabm_mesa.core.objects import no_field_twice
 from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
@@ -128,7 +127,7 @@ class OpenAIClient:
         version, params = dialect.version, self._params(request, dialect, asked)
         started = time.perf_counter()
         try:
-            async with Deadline(self._timeout_s):
+            async with asyncio.timeout(self._timeout_s):
                 body = await self.exchange("/chat/completions", self._body(request, params))
             latency_s = time.perf_counter() - started
             done = read_completion(body, request, latency_s, self._origin(request, asked, params))
@@ -213,7 +212,7 @@ class OpenAIClient:
             LLMError: translated from the error of the library or the server.
         """
         try:
-            async with Deadline(self._timeout_s):
+            async with asyncio.timeout(self._timeout_s):
                 return await call()
         except _FAILURES as error:
             raise self._translated(error, "", wanted) from None

@@ -6,8 +6,11 @@ import pytest
 
 from sabm_mesa.errors import LLMError, RateLimited, ServerUnavailable
 from sabm_mesa.llm import Completion, Request, ScriptedClient
+from sabm_mesa.llm.limit import Limiter
 from sabm_mesa.llm.retry import LONGEST_WAIT_S, MAX_RETRIES, RetryClient
-from tests.llm.support import ask, on_virtual_time
+from tests.llm.support import VirtualLoop, ask, on_virtual_time, turn
+
+HOUR_S = 3600.0
 
 
 class Timed:
@@ -83,3 +86,32 @@ def test_it_can_be_stopped_while_it_waits() -> None:
         assert asyncio.get_running_loop().time() == 1
 
     on_virtual_time(work())
+
+
+def test_a_clock_that_jumps_during_back_off_sends_no_request_twice() -> None:
+    class Refusing:
+        sent = 0
+
+        async def complete(self, _request: Request) -> Completion:
+            self.sent += 1
+            if self.sent == 1:
+                raise RateLimited("too many", 1e9)
+            return Completion("yes")
+
+    async def work() -> tuple[int, str, float]:
+        loop, endpoint, limiter = asyncio.get_running_loop(), Refusing(), Limiter()
+        assert isinstance(loop, VirtualLoop)
+        limiter.refused(0.0, 1e9)
+        waiting = [asyncio.ensure_future(limiter.acquire()) for _ in range(3)]
+        asking = asyncio.ensure_future(RetryClient(endpoint).complete(ask()))
+        await turn()
+        before = endpoint.sent
+        loop.selector.jumped += HOUR_S
+        await asyncio.gather(*waiting)
+        done = await asking
+        assert before == 1
+        return endpoint.sent, done.text, loop.time() - HOUR_S
+
+    sent, text, late = on_virtual_time(work())
+    assert (sent, text) == (2, "yes")
+    assert late < LONGEST_WAIT_S
