@@ -121,8 +121,8 @@ class MindOfAgent:
         """Its answer to a question; without one, whether it says that it is paid.
 
         Args:
-            question: a pickled tuple: arguments of `Ask` by name, its attributes `rejected` and
-                `extractions`, and its random numbers.
+            question: a pickled tuple: arguments of `Ask` by name, its attribute `rejected`, and
+                its random numbers.
             runner: the loop of asynchronous minds.
 
         Raises:
@@ -132,12 +132,12 @@ class MindOfAgent:
             return answer_line(bool(getattr(self._mind, "paid", False)))
         _allow_computing(START_S)
         try:
-            given, rejected, extractions, rng = pickle.loads(question)
+            given, rejected, rng = pickle.loads(question)
         except Exception as error:  # of a class that is not known here
             raise NoMind(f"its process cannot read the question: {error}") from error
         agent: Any = SimpleNamespace(rng=rng)
         ask = Ask(**given, book=self._book, agent=agent)
-        ask.rejected, ask.extractions = rejected, extractions
+        ask.rejected = rejected
         _allow_computing(COMPUTE_S)
         _seed(f"{self._seed}/{tuple(ask.key)}/{len(ask.rejected)}")
         try:
