@@ -581,7 +581,7 @@ class Choice(AnswerSpec):
     options: tuple[str, ...]
 
     kind = "choice"
-    json_type = str
+    json_type = (str, int)
 
     def __post_init__(self) -> None:
         """Refuse an empty or ambiguous list of options."""
@@ -601,6 +601,8 @@ class Choice(AnswerSpec):
 
     def check(self, value: Any) -> str:
         """Return the option in its spelling in `options`."""
+        if isinstance(value, bool):
+            raise InvalidAnswer("not_json")
         text = str(value)
         if text in self.options:
             return text

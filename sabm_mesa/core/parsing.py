@@ -68,7 +68,8 @@ def parse_minds(text: str) -> str | Mapping[str, Any]:
     by_class: dict[str, Any] = {}
     for part in parts:
         name, slash, population = part.partition("/")
-        if not (slash and name.isidentifier() and population):
+        is_provider = name.islower() and not set(":=") & set(population)  # openai/gpt-4o
+        if is_provider or not (slash and name.isidentifier() and population):
             if not by_class and len(parts) == 1:
                 return _parse_population(text)
             raise MindSpecError(

@@ -343,7 +343,8 @@ def find_options(options: Iterable[str]) -> Callable[[str], list[Mention]]:
     """Find any of several options in a text, whatever their case.
 
     The longest of overlapping options counts. One of a single letter is found as a capital, in
-    brackets, and after the word "option".
+    brackets, after the word "option", and alone after a colon. "A" and "I" are often words: a small
+    letter may not follow them.
 
     Args:
         options: the options.
@@ -352,10 +353,12 @@ def find_options(options: Iterable[str]) -> Callable[[str], list[Mention]]:
     ordered = sorted(forms, key=len, reverse=True)
     several = "|".join(re.escape(form) for form in ordered if len(form) > 1) or r"(?!)"
     letters = "|".join(re.escape(form) for form in ordered if len(form) == 1) or r"(?!)"
+    a_word = r"(?<=[AI])(?= (?!(?:is|in|because|since|as|for|this|again|over)\b)[a-z])"
     pattern = re.compile(
-        rf"(?<![\w-])(?:(?i:option )?(?P<one>(?i:{several})|(?:{letters.upper()}))"
-        rf"|(?<=[(\[])(?P<two>(?i:{letters}))(?=[)\]])|(?i:option )[(\[]?(?P<three>(?i:{letters})))"
-        r"(?![\w]|-\w|'\w)"
+        rf"(?<![\w-])(?:(?i:option )?(?P<one>(?i:{several})|(?:{letters.upper()})(?!{a_word}))"
+        rf"|(?<=[(\[])(?P<two>(?i:{letters}))(?=[)\]])|(?i:option )[(\[]?(?P<three>(?i:{letters}))"
+        rf"|(?<=: )(?P<four>(?i:{letters}))(?=[).]?\s*$))(?![\w]|-\w|'\w)",
+        re.MULTILINE,
     )
 
     def find(text: str) -> list[Mention]:

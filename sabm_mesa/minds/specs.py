@@ -74,6 +74,8 @@ _LOCAL = re.compile(r"local(:\s*[^?\s][^?]*)?(\?|\Z)|gguf:\s*[^?\s]")
 _VERSION = re.compile(r"\d[\w-]*(\.[\w-]+){0,2}\Z")
 """A version after the @ of a model's own name, as in ``claude@20240620``; addresses do not
 match."""
+_NAME_OF_MODEL = re.compile(r"(?:[\w.-]+/)?[A-Za-z][A-Za-z.-]*\d[\w.-]*\Z")
+"""A name such as ``gpt-4o`` or ``openai/gpt-4o``."""
 _FORMS = (
     "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, "
     "local:NAME, gguf:PATH, py:FILE, py:FILE:NAME, fitted:FILE"
@@ -118,6 +120,10 @@ def check_form(spec: str) -> None:
         why = f" (nothing follows {kind}:)"
     elif kind == "llm" and (problem := problem_in(rest)):
         why = f" ({problem})"
+    elif kind.lower() == "llm" and kind != "llm":
+        why = f" (write llm:{rest or 'MODEL'})"
+    elif kind not in _KINDS and not colon and _NAME_OF_MODEL.match(spec):
+        why = f" (write llm:{spec.removeprefix('openai/')} for a language model)"
     if why or kind not in _KINDS or (kind != CLASSICAL and not colon):
         raise MindSpecError(f"Cannot read the mind spec {spec!r}{why}. Known forms: {_FORMS}.")
 

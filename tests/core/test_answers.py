@@ -215,7 +215,7 @@ JSON_REFUSED = [
     (INTEGER, '{"answer": 101}', "out_of_range"),
     (REASONED, '{"reasoning": 1, "answer": 33}', "not_json"),
     (REASONED, '{"reasoning": null, "answer": 33}', "not_json"),
-    (DOOR, '{"answer": 1}', "not_json"),
+    (DOOR, '{"answer": 1}', "not_an_option"),
     (DOOR, '{"answer": true}', "not_json"),
     (DOOR, '{"answer": "up"}', "not_an_option"),
     (TEXT, '{"answer": 1}', "not_json"),

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from sabm_mesa import Number
-from sabm_mesa.core.answers import InvalidAnswer
+from sabm_mesa import Choice, Number
+from sabm_mesa.core.answers import Format, InvalidAnswer
 from sabm_mesa.core.reader import find_numbers, find_options
 
 
@@ -131,3 +131,33 @@ def test_the_place_of_an_option() -> None:
     (mention,) = find_options(["defect"])("I defect now")
 
     assert (mention.start, mention.end) == (2, 8)
+
+
+LETTERS = Choice(("A", "B"))
+DIGITS = Choice(("1", "2"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "answer_format", "value"),
+    [
+        (LETTERS, "b", "paper", "B"),
+        (LETTERS, "(b)", "paper", "B"),
+        (LETTERS, "Option b", "paper", "B"),
+        (LETTERS, "I choose option b.", "paper", "B"),
+        (LETTERS, "Answer: b)", "labelled", "B"),
+        (LETTERS, "I choose A in this round.", "paper", "A"),
+        (LETTERS, "A bad idea.", "paper", None),
+        (LETTERS, "I choose a B or an A.", "paper", None),
+        (DIGITS, '{"answer": 2}', "json", "2"),
+        (DIGITS, '{"answer": 3}', "json", None),
+        (DIGITS, '{"answer": true}', "json", None),
+    ],
+)
+def test_options_of_one_letter_or_digit(
+    spec: Choice, text: str, answer_format: Format, value: str | None
+) -> None:
+    try:
+        found = spec.read(text, answer_format).value
+    except InvalidAnswer:
+        found = None
+    assert found == value
