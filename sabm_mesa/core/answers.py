@@ -774,36 +774,6 @@ class Text(AnswerSpec):
         return Reading(self.check(unwrap(text, self.label)), "", "marked") if text.strip() else None
 
 
-class PastReading(NamedTuple):
-    """A recorded reading by another version of the reader.
-
-    Attributes:
-        value: the value as JSON; None when it could not be used.
-        reasoning: the private reasoning that came with it, or ``""``.
-        read_as: how it was read.
-        reason: why it could not be used, or ``""``.
-    """
-
-    value: Any
-    reasoning: str
-    read_as: ReadAs
-    reason: str
-
-    def of(self, spec: AnswerSpec) -> Reading | None:
-        """The reading of a spec; None when the answer could not be used.
-
-        Args:
-            spec: the spec.
-
-        Raises:
-            InvalidAnswer: when the value is no longer legal.
-        """
-        if self.reason:
-            return None
-        value = self.value if isinstance(spec, Text) else spec.check(self.value)
-        return Reading(value, self.reasoning, self.read_as)
-
-
 @dataclass
 class Reply:
     """Answer of a mind, with its cost.

@@ -43,8 +43,6 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 Step = Literal["marked", "labelled", "only"]
-VERSION = 2
-"""The version of the reader, which is recorded."""
 LONGEST = 20_000
 """The maximum length of a text that is read."""
 

@@ -22,11 +22,10 @@ from sabm_mesa.core.answers import (
     Decision,
     Format,
     InvalidAnswer,
-    PastReading,
     Reply,
     replace_surrogates,
 )
-from sabm_mesa.core.asks import Ask, Attempt, Key, SentNotes
+from sabm_mesa.core.asks import Ask, Attempt, SentNotes
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
 from sabm_mesa.core.usage import Usage
@@ -209,9 +208,6 @@ class SupportsRecord(SentNotes, Protocol):
     def check_paid(self, mind: str) -> None:
         """Check that paid answers are recorded, before a mind is asked for one."""
 
-    def past_reading(self, key: Key, attempt: int) -> PastReading | None:
-        """The recorded reading by another version of the reader."""
-
     def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
         """Write one attempt; with `durable`, return a future that is done when it is on disk."""
 
@@ -290,11 +286,8 @@ def _answered(
     """Record an answer; return the decision or None, whether to stop, and an awaitable or None."""
     reply, number, paid = _as_reply(answer, ask, mind, started), len(ask.rejected), mind.paid
     reading, reason = None, ""
-    past = model.recorder.past_reading(ask.key, number)
     try:
-        reading, reason = (
-            (ask.read(reply), "") if past is None else (past.of(ask.spec), past.reason)
-        )
+        reading = ask.read(reply)
     except InvalidAnswer as problem:
         reason = ask.book.reason(problem)
     by = reply.by

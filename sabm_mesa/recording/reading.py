@@ -11,11 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sabm_mesa.core.answers import PastReading, Reply
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Chat, Key
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.parameters import DefaultLimit
-from sabm_mesa.core.reader import VERSION
 from sabm_mesa.errors import RecordingError, ReplayMismatch
 from sabm_mesa.recording.store import (
     HEADER_COLUMNS,
@@ -138,20 +137,6 @@ class RecordedRun(RunHeader):
             response_id=row["response_id"] or "",
             **self._origin(row),
         )
-
-    @property
-    def read_by_another(self) -> bool:
-        """Whether its answers were read by another version of the reader."""
-        return self.versions.get("reader") != str(VERSION)
-
-    def past_reading(self, key: Key, attempt: int) -> PastReading | None:
-        """The recorded reading of a text; None without a text."""
-        row = self.asks.get((*key, attempt))
-        if row is None or row["form"] == "value":
-            return None
-        with reporting_damage(self.path):
-            value = json.loads(row["value"]) if row["valid"] else None
-        return PastReading(value, row["reasoning"] or "", row["read_as"], row["reason"])
 
     def provenance(self, row: sqlite3.Row) -> str:
         """The provenance of an answer, as JSON; ``""`` when nothing was sent."""

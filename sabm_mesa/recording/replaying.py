@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
-from sabm_mesa.core.answers import PastReading
-from sabm_mesa.core.asks import Attempt, Chat, Key
+from sabm_mesa.core.asks import Attempt, Chat
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
@@ -103,15 +102,6 @@ class ReplayRecorder(Recorder):
                     "recording."
                 )
         return book
-
-    def past_reading(self, key: Key, attempt: int) -> PastReading | None:
-        """The recorded reading, if another version of the reader made it.
-
-        Args:
-            key: the position of the question in the run.
-            attempt: the number of the attempt, from 0.
-        """
-        return self.recorded.past_reading(key, attempt) if self.recorded.read_by_another else None
 
     def after(self, applied: int) -> ReplayRecorder:
         """The same recorder after a number of forks, before any comparison."""

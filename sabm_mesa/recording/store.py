@@ -22,7 +22,6 @@ from filelock import FileLock, Timeout
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Attempt
 from sabm_mesa.core.jsonable import to_json
-from sabm_mesa.core.reader import VERSION as READER
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError, SabmError
 
@@ -72,8 +71,7 @@ class RunHeader:
         minds: spec → number of agents.
         prompts: prompt entry → hash.
         texts: hash → template, also of the entries of forks.
-        versions: package → version, ``"reader"`` → version of the reader of answers, and spec →
-            SHA-256 of files of minds.
+        versions: package → version, and spec → SHA-256 of files of minds.
         connection: how language models are reached, with `LIMIT_GIVEN`.
         model_columns: the columns of the model data.
         agent_columns: the columns of the agent data, from ``agent`` on.
@@ -109,10 +107,10 @@ HEADER_COLUMNS = tuple(field.name for field in fields(RunHeader) if field.name !
 
 
 def versions() -> dict[str, str]:
-    """Package → version, and those of Python and of the reader of answers."""
+    """Package → version, and that of Python."""
     installed = {package: _version(package) for package in _PACKAGES}
     known = {package: number for package, number in installed.items() if number is not None}
-    return {"python": platform.python_version(), **known, "reader": str(READER)}
+    return {"python": platform.python_version(), **known}
 
 
 @cache  # a run says it twice, and each time a file of a hundred lines would be read

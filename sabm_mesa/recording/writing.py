@@ -30,8 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from sabm_mesa.core import engine
-from sabm_mesa.core.answers import PastReading
-from sabm_mesa.core.asks import Attempt, Key
+from sabm_mesa.core.asks import Attempt
 from sabm_mesa.core.images import Picture
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.usage import Usage
@@ -443,19 +442,6 @@ class Recorder(ABC):
         Raises:
             RunError: when the run is not recorded, and the user did not ask for that.
         """
-
-    def past_reading(self, key: Key, attempt: int) -> PastReading | None:
-        """The recorded reading of an answer by another version of the reader.
-
-        Args:
-            key: the place of the question in the run.
-            attempt: the number of the attempt, from 0.
-
-        Returns:
-            None if the answer must be read now.
-        """
-        del key, attempt
-        return None
 
     async def note_sent(self, model: str, most: Usage) -> int | None:
         """Note a request before it is sent; return once written.

@@ -23,9 +23,6 @@ class Notes:
     def __init__(self) -> None:
         self.attempts, self.durable = [], []
 
-    def past_reading(self, key, attempt) -> None:
-        """Every answer is read now."""
-
     def record(self, attempt, *, durable) -> None:
         self.attempts.append(attempt)
         self.durable.append(durable)

@@ -12,10 +12,10 @@ from sabm_mesa import (
     ScriptedClient,
     ScriptedMind,
 )
-from sabm_mesa.errors import ParameterError, RecordingError, ReplayMismatch, RunError, UnknownName
+from sabm_mesa.errors import ParameterError, RecordingError, ReplayMismatch, UnknownName
 from sabm_mesa.llm import close_all
 from sabm_mesa.recording.store import ASK_COLUMNS, FORMAT
-from sabm_mesa.runs.rerun import fork, replay, resume
+from sabm_mesa.runs.rerun import replay
 from tests.core.support import Priced, Tiny, rows, tiny
 from tests.llm_server import LLMServer
 from tests.runs.reruns import (
@@ -383,58 +383,3 @@ def test_the_models_are_those_of_the_scenario(tmp_path) -> None:
 
     assert type(model) is BertrandCompetition
     assert model.parameters["changes"] == {"1": {"cost": 3}}
-
-
-def test_answers_that_another_version_of_the_reader_read_stay_as_they_were_read(tmp_path):
-    path = tmp_path / "run.sqlite"
-    done = play("kbc", path, Priced(lambda _: "I choose 33."))
-
-    # The first reader read some words that the reader of today refuses.
-    change(
-        path,
-        "UPDATE asks SET raw = 'Rate of 33 it was.', read_as = 'unambiguous' WHERE phase = 'act'",
-    )
-    with pytest.raises(ReplayMismatch):
-        replay(path)
-    change(path, "UPDATE runs SET versions = json_remove(versions, '$.reader')")
-    same_data(replay(path), done)
-    mind, forked = Priced(lambda _: "I choose 33."), tmp_path / "forked.sqlite"
-    fork(path, 1, {"reward_rule": "exclusive"}, forked, minds={"priced": mind})
-    replay(forked, minds={"priced": mind})
-
-
-def test_invalid_answers_of_another_reader_stay_invalid(tmp_path):
-    path = tmp_path / "run.sqlite"
-    done = play("kbc", path, Priced(lambda _: "No idea."), max_attempts=1)
-    change(path, "UPDATE asks SET raw = 'I choose to play 33.' WHERE phase = 'act'")
-    change(path, "UPDATE runs SET versions = json_remove(versions, '$.reader')")
-
-    same_data(replay(path), done)
-
-
-def test_a_recording_of_the_first_reader_is_resumed_with_its_readings(tmp_path):
-    path, seen = tmp_path / "run.sqlite", []
-
-    def answer(ask):
-        seen.append(ask.key)
-        if ask.key.round == 1 and len(seen) < 9:
-            raise ConnectionError("no connection")
-        return "I choose 33."
-
-    with pytest.raises(RunError):
-        play("kbc", path, Priced(answer))
-    recorded = count(path)
-    change(
-        path,
-        "UPDATE asks SET raw = 'Rate of 33 it was.', read_as = 'unambiguous' WHERE phase = 'act'",
-    )
-    change(path, "UPDATE runs SET versions = json_remove(versions, '$.reader')")
-    seen[:] = [None] * 9
-    done = resume(path, minds={"priced": Priced(answer)})
-
-    assert recorded > 0
-    assert min(key.round for key in seen[9:]) == 1  # nothing of the first round is asked again
-    assert done.models[0].total.invalid == 0
-    assert count(path) == recorded + len(seen) - 9
-    assert count(path, "read_as = 'unambiguous'") == 3
-    same_data(replay(path), done)
