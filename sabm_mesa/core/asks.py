@@ -267,7 +267,10 @@ class Ask:
         system, question = self.question
         chat = [("system", system), *self.history, ("user", question)]
         for number, (answer, reason) in enumerate(self.rejected, 1):
-            form = self._form_of_attempt(last=self.last and number == len(self.rejected))
+            last = self.last and number == len(self.rejected)
+            form = self._form(
+                "json" if last or self.answer_format == "json" else "paper", alone=True
+            )
             placeholders = {"answer": shorten(answer, QUOTED), "reason": reason, "form": form}
             again = self.book.render("again", placeholders)
             if not answer.strip():  # servers refuse an empty message, and two of one role in a row
@@ -276,12 +279,6 @@ class Ask:
             repeated = answer if len(answer) <= REPEATED else answer[:REPEATED] + TRUNCATED
             chat += [("assistant", repeated), ("user", again)]
         return tuple(chat)
-
-    def _form_of_attempt(self, *, last: bool) -> str:
-        if not self.book.asks_for_the_value:
-            return self._form(self.answer_format)
-        as_json = last or self.answer_format == "json"
-        return self._form("json" if as_json else "paper", alone=True)
 
     def _form(self, answer_format: Format, *, alone: bool = False) -> str:
         """The instructions on the form of the answer."""
@@ -304,7 +301,7 @@ class Ask:
             last: whether the next attempt is the last one, and may ask for JSON.
         """
         self.rejected += ((answer, reason),)
-        self.last = last and self.book.asks_for_the_value
+        self.last = last
 
     def answer_schema(self, *, bounded: bool = False) -> dict[str, Any]:
         """The JSON schema of the answer, with options in the order in which they are shown.
@@ -312,20 +309,18 @@ class Ask:
         Args:
             bounded: whether everything is bounded (see `AnswerSpec.answer_schema`).
         """
-        alone = bool(self.rejected) and self.book.asks_for_the_value
-        schema = self.book.as_shown(self.spec).answer_schema(reasoned=not alone, bounded=bounded)
-        return schema if self.book.states_limits else _with_older_limits(schema)
+        return self.book.as_shown(self.spec).answer_schema(
+            reasoned=not self.rejected, bounded=bounded
+        )
 
     @property
     def most_tokens(self) -> int | None:
         """The maximum tokens of the answer; None leaves them to the settings of the mind."""
-        return self.spec.most_tokens if self.book.states_limits else None
+        return self.spec.most_tokens
 
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
         schema = self.book.as_shown(self.spec).answer_schema()
-        if not self.book.states_limits:
-            schema = _with_older_limits(schema)
         messages = [{"role": role, "content": content} for role, content in self.chat()]
         whole = canonical_json([messages, self.answer_format, schema])
         return hashlib.sha256(whole.encode()).hexdigest()
@@ -359,22 +354,6 @@ class Ask:
     def _readable_in_part(self, answer_format: Format) -> bool:
         plain_text = isinstance(self.spec, Text) and answer_format == "paper"
         return plain_text and not self.spec.reasoning
-
-
-def _with_older_limits(schema: Any) -> Any:
-    """A schema with the limits of older requests: only both bounds of numbers."""
-    if isinstance(schema, list):
-        return [_with_older_limits(part) for part in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    kind, limits = schema.get("type"), set[str]()
-    if kind == "string":
-        limits = {"minLength", "maxLength"}
-    elif kind == "array" and schema["items"].get("type") != "array":
-        limits = {"minItems", "maxItems"}
-    elif kind in {"integer", "number"} and not {"minimum", "maximum"} <= set(schema):
-        limits = {"minimum", "maximum"}
-    return {name: _with_older_limits(part) for name, part in schema.items() if name not in limits}
 
 
 def _in_tokens(limit: int) -> str:

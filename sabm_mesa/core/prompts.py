@@ -96,12 +96,6 @@ _INSTEAD = {
 }  # fmt: skip
 
 
-_BEFORE_LIMITS = {
-    f"{kind}_{ends}": f"{kind}_untold" for kind in ("integer", "real") for ends in ("from", "to")
-}
-"""Entries that older recordings lack → those that were used instead."""
-
-
 class PromptBook:
     """The prompt entries of runs: one scenario, condition and variant.
 
@@ -240,7 +234,7 @@ class PromptBook:
         if fixed is not None:
             return fixed
         try:
-            pieces = self._pieces[entry if entry in self._pieces else _BEFORE_LIMITS[entry]]
+            pieces = self._pieces[entry]
         except KeyError:
             raise PromptError(
                 f"There is no prompt entry {entry!r}; the prompt file needs it."
@@ -280,16 +274,6 @@ class PromptBook:
             return spoken
         by_round = [list(of_round) for _, of_round in groupby(spoken, attrgetter("round"))]
         return [message for of_round in by_round for message in reversed(of_round)]
-
-    @property
-    def states_limits(self) -> bool:
-        """Whether requests state all limits, unlike those of older recordings."""
-        return "real_from" in self.entries
-
-    @property
-    def asks_for_the_value(self) -> bool:
-        """Whether a repeated question asks for the value alone, unlike in older recordings."""
-        return "number_labelled" in self.entries
 
     def as_shown(self, spec: AnswerSpec) -> AnswerSpec:
         """A spec with its options in the order of display.

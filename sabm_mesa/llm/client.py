@@ -12,8 +12,6 @@ from sabm_mesa.core.images import Picture
 
 _SENDING = {"needed", "sent_notes", "room"}
 """Fields of a request that determine how it is sent, not its content."""
-_OPTIONAL = ("seed", "reasoning_effort", "max_thought_tokens", "extra_body", "tools", "pictures")
-"""Fields that are in a digest only when they are set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +75,6 @@ class Request:
         parts = {name: getattr(self, name) for name in _CONTENT}
         if self.pictures is not None:
             parts["pictures"] = [picture.sha256 for picture in self.pictures]
-        for name in _OPTIONAL:
-            if parts[name] is None:
-                del parts[name]
         return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 

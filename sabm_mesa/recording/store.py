@@ -336,15 +336,10 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if tables and kind != APPLICATION_ID:
         raise RecordingError(f"{path} is an SQLite file but not a recording; choose another file.")
-    if version > FORMAT:
+    if tables and version != FORMAT:
         raise RecordingError(
-            f"{path} has format {version}, newer than {FORMAT}: "
-            "update sabm-mesa, or choose another file."
-        )
-    if tables and version < FORMAT:
-        raise RecordingError(
-            f"{path} has format {version} of an unreleased sabm-mesa; this one reads format "
-            f"{FORMAT}. Choose another file."
+            f"{path} has format {version}, and this sabm-mesa reads format {FORMAT} only: use the "
+            "sabm-mesa that wrote it, or choose another file."
         )
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page_size and not has_log(path):

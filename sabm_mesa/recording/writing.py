@@ -99,7 +99,7 @@ class Recording:
 
     Raises:
         OutputError: when the folder or the file cannot be written.
-        RecordingError: when the file is not a recording, damaged, or of a newer version.
+        RecordingError: when the file is not a recording, damaged, or of another format.
     """
 
     def __init__(self, path: str | Path, *, durable: bool = True) -> None:
@@ -680,7 +680,7 @@ def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) 
 
     Raises:
         OutputError: when the recording cannot be written.
-        RecordingError: when the file is not a recording, damaged, or of a newer version.
+        RecordingError: when the file is not a recording, damaged, or of another format.
         ReplayMismatch: when the data of a replay differ from the recorded ones.
     """
     if isinstance(where, Recorder):

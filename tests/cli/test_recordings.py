@@ -383,7 +383,7 @@ def test_what_is_no_usable_recording(
         (b"a letter to a friend " * 99, "is not a usable recording"),
         (classical[: len(classical) // 2], "is not a usable recording"),
         ((tmp_path / "other.sqlite").read_bytes(), "is an SQLite file but not a recording"),
-        (newer.read_bytes(), r"has format 99, newer than \d+: update sabm-mesa"),
+        (newer.read_bytes(), r"has format 99, and this sabm-mesa reads format \d+ only"),
     ):
         if content is not None:
             path.write_bytes(content)

@@ -1,7 +1,5 @@
 """The forms of an answer, and how it is asked for again."""
 
-import math
-
 import pytest
 
 from sabm_mesa import (
@@ -14,7 +12,6 @@ from sabm_mesa import (
     Text,
 )
 from sabm_mesa.core.answers import InvalidAnswer, free, words
-from sabm_mesa.core.asks import Ask, Key, Observation
 from sabm_mesa.core.prompts import PromptBook
 from tests.llm_server import LLMServer
 
@@ -124,33 +121,3 @@ def test_talk_with_digits_is_heard_and_counted() -> None:
     assert model.total.broken_rules == 4
     assert heard
     assert set(heard) == {"15 of us go left."}
-
-
-def test_a_recording_from_before_is_repeated_as_it_was() -> None:
-    entries = {name: text for name, text in BOOK.entries.items() if "labelled" not in name}
-    entries = {name: text for name, text in entries.items() if not name.endswith(("_from", "_to"))}
-    entries["again"] = "That answer could not be used: {reason} {form}"
-    book = PromptBook.recorded(entries, {}, "baseline", "default")
-
-    def asked(spec, answer_format):
-        ask = Ask(
-            "said_nothing", Observation(), spec, Key(0, "act", 1, 0), book, answer_format, None,
-            scenario="act_line",
-        )  # fmt: skip
-        ask.ask_again("No.", "It is no number.", last=True)
-        return ask
-
-    price = Number(0, math.inf, reasoning=words(9))
-    form = book.form(price, "paper")
-    assert "write a number and nothing else" in form
-    again = asked(price, "paper")
-    assert again.attempt_format == "paper"
-    assert again.chat()[-1] == ("user", f"That answer could not be used: It is no number. {form}")
-    assert asked(price, "json").answer_schema()["properties"] == {
-        "reasoning": {"type": "string"},
-        "answer": {"type": "number"},
-    }
-    told = asked(PICK, "json")
-    assert told.answer_schema()["properties"]["answer"] == PICK.schema()
-    assert asked(Text(), "json").answer_schema()["properties"] == {"answer": {"type": "string"}}
-    assert (asked(Text(), "paper").most_tokens, told.most_tokens) == (None, None)
