@@ -39,13 +39,6 @@ MOST = 1_000_000_000
 _NOUNS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 
 
-class DefaultLimit(int):
-    """A limit that is a scenario's default; a given limit is a plain number, even an equal one.
-
-    Local models distinguish the two.
-    """
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The legal values of a parameter.

@@ -26,7 +26,7 @@ from sabm_mesa.core import engine
 from sabm_mesa.core.answers import DEFAULT_FORMAT, Format, OptionOrder
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.messages import Conversation, Message
-from sabm_mesa.core.parameters import DefaultLimit, bind, checking, whole_signature
+from sabm_mesa.core.parameters import bind, checking, parameters_of, whole_signature
 from sabm_mesa.core.prompts import (
     NO_PERSONA,
     PersonaFormat,
@@ -183,17 +183,11 @@ class SmartModel(Declarations, mesa.Model):
             setattr(cls, "step", playing_a_round(vars(cls)["step"]))  # noqa: B010 - for mypy
 
     def __new__(cls, *args: Any, **given: Any) -> SmartModel:
-        """Store the parameters of the run, with their defaults, before the model is built.
-
-        An omitted `max_tokens` becomes a `DefaultLimit`.
-        """
+        """Store the parameters of the run, with their defaults, before the model is built."""
         if args:
             raise TypeError(f"{cls.__name__} takes its parameters by name.")
         model: SmartModel = super().__new__(cls)
         model.parameters = bind(cls, given)
-        limit = model.parameters.get("max_tokens")
-        if "max_tokens" not in given and type(limit) is int:
-            model.parameters["max_tokens"] = DefaultLimit(limit)
         return model
 
     @checking
@@ -613,6 +607,7 @@ class SmartModel(Declarations, mesa.Model):
     @property
     def mind_context(self) -> MindContext:
         """The data for making the minds of the run, in addition to their specs."""
+        limit = self.parameters.get("max_tokens")
         return MindContext(
             scenario=self.scenario_name,
             module=type(self).__module__,
@@ -620,7 +615,7 @@ class SmartModel(Declarations, mesa.Model):
             behaviour=self.behaviour,
             settings=self.llm_settings,
             answer_format=self.parameters.get("answer_format"),
-            default_limit=isinstance(self.parameters.get("max_tokens"), DefaultLimit),
+            default_limit=limit == parameters_of(type(self))["max_tokens"].default,
             connection=self.connection,
             replaying=self.replaying,
         )

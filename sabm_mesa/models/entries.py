@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sabm_mesa.core.parameters import DefaultLimit
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.specs import by_spec, language_model
 from sabm_mesa.recording import RunHeader
-from sabm_mesa.recording.store import LIMIT_GIVEN, versions
+from sabm_mesa.recording.store import versions
 from sabm_mesa.recording.writing import RoundRows
 
 
@@ -45,10 +44,7 @@ def _recorded_connection(model: Any) -> dict[str, Any]:
     connection: Connection | None = model.connection
     if connection is None and any(language_model(spec) for spec in model.minds_in_use()):
         connection = Connection()
-    recorded = {} if connection is None else connection.as_recorded()
-    limit = model.parameters.get("max_tokens")
-    by_default = limit is None or isinstance(limit, DefaultLimit)
-    return recorded if by_default else recorded | {LIMIT_GIVEN: True}
+    return {} if connection is None else connection.as_recorded()
 
 
 def round_rows(model: Any) -> RoundRows:

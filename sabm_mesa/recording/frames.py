@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, groupby, islice, pairwise
@@ -123,27 +123,6 @@ class Recorded:
 
     def __init__(self, path: str | Path, *, check: bool = True) -> None:
         self.path, self._check = Path(path), check
-
-    @classmethod
-    def from_table(
-        cls, table: pd.DataFrame, scenario: Callable[..., Any], path: str | Path, **given: Any
-    ) -> Recorded:
-        """Record the decisions of a table as runs of a scenario, without prompts.
-
-        Args:
-            table: the rows.
-            scenario: the class of the scenario.
-            path: the recording, which is created or extended.
-            given: the other arguments of `sabm_mesa.recording.importing.import_table`, which also
-                reports the rows that the rules of the scenario refuse.
-
-        Raises:
-            UsageError: when the table cannot be read as decisions of the scenario.
-        """
-        from sabm_mesa.recording.importing import import_table
-
-        import_table(table, scenario, path, **given)
-        return cls(path)
 
     def runs(self, run: int | None = None, *, counts: bool = True) -> pd.DataFrame:
         """One row per run.

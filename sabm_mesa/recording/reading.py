@@ -14,11 +14,9 @@ from typing import Any
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Chat, Key
 from sabm_mesa.core.jsonable import to_json
-from sabm_mesa.core.parameters import DefaultLimit
 from sabm_mesa.errors import RecordingError, ReplayMismatch
 from sabm_mesa.recording.store import (
     HEADER_COLUMNS,
-    LIMIT_GIVEN,
     RunHeader,
     ended_sessions,
     open_for_reading,
@@ -365,9 +363,6 @@ def _of_row(
     header = {
         name: row[name] if name in _PLAIN else json.loads(row[name]) for name in HEADER_COLUMNS
     }
-    limit = header["parameters"].get("max_tokens")
-    if type(limit) is int and LIMIT_GIVEN not in header["connection"]:
-        header["parameters"]["max_tokens"] = DefaultLimit(limit)
     columns = {
         name: row[name] for name in ("run", "uid", "command", "parent", "started", "session")
     }

@@ -30,8 +30,6 @@ Statement = tuple[str, list[Any]]
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
 FORMAT = 10
-LIMIT_GIVEN = "max_tokens_given"
-"""The key in a recorded connection that says that `max_tokens` was set: true."""
 ASK_COLUMNS = (
     "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
     "raw", "thoughts", "form", "value", "read_as", "reasoning", "valid", "reason", "prompt_tokens",
@@ -72,7 +70,7 @@ class RunHeader:
         prompts: prompt entry → hash.
         texts: hash → template, also of the entries of forks.
         versions: package → version, and spec → SHA-256 of files of minds.
-        connection: how language models are reached, with `LIMIT_GIVEN`.
+        connection: how language models are reached.
         model_columns: the columns of the model data.
         agent_columns: the columns of the agent data, from ``agent`` on.
         forks: the changes during the run: ``{"at": round, "set": {…}, "prompts": {…}}`` each, with

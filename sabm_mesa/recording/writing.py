@@ -10,7 +10,6 @@ import asyncio
 import atexit
 import contextlib
 import errno
-import json
 import math
 import os
 import shutil
@@ -45,7 +44,6 @@ from sabm_mesa.recording.store import (
     INSERT_MESSAGE_DATA,
     INSERT_MODEL_DATA,
     INSERT_SENT,
-    LIMIT_GIVEN,
     RunHeader,
     Session,
     Statement,
@@ -194,7 +192,7 @@ class Recording:
             for number, run in enumerate(new, _next_number(connection)):
                 header = {"run": number, "command": self.session.uid}
                 if run.connection:
-                    header["connection"] = to_json({**run.connection, **connected})
+                    header["connection"] = to_json(connected)
                 with open_for_reading(run.path, check=False) as other:
                     for table in _TABLES:
                         rows = other.execute(f"SELECT * FROM {table} WHERE run = ?", (run.run,))
@@ -237,10 +235,9 @@ class Recording:
         """
         with self._transaction() as connection:
             for run in runs:
-                session, then = connection.execute(
-                    "SELECT session, connection FROM runs WHERE run = ?", (run,)
+                (session,) = connection.execute(
+                    "SELECT session FROM runs WHERE run = ?", (run,)
                 ).fetchone()
-                kept = {LIMIT_GIVEN: True} if LIMIT_GIVEN in json.loads(then) else {}
                 if session != self.session.uid and session_is_open(self._file, session):
                     raise RecordingError(
                         f"Run {run} of {self.path} is in use: it is still being written. "
@@ -249,7 +246,7 @@ class Recording:
                 connection.execute(
                     "UPDATE runs SET session = ?, connection = ?, status = 'running', "
                     "ended = NULL, problem = NULL WHERE run = ?",
-                    (self.session.uid, to_json({**connected, **kept}), run),
+                    (self.session.uid, to_json(connected), run),
                 )
         session = self.session.uid
         return {run: RunRecorder(run, self.writer, self.path, session) for run in runs}

@@ -19,12 +19,9 @@ from typing import Any
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.llm import Connection
-from sabm_mesa.minds.base import name_of
 from sabm_mesa.minds.specs import (
     endpoints_in,
     files_of,
-    is_local,
-    named_in,
     objects_by_spec,
 )
 from sabm_mesa.models.base import SmartModel
@@ -79,8 +76,6 @@ class RunSpec:
         files = files_of(minds)
         fork = self.fork and [self.fork.of.digest, self.fork.at, dict(self.fork.changes)]
         whole = [self.scenario.scenario_name, parameters, files, json_roundtrip(fork)]
-        if "max_tokens" in self.parameters and any(is_local(name_of(m)) for m in named_in(minds)):
-            whole.append("max_tokens is given")  # it holds for a local model, the default does not
         return json.dumps(whole, sort_keys=True)
 
     @cached_property

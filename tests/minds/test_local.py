@@ -367,9 +367,9 @@ def test_a_default_limit_of_a_scenario_cuts_off_nothing_that_a_schema_allows(
 
 
 @pytest.mark.parametrize(
-    ("given", "default"), [({}, True), ({"max_tokens": 64}, False), ({"max_tokens": 256}, False)]
+    ("given", "default"), [({}, True), ({"max_tokens": 64}, False), ({"max_tokens": 256}, True)]
 )
-def test_a_limit_that_is_given_was_chosen_also_where_it_is_the_default_of_the_scenario(
+def test_a_limit_other_than_the_default_of_the_scenario_was_chosen(
     given: dict[str, int], default: bool
 ) -> None:
     assert KeynesianBeautyContest(**given).mind_context.default_limit is default
@@ -395,9 +395,10 @@ class Answering(ScriptedClient):
 
 
 @pytest.mark.parametrize(
-    ("given", "limits", "later"), [({}, {320, 520}, {256}), ({"max_tokens": 256}, {256}, {256})]
+    ("given", "limits", "later"),
+    [({}, {320, 520}, {200}), ({"max_tokens": 250}, {250}, {200})],
 )
-def test_a_given_limit_holds_also_where_it_is_the_default_and_when_the_run_goes_on(
+def test_a_chosen_limit_holds_also_when_the_run_goes_on(
     given: dict[str, int],
     limits: set[int],
     later: set[int],
@@ -419,17 +420,9 @@ def test_a_given_limit_holds_also_where_it_is_the_default_and_when_the_run_goes_
     assert first | client.limits == limits
     replay(path)
     client = Answering()
-    fork(path, 1, {"max_tokens": 256}, tmp_path / "f.sqlite")
+    fork(path, 1, {"max_tokens": 200}, tmp_path / "f.sqlite")
     assert client.limits == later
     replay(tmp_path / "f.sqlite")
-
-
-def test_a_run_of_a_local_model_with_a_given_limit_is_another_one() -> None:
-    def plan(**given: Any) -> RunSpec:
-        return RunSpec(KeynesianBeautyContest, given, 1)
-
-    assert plan(minds="local").digest != plan(minds="local", max_tokens=256).digest
-    assert plan(minds="llm:m").digest == plan(minds="llm:m", max_tokens=256).digest
 
 
 class Pair(BaseModel):

@@ -24,10 +24,11 @@ def contributions(**change: object) -> pd.DataFrame:
 
 
 def test_decisions_are_played_by_the_rules_of_the_scenario(tmp_path: Path) -> None:
-    found = Recorded.from_table(
+    import_table(
         contributions(), GOODS, tmp_path / "r.sqlite",
         columns={"run": "model+run", "decision": "gift", "mind": "model"}, parameters=MONEY,
     )  # fmt: skip
+    found = Recorded(tmp_path / "r.sqlite")
     agents, model = found.agent_data(), found.model_data()
 
     assert agents[agents["run"] == 0]["contribution"].tolist() == [6, 11, 16, 7, 12, 17]
@@ -67,11 +68,12 @@ def test_both_players_of_a_row(tmp_path: Path) -> None:
         {"pair": 1, "round": t, "p1": "x", "p2": "y", "a1": pair[0], "a2": pair[1]}
         for t, pair in enumerate(("NN", "NB", "BN", "BB"), 1)
     ]
-    found = Recorded.from_table(
+    import_table(
         pd.DataFrame(rows), GAMES, tmp_path / "r.sqlite",
         columns={"run": "pair", "decision": "a1|a2", "mind": "p1|p2"},
         values={"N": "cooperate", "B": "defect"}, parameters={"game": "prisoners_dilemma"},
     )  # fmt: skip
+    found = Recorded(tmp_path / "r.sqlite")
     agents = found.agent_data()
 
     first, second = "cooperate", "defect"
@@ -104,10 +106,11 @@ def test_a_question_that_no_column_answers_is_named(tmp_path: Path) -> None:
     with pytest.raises(SabmError, match="also asks for 'communicate'"):
         import_table(table, GAMES, tmp_path / "r.sqlite", parameters={"talk": True})
     said = table.assign(words=["I cooperate.", "So do I."])
-    found = Recorded.from_table(
+    import_table(
         said, GAMES, tmp_path / "s.sqlite", columns={"communicate": "words"},
         parameters={"talk": True},
     )  # fmt: skip
+    found = Recorded(tmp_path / "s.sqlite")
     assert set(found.messages()["text"]) == {"I cooperate.", "So do I."}
 
 
