@@ -313,11 +313,6 @@ class Ask:
             reasoned=not self.rejected, bounded=bounded
         )
 
-    @property
-    def most_tokens(self) -> int | None:
-        """The maximum tokens of the answer; None leaves them to the settings of the mind."""
-        return self.spec.most_tokens
-
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
         schema = self.book.as_shown(self.spec).answer_schema()

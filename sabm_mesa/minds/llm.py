@@ -129,7 +129,7 @@ class LLMMind(Mind):
         return ask.answer_schema()
 
     def _request(self, ask: Ask) -> Request:
-        given = (self.settings.max_tokens, ask.most_tokens)
+        given = (self.settings.max_tokens, ask.spec.most_tokens)
         limits = [limit for limit in given if limit is not None]
         return Request(
             model=self.model,

@@ -84,7 +84,7 @@ class LocalMind(LLMMind):
 
     def _limit(self, ask: Ask, schema: Mapping[str, Any] | None) -> int:
         limit = self.settings.max_tokens
-        return token_limit(ask.most_tokens, schema, limit, default=self._default_limit)
+        return token_limit(ask.spec.most_tokens, schema, limit, default=self._default_limit)
 
 
 def token_limit(
