@@ -121,7 +121,7 @@ bench: .venv/check .venv/weights ## the benchmarks, beside mesa-llm where it can
 calibration: .venv/dev ## how often verdicts are wrong, into docs/calibration.md (10 minutes; DRAWS=N)
 	$(BIN)/python -m benchmarks.calibration $(if $(DRAWS),--draws $(DRAWS))
 
-chaos: .venv/dev ## 10,000 process deaths, 200 SIGKILLs and 90 stops, each resumed (25 minutes)
+chaos: .venv/dev ## 200 commands that ask language models are killed and 90 stopped; each goes on (30 minutes)
 	$(BIN)/python -m tests.chaos
 
 # For all systems and all Pythons of pyproject.toml, with the hashes of all files and without addresses.

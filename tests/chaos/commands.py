@@ -1,29 +1,40 @@
-"""Real SIGKILLs of every command that asks a language model and continues by being given again."""
+"""SIGKILLs at random moments of every command that asks a language model, and its continuation."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import partial
-from itertools import count
+from importlib import import_module
+from itertools import count as from_0
 from pathlib import Path
+from random import Random
 
-from sabm_mesa.minds.human import HUMAN
-from sabm_mesa.recording.writing import FOLDER
-from tests.chaos.kills import MIND, ONCE, Trial, carry_out
-from tests.chaos.outcomes import Outcome
-from tests.chaos.points import Fate, be_mortal
-from tests.chaos.processes import ended, start
-from tests.chaos.scripts import SCRIPTS
-from tests.chaos.server import Server
-from tests.chaos.studies import entered_in, rows
+from sabm_mesa.cli import main
+from sabm_mesa.models import registry
+from tests.chaos.processes import do, ended, last_line, settle, start
+from tests.chaos.recordings import UNFINISHED, count, data, entered_in, last_end, rows
+from tests.chaos.report import Outcome, write
+from tests.chaos.scripts import MIND, SCRIPTS
+from tests.chaos.server import Server, serving
 from tests.studies.experiments.support import SMALL
 
-KIND = "command given again"
+AGAIN = 4
+"""Of this many commands one is killed a second time, while it goes on."""
 SMALL_CONTEST = ("--set", "n_players=4", "--rounds", "2")
+SMALL_ROOM = ("--rounds", "4", *(f"--set={x}" for x in ("n_people=5", "width=11", "height=11")))
+RUNS: dict[str, tuple[str, ...]] = {
+    "run kbc": ("run", "kbc", "--rounds", "4", "--set", "n_players=4", "--runs", "2"),
+    "run bertrand": ("run", "bertrand", "--rounds", "8", "--runs", "2"),
+    "run evacuation": ("run", "evacuation", *SMALL_ROOM, "--runs", "2"),
+}
 COMMANDS: dict[str, tuple[str, ...]] = {
+    **RUNS,
+    "fork": ("fork", "said.sqlite", "--at", "1", "--set", "reward_rule=exclusive"),
     "sweep": ("sweep", "kbc", *SMALL_CONTEST, "--runs", "2"),
     "tournament": ("tournament", "kbc", "classical", *SMALL_CONTEST, "--runs", "2"),
     "reproduce": ("reproduce", "small.toml", "--runs", "1"),
@@ -34,27 +45,100 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(SCRIPTS, ()),
 }
 """Command → its words, or script; `small.toml` and `said.sqlite` are made where they are tried."""
-_DATA = (
-    "SELECT parameters, seed, status, {0}.round, {0}.data FROM {0} JOIN runs USING (run) "
-    "ORDER BY parameters, seed, {0}.round, {0}.data"
-)
 
 
-def kill_commands(kills: int, seed: int, processes: int, folder: Path) -> list[Outcome]:
-    """Kill commands, one after another of all kinds, and give each again.
+def warm_up() -> None:
+    """Have available what every child would otherwise import anew."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    for name in ("sabm_mesa.cli.report", "sabm_mesa.cli.progress", "sabm_mesa.llm.openai_client"):
+        import_module(name)
+    for command in RUNS:
+        import_module(registry.scenario(command.removeprefix("run ")).plots)
+    settle()
+
+
+class Trial:
+    """One command that ends early and goes on, with a server of its own.
 
     Args:
-        kills: how many.
+        command: its name.
+        number: its number, from which its seed comes.
         seed: of the moments and of the runs.
-        processes: how many commands at once.
-        folder: for all files.
+        folder: where it makes a folder of its own.
     """
-    trials = [CommandTrial(number, seed, folder) for number in range(kills)]
-    return carry_out(trials, processes, folder / "commands")
+
+    def __init__(self, command: str, number: int, seed: int, folder: Path) -> None:
+        self.command, self.seed = command, seed + number
+        self.folder = folder / f"{type(self).__name__}-{number}"
+        self.said = self.folder / "said.txt"
+        self.draw = Random(self.seed)
+
+    def into(self, results: Path) -> None:
+        """Do it, and write the outcome."""
+        self.folder.mkdir()
+        with serving(self.folder, self.seed) as server:
+            write(self.outcome(server), results)
+        shutil.rmtree(self.folder)
+
+    def outcome(self, server: Server) -> Outcome:
+        """Let the command end early and go on; a subclass says how."""
+        raise NotImplementedError
+
+    def place(self, name: str, server: Server) -> Path:
+        """A folder with all that the command reads."""
+        place = self.folder / name
+        place.mkdir()
+        (place / "small.toml").write_text(SMALL, "utf-8")
+        if "said.sqlite" in COMMANDS[self.command]:
+            words = ["run", "kbc", "--minds", MIND, "--base-url", server.url, *SMALL_CONTEST]
+            self.must_end_well([*words, "--seed", str(self.seed), "--out", str(place / "said")])
+            (place / "said" / "recording.sqlite").rename(place / "said.sqlite")
+        return place
+
+    def words(self, place: Path, server: Server) -> list[str]:
+        """The words that begin the command or let it go on: mostly they are the same."""
+        if self.command in SCRIPTS:
+            return [self.command, str(place), server.url, str(self.seed)]
+        recording = place / "out" / "recording.sqlite"
+        if self.command in {*RUNS, "fork"} and entered_in(recording):
+            verb = "resume" if rows(recording, UNFINISHED) else "replay"
+            return [verb, str(recording), "--out", str(place / "out")]
+        words = [str(place / w) if (place / w).exists() else w for w in COMMANDS[self.command]]
+        minds = ["--against" if self.command == "tournament" else "--minds", MIND]
+        if self.command == "fork":
+            minds = []
+        seed = [] if self.command in {"fork", "judge"} else ["--seed", str(self.seed)]
+        return [*words, *minds, "--base-url", server.url, *seed, "--out", str(place / "out")]
+
+    def do(self, words: Sequence[str]) -> None:
+        """Carry out the command in this process."""
+        if words[0] not in SCRIPTS:
+            main(words)
+        script, place, url, seed = words
+        SCRIPTS[script](Path(place), url, int(seed))
+
+    def must_end_well(self, words: Sequence[str]) -> None:
+        """Let a process carry out the command.
+
+        Raises:
+            RuntimeError: when it fails.
+        """
+        if status := do(partial(self.do, words), self.said):
+            raise RuntimeError(f"{words[0]} ended with {status}: {last_line(self.said)}")
+
+    def finish(self, words: Sequence[str], place: Path, whole: Path) -> str:
+        """Let the command go on to its end; what came out otherwise, or ``""``."""
+        try:
+            self.must_end_well(words)
+        except RuntimeError as error:
+            return str(error)
+        return "" if data(whole) == data(place) else "its recordings came out otherwise"
 
 
-class CommandTrial(Trial):
-    """One command that is killed and given again.
+class Kill(Trial):
+    """One command that is killed and goes on; one of `AGAIN` is killed again then.
 
     Args:
         number: its number: which command it is goes by it.
@@ -63,92 +147,38 @@ class CommandTrial(Trial):
     """
 
     def __init__(self, number: int, seed: int, folder: Path) -> None:
-        super().__init__(number, seed, folder)
-        self.scenario = list(COMMANDS)[number % len(COMMANDS)]
+        super().__init__(list(COMMANDS)[number % len(COMMANDS)], number, seed, folder)
+        self.again = number % AGAIN == 0
 
-    def _outcome(self, server: Server) -> Outcome:
-        whole = self._place("whole", server)
-        asked, began = server.settled(), time.monotonic()
-        self._must_end_well(self._again(whole, server))
-        lasted, asked = time.monotonic() - began, server.settled() - asked
-        for attempt in count():
-            place = self._place(f"killed-{attempt}", server)
-            before, held = server.settled(), _count(place, "asks")
-            child = start(partial(self._command, self._again(place, server)), self._said)
-            time.sleep(self._draw.uniform(0, lasted))
-            os.kill(child, signal.SIGKILL)
-            if ended(child) == -signal.SIGKILL:
+    def outcome(self, server: Server) -> Outcome:
+        """Kill the command until it was killed before its end; go on, and compare."""
+        whole = self.place("whole", server)
+        asked, began = server.settled(), datetime.now(UTC)
+        self.must_end_well(self.words(whole, server))
+        asked = server.settled() - asked
+        lasted = (last_end(whole) - began).total_seconds()
+        for attempt in from_0():
+            place = self.place(f"killed-{attempt}", server)
+            before = server.settled()
+            if (lost := self._killed(place, lasted, server)) is not None:
                 break
-        requests, lost = server.settled() - before, _count(place, "sent")
         problem = ""
-        if requests > (kept := _count(place, "asks") - held) + lost:
-            problem = f"{requests - kept - lost} requests were sent without a note"
-        try:
-            self._must_end_well(self._again(place, server))
-        except RuntimeError as error:
-            problem = problem or str(error)
-        if not problem and _data(whole) != _data(place):
-            problem = "its recordings came out otherwise"
+        if lost > (noted := count(place, "sent")):
+            problem = f"{lost - noted} requests were sent without a note"
+        if self.again:
+            lost += self._killed(place, lasted / 2, server) or 0
+        problem = problem or self.finish(self.words(place, server), place, whole)
         twice = max(0, server.settled() - before - asked)
         if problem:
-            problem = f"{self.scenario}, seed {self.seed}, killed: {problem}"
-        return Outcome(
-            self.scenario, KIND, ONCE, lost, twice, max(0, twice - lost), problem,
-        )  # fmt: skip
+            problem = f"{self.command}, seed {self.seed}, killed: {problem}"
+        return Outcome(f"{self.command}, killed", lost, twice, problem)
 
-    def _place(self, name: str, server: Server) -> Path:
-        """A folder with all that the command reads."""
-        place = self._folder / name
-        place.mkdir()
-        (place / "small.toml").write_text(SMALL, "utf-8")
-        if "said.sqlite" in COMMANDS[self.scenario]:
-            words = ["run", "kbc", "--minds", MIND, "--base-url", server.url, *SMALL_CONTEST]
-            self._must_end_well([*words, "--seed", str(self.seed), "--out", str(place / "said")])
-            (place / "said" / "recording.sqlite").rename(place / "said.sqlite")
-        return place
-
-    def _again(self, place: Path, server: Server) -> list[str]:
-        """The command, which is the same each time."""
-        if self.scenario in SCRIPTS:
-            return [self.scenario, str(place), server.url, str(self.seed)]
-        words = [str(place / w) if (place / w).exists() else w for w in COMMANDS[self.scenario]]
-        minds = ["--against" if self.scenario == "tournament" else "--minds", MIND]
-        seed = [] if self.scenario == "judge" else ["--seed", str(self.seed)]
-        return [*words, *minds, "--base-url", server.url, *seed, "--out", str(place / "out")]
-
-    def _command(self, arguments: Sequence[str]) -> None:
-        if arguments[0] not in SCRIPTS:
-            super()._command(arguments)
-            return
-        script, place, url, seed = arguments
-        be_mortal(Fate(), self._bill)
-        SCRIPTS[script](Path(place), url, int(seed))
-
-
-def _recordings(place: Path) -> list[Path]:
-    return sorted(place.rglob("*.sqlite"))
-
-
-def _count(place: Path, table: str) -> int:
-    """The rows of a table in all recordings, without people's; one that was not begun has none."""
-    where = f"WHERE mind <> '{HUMAN}'" if table == "asks" else ""
-    found = 0
-    for path in _recordings(place):
-        if rows(path, "SELECT 1 FROM sqlite_master WHERE name = ?", table):
-            found += int(rows(path, f"SELECT count(*) FROM {table} {where}")[0][0])
-    return found
-
-
-def _data(place: Path) -> list[object]:
-    """The data of the runs in each recording, in an order that does not depend on their numbers."""
-    return [
-        (_name(path.relative_to(place)), table, rows(path, _DATA.format(table)))
-        for path in _recordings(place)
-        if entered_in(path)
-        for table in ("model_data", "agent_data")
-    ]
-
-
-def _name(path: Path) -> str:
-    """The name of a recording; one that nobody named has the time in it."""
-    return str(FOLDER if path.parent == FOLDER else path)
+    def _killed(self, place: Path, lasted: float, server: Server) -> int | None:
+        """Kill the command; the requests without a recorded answer, or None if it had ended."""
+        before = server.settled() - count(place, "asks")
+        child = start(partial(self.do, self.words(place, server)), self.said)
+        time.sleep(self.draw.uniform(0, lasted))
+        os.kill(child, signal.SIGKILL)
+        if ended(child) != -signal.SIGKILL:
+            return None
+        return server.settled() - count(place, "asks") - before

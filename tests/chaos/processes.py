@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-DEATH = 77
-"""The exit status of a process that died where it had to."""
 FAILED = 70
 HANGS_S = 600
 MEMORY = Path("/dev/shm")

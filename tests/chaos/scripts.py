@@ -16,11 +16,10 @@ from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.recording.writing import FOLDER
 from sabm_mesa.runs.rerun import resume
-from tests.chaos.kills import MIND
-from tests.chaos.studies import entered_in, rows
+from tests.chaos.recordings import UNFINISHED, entered_in, rows
 
+MIND = "llm:gpt-4o-mini"  # a model with a price
 HOST, PERSON = "host", "person"
-_UNFINISHED = "SELECT run FROM runs WHERE status <> 'finished'"
 Script = Callable[[Path, str, int], None]
 
 
@@ -34,7 +33,7 @@ def batch_run(place: Path, url: str, seed: int) -> None:
     """
     path, seeds = place / "batch.sqlite", [seed, seed + 1]
     if entered_in(path):
-        if rows(path, _UNFINISHED):
+        if rows(path, UNFINISHED):
             resume(path)
         begun = [json.loads(recorded) for (recorded,) in rows(path, "SELECT seed FROM runs")]
         seeds = [each for each in seeds if [each] not in begun]
@@ -67,7 +66,7 @@ def class_game(place: Path, url: str, seed: int) -> None:
             HOST, scenario("beauty-contest"), sizes, MIND, 1, time_limit_s=600, public=True,
             groups=2,
         )  # fmt: skip
-    elif left := rows(paths[0].absolute(), _UNFINISHED):
+    elif left := rows(paths[0].absolute(), UNFINISHED):
         session = take_up(HOST, paths[0], left[0][0])
     else:
         return

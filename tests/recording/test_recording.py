@@ -50,6 +50,22 @@ def test_what_is_recorded_is_synchronized_with_the_disk(
         assert connection.execute("PRAGMA synchronous").fetchone() == (level,)
 
 
+def test_an_answer_that_is_paid_for_is_in_the_file_before_it_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    in_file = []
+
+    class Watched(KeynesianBeautyContest):
+        def after_communicate(self, player, said):
+            query = "SELECT count(*) FROM asks WHERE name = 'communicate' AND agent = "
+            in_file.append(rows(path, query + str(player.unique_id))[0][0])
+            super().after_communicate(player, said)
+
+    mind = Priced(lambda ask: "I say 7." if ask.name == "communicate" else "7")
+    Watched(n_players=4, n_rounds=2, minds=mind, rng=1, recording=path).run_model()
+
+    assert in_file == [1] * 4
+
+
 # The content of the file.
 
 
