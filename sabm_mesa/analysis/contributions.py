@@ -78,17 +78,6 @@ def first_distributions() -> Floats:
     return np.array([tilted(tilt) for tilt in tilts])
 
 
-def drawn(shares: Floats, rng: np.random.Generator) -> int:
-    """An index, drawn with given probabilities: a faster version of NumPy's `choice`.
-
-    Args:
-        shares: the probability of each index.
-        rng: the generator to draw from.
-    """
-    ends = shares.cumsum()
-    return int((ends / ends[-1]).searchsorted(rng.random(), side="right"))
-
-
 def whole_amount(value: Amount) -> Amount:
     """An amount rounded to a whole unit (halves up), between 0 and the endowment."""
     most = published()["endowment"]

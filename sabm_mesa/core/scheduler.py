@@ -205,7 +205,7 @@ async def run_phase(model: Phased, phase: Phase) -> int:
     if phase.when is not None and not phase.when(model):
         return 0
     agents = taking_part(model, phase)
-    part = _Part(model, phase, agents)
+    part = _Part(model, phase)
     if phase.order == SIMULTANEOUS:
         return await _simultaneous(agents, part)
     order = _in_order(model, phase, agents)
@@ -218,25 +218,16 @@ async def run_phase(model: Phased, phase: Phase) -> int:
 
 
 class _Part:
-    """The part of agents in a phase: their turns, and the actions in them.
+    """The part of agents in a phase: their turns, and the actions in them."""
 
-    Args:
-        model: the model.
-        phase: the phase.
-        agents: the agents that take part when it starts.
-    """
-
-    def __init__(self, model: Phased, phase: Phase, agents: Sequence[Deciding]) -> None:
+    def __init__(self, model: Phased, phase: Phase) -> None:
         self.name, self.at_most = phase.name, phase.at_most
         self._model = model
         self.has = model.has
         self._apply = getattr(model, f"after_{phase.name}")
         self._before: Callable[[Any], object] | None = getattr(model, f"before_{phase.name}", None)
-        self._places: dict[Deciding, int] = {}
         self._until = phase.until
         self._who = None if isinstance(phase.who, type) else phase.who
-        if self._who is not None:
-            self._places = {agent: index for index, agent in enumerate(agents)}
 
     def includes(self, agent: Deciding) -> bool:
         """Whether an agent takes part at present."""
@@ -245,10 +236,6 @@ class _Part:
         if self._who is None:  # it is as it was when the phase started
             return True
         now: Any = self._who(self._model)
-        if isinstance(now, list):  # mostly nobody has left, and the agent stands where it stood
-            index = self._places.get(agent, len(now))
-            if index < len(now) and now[index] is agent:
-                return True
         return agent in (now if isinstance(now, Container) else list(now))
 
     def is_done(self, agent: Deciding) -> bool:

@@ -12,7 +12,6 @@ from types import MappingProxyType
 import numpy as np
 
 from sabm_mesa.analysis.contributions import (
-    drawn,
     estimated,
     first_belief,
     first_distributions,
@@ -66,7 +65,8 @@ class FischbacherGaechter(ClassicalMind):
         situation = ask.observation
         assert isinstance(situation, PlayerView)
         if self.kind is None:
-            self.kind = drawn(type_shares(), ask.rng)
+            shares = type_shares()
+            self.kind = int(ask.rng.choice(len(shares), p=shares))
         unit = situation.endowment / published()["endowment"]
         self._learn(situation, unit)
         first = self._known == 0
@@ -80,7 +80,8 @@ class FischbacherGaechter(ClassicalMind):
             kind: the number of its type.
             rng: the generator to draw from.
         """
-        return float(drawn(first_distributions()[kind], rng))
+        shares = first_distributions()[kind]
+        return float(rng.choice(len(shares), p=shares))
 
     def later(self, kind: int) -> float:
         """The contribution at the belief, in units.
