@@ -58,7 +58,6 @@ LONG = [
     "tests/docs/test_tutorials.py",
     "tests/studies/experiments/test_report.py",
     "tests/cli/test_scenarios.py",
-    "tests/cli/test_screen.py",
     "tests/llm/test_fault_runs.py",
 ]
 """Groups that take long, the longest first, so that no process works alone at the end."""

@@ -50,8 +50,8 @@ PARTS = {
         "runs.*",
     ),
     "Studies": (
-        "Published experiments and your own; audits, screening, judging, tournaments.",
-        "studies.* studies.experiments.* studies.audit.* models.*.screening",
+        "Published experiments and your own; audits, preliminary tests, judging, tournaments.",
+        "studies.* studies.experiments.* studies.audit.* models.exam models.*.exam",
     ),
     "Analysis": (
         "Theory, measures, statistics and plots for the data of any run.",

@@ -47,7 +47,6 @@ COMMANDS = {
     "resume": "rerun",
     "fork": "rerun",
     "run": "run",
-    "screen": "screen",
     "sweep": "sweep",
     "tournament": "tournament",
     "view": "view",

@@ -50,7 +50,6 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "humans": "Compare the decisions of a recording with people's.",
         "probe": "Test whether minds have memorized published games.",
         "fit": "Fit behavioural models to a recording.",
-        "screen": "Test whether minds can play the scenarios.",
         "judge": "Code the messages and the reasoning of a recording.",
     },
     "Teach": {

@@ -17,6 +17,7 @@ from sabm_mesa.models import registry
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
     from sabm_mesa.minds.model_check import Check
+    from sabm_mesa.models.exam import Exam, Marks
     from sabm_mesa.runs.trial import Trial
 
 _SQLITE = b"SQLite format 3"
@@ -38,7 +39,12 @@ def doctor(
     *,
     setting: SettingOptions,
     times: Annotated[
-        int, typer.Option(min=1, help="Number of questions of each kind, in each answer format.")
+        int,
+        typer.Option(
+            min=1,
+            help="Number of questions of each kind in each answer format, and of problems of each "
+            "kind in the preliminary test of the scenario.",
+        ),
     ] = 4,
     base_url: BaseURL = None,
     model: Annotated[
@@ -195,9 +201,10 @@ def _try_minds(
 ) -> None:
     from sabm_mesa.core.answers import FORMATS
     from sabm_mesa.core.parsing import parse_minds
+    from sabm_mesa.models.exam import exam_of
     from sabm_mesa.recording import export, load_runs
     from sabm_mesa.runs.rerun import class_of
-    from sabm_mesa.runs.trial import Tried, try_model
+    from sabm_mesa.runs.trial import SETTINGS, Tried, sit_exam, try_model
 
     parsed = parse_minds(minds)
     specs = [parsed] if isinstance(parsed, str) else list(parsed)
@@ -206,30 +213,40 @@ def _try_minds(
         scenario, parameters = class_of(run), {**run.parameters, **given}
     else:
         scenario, parameters = registry.load(subject), given
+    exam = exam_of(scenario)
+    settings = {k: v for k, v in given.items() if k in SETTINGS and v is not None}
     forms: set[str] = set()
 
+    def tell(text: str, *, err: bool = False) -> None:
+        if not as_json:
+            say(text, err=err)
+
     def progress(row: Tried) -> None:
-        if as_json:
-            return
         if row.form not in forms:
             forms.add(row.form)
-            say(f"Answer format {row.form} ({len(forms)} of {len(FORMATS)}) …", err=True)
-        say(f"  {row.question}: {row.valid} valid, {row.answers} of {times} asked", err=True)
+            tell(f"Answer format {row.form} ({len(forms)} of {len(FORMATS)}) …", err=True)
+        tell(f"  {row.question}: {row.valid} valid, {row.answers} of {times} asked", err=True)
 
-    trials = []
+    trials: list[dict[str, Any]] = []
     for spec in specs:
         forms.clear()
-        if not as_json:
-            say(f"{spec} is asked the questions of {scenario.scenario_name}, {times} of each kind.")
+        tell(f"{spec} is asked the questions of {scenario.scenario_name}, {times} of each kind.")
         trial = try_model(scenario, parameters, spec, connection, times=times, progress=progress)
+        tell(in_words(trial))
         trials.append(
             {
                 **asdict(trial), "best": trial.best, "run_s": trial.run_s,
                 "recommendation": trial.recommendation,
             }
         )  # fmt: skip
-        if not as_json:
-            say(in_words(trial))
+        if exam is not None and trial.valid_of(trial.best)[0]:
+            tell(f"Preliminary test: {exam.title} …", err=True)
+            form = {"answer_format": trial.best}
+            marks = sit_exam(
+                exam, scenario, spec, connection, times=times, settings=settings | form
+            )
+            tell(exam_in_words(exam, marks))
+            trials[-1]["exam"] = _outcome(exam, marks)
     if as_json:
         say(export.readable_json({"trials": trials}))
     if not all(any(row["valid"] for row in trial["tried"]) for trial in trials):
@@ -261,6 +278,30 @@ def in_words(trial: Trial) -> str:
     )
     lines += [trial.recommendation, f"A run with these settings: {expected}"]
     return "\n".join(lines)
+
+
+def _outcome(exam: Exam, marks: Marks) -> dict[str, Any]:
+    solved = {kind: [sum(right), len(right)] for kind, right in marks.items()}
+    outcome = {"solved": solved, "threshold": exam.threshold, "passes": exam.passes(marks)}
+    return {"title": exam.title, "source": exam.source, **outcome}
+
+
+def exam_in_words(exam: Exam, marks: Marks) -> str:
+    """Return the outcome of a preliminary test.
+
+    Args:
+        exam: the test.
+        marks: the marks of the model.
+    """
+    shares = [f"{kind}: {sum(right)} of {len(right)} right" for kind, right in marks.items()]
+    verdict = "passes" if exam.passes(marks) else "fails"
+    return (
+        f"Preliminary test, {exam.title} ({exam.source}): {verdict}.\n"
+        f"  {'; '.join(shares)}\n"
+        f"  Right: {exam.right}. To pass, {100 * exam.threshold:g} % of each kind must be right; "
+        f"the limit is ours.\n"
+        f"  Published: {exam.published}."
+    )
 
 
 def duration(seconds: float) -> str:

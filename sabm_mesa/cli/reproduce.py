@@ -290,7 +290,7 @@ def _list(experiments: Sequence[Experiment]) -> str:
         "Cost at paper scale, in questions to language models: small up to 2,000, medium up to "
         "20,000, large more. Classical minds cost nothing."
     )
-    more = "To test whether a language model is suited to such studies: sabm screen --minds SPEC"
+    more = "To test whether a language model can play: sabm doctor SCENARIO --minds SPEC"
     return "\n".join([*lines, "", costs, more])
 
 

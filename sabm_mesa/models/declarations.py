@@ -1,14 +1,13 @@
-"""Declarations of a scenario: score, measures of messages, earlier runs, screening, page.
+"""Declarations of a scenario: score, measures of messages, earlier runs, exam, page.
 
 A scenario sets them as class attributes (see `Declarations`, a base of
-`sabm_mesa.models.base.SmartModel`), so experiments, the judge, the screening and the viewer are
+`sabm_mesa.models.base.SmartModel`), so experiments, the judge, the exams and the viewer are
 independent of scenarios.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -27,12 +26,8 @@ if TYPE_CHECKING:
     from sabm_mesa.analysis.pictures import ModelPicture, Scene
 
 D = TypeVar("D")
-ENOUGH = 0.9
-"""The share of right answers needed to pass a screening test (our choice)."""
 NO_SOURCE = "none given"
 """The source of a scenario that declares none."""
-Frames = Mapping[str, "pd.DataFrame"]
-"""Name → frame of a recording (see `Recorded.frames`)."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +144,8 @@ class Declarations:
         level_column: the agent column with the step of a decision (level-k), or ``""``.
         builds_on: the earlier run of another scenario that a run builds on, or None.
         draw_game: draws the table of a new game from ``CLASS:SEED``; None without such games.
-        screener: ``module:Class`` that judges the tests of its ``screening.toml``, or ``""``.
+        exam: the module with its `sabm_mesa.models.exam.Exam` as ``EXAM``: the preliminary test of
+            language models; or ``""``.
         behaviour: the module with its `Behaviour` as ``BEHAVIOUR``: the behavioural models that
             apply to its decisions; or ``""``.
     """
@@ -169,7 +165,7 @@ class Declarations:
     level_column: ClassVar[str] = ""
     builds_on: ClassVar[BuildsOn | None] = None
     draw_game: ClassVar[staticmethod[[str], dict[str, Any]] | None] = None
-    screener: ClassVar[str] = ""
+    exam: ClassVar[str] = ""
     behaviour: ClassVar[str] = ""
 
 
@@ -378,102 +374,6 @@ def _load(what: str, name: str, variable: str, kind: type[D]) -> D:
             "sabm_mesa.models.declarations."
         )
     return declared
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The result of one mind in one screening test.
-
-    Attributes:
-        passes: whether it passes by the rule of the test.
-        words: a short text with the main measures.
-        measures: measure → its value, or NaN.
-    """
-
-    passes: bool
-    words: str
-    measures: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class ScreeningFigure:
-    """One figure of a screening.
-
-    Attributes:
-        name: its file name without ending.
-        title: a description of its content.
-        figure: the figure of matplotlib.
-        test: the name of its test; ``""`` for all tests.
-    """
-
-    name: str
-    title: str
-    figure: Any
-    test: str = ""
-
-
-@dataclass(frozen=True)
-class Screened:
-    """All answers to the tests of one screener.
-
-    Attributes:
-        titles: name of a test → its title.
-        minds: the specs of the minds.
-        runs: runs of each test and mind.
-        frames: test → the frames of its runs, each row with its ``mind``.
-        findings: (test, mind) → its result.
-    """
-
-    titles: Mapping[str, str]
-    minds: Sequence[str]
-    runs: int
-    frames: Mapping[str, Frames]
-    findings: Mapping[tuple[str, str], Finding]
-
-
-class Screener(ABC):
-    """Judges the answers to the screening tests of a scenario.
-
-    The tests themselves are in the file ``screening.toml`` of the scenario's folder.
-    """
-
-    @abstractmethod
-    def find(self, frames: Frames) -> Finding:
-        """The result of one mind in one test.
-
-        Args:
-            frames: the frames of its runs.
-        """
-
-    def drawings(self, screened: Screened) -> list[ScreeningFigure]:
-        """Figures of the answers; none by default.
-
-        Args:
-            screened: the answers of all minds.
-        """
-        del screened
-        return []
-
-    def tables(self, screened: Screened) -> dict[str, pd.DataFrame]:
-        """File name → table of answers, for a CSV file; none by default.
-
-        Args:
-            screened: the answers of all minds.
-        """
-        del screened
-        return {}
-
-
-def percent(share: float) -> str:
-    """A share in per cent; a dash for NaN."""
-    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
-
-
-def number(value: float) -> str:
-    """A number with three significant digits, or all digits before its point; a dash for NaN."""
-    if math.isnan(value):
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def rounded(value: float) -> float:

@@ -52,13 +52,11 @@ SCENARIOS = {
 }
 """The scenarios of this package."""
 UNLISTED = {
-    "commons-screening": "sabm_mesa.models.commons.screening:CommonsScreening",
     "judge": "sabm_mesa.studies.judging:Judging",
-    "path-test": "sabm_mesa.models.evacuation.screening:PathTest",
     "probe": "sabm_mesa.studies.probe:Probe",
 }
-"""Models with a command of their own (``sabm judge``, ``sabm screen``, ``sabm probe``). They are
-not listed as scenarios; their recordings replay and resume like all others."""
+"""Models with a command of their own (``sabm judge``, ``sabm probe``). They are not listed as
+scenarios; their recordings replay and resume like all others."""
 GROUP = "sabm_mesa.scenarios"
 """The group of the entry points of other packages."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")

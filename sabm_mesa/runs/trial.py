@@ -3,6 +3,8 @@
 The first rounds of a run are played once for each form. The model answers the first questions of
 each kind. Examples of legal answers replace all other answers and unusable ones. Nothing is asked
 again, so that the share of valid answers is that of single attempts.
+
+`sit_exam` then holds the preliminary test of the scenario (`sabm_mesa.models.exam`).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sabm_mesa.core.answers import DEFAULT_FORMAT, FORMATS, Format, InvalidAnswer, Reply
@@ -20,14 +22,18 @@ from sabm_mesa.core.thoughts import split_thoughts
 from sabm_mesa.errors import MindSpecError, ParameterError
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.base import Mind
+from sabm_mesa.minds.llm import LLMSettings
 from sabm_mesa.minds.specs import is_local, language_model
 from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.exam import Exam, Marks
 from sabm_mesa.runs.cost import estimate, with_context
 
 TIMES = 4
 """The number of questions of each kind in each form."""
 ROUNDS = 2
 """The number of rounds: some questions are not asked in the first one."""
+SETTINGS = frozenset(field.name for field in fields(LLMSettings))
+"""The parameters of a run that also hold in its preliminary test."""
 
 
 @dataclass
@@ -166,6 +172,37 @@ def try_model(
     total = estimate(scenario, chosen).total
     outcome.asks, outcome.usd = total.asks.likely, total.usd.likely
     return outcome
+
+
+def sit_exam(
+    exam: Exam,
+    scenario: type[SmartModel],
+    spec: str,
+    connection: Connection,
+    *,
+    times: int = TIMES,
+    settings: Mapping[str, Any] | None = None,
+) -> Marks:
+    """Let a mind sit the preliminary test of a scenario.
+
+    Args:
+        exam: the test.
+        scenario: the scenario.
+        spec: the mind.
+        connection: how it is reached, with its caps.
+        times: the number of problems of each kind, if the test does not set it.
+        settings: parameters of the run that replace those of the test.
+
+    Raises:
+        UsageError: for settings that cannot be used.
+        RunError: when the model cannot be asked.
+    """
+    given = {"rng": 0, **exam.parameters(scenario, times), **(settings or {}), "minds": spec}
+    connection = with_context(connection, exam.model, given)
+    model = exam.model(**given, connection=connection, recording=False)
+    model.run_model()
+    model.close()
+    return exam.marks(model)
 
 
 class _Asked:

@@ -1,1 +1,1 @@
-"""Studies of many runs: experiments, screening, judging and tournaments."""
+"""Studies of many runs: experiments, judging and tournaments."""

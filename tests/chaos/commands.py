@@ -39,7 +39,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "tournament": ("tournament", "kbc", "classical", *SMALL_CONTEST, "--runs", "2"),
     "reproduce": ("reproduce", "small.toml", "--runs", "1"),
     "audit": ("audit", "small.toml", "--runs", "1", "--factor", "wording"),
-    "screen": ("screen",),
     "probe": ("probe", "--games", "20"),
     "judge": ("judge", "said.sqlite"),
     **dict.fromkeys(SCRIPTS, ()),

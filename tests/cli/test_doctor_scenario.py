@@ -42,7 +42,9 @@ def test_every_form_is_tried_on_the_questions_of_the_scenario(sabm: Sabm) -> Non
     assert told["best"] == "json"
     assert "Recommended: --set answer_format=json" in told["recommendation"]
     assert told["asks"] == 24 * 4 + 24 * 3
-    assert server.stats["requests"] == sum(row["answers"] for row in rows.values())
+    assert told["exam"]["solved"] == {"picks": [3, 3]}
+    assert told["exam"]["passes"]
+    assert server.stats["requests"] == sum(row["answers"] for row in rows.values()) + 3
 
 
 def test_the_table_and_what_to_expect_of_a_run(sabm: Sabm) -> None:
@@ -59,10 +61,46 @@ def test_the_table_and_what_to_expect_of_a_run(sabm: Sabm) -> None:
         "Answer format labelled (1 of 3) …",
         "Answer format paper (2 of 3) …",
         "Answer format json (3 of 3) …",
+        "Preliminary test: prices of two firms in 20 rounds without talk …",
     ]
     assert any("nothing must be set" in line for line in lines)
-    assert lines[-1].startswith("A run with these settings: about ")
-    assert lines[-1].endswith("price unknown")
+    cost = next(line for line in lines if line.startswith("A run with these settings: about "))
+    assert cost.endswith("price unknown")
+
+
+@pytest.mark.parametrize(("pick", "verdict"), [(18, "passes"), (80, "fails")])
+def test_the_preliminary_test_of_the_paper_follows(sabm: Sabm, pick: int, verdict: str) -> None:
+    with LLMServer(brain=lambda *_: f"Because.\nAnswer: {pick}") as server:
+        outcome = sabm("doctor", "kbc", "--minds", f"llm:stub@{server.url}", "--times", 2)
+
+    assert outcome.status == 0
+    assert outcome.err.splitlines()[-1] == "Preliminary test: one-shot contest …"
+    *_, said, shares, right, published = outcome.out.splitlines()
+    assert said == (
+        f"Preliminary test, one-shot contest (Wu et al. 2024, appendix B.1 and table 4): {verdict}."
+    )
+    assert shares == f"  picks: {2 if verdict == 'passes' else 0} of 2 right"
+    assert "90 % of each kind must be right; the limit is ours." in right
+    assert published.startswith("  Published: GPT-4 picks 18")
+
+
+def test_the_preliminary_test_is_asked_in_the_best_form_with_the_given_settings(sabm: Sabm) -> None:
+    def lost(messages: Any, body: Any) -> str:
+        if "by which way do you leave" in messages[-1]["content"]:
+            return '{"answer": "(2, 2), (3, 1), (4, 0), (5, 0)"}'
+        return only_json(messages, body)
+
+    with LLMServer(brain=lost) as server:
+        spec = f"llm:stub@{server.url}"
+        given = ("--set", "temperature=0.3", "--set", "n_people=3", "--json")
+        outcome = sabm("doctor", "evacuation", "--minds", spec, *given, "--times", 1)
+    exam = json.loads(outcome.out)["trials"][0]["exam"]
+    last = server.requests[-1].body
+
+    assert (exam["passes"], exam["threshold"]) == (False, 0.9)
+    assert exam["solved"] == {"from (1, 3)": [1, 1], "from (2, 6)": [0, 1]}
+    assert (last["temperature"], last["max_tokens"]) == (0.3, 512)
+    assert "response_format" in last
 
 
 def test_a_recording_gives_scenario_and_parameters(sabm: Sabm, tmp_path: Path) -> None:
@@ -83,6 +121,15 @@ def test_where_no_form_works_the_command_says_so(sabm: Sabm) -> None:
 
     assert outcome.status == 1
     assert "No form works: choose a larger model." in outcome.out
+
+
+def test_a_model_without_a_usable_answer_sits_no_preliminary_test(sabm: Sabm) -> None:
+    with LLMServer(brain=lambda *_: "") as server:
+        spec = f"llm:stub@{server.url}"
+        outcome = sabm("doctor", "bertrand", "--minds", spec, "--set", "communication=false")
+
+    assert outcome.status == 1
+    assert "Preliminary test" not in outcome.out + outcome.err
 
 
 @pytest.mark.slow

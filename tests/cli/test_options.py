@@ -100,7 +100,7 @@ def test_a_parameter_is_given_once() -> None:
             (command, "llm:gpt-4o-mini@")
             for command in (
                 "run kbc", "cost kbc", "sweep kbc", "play kbc", "describe kbc", "doctor", "probe",
-                "screen", "audit guessing-game", "reproduce guessing-game",
+                "audit guessing-game", "reproduce guessing-game",
                 "register guessing-game",
             )
         ),

@@ -217,7 +217,7 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "command",
-    ["sweep", "tournament", "reproduce", "audit", "screen", "probe", "judge"],
+    ["sweep", "tournament", "reproduce", "audit", "probe", "judge"],
 )
 def test_commands_that_go_on_report_what_was_lost(command: str, sabm: Sabm, tmp_path: Path) -> None:
     said = tmp_path / "said.sqlite"
@@ -227,7 +227,6 @@ def test_commands_that_go_on_report_what_was_lost(command: str, sabm: Sabm, tmp_
         "tournament": ["tournament", "kbc", "classical", "--set", "n_players=4", "--rounds", 1],
         "reproduce": ["reproduce", tmp_path / "small.toml", "--runs", 1],
         "audit": ["audit", tmp_path / "small.toml", "--runs", 1, "--factor", "wording"],
-        "screen": ["screen", "--runs", 2],
         "probe": ["probe", "--games", 20],
         "judge": ["judge", said],
     }

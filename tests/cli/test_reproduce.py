@@ -60,7 +60,7 @@ def test_the_list(sabm: Sabm) -> None:
     assert [line.split()[0] for line in lines] == reading.experiment_names()
     assert {line.split()[1] for line in lines} <= {"small", "medium", "large"}
     assert (blank, note.split(",")[0]) == ("", "Cost at paper scale")
-    assert suited.endswith("is suited to such studies: sabm screen --minds SPEC")
+    assert suited.endswith("can play: sabm doctor SCENARIO --minds SPEC")
     data = json.loads(sabm("reproduce", "--list", "--json").out)
     assert [each["name"] for each in data] == reading.experiment_names()
     assert {"title", "source", "scenario", "cost", "conditions", "runs"} <= set(data[0])

@@ -171,7 +171,6 @@ def test_commands_that_go_on_say_how_minds_from_files_are_isolated(
         ("resume", "recording.sqlite"),
         ("fork", "recording.sqlite", "--at", "0", "--out", "out"),
         ("reproduce", "--all"),
-        ("screen", "--minds", "fixed:3"),
         ("play", "kbc"),
         ("view",),
         ("cost", "kbc"),

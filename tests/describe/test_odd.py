@@ -381,16 +381,6 @@ def test_references_are_those_that_are_named() -> None:
     assert "Zero-knowledge cooperation" in cited
 
 
-@pytest.mark.parametrize("name", ["commons-screening", "path-test"])
-def test_models_of_single_commands_have_their_spec_sheets(name: str) -> None:
-    model = model_at(UNLISTED[name])
-    assert model is not None
-    found = describe(model)
-    assert blocks(found, "Purpose and patterns")
-    assert "fishery" not in blocks(found, "Purpose and patterns")[0]
-    assert [row[0] for row in blocks(found, "Observation")[1]][1:] == found["model_columns"]
-
-
 def test_minds_of_theory_that_know_more_than_the_prompts_tell_are_listed_under_sensing() -> None:
     known = blocks(described("bertrand"), "Sensing")[-1]
 

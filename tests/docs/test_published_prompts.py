@@ -44,7 +44,7 @@ def names_in(heading: str, entry: str) -> set[str]:
         model = scenario(name)
         book = tomllib.loads(Path(model.prompt_file).read_text("utf-8"))
         known |= {*book["prompts"], *book.get("personas", {}), "persona", *model.changeable}
-        known |= {*book.get("conditions", {}), *book.get("variants", {}), "screening_prompts.toml"}
+        known |= {*book.get("conditions", {}), *book.get("variants", {}), "exam.toml"}
     return known
 
 

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from sabm_mesa.errors import UnknownName
-from sabm_mesa.models.commons.screening import CommonsScreening
-from sabm_mesa.models.evacuation.screening import PathTest
 from sabm_mesa.models.registry import (
     SCENARIOS,
     UNLISTED,
@@ -27,17 +25,13 @@ from tests.runs.reruns import change, count
 
 ROOT = Path(__file__).parents[2]
 OWN = {
-    "judge": (Judging, {"texts": ["I agree.", "Let us all pick 20."]}, "agreement"),
+    "judge": (Judging, {"texts": ["I agree.", "Let us all pick 20."]}, '{"codes": ["agreement"]}'),
     "probe": (Probe, {}, lambda ask: ask.spec.example(np.random.default_rng(1))),
-    "path-test": (PathTest, {}, "(2, 2), (3, 1), (4, 0), (5, 0)"),
-    "commons-screening": (CommonsScreening, {"n_problems": 1}, "Because.\n2"),
 }
 
 
 def test_a_place_is_known_when_it_is_registered() -> None:
     assert model_at(UNLISTED["judge"]) is Judging
-    assert model_at(UNLISTED["path-test"]) is PathTest
-    assert model_at(UNLISTED["commons-screening"]) is CommonsScreening
     for name, place in SCENARIOS.items():
         assert model_at(place) is scenario(name)
     assert model_at("subprocess:Popen") is None
@@ -88,10 +82,10 @@ def test_its_recordings_are_replayed_and_gone_on_with_by_others(name: str, tmp_p
 
 def test_the_class_counts_and_not_the_name_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
-    PathTest(rng=1, recording=path).run_model()
+    Judging(texts=["I agree."], rng=1, recording=path).run_model()
     change(path, "UPDATE runs SET scenario = 'kbc'")
 
-    assert type(replay(path).models[0]) is PathTest
+    assert type(replay(path).models[0]) is Judging
     tiny(minds="fixed:1", rng=1, recording=tmp_path / "own.sqlite").run_model()
     assert model_at(load_runs(tmp_path / "own.sqlite", 0)[0].model) is None
 

@@ -266,7 +266,7 @@ class BertrandCompetition(SmartModel):
             "First round with an explicit price agreement", first_price_agreement
         ),
     }
-    screener = "sabm_mesa.models.bertrand.screening:PriceScreener"
+    exam = "sabm_mesa.models.bertrand.exam"
     changeable = frozenset({*CHANGEABLE, "phase_order", "plan_every", "told_range"})
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
 

@@ -177,6 +177,7 @@ class CommonsGovernance(SmartModel):
     page = "sabm_mesa.models.commons.page"
     class_game = "sabm_mesa.models.commons.class_game"
     behaviour = "sabm_mesa.models.commons.behaviour"
+    exam = "sabm_mesa.models.commons.exam"
     phases: ClassVar[tuple[Phase, ...]] = (
         action(
             who=_present,

@@ -227,6 +227,7 @@ class EmergencyEvacuation(SmartModel):
     prompt_file = Path(__file__).with_name("prompts.toml")
     plots = "sabm_mesa.models.evacuation.plots"
     page = "sabm_mesa.models.evacuation.page"
+    exam = "sabm_mesa.models.evacuation.exam"
     class_game = "sabm_mesa.models.evacuation.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         communication(

@@ -144,7 +144,7 @@ class KeynesianBeautyContest(SmartModel):
     level_column = "level"
     message_words = Path(__file__).with_name("words.toml")
     theory_marks: ClassVar[dict[str, Any]] = {"levels": level_k_labels()}
-    screener = "sabm_mesa.models.kbc.screening:PickScreener"
+    exam = "sabm_mesa.models.kbc.exam"
     behaviour = "sabm_mesa.models.kbc.behaviour"
     changeable = frozenset({"reward_rule"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {

@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 
 from sabm_mesa import EmergencyEvacuation
 from sabm_mesa.models.evacuation.room import Room
-from sabm_mesa.models.evacuation.theory import (
-    most_escaped,
-    room_graph,
-)
+from sabm_mesa.models.evacuation.theory import most_escaped
 
 INF = math.inf
 STEPS = st.integers(1, 6).map(float) | st.just(INF)
@@ -55,6 +52,21 @@ def steps_of(model: EmergencyEvacuation) -> np.ndarray:
     """Steps of the people of a new model to the exits."""
     x, y = np.array([person.pos for person in model.people]).T
     return model.room.steps[:, x, y]
+
+
+def room_graph(free: np.ndarray, diagonals: bool = True) -> nx.Graph:
+    """The free cells of a room, joined where one step connects them."""
+    graph = nx.Graph()
+    cells = [(int(x), int(y)) for x, y in np.argwhere(free)]
+    graph.add_nodes_from(cells)
+    ahead = ((0, 1), (1, 0), (1, 1), (1, -1)) if diagonals else ((0, 1), (1, 0))
+    graph.add_edges_from(
+        ((x, y), (x + dx, y + dy))
+        for x, y in cells
+        for dx, dy in ahead
+        if (x + dx, y + dy) in graph
+    )
+    return graph
 
 
 def steps_to_exits(graph, exits, starts) -> np.ndarray:

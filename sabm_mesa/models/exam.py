@@ -1,0 +1,129 @@
+"""Preliminary tests: can a language model be studied in a scenario at all?
+
+Papers give models a few problems before the larger runs. An `Exam` is such a test: the run in which
+the problems are asked, a checker of the answers, and a threshold. ``sabm doctor SCENARIO --minds
+SPEC`` holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Ge
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core.answers import AnswerSpec, Decision
+from sabm_mesa.core.asks import Observation
+from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.core.scheduler import Phase, action
+from sabm_mesa.models.base import SmartModel
+
+Marks = Mapping[str, Sequence[bool]]
+"""Kind of problem → whether each answer is right; an unreadable answer is wrong."""
+
+
+@dataclass(frozen=True)
+class Exam:
+    """A preliminary test. The module that a scenario names as its `exam` has one as ``EXAM``.
+
+    Attributes:
+        title: its name in a few words.
+        source: its publication.
+        right: which answers are right, in words.
+        published: the published results, in our own words.
+        model: the model class of its run.
+        parameters: returns the parameters of the run, from the scenario and the number of problems
+            of each kind.
+        marks: the checker: returns the marks of a finished run.
+        threshold: the share of each kind of problem that must be right. The papers give no limits:
+            the default is ours.
+    """
+
+    title: str
+    source: str
+    right: str
+    published: str
+    model: type[SmartModel]
+    parameters: Callable[[Any, int], Mapping[str, Any]]
+    marks: Callable[[Any], Marks]
+    threshold: float = 0.9
+
+    def passes(self, marks: Marks) -> bool:
+        """Whether enough problems of each kind were solved."""
+        return all(sum(solved) >= self.threshold * len(solved) for solved in marks.values())
+
+
+def exam_of(scenario: type[SmartModel]) -> Exam | None:
+    """The preliminary test of a scenario, or None."""
+    exam: Exam | None = import_module(scenario.exam).EXAM if scenario.exam else None
+    return exam
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(Observation):
+    """One problem.
+
+    Attributes:
+        kind: its kind.
+        entry: the prompt entry with the question.
+        values: placeholder → value.
+        spec: what a legal answer is.
+        is_right: the checker of a legal answer.
+    """
+
+    kind: str
+    entry: str
+    values: Mapping[str, object]
+    spec: AnswerSpec
+    is_right: Callable[[Any], bool]
+
+    def placeholders(self, book: PromptBook) -> dict[str, object]:
+        """The values of the problem."""
+        return {**Observation.placeholders(self, book), **self.values}
+
+
+class Examinee(SmartAgent):
+    """An agent that is asked one problem."""
+
+    problem: Problem
+    solved = False
+
+    async def act(self) -> Decision:
+        """Solve the problem."""
+        return await self.ask(self.problem.entry, self.problem.spec, self.problem)
+
+
+class Problems(SmartModel):
+    """One round in which each agent solves one problem. A subclass has prompts and `problems`.
+
+    Args:
+        n_problems: the number of problems of each kind.
+        settings: the other parameters of `SmartModel`.
+    """
+
+    phases: ClassVar[tuple[Phase, ...]] = (action(),)
+
+    def __init__(self, n_problems: Annotated[int, Ge(1)] = 1, **settings: Any) -> None:
+        super().__init__(**settings)
+        problems = self.problems(n_problems)
+        self.examinees = self.populate(Examinee, len(problems))
+        for examinee, problem in zip(self.examinees, problems, strict=True):
+            examinee.problem = problem
+
+    def problems(self, n: int) -> list[Problem]:
+        """The problems, `n` of each kind."""
+        raise NotImplementedError
+
+    def after_act(self, examinee: Examinee, answer: Decision) -> None:
+        """Mark an answer."""
+        examinee.solved = answer.valid and examinee.problem.is_right(answer.value)
+
+    def marks(self) -> Marks:
+        """The marks of the finished run."""
+        marks: dict[str, list[bool]] = {}
+        for examinee in self.examinees:
+            marks.setdefault(examinee.problem.kind, []).append(examinee.solved)
+        return marks
