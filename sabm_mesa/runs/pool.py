@@ -143,8 +143,21 @@ def work(task: Task) -> Ended:
     return Ended(message, isinstance(problem, BudgetExceeded), logged, file)
 
 
+class _Process(ProcessPoolExecutor):
+    """One worker process. Ctrl-C is for the command, which stops it, also while it starts."""
+
+    def submit(self, fn: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        if not hasattr(signal, "pthread_sigmask"):  # on Windows
+            return super().submit(fn, *given, **named)
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the process inherits it
+        try:
+            return super().submit(fn, *given, **named)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
 def _begin(stop: Path) -> None:
-    """Begin a worker process: Ctrl-C is for the command, which stops the worker."""
+    """Begin a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_command, args=(stop,), daemon=True).start()
 
@@ -184,7 +197,7 @@ class WorkerPool:
 def processes(n: int, folder: Path) -> Iterator[WorkerPool]:
     """Processes of this machine, for tasks whose recordings are in a folder."""
     spawn, stop = multiprocessing.get_context("spawn"), folder / STOP
-    worker = partial(ProcessPoolExecutor, 1, spawn, _begin, (stop,))  # one each: if lost, alone
+    worker = partial(_Process, 1, spawn, _begin, (stop,))
     stop.unlink(missing_ok=True)
     try:
         yield WorkerPool(n, worker, stop.touch, (BrokenExecutor,))
