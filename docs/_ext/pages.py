@@ -26,7 +26,7 @@ FOLDERS = ("api", "reference")
 PARTS = {
     "Core": (
         "Questions, answers and how they are read, and the phases of a round.",
-        "core.a* core.fields core.[imo]* core.parameters core.prompts core.[rst]* core.usage",
+        "core.a* core.[imo]* core.parameters core.prompts core.[rst]* core.usage",
     ),
     "Models": (
         "The rules of the scenarios, and the code that they share.",
@@ -51,7 +51,7 @@ PARTS = {
     ),
     "Studies": (
         "Published experiments and your own; audits, preliminary tests, judging, tournaments.",
-        "studies.* studies.experiments.* studies.audit.* models.exam models.*.exam",
+        "studies.* studies.experiments.* studies.audit.* models.*.exam",
     ),
     "Analysis": (
         "Theory, measures, statistics and plots for the data of any run.",

@@ -184,7 +184,7 @@ _BEFORE = re.compile(
     r"|fewer than|(?:any|no)thing but|or|to be|square root) (?:the |an? )?)\Z",
     re.IGNORECASE,
 )
-"""What makes a number no plain one when it stands before it."""
+"""Words and signs before a number that make it no plain number."""
 _AFTER = re.compile(
     rf" ?(?:[×÷*^+<>≤≥≈=]|\.\.|…)| ?/ ?\w| ?[-–—] ?{_MONEY}\d|[-–—]\w| ?[{_SUPER}{_VULGAR}]"
     rf"| {_MONEY}[\d.]*\d|[.,:]\d|\w| ?% ?\w*| (?:to|or|and|through|until|plus|minus|times|x"
@@ -196,7 +196,7 @@ _AFTER = re.compile(
     r"|(?: (?!once\b)\w+)? (?:more|less|fewer|lower|higher|below|above|under|over)\b|'s\b",
     re.IGNORECASE,
 )
-"""What makes a number no plain one when it stands after it."""
+"""Words and signs after a number that make it no plain number."""
 _KNOWN = re.compile(
     rf"\b(?:the|my|your|our|their|his|its|this)"
     rf"(?: other| remaining| new| initial| total| full| whole| maximum)? {_MONEY}\Z"

@@ -178,7 +178,7 @@ def _end_with_command(stop: Path) -> None:
 
 @dataclass(frozen=True)
 class WorkerPool:
-    """Where tasks are played.
+    """The workers that play tasks.
 
     Attributes:
         n: the number of workers.
