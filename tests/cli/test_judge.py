@@ -54,7 +54,7 @@ def message_in(messages: list[dict[str, Any]]) -> str:
 
 
 def like_the_rules(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:
-    return ", ".join(sorted(message_coder().codes(message_in(messages)))) or "none"
+    return json.dumps({"codes": sorted(message_coder().codes(message_in(messages)))})
 
 
 def contrary(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
@@ -62,7 +62,7 @@ def contrary(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
     if message_in(messages) == "Hm.":
         return "I would not know."
     said = message_in(messages)
-    return "agreement" if said == "No way." else like_the_rules(messages, body)
+    return '{"codes": ["agreement"]}' if said == "No way." else like_the_rules(messages, body)
 
 
 def answers_in(recording: Path) -> int:
@@ -165,9 +165,9 @@ def test_the_help_lists_what_can_be_set(sabm: Sabm) -> None:
 
 def test_answers_as_json(sabm: Sabm, path: Path) -> None:
     def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        codes = body["response_format"]["json_schema"]["schema"]["properties"]["answer"]
-        assert codes["items"]["enum"] == list(CODES)
-        return json.dumps({"answer": sorted(message_coder().codes(message_in(messages)))})
+        answer = body["response_format"]["json_schema"]["schema"]["properties"]["answer"]
+        assert answer["properties"]["codes"]["items"]["enum"] == list(CODES)
+        return json.dumps({"answer": json.loads(like_the_rules(messages, body))})
 
     with LLMServer(brain=brain) as server:
         outcome = sabm(
@@ -270,7 +270,7 @@ def test_a_judge_codes_private_reasoning(sabm: Sabm, tmp_path: Path) -> None:
         3: "I follow the suggestion of Player #1.\n33",
         4: "33",
     }
-    codes = {"average": "step_1, reference", "lucky": "step_0", "follow": "imitation"}
+    codes = {"average": ["step_1", "reference"], "lucky": ["step_0"], "follow": ["imitation"]}
     mind = ScriptedMind(lambda ask: says[ask.key.agent])
     recording = tmp_path / "r.sqlite"
     contest = KeynesianBeautyContest(n_players=4, n_rounds=1, minds=mind, rng=1,
@@ -278,7 +278,8 @@ def test_a_judge_codes_private_reasoning(sabm: Sabm, tmp_path: Path) -> None:
     contest.run_model()
 
     def brain(messages: list[dict[str, Any]], _body: dict[str, Any]) -> str:
-        return next(code for word, code in codes.items() if word in message_in(messages))
+        named = next(names for word, names in codes.items() if word in message_in(messages))
+        return json.dumps({"codes": named})
 
     with LLMServer(brain=brain) as server:
         command = ("judge", recording, "--minds", f"llm:stub@{server.url}")

@@ -14,7 +14,7 @@ from sabm_mesa.models.registry import scenario
 FAMILY = ("reworded_1", "reworded_2", "reworded_3")
 QUESTIONS = {
     "kbc": ("scenario", "communicate", "act"),
-    "bertrand": ("scenario", "communicate", "chat", "plan", "act"),
+    "bertrand": ("scenario", "communicate", "plan", "act"),
     "evacuation": ("scenario", "communicate", "panic", "evaluate", "choose", "act"),
     "public-goods": ("scenario", "act"),
 }
@@ -72,18 +72,6 @@ FACTS = {
         r"question",
         r"encouraged",
         r"might|could|may",
-    ],
-    ("bertrand", "chat"): [
-        r"same time",
-        r"prices",
-        r"may reach you only afterwards|only afterwards|until afterwards|only later",
-        r"profit",
-        r"as large as possible|largest possible",
-        r"any subject|any topic|any matter|whatever",
-        r"question",
-        r"encouraged",
-        r"second of the talk",
-        r"from 0",
     ],
     ("bertrand", "plan"): [
         r"figures",

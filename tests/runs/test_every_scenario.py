@@ -34,7 +34,6 @@ OTHER = {
     "condition": "uncooperative", "personas": "calm", "temperature": 0.1, "max_tokens": 77,
     "max_thought_tokens": 99, "reasoning_effort": "low", "extra_body": {"top_k": 5},
     "top_p": 0.5, "max_attempts": 1, "n_rounds": 5, "variant": "reworded_1",
-    "reading": "exact",
 }  # fmt: skip
 """Parameter of every scenario → what a fork changes it to."""
 COMMONS = ("fishery", "pasture", "pollution")

@@ -226,7 +226,7 @@ def test_after_zeros_there_is_no_depth() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["101", "-1", "about 30", "nan", "inf", "33 or 34", "1e1", "", "100.001", "?"]
+    "answer", ["101", "-1", "about 30", "nan", "inf", "33 or 34", "1e3", "", "100.001", "?"]
 )
 def test_what_is_no_legal_pick_is_asked_again_and_then_the_player_abstains(answer) -> None:
     asked = []
