@@ -65,7 +65,7 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
                        of answers, no placeholder is left over, a persona is among what is sent,
                        and conditions and variants replace entries that there are
     classical minds    each of them answers usably
-    answers            each case of every answer, such as each option of `OneOf`, can be applied,
+    answers            each case of every answer, such as each action of a union, can be applied,
                        and its text in both formats is read as what it is
     invalid answers    when no answer can be used the run ends as usual, every decision is counted
                        as invalid, and no agent column that holds the answers holds a new value
