@@ -192,10 +192,13 @@ def _value(
     """Ask for one value until it is legal; the seat checks a value that is the whole answer."""
     while True:
         typed = listen(f"{_prompt(input_)}: ")
-        if alone or seat.question is not question:
+        if alone or seat.question is not question or input_.kind == "list":
             return typed
         try:
-            return input_.spec.as_text(input_.spec.read(typed).value)
+            if input_.kind != "several":
+                return input_.spec.as_text(input_.spec.read(typed).value)
+            given = [part for part in typed.split(",") if part.strip()]
+            return ", ".join(input_.spec.as_text(input_.spec.read(part).value) for part in given)
         except InvalidAnswer as problem:
             say(plain(question.ask.book.reason(problem)))
 
@@ -203,7 +206,9 @@ def _value(
 def _prompt(input_: Input) -> str:
     options = " / ".join(input_.options)
     if not options:
-        most = f", at most {input_.spec.max_words}" if isinstance(input_.spec, Text) else ""
+        spec = input_.spec
+        is_list = input_.kind == "list"
+        most = f", at most {spec.max_words}" if isinstance(spec, Text) and not is_list else ""
         return f"{input_.label}{most}"
     return options if input_.kind == "choice" and not input_.path else f"{input_.label}: {options}"
 

@@ -531,7 +531,8 @@ class Input:
 
     Attributes:
         path: its label in the plain text of the answer; ``""`` of an answer that is this value.
-        kind: ``"number"``, ``"choice"``, ``"several"`` (any of the options) or ``"text"``.
+        kind: ``"number"``, ``"choice"``, ``"several"`` (any of the options), ``"list"`` (values
+            with commas between them) or ``"text"``.
         label: what to enter, in a few words.
         spec: its spec.
         options: the options of a choice.
@@ -561,7 +562,7 @@ class Input:
             extra["step"] = 1 if spec.integer else "any"
             ends = {"low": spec.low, "high": spec.high}
             extra |= {name: end for name, end in ends.items() if math.isfinite(end)}
-        if isinstance(spec, Text):
+        if self.kind == "text" and isinstance(spec, Text):
             extra["max_words"] = spec.max_words
         return {
             "path": self.path,
@@ -644,6 +645,8 @@ def _inputs(
     elif schema.get("type") == "array" and "enum" in (item := spec.resolved(schema["items"])):
         several = Choice(tuple(map(str, item["enum"])))
         yield Input(path, "several", _label(path, None), several, several.options, when)
+    elif schema.get("type") == "array":
+        yield Input(path, "list", _label(path, None), Text(), (), when)
     elif "const" not in schema:
         yield _leaf(_spec_of(schema), path, when)
 

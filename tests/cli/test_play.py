@@ -141,8 +141,22 @@ def test_an_unknown_scenario() -> None:
 
 
 def test_an_answer_of_several_parts_is_asked_for_part_by_part() -> None:
-    typed = ["", "buy", "milk", "9", "1", "Ann, Bob", "Hello", "1", "wood", "2", "", "stop", "none"]
-    terminal = Terminal(*typed, "", "Bye.", "0")
+    typed = [
+        "buy",
+        "milk",
+        "9",
+        "1",
+        "Ann, Dan",
+        "Ann, Bob",
+        "Hello",
+        "",
+        "stop",
+        "",
+        "",
+        "Bye.",
+        "",
+    ]
+    terminal = Terminal(*typed)
     given = {"recording": False, "n_traders": 2, "rng": 1}
     played = play("tests/testing/trading.py", given, say=terminal.say, listen=terminal.listen)
 
@@ -151,7 +165,8 @@ def test_an_answer_of_several_parts_is_asked_for_part_by_part() -> None:
         {"coins": 1, "owned": 1, "note": "Hello"},
         {"coins": 1, "owned": 1, "note": "Bye."},
     ]
-    assert "Act: good: bread / milk / wood: " in terminal.screen
+    assert "Act: order: good: bread / milk / wood: " in terminal.screen
+    assert '"Dan" is not one of the possible answers.' in terminal.screen
     assert '"9" is outside the range from 0 to 5.' in terminal.screen
     assert "It was empty." in terminal.screen
 

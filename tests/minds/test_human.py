@@ -651,7 +651,7 @@ def test_a_form_has_an_input_for_each_field_of_a_pydantic_model() -> None:
 
     assert [(each.path, each.kind) for each in inputs] == [
         ("act.action", "choice"), ("act.order.good", "choice"), ("act.order.amount", "number"),
-        ("invited", "several"), ("note", "text"), ("wishes", "text"),
+        ("invited", "several"), ("note", "text"), ("wishes", "list"),
     ]  # fmt: skip
     asked = [each.path for each in inputs if each.is_asked({"act.action": "work"})]
     assert asked == ["act.action", "invited", "note", "wishes"]
