@@ -46,7 +46,6 @@ RUNS: dict[str, list[dict[str, Any]]] = {
         {"n_rounds": 25, "communication": True, "condition": "uncooperative"},
         {"n_rounds": 25, "communication": False, "condition": "cooperative"},
         {"n_rounds": 8, "communication": True, "personas": ["uncooperative", "cooperative"]},
-        {"n_rounds": 8, "talk": "together"},
     ],
     "evacuation": [
         {"n_people": 25, "width": 11, "height": 11, "n_rounds": 6, "condition": "baseline"},
