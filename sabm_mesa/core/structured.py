@@ -15,6 +15,7 @@ constraints of its fields are the limits::
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, get_args, get_origin
@@ -234,7 +235,6 @@ class Structured(AnswerSpec):
         return '"type": "string", "maxLength"' in kinds or '"array"' in kinds
 
 
-@lru_cache(maxsize=256)
 def as_spec(given: Any) -> AnswerSpec:
     """The answer spec for what `ask` was given: a spec, a pydantic model or a union of them.
 
@@ -244,7 +244,15 @@ def as_spec(given: Any) -> AnswerSpec:
     Raises:
         ParameterError: for anything else.
     """
-    return given if isinstance(given, AnswerSpec) else Structured(type=given)
+    if isinstance(given, AnswerSpec):
+        return given
+    return _structured(given) if isinstance(given, Hashable) else Structured(type=given)
+
+
+@lru_cache(maxsize=256)
+def _structured(given: Any) -> Structured:
+    """The spec of a model; its schema is made once."""
+    return Structured(type=given)
 
 
 def _is_wrapped(value: Any) -> bool:

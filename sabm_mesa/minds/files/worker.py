@@ -181,7 +181,7 @@ def _seed(seed: str) -> None:
 
 
 def _allow_computing(seconds: float) -> None:
-    """Have the system end this process after so many more seconds of computing, rounded up."""
+    """Let the system end this process after this much more computing, in whole seconds."""
     import resource  # which Windows has not
 
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
