@@ -98,8 +98,8 @@ class StagHunt(SmartModel):
     source = "Skyrms 2004"
     prompt_file = str(Path(__file__).with_name("04_stag_hunt.toml"))
     phases = (action(),)
-    model_columns: ClassVar = {"n_stag": "n_stag"}
-    agent_columns: ClassVar = {"choice": "choice", "payoff": "payoff"}
+    model_columns = ("n_stag",)
+    agent_columns = ("choice", "payoff")
     classical_minds: ClassVar = {"default": BestReply}
 
     def __init__(

@@ -86,10 +86,8 @@ class Opinions(SmartModel):
     phases: ClassVar[tuple[Phase, ...]] = (
         action("shuffled", reach=lambda model, person: model.neighbours(person)),
     )
-    model_columns: ClassVar[Mapping[str, str]] = {
-        "mean": "mean", "spread": "spread", "distance": "distance",
-    }  # fmt: skip
-    agent_columns: ClassVar[Mapping[str, str]] = {"opinion": "opinion"}
+    model_columns = ("mean", "spread", "distance")
+    agent_columns = ("opinion",)
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {"default": BoundedConfidence}
 
     pictures = (

@@ -104,8 +104,8 @@ class PrisonersDilemma(SmartModel):
         Phase("whisper", "shuffled", when=lambda m: m.talk, reach=lambda _, p: [p.partner]),
         Phase("act"),
     )
-    model_columns: ClassVar = {"shared": "shared", "kept": "kept"}
-    agent_columns: ClassVar = {"choice": "choice", "payoff": "payoff"}
+    model_columns = ("shared", "kept")
+    agent_columns = ("choice", "payoff")
     classical_minds: ClassVar = {"default": TitForTat, "take": Taker}
     score = Score("Points in a run", "n_players", pairs=True)
     changeable = frozenset({"talk"})

@@ -90,8 +90,8 @@ class City(SmartModel):
     source = "Schelling 1971, Journal of Mathematical Sociology 1(2)"
     prompt_file = Path(__file__).with_name("schelling.toml")
     phases = (action(),)
-    model_columns: ClassVar = {"alike": "alike", "moved": "moved"}
-    agent_columns: ClassVar = {"group": "group"}
+    model_columns = ("alike", "moved")
+    agent_columns = ("group",)
     classical_minds: ClassVar = {"default": Wants, "tolerant": Tolerant}
     pictures = (
         SpacePicture(

@@ -59,6 +59,7 @@ from sabm_mesa.minds.specs import (
 from sabm_mesa.models.collector import RoundCollector
 from sabm_mesa.models.contract import (
     RESERVED,
+    as_columns,
     check_constructed,
     check_super_called,
     playing_a_round,
@@ -127,12 +128,13 @@ class SmartModel(Declarations, mesa.Model):
             and `fork` pass a `ReplayRecorder`: the recorded run to repeat.
 
     Class attributes:
-        scenario_name: the name on the command line and in recordings.
+        scenario_name: the name on the command line and in recordings; by default that of the class:
+            ``stag-hunt`` of a class ``StagHunt``.
         prompt_file: the path of its prompts; a relative path is first searched beside the module.
         phases: the phases of a round, in their order.
-        model_columns: column of the model data → attribute of the model.
-        agent_columns: column of the agent data → attribute of the agents of all classes; a class of
-            agents may add `columns`.
+        model_columns: column of the model data → attribute of the model, or a tuple of attributes.
+        agent_columns: column of the agent data → attribute of the agents of all classes, or a tuple
+            of attributes; a class of agents may add `columns`.
         changeable: parameters of the scenario that can change during a run.
         classical_minds: name → behavioural model, made from its spec; ``"default"`` is one of them.
 
@@ -158,11 +160,11 @@ class SmartModel(Declarations, mesa.Model):
         UsageError: for a parameter, mind, condition or prompt file that cannot be used.
     """
 
-    scenario_name: ClassVar[str]
     prompt_file: ClassVar[str | Path]
     phases: ClassVar[tuple[Phase, ...]]
-    model_columns: ClassVar[Mapping[str, str]] = {}
-    agent_columns: ClassVar[Mapping[str, str]] = {}
+    model_columns: ClassVar[Any] = {}
+    agent_columns: ClassVar[Any] = {}
+    """Of a finished class, `model_columns` and `agent_columns` are mappings."""
     changeable: ClassVar[frozenset[str]] = frozenset()
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
     parameters: dict[str, Any]
@@ -172,8 +174,9 @@ class SmartModel(Declarations, mesa.Model):
         super().__init_subclass__(**options)
         if isinstance(own_file := vars(cls).get("prompt_file"), str | Path):
             cls.prompt_file = beside(own_file, cls)
-        if "scenario_name" in vars(cls) and not hasattr(cls, "title"):
-            cls.title = cls.scenario_name
+        for kind in ("model_columns", "agent_columns"):
+            if kind in vars(cls):
+                setattr(cls, kind, as_columns(vars(cls)[kind]))
         if "__init__" in vars(cls):
             checked = checking(vars(cls)["__init__"], lambda made: made.check_made())
             setattr(checked, "__signature__", whole_signature(checked, cls))  # noqa: B010 - for mypy
@@ -453,7 +456,7 @@ class SmartModel(Declarations, mesa.Model):
         Args:
             agent_class: the class.
         """
-        return {**self.agent_columns, **agent_class.columns}
+        return {**self.agent_columns, **as_columns(agent_class.columns)}
 
     def say(
         self, sender: SmartAgent, text: str | None, *, to: SmartAgent | Iterable[Any] | None = None
@@ -517,7 +520,8 @@ class SmartModel(Declarations, mesa.Model):
 
     def columns(self) -> Mapping[str, str]:
         """The scenario's model columns: the columns of the class, and those that parameters add."""
-        return self.model_columns
+        columns: Mapping[str, str] = self.model_columns
+        return columns
 
     def plot_options(self) -> dict[str, Any]:
         """Arguments of the plots in addition to the data. A scenario may override it."""

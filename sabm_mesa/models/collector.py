@@ -14,7 +14,7 @@ import pandas as pd
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.usage import NO_FAILURES, Failures
 from sabm_mesa.errors import RunError, UsageError
-from sabm_mesa.models.contract import NO_COLUMNS
+from sabm_mesa.models.contract import NO_COLUMNS, as_columns
 
 COLUMNS_OF_ASKS = (
     "asks", *Failures._fields, "prompt_tokens", "completion_tokens", "cost_usd",
@@ -66,12 +66,12 @@ class RoundCollector(mesa.DataCollector):
         Args:
             agent_class: the class.
         """
-        _check_columns("agent", agent_class.columns)
+        _check_columns("agent", as_columns(agent_class.columns))
         self._values[agent_class] = attrgetter("unique_id")
         self._set_agent_reporters()
 
     def _set_agent_reporters(self) -> None:
-        of_class = {kind: {**self._of_all, **kind.columns} for kind in self._values}
+        of_class = {kind: {**self._of_all, **as_columns(kind.columns)} for kind in self._values}
         base = {"mind": "decider"}
         if len(of_class) > 1:
             base = {"class": "class_name", **base}

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -22,6 +22,20 @@ NO_COLUMNS = (RESERVED | {"said"}) - {
     "critical_path_asks", "current_turn", "in_flight", "playing", "round",
 }  # fmt: skip
 """Reserved attributes that cannot be columns."""
+
+
+def as_columns(given: Any) -> Mapping[str, str]:
+    """Columns of a scenario as a mapping: column → attribute.
+
+    Args:
+        given: such a mapping, or a tuple of attributes, whose names are those of the columns.
+
+    Raises:
+        UsageError: for a text alone, as in ``("stock")``.
+    """
+    if isinstance(given, str):
+        raise UsageError(f'Columns are a tuple, as in ("{given}",), not the text {given!r}.')
+    return given if isinstance(given, Mapping) else {name: name for name in given}
 
 
 def playing_a_round(step: Callable[..., None]) -> Callable[..., None]:

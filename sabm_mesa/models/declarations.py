@@ -8,6 +8,7 @@ independent of scenarios.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -120,11 +121,33 @@ class BuildsOn:
     pending: Callable[[Any, str], Any]
 
 
+def in_words(words: Sequence[str]) -> str:
+    """The words of a name as a title: ``Stag hunt``."""
+    return " ".join(words).capitalize()
+
+
+@dataclass(frozen=True)
+class NameOfClass:
+    """A class attribute whose value follows from the name of the class, unless one is given.
+
+    Attributes:
+        join: makes the value from the words of the name, in lower case.
+    """
+
+    join: Callable[[Sequence[str]], str]
+
+    def __get__(self, _instance: object, owner: type) -> str:
+        """The value for a class."""
+        name = owner.__name__.strip("_")
+        words = re.split(r"_|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", name)
+        return self.join([word.lower() for word in words])
+
+
 class Declarations:
     """The declarations of a scenario for studies and the viewer; they do not affect runs.
 
     Class attributes:
-        title: the name in words; `scenario_name` by default.
+        title: the name in words; by default that of the class.
         source: the publications that it follows; `NO_SOURCE` by default.
         given_rounds: the number of rounds at the start whose state is given. Their rows are in the
             data, but not in the measures.
@@ -150,7 +173,8 @@ class Declarations:
             apply to its decisions; or ``""``.
     """
 
-    title: ClassVar[str]
+    scenario_name: ClassVar[str] = NameOfClass("-".join)  # type: ignore[assignment]  # a text
+    title: ClassVar[str] = NameOfClass(in_words)  # type: ignore[assignment]
     source: ClassVar[str] = NO_SOURCE
     given_rounds: ClassVar[int] = 0
     column_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}

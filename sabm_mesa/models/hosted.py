@@ -633,10 +633,9 @@ def hosted(model: type[mesa.Model], *, joined: bool = False) -> type[HostedModel
 
     signature = inspect.Signature([first, *parameters, rounds, minds, rest])
     setattr(made, "__signature__", signature)  # noqa: B010 - for mypy
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", model.__name__).lower()
     fields = {
         "__init__": made, "__module__": model.__module__, "__doc__": model.__doc__,
-        "hosts": model, "joined": joined, "scenario_name": name, "title": model.__name__,
+        "hosts": model, "joined": joined, "title": model.__name__,
     }  # fmt: skip
     made_class: Any = _HostedType(model.__name__, (HostedModel,), fields)
     _hosted[model, joined] = made_class

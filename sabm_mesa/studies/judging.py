@@ -185,8 +185,8 @@ class Judging(SmartModel):
             "unreadable has no codes.",
         ),
     )
-    model_columns: ClassVar[dict[str, str]] = {code: code for code in CODES}
-    agent_columns: ClassVar[dict[str, str]] = {"codes": "codes"}
+    model_columns: ClassVar[Any] = CODES
+    agent_columns = ("codes",)
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": RuleCoder}
 
     def __init__(
@@ -232,7 +232,7 @@ class ReasoningJudging(Judging):
     source = "steps after Nagel 1995, American Economic Review 85(5), 1313-1326"
     prompt_file = Path(__file__).with_name("judge_reasoning.toml")
     codes = REASONING_CODES
-    model_columns: ClassVar[dict[str, str]] = {code: code for code in REASONING_CODES}
+    model_columns = REASONING_CODES
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
 
 

@@ -475,8 +475,8 @@ class Probe(SmartModel):
             "question without a usable answer does not count."
         ),
     )
-    model_columns: ClassVar[dict[str, str]] = {"usable": "usable"}
-    agent_columns: ClassVar[dict[str, str]] = {"answer": "answer"}
+    model_columns = ("usable",)
+    agent_columns = ("answer",)
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {
         "default": Reasoner, "memorizer": Memorizer, "reciter": Memorizer, "random": RandomAnswers,
     }  # fmt: skip

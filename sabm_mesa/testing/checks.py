@@ -25,7 +25,7 @@ from sabm_mesa.errors import ReplayMismatch, RunError, UsageError
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import by_spec, describe_given
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.declarations import NO_SOURCE, load_page
+from sabm_mesa.models.declarations import load_page
 from sabm_mesa.models.hosted import HostedModel
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.game import Game
@@ -73,8 +73,8 @@ def form(model: Any) -> Iterator[str]:
         yield f"{model.__name__} is a plain Mesa model: only scenarios (SmartModel) are checked"
         return
     for name in ("scenario_name", "title", "source"):
-        text = getattr(model, name, "")
-        if not (isinstance(text, str) and text.strip()) or text == NO_SOURCE:
+        text = getattr(model, name)
+        if not (isinstance(text, str) and text.strip()):
             yield f"the class attribute {name} must be set to a text"
     if not isinstance(getattr(model, "prompt_file", None), str | Path):
         yield "the class attribute prompt_file must be set to a path"

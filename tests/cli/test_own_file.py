@@ -106,15 +106,15 @@ def written(folder: Path, code: str = CODE, name: str = "own_ring") -> Path:
     return path
 
 
-def test_one_without_title_source_and_docstring_is_run_and_described(
+def test_one_without_name_title_source_and_docstring_is_run_and_described(
     sabm: Sabm, folder: Path
 ) -> None:
-    bare = re.sub(r"\n    (title|source) = .*", "", CODE)
+    bare = re.sub(r"\n    (scenario_name|title|source) = .*", "", CODE)
     written(folder, bare.replace('"""Opinions on a ring: each says a number', 'TEXT = """'), "bare")
 
     ran = sabm("run", "bare.py", "--out", "out")
-    assert ran.out.startswith("ring: 1 run"), ran.err
-    assert sabm("cost", "bare.py", "--minds", "llm:a").out.startswith("ring: 1 run")
+    assert ran.out.startswith("Ring: 1 run"), ran.err
+    assert sabm("cost", "bare.py", "--minds", "llm:a").out.startswith("Ring: 1 run")
     described = sabm("describe", "bare.py", "--no-prompts").out
     assert "Source of the scenario: none given." in " ".join(described.split())
 

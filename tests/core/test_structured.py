@@ -1,4 +1,4 @@
-"""What a question may be given as the definition of a legal answer."""
+"""Definitions of a legal answer that a question may be given, and those that are refused."""
 
 from typing import Any
 

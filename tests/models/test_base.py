@@ -162,6 +162,43 @@ def test_before_the_first_round_there_are_no_rows() -> None:
     assert len(model.model_frame()) == len(model.agent_frame()) == 0
 
 
+def test_columns_may_be_a_tuple_of_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Short(Tiny):
+        model_columns = ("sum",)
+        agent_columns = ("value",)
+
+    monkeypatch.setattr(Cell, "columns", ("turn",))
+    model = Short(n=2, minds="fixed:4", rng=1)
+    model.run_model()
+
+    assert (Short.model_columns, Short.agent_columns) == ({"sum": "sum"}, {"value": "value"})
+    assert model.model_frame()["sum"].tolist() == [8]
+    assert model.agent_frame()[["value", "turn"]].to_numpy().tolist() == [[4, 0], [4, 1]]
+
+
+def test_a_text_in_place_of_a_tuple_of_columns_is_refused() -> None:
+    with pytest.raises(UsageError, match=r'^Columns are a tuple, as in \("sum",\), not the text'):
+        type("Slip", (Tiny,), {"model_columns": ("sum")})
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario_name", "title"),
+    [
+        ("StagHunt", "stag-hunt", "Stag hunt"),
+        ("_SIRModel2", "sir-model2", "Sir model2"),
+        ("bank_run", "bank-run", "Bank run"),
+    ],
+)
+def test_the_name_and_the_title_of_a_scenario_are_by_default_those_of_its_class(
+    name: str, scenario_name: str, title: str
+) -> None:
+    scenario = type(name, (SmartModel,), {})
+
+    assert (scenario.scenario_name, scenario.title) == (scenario_name, title)
+    assert type("Other", (scenario,), {}).title == "Other"
+    assert type("Other", (Tiny,), {}).scenario_name == Tiny.scenario_name
+
+
 def test_a_column_may_be_an_attribute_of_what_a_model_has(tmp_path) -> None:
     class Deep(Tiny):
         model_columns: ClassVar[dict[str, str]] = {"sum": "counted.sum"}

@@ -27,7 +27,7 @@ from sabm_mesa import (
 )
 from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.declarations import NO_SOURCE, Score
+from sabm_mesa.models.declarations import Score
 
 PROMPTS = Path(__file__).with_name("fishing.toml")
 TONNES = Number(0, 10)
@@ -69,8 +69,8 @@ class Fishing(SmartModel):
     source = "Gordon 1954"
     prompt_file = str(PROMPTS)
     phases: ClassVar[tuple[Phase, ...]] = (action(),)
-    model_columns: ClassVar[Mapping[str, str]] = {"stock": "stock"}
-    agent_columns: ClassVar[Mapping[str, str]] = {"catch": "catch"}
+    model_columns = ("stock",)
+    agent_columns = ("catch",)
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": FairShare}
     agents_are: ClassVar[type[SmartAgent]] = Fisher
 
@@ -89,10 +89,6 @@ class Fishing(SmartModel):
 
 class Untitled(Fishing):
     title = ""
-
-
-class Unsourced(Fishing):
-    source = NO_SOURCE
 
 
 class Demanding(Fishing):

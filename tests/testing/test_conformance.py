@@ -90,7 +90,6 @@ def said(model: type[SmartModel], point: str, folder: Path) -> str:
     ("model", "point", "told"),
     [
         (fishing.Untitled, "form", "the class attribute title must be set to a text"),
-        (fishing.Unsourced, "form", "the class attribute source must be set to a text"),
         (fishing.Demanding, "form", "the parameter n_lakes needs a default"),
         (fishing.Beyond, "form", "the default of n_fishers must be a whole number of 4 or more "),
         (

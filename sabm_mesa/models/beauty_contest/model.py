@@ -178,13 +178,8 @@ class RepeatedBeautyContest(SmartModel):
             "player whose answer is unreadable has no pick.",
         ),
     )
-    model_columns: ClassVar[dict[str, str]] = {
-        name: name
-        for name in ("mean", "target", "variance", "n_winners", "median", "ratio", "high", "p")
-    }
-    agent_columns: ClassVar[dict[str, str]] = {
-        name: name for name in ("choice", "won", "payoff", "level", "depth", "ratio")
-    }
+    model_columns = ("mean", "target", "variance", "n_winners", "median", "ratio", "high", "p")
+    agent_columns = ("choice", "won", "payoff", "level", "depth", "ratio")
     score = Score("Payoff in a run (points)", "n_players")
     level_column = "level"
     theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {"levels": level_k_labels()}

@@ -248,7 +248,7 @@ class BertrandCompetition(SmartModel):
         "communication": "communication",
         **{name: name for name in (*Benchmarks.__slots__, "messages", "price_messages")},
     }
-    agent_columns: ClassVar[dict[str, str]] = {name: name for name in (*PER_FIRM, "kept")}
+    agent_columns = (*PER_FIRM, "kept")
     score = Score("Profit a round", "n_firms", column="profit", over="round", pairs=True)
     theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {
         "bertrand": {

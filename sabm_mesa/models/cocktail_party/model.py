@@ -132,9 +132,7 @@ class CocktailParty(PairModel):
         "repeat_rate": "repeat_rate",
         "semantic_distance": "semantic_distance",
     }
-    agent_columns: ClassVar[dict[str, str]] = {
-        name: name for name in ("partners", "invited", "accepted", "distances")
-    }
+    agent_columns = ("partners", "invited", "accepted", "distances")
     column_bounds: ClassVar[dict[str, tuple[float, float]]] = {
         "distinct_conversation_ratio": (0.0, 1.0),
         "distinct_invitation_ratio": (0.0, 1.0),

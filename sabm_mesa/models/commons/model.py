@@ -215,15 +215,10 @@ class CommonsGovernance(SmartModel):
             f"{THOUGHTS.max_words} words) and remembers its insights, {RATED}.",
         ),
     )
-    model_columns: ClassVar[dict[str, str]] = {
-        name: name
-        for name in (
+    model_columns = (
             "stock", "harvest", "over_usage", "left", "threshold", "utterances", "agreed_limit",
-        )
-    }  # fmt: skip
-    agent_columns: ClassVar[dict[str, str]] = {
-        name: name for name in ("wanted", "harvest", "gain", "over", "name", "persona")
-    }
+        )  # fmt: skip
+    agent_columns = ("wanted", "harvest", "gain", "over", "name", "persona")
     column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"over_usage": (0.0, 1.0)}
     score = Score("Harvest in a run (units)", "n_agents", column="harvest")
     changeable = frozenset({"communication", "report", "max_entries", "collapse_below"})

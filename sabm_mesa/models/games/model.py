@@ -175,12 +175,8 @@ class FiniteGame(SmartModel):
             "the moves before; an unreadable move ends the game, and it does not count.",
         ),
     )
-    model_columns: ClassVar[dict[str, str]] = {
-        name: name for name in ("payoff", "efficiency", "equilibrium", "absent")
-    }
-    agent_columns: ClassVar[dict[str, str]] = {
-        name: name for name in ("choice", "payoff", "role", "group", "value")
-    }
+    model_columns = ("payoff", "efficiency", "equilibrium", "absent")
+    agent_columns = ("choice", "payoff", "role", "group", "value")
     changeable = frozenset({"talk", "continuation", "matching", "currency"})
     draw_game = staticmethod(novel_game)
     score = Score("Payoff in a round", "n_players", over="round", pairs=True)
@@ -242,7 +238,7 @@ class FiniteGame(SmartModel):
     def columns(self) -> Mapping[str, str]:
         """The model columns, including the columns of choices."""
         names = (column.name for column in choice_columns(self.rules))
-        return self.model_columns | {name: name for name in names}
+        return {**super().columns(), **{name: name for name in names}}
 
     def begin_round(self) -> None:
         """Form the groups, clear the choices, and draw the private values."""

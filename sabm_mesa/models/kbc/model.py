@@ -128,12 +128,8 @@ class KeynesianBeautyContest(SmartModel):
             "a player whose answer is unreadable has no pick.",
         ),
     )
-    model_columns: ClassVar[dict[str, str]] = {
-        name: name for name in ("mean", "target", "variance", "n_winners", "agreement")
-    }
-    agent_columns: ClassVar[dict[str, str]] = {
-        name: name for name in ("choice", "won", "payoff", "level")
-    }
+    model_columns = ("mean", "target", "variance", "n_winners", "agreement")
+    agent_columns = ("choice", "won", "payoff", "level")
     column_bounds: ClassVar[dict[str, tuple[float, float]]] = {
         "mean": (0.0, 100.0),
         "variance": (0.0, 2500.0),

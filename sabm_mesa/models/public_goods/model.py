@@ -172,15 +172,10 @@ class PublicGoods(SmartModel):
             "a player whose answer is unreadable has no contribution.",
         ),
     )
-    model_columns: ClassVar[dict[str, str]] = {
-        name: name
-        for name in (
+    model_columns = (
             "contribution", "pot", "normal_contribution", "efficiency", "zero_share", "absent",
-        )
-    }  # fmt: skip
-    agent_columns: ClassVar[dict[str, str]] = {
-        name: name for name in ("contribution", "payoff", "group")
-    }
+        )  # fmt: skip
+    agent_columns = ("contribution", "payoff", "group")
     column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"zero_share": (0.0, 1.0)}
     score = Score("Payoff in a run (dollars)", "n_players")
     builds_on = builds_on_party("cocktail-party")

@@ -171,12 +171,8 @@ class SentenceMaking(PairModel):
             "readable.",
         ),
     )
-    model_columns: ClassVar[dict[str, str]] = {
-        name: name for name in ("valid_ratio", "valid_ratio_at_once", "variance", "conversations")
-    }
-    agent_columns: ClassVar[dict[str, str]] = {
-        name: name for name in ("partners", "written", "valid")
-    }
+    model_columns = ("valid_ratio", "valid_ratio_at_once", "variance", "conversations")
+    agent_columns = ("partners", "written", "valid")
     column_bounds: ClassVar[dict[str, tuple[float, float]]] = {
         "valid_ratio": (0.0, 1.0),
         "valid_ratio_at_once": (0.0, 1.0),
