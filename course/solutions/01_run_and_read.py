@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from sabm_mesa import RepeatedBeautyContest
-from sabm_mesa.analysis.statistics import bootstrap_mean_by_round
+from sabm_mesa.analysis.statistics import mean_by_round
 from sabm_mesa.models.beauty_contest.theory import session_means
 
 RUNS = 20
@@ -24,7 +24,7 @@ def games(minds: str) -> pd.DataFrame:
 def main() -> pd.DataFrame:
     """The mean pick by round: classical minds, and the four sessions of Nagel 1995."""
     classical = games("classical")
-    means = bootstrap_mean_by_round(classical, "mean").set_index("round")
+    means = mean_by_round(classical, "mean").set_index("round")
     people = session_means(2 / 3)
     means["people, lowest"] = people.min(axis=0)
     means["people, highest"] = people.max(axis=0)

@@ -11,7 +11,7 @@ import math
 import re
 import textwrap
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pandas.api.types import is_numeric_dtype
 
-from sabm_mesa.analysis.statistics import CONFIDENCE, bootstrap_mean_by_round
+from sabm_mesa.analysis.statistics import CONFIDENCE, mean_by_round
 from sabm_mesa.errors import one_line
 
 if TYPE_CHECKING:
@@ -344,7 +344,7 @@ def interval_band(ax: Axes, summary: pd.DataFrame) -> None:
 
     Args:
         ax: the axes.
-        summary: as from `bootstrap_mean_by_round`, with its default confidence.
+        summary: as from `mean_by_round`, with its default confidence.
     """
     bounded = summary.dropna(subset=["low", "high"])
     look: dict[str, Any] = {
@@ -358,6 +358,18 @@ def interval_band(ax: Axes, summary: pd.DataFrame) -> None:
     elif not bounded.empty:
         rounds, low, high = (summary[name] for name in ("round", "low", "high"))
         ax.fill_between(rounds, low, high, alpha=0.4, linewidth=0, **look)
+
+
+def mean_note(data: pd.DataFrame, *, kept: bool) -> str:
+    """What a mean by round does with runs that have ended; ``""`` when all are equally long.
+
+    Args:
+        data: the runs, with ``run`` and ``round``.
+        kept: whether ended runs keep their last value.
+    """
+    if data.groupby("run")["round"].max().nunique() < 2:
+        return ""
+    return " (ended ones keep their last value)" if kept else " (until the first one ends)"
 
 
 def mark_values(ax: Axes, names: Mapping[float, str], *, named: bool = True) -> None:
@@ -378,7 +390,11 @@ def mark_values(ax: Axes, names: Mapping[float, str], *, named: bool = True) -> 
 
 
 def line_charts(
-    model_data: pd.DataFrame, columns: Sequence[str], subtitle: str = ""
+    model_data: pd.DataFrame,
+    columns: Sequence[str],
+    subtitle: str = "",
+    *,
+    kept: Collection[str] = (),
 ) -> dict[str, Figure]:
     """A plain chart by round for each numeric column, for scenarios without plots.
 
@@ -388,6 +404,7 @@ def line_charts(
         model_data: one row per run and round, with ``run``, ``round`` and the columns.
         columns: the columns; those without numbers are left out.
         subtitle: the minds and the condition.
+        kept: the columns that keep their last value after a run has ended.
 
     Returns:
         Column → its chart, for the first `MOST_CHARTS` columns; empty without rows.
@@ -395,10 +412,13 @@ def line_charts(
     if model_data.empty:
         return {}
     shown = [name for name in columns if is_numeric_dtype(model_data[name])]
-    return {name: _line_chart(model_data, name, subtitle) for name in shown[:MOST_CHARTS]}
+    return {
+        name: _line_chart(model_data, name, subtitle, kept=name in kept)
+        for name in shown[:MOST_CHARTS]
+    }
 
 
-def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str) -> Figure:
+def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str, *, kept: bool) -> Figure:
     words = one_line(column.replace("_", " "))
     data = model_data[["run", "round"]].assign(value=model_data[column].astype(float))
     rounds, several = sorted(set(data["round"])), len(set(data["run"])) > 1
@@ -406,12 +426,12 @@ def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str) -> Figure:
     figure = new_figure(f"{words.capitalize()} by round", subtitle, height=3.4 if several else 3.0)
     ax = figure.add_subplot()
     marker = "o" if len(rounds) <= FEW else ""
-    shown = bootstrap_mean_by_round(data, "value").rename(columns={"mean": "value"})
+    shown = mean_by_round(data, "value", kept=kept).rename(columns={"mean": "value"})
     if several:
         thin_lines(ax, data, "value", "run", "single runs", marker="." if marker else "")
         interval_band(ax, shown)
     ax.plot(
-        shown["round"], shown["value"], label="mean of the runs",
+        shown["round"], shown["value"], label=f"mean of the runs{mean_note(data, kept=kept)}",
         color=BLUE, linewidth=1.8, marker=marker, markersize=5, zorder=4,
     )  # fmt: skip
     plain_axes(ax, "Round", words.capitalize())

@@ -27,7 +27,6 @@ FEWEST_FOR_INTERVAL = 5
 """Minimum number of runs for an interval of a mean; with fewer runs, no interval has valid
 coverage.
 """
-_OUTER = 0.6
 LAST_ROUNDS = 50
 """Number of rounds at the end of a run for the mean that is its final level."""
 
@@ -89,27 +88,16 @@ def bootstrap_interval(
     return limits
 
 
-def mean_interval(
-    values: Floats,
-    *,
-    rng: np.random.Generator | int = 0,
-    confidence: float = CONFIDENCE,
-    n_resamples: int = RESAMPLES,
-) -> tuple[float, float]:
-    """Interval of a mean over runs of an unbounded measure: Student's t and a bootstrap-t.
+def mean_interval(values: Floats) -> tuple[float, float]:
+    """95 % interval of a mean over runs: Student's t, cut to the range of the runs.
 
-    It is the hull of both intervals. Student's t is valid for normal runs of any number; the
-    bootstrap-t (Efron and Tibshirani 1993, section 12.5) adapts to skewed runs. From
-    `FEWEST_FOR_INTERVAL` runs on, the coverage is at least 93 % for normal runs, and at least 90 %
-    for exponential and lognormal runs (`docs/calibration.md`). No interval is valid for all
-    distributions, so verdicts on a mean use bounds (`sabm_mesa.analysis.inference`). If all runs
-    are 0 or 1, the interval is the exact one of a share (Clopper and Pearson 1934).
+    It assumes runs that are about normal: it describes the runs, and no verdict uses it
+    (`docs/calibration.md` has its coverage). It never leaves the bounds of the measure, since no
+    run does. If all runs are 0 or 1, it is the exact interval of a share (Clopper and Pearson
+    1934).
 
     Args:
         values: one number per run, none missing.
-        rng: generator or seed of the bootstrap.
-        confidence: the nominal coverage.
-        n_resamples: number of bootstrap samples.
 
     Returns:
         Lower and upper limit; NaN with fewer than `FEWEST_FOR_INTERVAL` runs, or if all runs are
@@ -117,11 +105,8 @@ def mean_interval(
     """
     from scipy.special import betaincinv, stdtrit
 
-    n, tail = values.size, (1 - confidence) / 2
-    if n < 2:
-        return math.nan, math.nan
-    mean, spread = float(values.mean()), float(values.std(ddof=1))
-    if spread <= 1e-12 * float(np.abs(values).max()):
+    n, tail = values.size, (1 - CONFIDENCE) / 2
+    if n < 2 or np.ptp(values) <= 1e-12 * float(np.abs(values).max()):
         return math.nan, math.nan
     if np.isin(values, (0.0, 1.0)).all():
         ones = int(values.sum())
@@ -129,87 +114,70 @@ def mean_interval(
         return low, float(betaincinv(ones + 1, n - ones, 1 - tail))
     if n < FEWEST_FOR_INTERVAL:
         return math.nan, math.nan
-    error = spread / math.sqrt(n)
-    half = float(stdtrit(n - 1, 1 - tail)) * error
-    generator = np.random.default_rng(rng)
-    drawn = values[generator.integers(n, size=(n_resamples, n))]
-    spreads = drawn.std(axis=1, ddof=1)
-    varied = spreads > 1e-12 * float(np.abs(values).max())
-    t = (drawn[varied].mean(axis=1) - mean) / (spreads[varied] / math.sqrt(n))
-    # Use the outer tails, since resamples have fewer distinct values than runs.
-    under, over = np.quantile(t, [_OUTER * tail, 1 - _OUTER * tail])
-    return min(mean - half, mean - float(over) * error), max(
-        mean + half, mean - float(under) * error
-    )
+    mean = float(values.mean())
+    half = float(stdtrit(n - 1, 1 - tail)) * float(values.std(ddof=1)) / math.sqrt(n)
+    return max(mean - half, float(values.min())), min(mean + half, float(values.max()))
 
 
-def estimate_mean(
-    values: Iterable[float | None],
-    *,
-    rng: np.random.Generator | int = 0,
-    confidence: float = CONFIDENCE,
-    n_resamples: int = RESAMPLES,
-) -> MeanEstimate:
+def estimate_mean(values: Iterable[float | None]) -> MeanEstimate:
     """Mean of a measure over runs, with its interval (see `mean_interval`).
 
     Args:
         values: one number per run; NaN and None are left out.
-        rng: see `bootstrap_interval`.
-        confidence: see `bootstrap_interval`.
-        n_resamples: see `bootstrap_interval`.
 
     Raises:
-        ValueError: for an infinite number, or if `confidence` or `n_resamples` is out of range.
+        ValueError: for an infinite number.
     """
-    _check_resampling(confidence, n_resamples)
     x, _ = known_values(values)
     mean = float(x.mean()) if x.size else math.nan
-    limits = mean_interval(x, rng=rng, confidence=confidence, n_resamples=n_resamples)
-    return MeanEstimate(x.size, mean, *limits)
+    return MeanEstimate(x.size, mean, *mean_interval(x))
 
 
-def bootstrap_mean_by_round(
-    data: pd.DataFrame,
-    column: str,
-    *,
-    rng: np.random.Generator | int = 0,
-    confidence: float = CONFIDENCE,
-    n_resamples: int = RESAMPLES,
-) -> pd.DataFrame:
+def mean_by_round(data: pd.DataFrame, column: str, *, kept: bool = False) -> pd.DataFrame:
     """Mean of a measure over runs by round, with its interval (see `mean_interval`).
 
     The unit is the run, since rounds within a run are dependent. The interval is valid for each
-    round separately, not for the whole curve.
+    round separately, not for the whole curve. After the first run has ended, the other runs are a
+    selection: there is no mean then, unless ended runs keep their last value.
 
     Args:
         data: one row per run and round, with columns ``run``, ``round`` and `column`. Rows whose
             value is NaN (a round without valid picks) are left out.
         column: name of the measure.
-        rng: generator or seed; with a seed, the interval does not depend on the order of the rows.
-        confidence: share of the resampled means inside the interval.
-        n_resamples: number of bootstrap samples.
+        kept: whether a run that has ended keeps its last value (see `Declarations.kept_columns`).
 
     Returns:
         One row per round in rising order: ``round``, ``mean``, ``low``, ``high`` (units of
         `column`) and ``n``, the number of runs with a value. With too few runs for an interval,
-        or runs that are all equal, the bounds are NaN; without runs the mean is NaN too.
+        or runs that are all equal, the bounds are NaN; without runs, or after a run has ended, the
+        mean is NaN too.
 
     Raises:
-        ValueError: if a column is missing, a run has two rows for a round, a value is
-            infinite, or `confidence` or `n_resamples` is out of range.
+        ValueError: if a column is missing, a run has two rows for a round, or a value is infinite.
     """
     require_columns(data, ["run", "round", column])
-    _check_resampling(confidence, n_resamples)
     if data.duplicated(["run", "round"]).any():
         raise ValueError("a run has more than one row for a round: select one condition first")
-    generator = np.random.default_rng(rng)
+    values = data.assign(value=data[column].astype("Float64").astype(float))
+    table = values.set_index(["round", "run"])["value"].unstack().sort_index()  # noqa: PD010
+    last = data.groupby("run")["round"].max().reindex(table.columns)
+    ended = table.index.to_numpy()[:, None] > last.to_numpy()
+    if kept:
+        table = table.where(~ended, table.ffill())
     rows = []
-    for number, group in data.sort_values(["round", "run"]).groupby("round"):
-        n, mean, low, high = estimate_mean(
-            group[column], rng=generator, confidence=confidence, n_resamples=n_resamples
-        )
-        rows.append((number, mean, low, high, n))
+    for (number, runs), gone in zip(table.iterrows(), ended, strict=True):
+        n, *estimate = estimate_mean(runs)
+        rows.append((number, *([math.nan] * 3 if gone.any() and not kept else estimate), n))
     return pd.DataFrame(rows, columns=["round", "mean", "low", "high", "n"])
+
+
+def complete_rounds(data: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the rounds that all runs have: those before the first run ends.
+
+    Args:
+        data: with ``run`` and ``round``.
+    """
+    return data.loc[data["round"] <= data.groupby("run")["round"].max().min()]
 
 
 def agreement_by_code(

@@ -153,6 +153,8 @@ class Declarations:
             data, but not in the measures.
         column_bounds: column of the model or agent data → its minimum and maximum possible value,
             if the rules set them; tests of a mean need them.
+        kept_columns: the model columns whose last value stays true after a run has ended, such as
+            a stock or the people outside; means over runs of different length count it.
         plots: the module with its plots, or ``""``.
         pictures: pictures of its current state, in space or on a network, for the viewer and the
             end of each run.
@@ -178,6 +180,7 @@ class Declarations:
     source: ClassVar[str] = NO_SOURCE
     given_rounds: ClassVar[int] = 0
     column_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    kept_columns: ClassVar[Collection[str]] = ()
     plots: ClassVar[str] = ""
     pictures: ClassVar[Sequence[ModelPicture]] = ()
     page: ClassVar[str] = ""

@@ -171,7 +171,9 @@ class Runs:
             return plots
         from sabm_mesa.analysis.plot_style import line_charts  # slow, as all of matplotlib
 
-        return line_charts(self.model_frame(), list(first.columns()), subtitle)
+        return line_charts(
+            self.model_frame(), list(first.columns()), subtitle, kept=first.kept_columns
+        )
 
     @contextmanager
     def _collecting(self, what: str, faults: list[str] | None) -> Iterator[None]:

@@ -254,9 +254,11 @@ class _Judge:
         values = [
             (group.sort_values("seed") if alike else group)["value"].tolist() for group in groups
         ]
-        return infer(
-            kind, *values, of=self.of, bounds=self.bounds, paired=alike and len(groups) > 1
-        )
+        of, bounds = self.of, self.bounds
+        if of == "share" and kind == "difference":
+            # A main effect compares means of 0 and 1 over the levels of the other factor.
+            of, bounds = "mean", (0.0, 1.0)
+        return infer(kind, *values, of=of, bounds=bounds, paired=alike and len(groups) > 1)
 
     def row(self, what: str, of: str, than: str, *groups: pd.DataFrame) -> tuple[Any, ...]:
         """A row of the table."""

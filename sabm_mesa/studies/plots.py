@@ -17,8 +17,8 @@ from matplotlib.ticker import PercentFormatter
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.messages import CODES, shares
 from sabm_mesa.analysis.statistics import (
-    bootstrap_mean_by_round,
     estimate_mean,
+    mean_by_round,
     require_columns,
     require_rows,
 )
@@ -102,6 +102,7 @@ def by_round(
     published: pd.DataFrame | None = None,
     marks: Sequence[Mark] = (),
     given: int = 0,
+    kept: bool = False,
 ) -> Figure:
     """The mean of a column by round and condition, with its interval over runs.
 
@@ -115,6 +116,7 @@ def by_round(
         published: published numbers: ``condition``, ``round``, ``published``.
         marks: the predictions of theory.
         given: the number of first rounds without decisions, which are not on the axis.
+        kept: whether a run that has ended keeps its last value.
 
     Raises:
         ValueError: if a column is missing.
@@ -125,14 +127,16 @@ def by_round(
     rounds = sorted(data["round"].unique().tolist())
     few = len(rounds) <= style.FEW
     for number, (condition, name) in enumerate(labels.items()):
-        mine = bootstrap_mean_by_round(data[data["condition"] == condition], column)
+        runs = data[data["condition"] == condition]
+        mine = mean_by_round(runs, column, kept=kept)
         color, marker, dashes = look(number)
         ax.fill_between(
             mine["round"], mine["low"], mine["high"], color=color, alpha=0.16, linewidth=0, zorder=2
         )
         ax.plot(
             mine["round"], mine["mean"], color=color, linestyle=dashes,
-            marker=marker if few else "", markersize=5.5, linewidth=1.8, zorder=3, label=name,
+            marker=marker if few else "", markersize=5.5, linewidth=1.8, zorder=3,
+            label=f"{name}{style.mean_note(runs, kept=kept)}",
         )  # fmt: skip
     _published(ax, published, list(labels))
     for mark, dash in zip(marks, DASHES[1:], strict=False):

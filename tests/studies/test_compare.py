@@ -65,6 +65,21 @@ def test_pairs_main_effects_and_the_interaction(folder: Path) -> None:
     assert (found.table["p_holm"] >= found.table["p"]).all()
 
 
+def test_shares_of_runs_with_two_factors(tmp_path: Path) -> None:
+    """One of two minds empties every lake of 3 and of 5 people in two months."""
+    minds = ["classical:open_access", "classical:sustainable"]
+    sweep(
+        "fishery", {"minds": minds, "n_agents": [3, 5]}, folder=tmp_path, runs=6,
+        parameters={"n_rounds": 2, "communication": False},
+    )  # fmt: skip
+    found = compare([tmp_path], "collapsed")
+
+    assert found.of == "share"
+    kinds = found.table.set_index("comparison")["estimate"]
+    assert kinds["main effect"].tolist() == [0, 1]  # of people, and of minds
+    assert kinds["interaction"] == 0
+
+
 def test_verdicts_follow_the_corrected_p(sabm: Sabm, folder: Path, tmp_path: Path) -> None:
     # Of 8 pairs that all differ alike the sign test has p = 2 / 2⁸; nine tests make that 9 / 128.
     found = compare([folder], "mean")

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import require_rows
+from sabm_mesa.analysis.statistics import complete_rounds, require_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,8 +70,8 @@ def prices(model_data: pd.DataFrame, subtitle: str = "", names: Sequence[str] = 
     """The firms' prices by round, between the Bertrand and the cartel price.
 
     Up to `MOST_PANELS` runs have a panel each. For more runs, the mean price of the firms is drawn
-    by run, with the average over the runs that have not ended. A dotted line marks the begin or end
-    of talk during a run.
+    by run, with the average over the runs until the first one ends. A dotted line marks the begin
+    or end of talk during a run.
 
     Args:
         model_data: one row per run and round, with columns ``run``, ``round``, ``price_1`` to
@@ -104,7 +104,7 @@ def profits(model_data: pd.DataFrame, subtitle: str = "", names: Sequence[str] =
 def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     """The collusion index Δ by round: 0 at the Bertrand profit, 1 at the cartel profit.
 
-    Each run is a line; for several runs, the mean of the runs that have not ended is drawn too. A
+    Each run is a line; for several runs, their mean until the first one ends is drawn too. A
     few outliers, as in the first rounds, are cut off. The subtitle mentions them, and the range of
     the share of collusive rounds over runs.
 
@@ -132,10 +132,10 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
         line.set(color=style.BLUE if alone else style.GREY, linewidth=1.4 if alone else 0.6)
         line.set_label("_nolegend_" if i else "the run" if alone else "single runs")
     if not alone:
-        mean = model_data.groupby("round")["collusion_index"].mean()
+        mean = complete_rounds(model_data).groupby("round")["collusion_index"].mean()
         ax.plot(
             mean.index, mean, color=style.BLUE, linewidth=1.8, marker=marker, zorder=4,
-            label="mean of the runs that go on",
+            label="mean of the runs, while all go on",
         )  # fmt: skip
     style.plain_axes(ax, "Round", "Collusion index Δ")
     style.round_ticks(ax.xaxis, sorted(model_data["round"].unique().tolist()), GIVEN)
@@ -235,14 +235,14 @@ def _overlay(ax: Axes, measure: _Measure, runs: list[pd.DataFrame], columns: lis
     for i, path in enumerate(by_run):
         label = "single runs (mean of the firms)" if i == 0 else "_nolegend_"
         ax.plot(path.index, path, color=style.GREY, linewidth=0.6, alpha=0.7, label=label)
-    mean = pd.concat(by_run, axis=1).mean(axis=1)
+    mean = pd.concat(by_run, axis=1, join="inner").mean(axis=1)
     ax.plot(
         mean.index,
         mean,
         color=style.BLUE,
         linewidth=1.8,
         marker=marker,
-        label="mean of the runs that go on",
+        label="mean of the runs, while all go on",
         zorder=4,
     )
 

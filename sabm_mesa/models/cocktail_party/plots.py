@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from scipy import stats
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_rows
+from sabm_mesa.analysis.statistics import mean_by_round, require_rows
 from sabm_mesa.models.cocktail_party import measures
 from sabm_mesa.models.cocktail_party.measures import Pair
 
@@ -366,7 +366,7 @@ def _beside(ax: Axes, measured: list[float], random: list[float], name: str) -> 
 
 def _line(ax: Axes, data: pd.DataFrame, column: str, label: str, colour: str, marker: str) -> None:
     """The mean over the runs, and its interval if there are several."""
-    summary = bootstrap_mean_by_round(data.astype({column: float}), column)
+    summary = mean_by_round(data.astype({column: float}), column)
     if len(data["run"].unique()) > 1:
         ax.fill_between(
             summary["round"], summary["low"], summary["high"], color=colour, alpha=0.2, linewidth=0

@@ -220,6 +220,7 @@ class CommonsGovernance(SmartModel):
         )  # fmt: skip
     agent_columns = ("wanted", "harvest", "gain", "over", "name", "persona")
     column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"over_usage": (0.0, 1.0)}
+    kept_columns = ("left",)
     score = Score("Harvest in a run (units)", "n_agents", column="harvest")
     changeable = frozenset({"communication", "report", "max_entries", "collapse_below"})
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import require_columns, require_rows
+from sabm_mesa.analysis.statistics import complete_rounds, require_columns, require_rows
 from sabm_mesa.models.commons.measures import equality, kaplan_meier, survival
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ def stock(
             month, level = _course(run)
             ax.plot(month, level, color=style.GREY, linewidth=0.6, alpha=0.6, label=label)
             label = "_nolegend_"
-    mean = model_data.groupby("round", as_index=False)[["stock", "left"]].mean()
+    mean = complete_rounds(model_data).groupby("round", as_index=False)[["stock", "left"]].mean()
     month, level = _course(mean)
-    who = "mean of the runs that last" if several else "stock"
+    who = "mean of the runs, while all last" if several else "stock"
     ax.plot(month, level, color=style.BLUE, linewidth=2.0, label=who, zorder=3)
     ax.plot(
         mean["round"] + 1, mean["stock"], linestyle="", marker="o", color=style.BLUE,
@@ -132,9 +132,14 @@ def harvests(
         subtitle: the minds, the condition and the number of runs.
         months: maximum number of months of a run.
     """
+    whole = complete_rounds(model_data)
+    last = whole["round"].max()
+    if last < model_data["round"].max():
+        subtitle += f" · until the first run ended (month {last + 1})"
     figure = style.new_figure("Harvest of each person by month", subtitle, height=3.4)
     ax = figure.add_subplot()
-    means = _by_name(agent_data).groupby(["agent", "name", "round"])["harvest"].mean().reset_index()
+    means = _by_name(agent_data[agent_data["round"] <= last])
+    means = means.groupby(["agent", "name", "round"])["harvest"].mean().reset_index()
     n = means["agent"].nunique()
     step = min(BESIDE, SPREAD / n)
     for i, ((_, name), person) in enumerate(means.groupby(["agent", "name"])):
@@ -144,7 +149,7 @@ def harvests(
             marker=MARKERS[i % len(MARKERS)], markersize=4.5, linewidth=1.2, label=str(name),
             alpha=0.9, clip_on=False,
         )  # fmt: skip
-    threshold = model_data.groupby("round")["threshold"].mean()
+    threshold = whole.groupby("round")["threshold"].mean()
     ax.plot(
         threshold.index + 1, threshold, color=style.BLACK, linestyle="--", linewidth=1.4,
         label="sustainable", zorder=4,

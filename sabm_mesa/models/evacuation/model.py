@@ -265,6 +265,7 @@ class EmergencyEvacuation(SmartModel):
     model_columns: ClassVar[Mapping[str, str]] = _columns(Room().names)
     agent_columns = ("x", "y", "target", "status", "exit", "persona")
     column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"evenness": (0.0, 1.0)}
+    kept_columns = ("escaped", *(f"escaped_{name}" for name in Room().names), "inside", "evenness")
     score = Score(
         "Rounds until out of the room", "n_people", "status", until=ESCAPED, lower_is_better=True
     )

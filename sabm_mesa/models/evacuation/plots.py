@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_rows
+from sabm_mesa.analysis.statistics import mean_by_round, require_rows
 from sabm_mesa.models.evacuation.theory import (
     most_escaped,
 )
@@ -101,7 +101,6 @@ def cumulative_escapes(
     *,
     room: Room | None = None,
     agent_data: pd.DataFrame | None = None,
-    rng: np.random.Generator | int = 0,
 ) -> Figure:
     """People escaped by round, with the fastest evacuation and the published rows.
 
@@ -112,7 +111,6 @@ def cumulative_escapes(
         room: the room. The published rows are drawn for the published number of people, in the
             published room or an unknown one (None).
         agent_data: with it and a room, `fastest`, the upper bound of all runs, is drawn.
-        rng: generator or seed of the bootstrap.
 
     Raises:
         ValueError: if a column is missing, there are no rows, or a run has two rows for a round.
@@ -120,7 +118,7 @@ def cumulative_escapes(
     played = _by_rounds_played(model_data, ["escaped", "inside"])
     n_people = int(played["escaped"].iloc[-1] + played["inside"].iloc[-1])
     n_runs = played["run"].nunique()
-    summary = bootstrap_mean_by_round(played, "escaped", rng=rng)
+    summary = mean_by_round(played, "escaped")
     figure = style.new_figure(
         "People who have escaped", style.with_runs(subtitle, model_data), height=3.9
     )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.plot_style import interval_band
-from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_rows
+from sabm_mesa.analysis.statistics import mean_by_round, require_rows
 from sabm_mesa.models.games.measures import ChoiceColumn, Predictions
 from sabm_mesa.models.games.theory import auction_bid, dominant_option
 
@@ -346,7 +346,7 @@ def _draw_rounds(
 
 def _line(ax: Axes, model_data: pd.DataFrame, column: str, colour: str, label: str) -> None:
     data = model_data[["run", "round"]].assign(value=model_data[column].astype(float))
-    summary = bootstrap_mean_by_round(data, "value")
+    summary = mean_by_round(data, "value")
     if len(set(data["run"])) > 1 and colour == COLOURS[0]:
         interval_band(ax, summary)
     marker = "o" if len(summary) <= style.FEW else ""

@@ -18,7 +18,7 @@ from sabm_mesa.analysis.guessing import (
     poisson_frequencies,
 )
 from sabm_mesa.analysis.plot_style import interval_band, thin_lines
-from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_columns, require_rows
+from sabm_mesa.analysis.statistics import mean_by_round, require_columns, require_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,22 +72,19 @@ def figures(
     }
 
 
-def variance_by_round(
-    model_data: pd.DataFrame, subtitle: str = "", *, rng: np.random.Generator | int = 0
-) -> Figure:
+def variance_by_round(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     """Variance of the picks by round: single runs, their mean and its confidence interval.
 
     Args:
         model_data: one row per run and round, with columns ``run``, ``round`` and ``variance``
             (population variance of the picks, in picks squared; NaN without valid picks).
         subtitle: which minds and condition were run; the number of runs is added.
-        rng: generator or seed of the bootstrap.
 
     Raises:
         ValueError: if a column is missing, there are no rows, or a run has two rows for a round.
     """
     require_rows(model_data, ["run", "round", "variance"])
-    summary = bootstrap_mean_by_round(model_data, "variance", rng=rng)
+    summary = mean_by_round(model_data, "variance")
     n_runs = model_data["run"].nunique()
     few = len(summary) <= style.FEW
     figure = style.new_figure(

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.plot_style import interval_band, thin_lines
-from sabm_mesa.analysis.statistics import bootstrap_mean_by_round, require_rows
+from sabm_mesa.analysis.statistics import mean_by_round, require_rows
 from sabm_mesa.models.public_goods.measures import infections
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def contributions_by_round(
         "Mean contribution by round", style.with_runs(subtitle, model_data), height=3.6
     )
     ax = figure.add_subplot()
-    summary = bootstrap_mean_by_round(model_data, "contribution")
+    summary = mean_by_round(model_data, "contribution")
     rounds = summary["round"].to_numpy()
     if n_runs > 1:
         thin_lines(ax, model_data, "contribution", "run", "single runs")

@@ -278,7 +278,11 @@ def estimand_of(experiment: Experiment, claim: Claim, *, paired: bool = True) ->
     """
     measure = experiment.measure(claim.measure)
     of = of_claim(measure, claim)
+    groups = {group.name for group in experiment.groups}
     bounds = None if of == "share" else bounds_of(experiment, *measures_of(claim))
+    if of == "share" and groups & set(concerned(claim)):
+        # The run of a group is the share of its conditions: a number from 0 to 1.
+        of, bounds = "mean", (0.0, 1.0)
     above = next((limit for side, limit in limits(claim) if side > 0), None)
     below = next((limit for side, limit in limits(claim) if side < 0), None)
     kind: Kind = of

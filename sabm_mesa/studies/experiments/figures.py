@@ -111,6 +111,7 @@ def _plot(results: Results, number: int, plot: Plot) -> ReportFigure:
         data, column, _drawn_all(labels(results)), title=_drawn(plot.title),
         label=_drawn(plot.label), subtitle=_subtitle(results), published=courses, marks=theory,
         given=outcome.plan.model.given_rounds,
+        kept=set(plot.columns) <= set(outcome.plan.model.kept_columns),
     )  # fmt: skip
     return ReportFigure(name, f"Lines by round: {of}", " ".join(parts), figure)
 

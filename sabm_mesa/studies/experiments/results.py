@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sabm_mesa.analysis.inference import holm
-from sabm_mesa.analysis.statistics import estimate_mean
+from sabm_mesa.analysis.statistics import estimate_mean, mean_by_round
 from sabm_mesa.analysis.variance_split import variance_split
 from sabm_mesa.studies.experiments.claims import (
     Verdict,
@@ -188,15 +188,15 @@ def _comparisons(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
 
 def _courses(outcome: Outcome) -> pd.DataFrame:
     rows = []
+    kept, data = outcome.plan.model.kept_columns, outcome.model_data
     for published in outcome.plan.published:
-        data = outcome.model_data
         mine = data[data["condition"] == published.condition]
         for round_, value in (
             zip(published.rounds, published.numbers, strict=False) if published.column else ()
         ):
-            # A run that ended before that round keeps its last value.
-            then = mine[mine["round"] <= round_].sort_values("round").groupby("run").tail(1)
-            estimate = estimate_mean(then[published.column].astype(float))
+            by_round = mean_by_round(mine, published.column, kept=published.column in kept)
+            then = by_round[by_round["round"] <= round_].iloc[-1]
+            estimate = (int(then["n"]), *then[["mean", "low", "high"]])
             rows.append(
                 (published.condition, published.column, round_, value, *estimate, published.source)
             )

@@ -58,11 +58,15 @@ def test_the_stock_is_a_saw() -> None:
     assert set(drawn["collapse below 5"].get_ydata()) == {5}
 
 
-def test_of_several_runs_the_mean_of_those_that_last_is_drawn() -> None:
-    drawn = lines(figures(*data([(50, 50)], [(20, 30), (20, 30)]))["stock"])
+def test_the_mean_of_several_runs_is_drawn_until_the_first_one_ends() -> None:
+    found = figures(*data([(50, 50)], [(20, 30), (20, 30)]))
+    drawn = lines(found["stock"])
 
-    assert list(drawn["mean of the runs that last"].get_ydata()) == [100, 25, 100, 50]
+    assert list(drawn["mean of the runs, while all last"].get_ydata()) == [100, 25]
     assert "single runs" in drawn
+    assert list(lines(found["harvests"])["A"].get_ydata()) == [35]
+    said = " ".join(text.get_text() for text in found["harvests"].texts)
+    assert "until the first run ended (month 1)" in " ".join(said.split())
 
 
 def test_each_person_has_a_line_and_there_is_the_sustainable_amount() -> None:

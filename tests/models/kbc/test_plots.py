@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.guessing import cognitive_hierarchy_mean, nagel_level
-from sabm_mesa.analysis.statistics import bootstrap_mean_by_round
+from sabm_mesa.analysis.statistics import mean_by_round
 from sabm_mesa.models.kbc.plots import (
     LEVELS,
     UNREADABLE,
@@ -91,8 +91,8 @@ def overlap(boxes) -> bool:
 
 def test_variance_draws_mean_band_and_single_runs() -> None:
     model, _ = random_runs(15)
-    (ax,) = variance_by_round(model, "classical, baseline", rng=3).axes
-    expected = bootstrap_mean_by_round(model, "variance", rng=3)
+    (ax,) = variance_by_round(model, "classical, baseline").axes
+    expected = mean_by_round(model, "variance")
 
     mean = line_labelled(ax, "mean of the runs")
     assert mean.get_xdata().tolist() == [0, 1, 2, 3]
@@ -134,7 +134,7 @@ def test_one_run_has_a_line_and_no_band() -> None:
 def test_one_round_has_a_bar_for_the_band() -> None:
     model, _ = random_runs(6, n_rounds=1)
     (ax,) = variance_by_round(model).axes
-    expected = bootstrap_mean_by_round(model, "variance").loc[0]
+    expected = mean_by_round(model, "variance").loc[0]
 
     (bar,) = ax.collections
     assert isinstance(bar, LineCollection)

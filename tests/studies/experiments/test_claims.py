@@ -210,6 +210,23 @@ conditions = ["baseline", "cooperative"]
     assert (found.test.low, found.test.high) == (5, 5)
 
 
+def test_a_share_of_conditions_taken_together() -> None:
+    group = """
+[[groups]]
+name = "both"
+label = "Both"
+conditions = ["baseline", "cooperative"]
+"""
+    head, _, rest = SMALL.partition("[[claims]]")[0].partition("[[measures]]")
+    claim = CLAIM.replace("cooperative", "both") + 'kind = "below"\nvalue = 0.9\n'
+    claim += 'estimand = "share"\n'
+    experiment = parse_experiment("made", f"{head}{group}\n[[measures]]{rest}{claim}")
+    made, data = outcome(baseline=[1, 0] * 4, cooperative=[0, 0, 1, 0] * 2)
+    (found,) = verdicts(replace(made, plan=plan(experiment, runs=8)), data)
+    # Of each seed the share is 0.5, 0, 1 and 0, twice.
+    assert (found.test.estimate, found.test.n) == (0.375, (8,))
+
+
 def test_a_run_without_a_value_leaves_its_pair_out() -> None:
     less = [math.nan, *(x - 1 for x in NOISE[1:])]
     found = word(LESS, baseline=NOISE, cooperative=less)
