@@ -239,7 +239,7 @@ class LLMOptions:
             rich_help_panel=LLM_PANEL,
         ),
     ] = None
-    max_tokens: Annotated[
+    max_total_tokens: Annotated[
         int | None,
         typer.Option(
             min=0,
@@ -264,7 +264,8 @@ class LLMOptions:
         options = {
             "max_concurrency": self.max_concurrency,
             "timeout_s": self.timeout,
-            "max_usd": self.budget_usd, "max_asks": self.max_asks, "max_tokens": self.max_tokens,
+            "max_usd": self.budget_usd, "max_asks": self.max_asks,
+            "max_total_tokens": self.max_total_tokens,
         }  # fmt: skip
         given: dict[str, Any] = {
             name: value for name, value in options.items() if value is not None

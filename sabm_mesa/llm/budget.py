@@ -15,7 +15,7 @@ from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.llm.prices import Price, PriceTable
 
 TOKENS_PER_MESSAGE = 8
-CAPS = ("max_usd", "max_asks", "max_tokens")
+CAPS = ("max_usd", "max_asks", "max_total_tokens")
 ANSWER_TOKENS = 4096
 """Assumed tokens of an answer when the request sets no limit."""
 LONGEST_TOKEN = 8
@@ -57,7 +57,7 @@ class Budget:
     Attributes:
         max_usd: the maximum cost in dollars, or None.
         max_asks: the maximum number of requests, or None.
-        max_tokens: the maximum number of tokens sent and received, or None.
+        max_total_tokens: the maximum number of tokens sent and received, or None.
         spent: the amount spent.
         reserved: the amount set aside for requests under way.
         under_way: the requests under way.
@@ -68,7 +68,7 @@ class Budget:
 
     max_usd: float | None = None
     max_asks: int | None = None
-    max_tokens: int | None = None
+    max_total_tokens: int | None = None
     spent: Usage = field(default_factory=Usage)
     reserved: Usage = field(default_factory=Usage)
     under_way: set[Reservation] = field(default_factory=set, repr=False)
@@ -91,7 +91,7 @@ class Budget:
         Args:
             spent: the amount they have spent.
         """
-        return Budget(self.max_usd, self.max_asks, self.max_tokens, spent)
+        return Budget(self.max_usd, self.max_asks, self.max_total_tokens, spent)
 
     async def reserve(self, target: tuple[str, str], asked: Usage) -> Reservation:
         """Set aside the highest cost of a request.
@@ -146,7 +146,7 @@ class Budget:
 
     @property
     def _counts_tokens(self) -> bool:
-        return self.max_usd is not None or self.max_tokens is not None
+        return self.max_usd is not None or self.max_total_tokens is not None
 
     def _is_on_trial(self, target: tuple[str, str]) -> bool:
         """Whether the first request to a server is under way: others wait for its cost."""
@@ -198,7 +198,7 @@ class Budget:
         """The first cap under which the request does not fit now."""
         caps = (
             ("asks", self.max_asks, "asks"),
-            ("tokens", self.max_tokens, "tokens"),
+            ("tokens", self.max_total_tokens, "tokens"),
             ("cost_usd", self.max_usd, "dollars"),
         )
         for name, limit, unit in caps:

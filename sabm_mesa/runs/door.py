@@ -80,7 +80,7 @@ class Minds:
         budget_usd: the maximum cost in dollars. `ask` raises `BudgetExceeded` before the cap is
             passed; the recording is closed then, and can be resumed.
         max_asks: the maximum number of requests.
-        max_tokens: the maximum number of tokens sent and received.
+        max_total_tokens: the maximum number of tokens sent and received.
         connection: how language models are reached.
         settings: more parameters of runs: ``condition``, ``personas``, ``answer_format``,
             ``temperature`` and others of `SmartModel`.
@@ -103,7 +103,7 @@ class Minds:
         replay: str | Path | None = None,
         budget_usd: float | None = None,
         max_asks: int | None = None,
-        max_tokens: int | None = None,
+        max_total_tokens: int | None = None,
         connection: Connection | None = None,
         **settings: Any,
     ) -> None:
@@ -120,8 +120,8 @@ class Minds:
             return
         self._driven = False
         connection = connection or Connection()
-        if any(cap is not None for cap in (budget_usd, max_asks, max_tokens)):
-            connection = replace(connection, budget=Budget(budget_usd, max_asks, max_tokens))
+        if any(cap is not None for cap in (budget_usd, max_asks, max_total_tokens)):
+            connection = replace(connection, budget=Budget(budget_usd, max_asks, max_total_tokens))
         kind, seed = hosted(type(model), joined=True), _seed_of(model)
         recording: Any = record
         self._opened: Recording | None = None

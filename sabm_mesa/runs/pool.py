@@ -48,7 +48,7 @@ TOGETHER = 50
 """The maximum number of runs with language models in a task."""
 LOOK_S = 1.0
 """Seconds between two checks of the running tasks, and of a worker process for its end."""
-_SPENT = {"max_usd": "cost_usd", "max_asks": "asks", "max_tokens": "tokens"}
+_SPENT = {"max_usd": "cost_usd", "max_asks": "asks", "max_total_tokens": "tokens"}
 """Cap → the count of `Usage` that it limits."""
 _log = logging.getLogger(__name__)
 
@@ -251,7 +251,7 @@ class _Shares:
         if task.path.exists():
             spent = spent_in(task.path, self._prices)
         else:
-            asks, tokens = int(share.get("max_asks", 0)), int(share.get("max_tokens", 0))
+            asks, tokens = int(share.get("max_asks", 0)), int(share.get("max_total_tokens", 0))
             spent = Usage(asks, prompt_tokens=tokens, cost_usd=share.get("max_usd", 0.0))
         self._budget.spent.add(spent)
 

@@ -32,7 +32,7 @@ def test_what_is_reported_is_spent() -> None:
 
 
 def test_what_is_not_reported_is_taken_to_be_the_most() -> None:
-    budget = Budget(max_tokens=10**6)
+    budget = Budget(max_total_tokens=10**6)
     complete(budgeted(budget, "42"), ask("x" * 100, model="gpt-4o", max_tokens=50))
     assert budget.spent.tokens == 50 + 50 + 8
     assert budget.spent.cost_usd == pytest.approx((58 * 2.5 + 50 * 10) / 10**6)
@@ -41,7 +41,7 @@ def test_what_is_not_reported_is_taken_to_be_the_most() -> None:
 
 
 def test_thoughts_are_set_aside_for_where_answers_have_no_limit() -> None:
-    budget = Budget(max_tokens=10**6)
+    budget = Budget(max_total_tokens=10**6)
     complete(budgeted(budget, "42"), ask("x" * 100, max_thought_tokens=2000))
     assert budget.spent.tokens == 58 + ANSWER_TOKENS + 2000
 
@@ -98,7 +98,7 @@ def test_a_request_that_is_stopped_under_way_counts_as_the_most() -> None:
     "text", ["plain words, 3 numbers", "漢字かな交じり文", "🙂🙃", "ÄÖÜ", "\ud800"]
 )
 def test_the_prompt_is_counted_cautiously(text: str) -> None:
-    budget = Budget(max_tokens=10**6)
+    budget = Budget(max_total_tokens=10**6)
     complete(budgeted(budget, "42"), ask(text, max_tokens=1))
     assert budget.spent.tokens >= 1 + len(text) / 2
     assert budget.spent.tokens >= 1 + sum(2.5 for c in text if ord(c) > 0x7FF and c < "\ud800")
@@ -111,7 +111,7 @@ def test_the_prompt_is_counted_cautiously(text: str) -> None:
             {"max_asks": 0},
             "The budget of 0 asks is used up: 0 spent, and the next ask could cost 1.",
         ),
-        ({"max_tokens": 20}, "The budget of 20 tokens is used up"),
+        ({"max_total_tokens": 20}, "The budget of 20 tokens is used up"),
         ({"max_usd": 1e-6}, "The budget of 1e-06 dollars is used up"),
     ],
 )
@@ -132,7 +132,7 @@ def test_a_cap_in_dollars_needs_a_price() -> None:
 
 def test_an_ask_waits_for_those_under_way_rather_than_stop_a_run_that_fits() -> None:
     """Each ask may cost 30 tokens and costs 11: five of them fit under 60, two at a time."""
-    budget = Budget(max_tokens=60)
+    budget = Budget(max_total_tokens=60)
     most = 0
 
     def answer(_request: Any) -> Completion:
@@ -150,7 +150,7 @@ def test_an_ask_waits_for_those_under_way_rather_than_stop_a_run_that_fits() -> 
         complete(client, ask("x" * 100, model="gpt-4o", max_tokens=20))
 
 
-@pytest.mark.parametrize("name", ["max_usd", "max_asks", "max_tokens"])
+@pytest.mark.parametrize("name", ["max_usd", "max_asks", "max_total_tokens"])
 @pytest.mark.parametrize("cap", [-1, float("nan")])
 def test_an_illegal_cap_is_refused(name: str, cap: float) -> None:
     with pytest.raises(ParameterError, match=name):
@@ -161,7 +161,7 @@ def test_many_at_once_never_pass_a_cap(tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text("[models]\nstub = { input = 1000, output = 10000 }\n")
     with LLMServer(brain=lambda _m, _b: Reply("42", completion_tokens=20)) as server:
-        for cap in ({"max_asks": 17}, {"max_tokens": 700}, {"max_usd": 6.0}):
+        for cap in ({"max_asks": 17}, {"max_total_tokens": 700}, {"max_usd": 6.0}):
             budget = Budget(**cap)
             client = connect(server.url, Connection(budget=budget, prices=prices))
             before = server.stats
@@ -177,7 +177,7 @@ def test_many_at_once_never_pass_a_cap(tmp_path: Path) -> None:
             assert budget.spent.cost_usd == pytest.approx(sum(each.cost_usd for each in done))
             spent = {
                 "max_asks": (budget.spent.asks, 1),
-                "max_tokens": (budget.spent.tokens, 32),
+                "max_total_tokens": (budget.spent.tokens, 32),
                 "max_usd": (budget.spent.cost_usd, 0.212),
             }
             for name, limit in cap.items():
@@ -244,7 +244,7 @@ def test_what_was_under_way_before_a_server_was_caught_is_in_the_sum() -> None:
     def brain(_messages: Any, body: dict[str, Any]) -> Reply:
         return Reply("1", completion_tokens=4 if body["max_tokens"] == 5 else 400)
 
-    budget = Budget(max_tokens=1000)
+    budget = Budget(max_total_tokens=1000)
     with LLMServer(brain=brain) as server:
         client = connect(server.url, Connection(budget=budget, max_concurrency=6))
         complete(client, ask(max_tokens=5))
@@ -268,7 +268,7 @@ def test_requests_that_may_be_billed_count_for_the_caps(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)
-    budget = Budget(max_tokens=1000)
+    budget = Budget(max_total_tokens=1000)
     with LLMServer(brain=lambda _m, _b: "1", faults=lambda _n, _b: fault) as server:
         how = Connection(budget=budget, timeout_s=0.2 if fault == "hang" else 30.0, max_retries=40)
         (error,) = outcomes(connect(server.url, how), [ask("x" * 26, max_tokens=129)])
@@ -278,6 +278,6 @@ def test_requests_that_may_be_billed_count_for_the_caps(
 
 
 def test_a_text_without_usage_that_is_too_long_counts_by_its_length() -> None:
-    budget = Budget(max_tokens=10**6)
+    budget = Budget(max_total_tokens=10**6)
     complete(budgeted(budget, "x" * 10_000), ask(max_tokens=100))
     assert budget.spent.tokens == 11 + 5008

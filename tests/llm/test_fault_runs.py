@@ -89,7 +89,7 @@ def test_usage_that_cannot_be_read_is_unknown_and_logged_once(
 def test_a_cap_holds_where_the_usage_cannot_be_read() -> None:
     faults = lambda _n, _b: "no-usage"  # noqa: E731
     with LLMServer(brain=first_question, more={"usage": [1]}, faults=faults) as server:
-        model = contest(server, connection=Connection(budget=Budget(max_tokens=3000)))
+        model = contest(server, connection=Connection(budget=Budget(max_total_tokens=3000)))
         with pytest.raises(BudgetExceeded):
             model.run_model()
         assert server.stats["requests"] < 18

@@ -272,7 +272,7 @@ def test_after_a_resume_an_answer_with_its_thoughts_apart_is_one(
 
 
 def test_what_came_is_kept_when_a_cap_leaves_no_room_for_more() -> None:
-    budget = Budget(max_tokens=600)
+    budget = Budget(max_total_tokens=600)
     with thinking("openai") as server:
         client = connect(server.url, Connection(budget=budget), "stub")
         (done,) = complete(client, ask(max_tokens=300))

@@ -597,6 +597,16 @@ def test_a_cap_can_be_caught_and_the_run_resumed(village, llm_url, at_once) -> N
     assert Recorded("cap.sqlite").asks()["attempt"].tolist() == [0] * 20
 
 
+def test_max_tokens_limits_an_answer_and_max_total_tokens_the_run(village) -> None:
+    with LLMServer(brain=lambda *_: "1") as server:
+        minds = f"llm:gpt-test@{server.url}"
+        data(village(rng=1, minds=minds, record=False, max_tokens=9), 1)
+        assert {seen.body["max_tokens"] for seen in server.requests} == {9}
+        model = village(rng=1, minds=minds, record=False, max_tokens=9, max_total_tokens=100)
+        with pytest.raises(BudgetExceeded, match="budget of 100 tokens"):
+            data(model)
+
+
 def test_commands_play_a_plain_model_as_a_script_does(village) -> None:
     model = load("village.py")
     runs = run_all(model, {"n": 4, "minds": "fixed:2", "n_rounds": 3}, seed=5, runs=2)

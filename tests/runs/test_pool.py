@@ -433,7 +433,7 @@ def test_a_task_whose_recording_is_lost_has_spent_its_share(
 ) -> None:
     here.lost.update({1: 1})
     with LLMServer() as server:
-        budget = Budget(max_asks=16, max_usd=4.0, max_tokens=80_000)
+        budget = Budget(max_asks=16, max_usd=4.0, max_total_tokens=80_000)
         play_tasks([], folder=tmp_path, place=place(4, here), watch=print, **paid(server, budget))
         assert server.stats["requests"] == 9
     close_all()

@@ -257,7 +257,10 @@ def test_tokens_and_dollars_are_counted_too(tmp_path) -> None:
             path, "SELECT sum(prompt_tokens + completion_tokens), sum(cost_usd) FROM asks"
         )
         assert usd == pytest.approx(tokens / 1000)
-        for budget, spent in ((Budget(max_usd=usd), usd), (Budget(max_tokens=tokens), tokens)):
+        for budget, spent in (
+            (Budget(max_usd=usd), usd),
+            (Budget(max_total_tokens=tokens), tokens),
+        ):
             with pytest.raises(BudgetExceeded, match=f"is used up: {spent:.6g} spent"):
                 resume(path, connection=Connection(prices=prices, budget=budget))
         assert server.stats["requests"] == 5 + 0
