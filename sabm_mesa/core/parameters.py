@@ -213,13 +213,15 @@ def parameters_of(model: type) -> dict[str, Parameter]:
     """The parameters of a model class, the scenario's own first.
 
     A constructor that passes ``**settings`` on has the parameters of its base class too. A
-    constructor that declares such a parameter again keeps its limits.
+    constructor that declares such a parameter again keeps its limits. The class attribute
+    `defaults` changes defaults.
 
     Args:
         model: the model class.
 
     Raises:
         ParameterError: for a limit that cannot be used.
+        UnknownName: for a default of a parameter that does not exist.
     """
     return dict(_parameters_of(model))
 
@@ -241,6 +243,9 @@ def checking(
     @wraps(constructor)
     def checked(self: object, *args: Any, **given: Any) -> None:
         bound = signature.bind(self, *args, **given)
+        for name, default in getattr(type(self), "defaults", {}).items():
+            if name in signature.parameters:
+                bound.arguments.setdefault(name, default)
         owner = next(cls for cls in type(self).__mro__ if vars(cls).get("__init__") is checked)
         for name, parameter in _parameters_of(owner).items():
             if name in bound.arguments:
@@ -273,8 +278,12 @@ def whole_signature(constructor: Callable[..., None], cls: type) -> inspect.Sign
         return inspect.Signature(parameters)
     names = {parameter.name for parameter in parameters}
     base = inspect.signature(getattr(cls.__mro__[1], "__init__")).parameters.values()  # noqa: B009 - for mypy
+    defaults = getattr(cls, "defaults", {})
     more = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        parameter.replace(
+            kind=inspect.Parameter.KEYWORD_ONLY,
+            default=defaults.get(parameter.name, parameter.default),
+        )
         for parameter in base
         if parameter.name not in names
     ]
@@ -454,6 +463,11 @@ def _parameters_of(model: type) -> Mapping[str, Parameter]:
             parameter.kind is not parameter.VAR_KEYWORD for parameter in _signature(constructor)
         ):
             break
+    for name, default in getattr(model, "defaults", {}).items():
+        if name not in parameters:
+            known = parameters.keys() - SERVICES
+            raise UnknownName(f"default of {model.__name__}", name, known)
+        parameters[name] = replace(parameters[name], default=default)
     return parameters
 
 

@@ -135,6 +135,7 @@ class SmartModel(Declarations, mesa.Model):
         model_columns: column of the model data → attribute of the model, or a tuple of attributes.
         agent_columns: column of the agent data → attribute of the agents of all classes, or a tuple
             of attributes; a class of agents may add `columns`.
+        defaults: parameter → its default in this scenario, where it differs from the base class.
         changeable: parameters of the scenario that can change during a run.
         classical_minds: name → behavioural model, made from its spec; ``"default"`` is one of them.
 
@@ -165,6 +166,7 @@ class SmartModel(Declarations, mesa.Model):
     model_columns: ClassVar[Any] = {}
     agent_columns: ClassVar[Any] = {}
     """Of a finished class, `model_columns` and `agent_columns` are mappings."""
+    defaults: ClassVar[Mapping[str, Any]] = {}
     changeable: ClassVar[frozenset[str]] = frozenset()
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
     parameters: dict[str, Any]

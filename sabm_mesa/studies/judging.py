@@ -159,8 +159,6 @@ class Judging(SmartModel):
     Args:
         texts: the messages, each different from the others.
         minds: see `SmartModel`; ``classical`` is the rule-based coder.
-        temperature: sampling temperature of language models.
-        max_tokens: the maximum number of tokens of an answer.
         settings: the other parameters of `SmartModel`.
 
     Class attributes:
@@ -188,16 +186,10 @@ class Judging(SmartModel):
     model_columns: ClassVar[Any] = CODES
     agent_columns = ("codes",)
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": RuleCoder}
+    defaults: ClassVar[Mapping[str, Any]] = {"temperature": 0.0, "max_tokens": 256}
 
-    def __init__(
-        self,
-        texts: Sequence[str] = (),
-        minds: Minds = "classical",
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 256,
-        **settings: Any,
-    ) -> None:
-        super().__init__(minds=minds, temperature=temperature, max_tokens=max_tokens, **settings)
+    def __init__(self, texts: Sequence[str] = (), **settings: Any) -> None:
+        super().__init__(**settings)
         self.texts = tuple(texts)
         if not self.texts or len(set(self.texts)) < len(self.texts):
             raise ParameterError(

@@ -72,9 +72,8 @@ from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Text
 from sabm_mesa.core.asks import Ask, Observation
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.core.scheduler import Phase, action
-from sabm_mesa.core.streams import Seed
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.minds.specs import Minds, language_model
+from sabm_mesa.minds.specs import language_model
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.export import (
@@ -451,8 +450,6 @@ class Probe(SmartModel):
         games: the number of games, in addition to the recognition questions.
         minds: see `SmartModel`; classical minds are ``classical`` (it reasons),
             ``classical:memorizer`` and ``classical:random``.
-        temperature: sampling temperature of language models.
-        max_tokens: the maximum number of tokens of an answer.
         settings: the other parameters of `SmartModel`.
 
     Attributes:
@@ -477,23 +474,15 @@ class Probe(SmartModel):
     )
     model_columns = ("usable",)
     agent_columns = ("answer",)
+    defaults: ClassVar[Mapping[str, Any]] = {"temperature": 1.0, "max_tokens": 256}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {
         "default": Reasoner, "memorizer": Memorizer, "reciter": Memorizer, "random": RandomAnswers,
     }  # fmt: skip
 
     def __init__(
-        self,
-        games: Annotated[int, Ge(FEWEST), Le(1000)] = GAMES,
-        minds: Minds = "classical",
-        rng: Seed = None,
-        temperature: float | None = 1.0,
-        max_tokens: int | None = 256,
-        **settings: Any,
+        self, games: Annotated[int, Ge(FEWEST), Le(1000)] = GAMES, **settings: Any
     ) -> None:
-        super().__init__(
-            minds=minds, rng=rng, temperature=temperature, max_tokens=max_tokens,
-            **settings,
-        )  # fmt: skip
+        super().__init__(**settings)
         self.situations = situations(games, self.book, self.rng)
         self.usable = 0.0
         self.subjects = self.populate(ProbeAgent, len(self.situations))

@@ -116,7 +116,7 @@ def controls_of(scenario: type[SmartModel]) -> list[Control]:
         if name in LEFT_OUT:
             continue
         options = known.get(name) or tuple(map(str, parameter.limits.choices))
-        of_scenario = name in of_constructor and name not in FURTHER
+        of_scenario = name in {*of_constructor, *scenario.defaults} and name not in FURTHER
         main = name in {*FIRST, "rng"} or (
             of_scenario and (bool(options) or isinstance(parameter.default, bool | int))
         )

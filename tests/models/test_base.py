@@ -24,6 +24,7 @@ from sabm_mesa import (
     communication,
 )
 from sabm_mesa.core.answers import Reply
+from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.usage import Failures
 from sabm_mesa.errors import (
     OutputError,
@@ -197,6 +198,46 @@ def test_the_name_and_the_title_of_a_scenario_are_by_default_those_of_its_class(
     assert (scenario.scenario_name, scenario.title) == (scenario_name, title)
     assert type("Other", (scenario,), {}).title == "Other"
     assert type("Other", (Tiny,), {}).scenario_name == Tiny.scenario_name
+
+
+class Warm(Tiny):
+    defaults: ClassVar = {"temperature": 0.7, "n_rounds": 2, "minds": "fixed:4"}
+
+    def __init__(self, n: int = 2, **settings: Any) -> None:
+        super().__init__(n, **settings)
+
+
+def test_a_class_changes_the_defaults_of_parameters() -> None:
+    model, other = Warm(rng=1), Warm(rng=1, temperature=None, n_rounds=1, minds="fixed:5")
+    model.run_model()
+    other.run_model()
+
+    assert (model.llm_settings.temperature, other.llm_settings.temperature) == (0.7, None)
+    assert model.model_frame()["sum"].tolist() == [8, 8]
+    assert other.model_frame()["sum"].tolist() == [10]
+    assert (model.parameters["temperature"], other.parameters["temperature"]) == (0.7, None)
+
+
+def test_changed_defaults_are_those_of_the_class_and_its_signature() -> None:
+    known, signature = parameters_of(Warm), inspect.signature(Warm).parameters
+    for name, default in Warm.defaults.items():
+        assert known[name].default == signature[name].default == default
+    assert known["temperature"].limits == parameters_of(Tiny)["temperature"].limits
+    assert parameters_of(Tiny)["temperature"].default is None
+
+
+@pytest.mark.parametrize(
+    ("defaults", "told"),
+    [
+        ({"temprature": 0.7}, "Unknown default of Slip 'temprature'. Did you mean 'temperature'?"),
+        ({"temperature": -1}, "temperature must be a number of 0 or more (got -1)."),
+    ],
+)
+def test_a_default_that_cannot_be_used_is_refused(defaults: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        type("Slip", (Tiny,), {"defaults": defaults})(rng=1)
+
+    assert str(refused.value).startswith(told)
 
 
 def test_a_column_may_be_an_attribute_of_what_a_model_has(tmp_path) -> None:

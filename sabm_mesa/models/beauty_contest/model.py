@@ -94,11 +94,9 @@ from sabm_mesa.analysis.guessing import (
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.parameters import check_at_most, check_choice, check_int, limits_of
 from sabm_mesa.core.scheduler import Phase, action
-from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.scripted import FixedMind
-from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.beauty_contest.agents import GOAL, RULES, Notice, PlayedRound, Player
 from sabm_mesa.models.beauty_contest.measures import is_fixed, session_measures
 from sabm_mesa.models.beauty_contest.minds import CLASSICAL_MINDS
@@ -186,6 +184,7 @@ class RepeatedBeautyContest(SmartModel):
     changeable = frozenset(
         {"p", "prize", "window", "revealed", "notice", "told_number", "told_count", "elicitation"}
     )
+    defaults: ClassVar[dict[str, Any]] = {"max_tokens": 256}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
 
     def __init__(
@@ -203,17 +202,9 @@ class RepeatedBeautyContest(SmartModel):
         told_number: bool = True,
         told_count: bool = False,
         elicitation: Literal["none", "reason", "full"] = "reason",
-        condition: str = "baseline",
-        personas: Personas = "none",
-        minds: Minds = "classical",
-        rng: Seed = None,
-        max_tokens: int | None = 256,
         **settings: Any,
     ) -> None:
-        super().__init__(
-            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
-            max_tokens=max_tokens, **settings,
-        )  # fmt: skip
+        super().__init__(n_rounds=n_rounds, **settings)
         self.n_players, self.integer, self.prize, self.window = n_players, integer, prize, window
         self.notice, self.elicitation = notice, elicitation
         self.told_number, self.told_count = told_number, told_count

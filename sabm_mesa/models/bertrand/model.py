@@ -97,10 +97,8 @@ from sabm_mesa.core.parameters import (
     parse_list,
 )
 from sabm_mesa.core.scheduler import Phase, action, communication, every, planning
-from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, UnknownName, about
-from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.bertrand.agents import (
     MESSAGE,
     PERIOD,
@@ -268,6 +266,7 @@ class BertrandCompetition(SmartModel):
     }
     exam = "sabm_mesa.models.bertrand.exam"
     changeable = frozenset({*CHANGEABLE, "phase_order", "plan_every", "told_range"})
+    defaults: ClassVar[dict[str, Any]] = {"temperature": 0.7, "max_tokens": 128}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
 
     def __init__(
@@ -276,10 +275,6 @@ class BertrandCompetition(SmartModel):
         communication: bool = True,
         demand: Literal["linear", "logit"] = "linear",
         initial_prices: Prices = None,
-        condition: str = "baseline",
-        personas: Personas = "none",
-        minds: Minds = "classical",
-        rng: Seed = None,
         n_firms: Annotated[int, Ge(2), Le(MOST_FIRMS)] = 2,
         phase_order: PhaseOrder | Sequence[str] = PHASE_ORDERS[0],
         plan_every: Annotated[int, Ge(1)] = PERIOD,
@@ -294,17 +289,12 @@ class BertrandCompetition(SmartModel):
         d: Annotated[float, Ge(0)] = 1 / 300,
         mu: Positive = 1 / 4,
         a_0: Annotated[float, Ge(-LARGEST), Le(LARGEST)] = 0.0,
-        temperature: float | None = 0.7,
-        max_tokens: int | None = 128,
         **settings: Any,
     ) -> None:
         market_parameters = MarketParameters(
             communication, demand, n_firms, cost, a, beta, d, mu, a_0, tolerance, stop_after
         )
-        super().__init__(
-            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
-            temperature=temperature, max_tokens=max_tokens, **settings,
-        )  # fmt: skip
+        super().__init__(n_rounds=n_rounds, **settings)
         self.plan_every, self.told_range = plan_every, told_range
         self._set(market_parameters)
         self._changes = changes or {}

@@ -85,9 +85,6 @@ import numpy as np
 from sabm_mesa.agents.pairs import Chat, since
 from sabm_mesa.analysis.sparse_text import distances_from_centre
 from sabm_mesa.core.scheduler import Phase
-from sabm_mesa.core.streams import Seed
-from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas
 from sabm_mesa.models.cocktail_party import measures
 from sabm_mesa.models.cocktail_party.agents import Guest
 from sabm_mesa.models.cocktail_party.minds import RandomPartners
@@ -139,6 +136,7 @@ class CocktailParty(PairModel):
         "repeat_rate": (0.0, 1.0),
     }
     changeable = frozenset({"window"})
+    defaults: ClassVar[dict[str, Any]] = {"temperature": 1.0, "max_tokens": 512, "top_p": 0.7}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": Sociable,
         "random": RandomPartners,
@@ -150,20 +148,9 @@ class CocktailParty(PairModel):
         n_rounds: int = 30,
         max_turns: int = 20,
         window: int = 12_000,
-        condition: str = "baseline",
-        personas: Personas = "none",
-        minds: Minds = "classical",
-        rng: Seed = None,
-        temperature: float | None = 1.0,
-        max_tokens: int | None = 512,
-        top_p: float | None = 0.7,
         **settings: Any,
     ) -> None:
-        super().__init__(
-            n_agents, max_turns, window, n_rounds=n_rounds, condition=condition, personas=personas,
-            minds=minds, rng=rng, temperature=temperature, max_tokens=max_tokens, top_p=top_p,
-            **settings,
-        )  # fmt: skip
+        super().__init__(n_agents, max_turns, window, n_rounds=n_rounds, **settings)
         self.conversations = self.n_invitations = 0
         self.distinct_conversation_ratio = self.distinct_invitation_ratio = math.nan
         self.repeat_rate = self.semantic_distance = math.nan

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from sabm_mesa.core.answers import Number, free
 from sabm_mesa.models.commons.agents import Words
@@ -53,17 +53,13 @@ class SkillTest(Problems):
 
     scenario_name = "commons-skills"
     prompt_file = Path(__file__).with_name("prompts.toml")
+    defaults: ClassVar[dict[str, Any]] = {"temperature": 0.0, "max_tokens": 8000, "top_p": 1.0}
 
     def __init__(
-        self,
-        wording: Literal["fishery", "pasture", "pollution"] = "fishery",
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 8000,
-        top_p: float | None = 1.0,
-        **settings: Any,
+        self, wording: Literal["fishery", "pasture", "pollution"] = "fishery", **settings: Any
     ) -> None:
         self.wording = wording
-        super().__init__(temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings)
+        super().__init__(**settings)
 
     def problems(self, n: int) -> list[Problem]:
         """Problems of each skill, `n` of each."""

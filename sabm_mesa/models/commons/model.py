@@ -87,9 +87,7 @@ from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.parameters import check_at_most, parse_list
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.core.scheduler import FIXED, Phase, action, communication, planning
-from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, SmartModel
 from sabm_mesa.models.commons.agents import (
     SENTENCE,
@@ -223,6 +221,7 @@ class CommonsGovernance(SmartModel):
     kept_columns = ("left",)
     score = Score("Harvest in a run (units)", "n_agents", column="harvest")
     changeable = frozenset({"communication", "report", "max_entries", "collapse_below"})
+    defaults: ClassVar[dict[str, Any]] = {"temperature": 0.0, "max_tokens": 8000, "top_p": 1.0}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": ConditionalHarvester,
         "sustainable": Sustainable,
@@ -237,26 +236,17 @@ class CommonsGovernance(SmartModel):
         communication: bool = True,
         report: bool | None = None,
         newcomer_month: Annotated[int, Ge(2)] | None = None,
-        condition: str = "baseline",
         personas: Personas = AS_PUBLISHED,
-        minds: Minds = "classical",
-        rng: Seed = None,
         capacity: Annotated[int, Ge(10)] = 100,
         collapse_below: Annotated[int, Ge(1)] = 5,
         max_entries: Annotated[int, Ge(2)] = 10,
         names: str | Sequence[str] | None = None,
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 8000,
-        top_p: float | None = 1.0,
         **settings: Any,
     ) -> None:
         if personas == AS_PUBLISHED:
             with_newcomer = [*[LOCAL] * (n_agents - 1), NEWCOMER]
             personas = NO_PERSONA if newcomer_month is None else with_newcomer
-        super().__init__(
-            n_rounds=n_rounds, condition=condition, minds=minds, rng=rng, personas=personas,
-            temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
-        )  # fmt: skip
+        super().__init__(n_rounds=n_rounds, personas=personas, **settings)
         self.n_agents, self.communication, self.report = n_agents, communication, report
         self.capacity, self.max_entries = capacity, max_entries
         at_most = partial(check_at_most, CommonsGovernance)

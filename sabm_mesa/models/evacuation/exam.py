@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from sabm_mesa.core.answers import Text
 from sabm_mesa.models.evacuation.room import Cell
@@ -51,11 +51,7 @@ class PathTest(Problems):
 
     scenario_name = "path-test"
     prompt_file = "exam.toml"
-
-    def __init__(
-        self, temperature: float | None = 0.0, max_tokens: int | None = 512, **settings: Any
-    ) -> None:
-        super().__init__(temperature=temperature, max_tokens=max_tokens, **settings)
+    defaults: ClassVar[dict[str, Any]] = {"temperature": 0.0, "max_tokens": 512}
 
     def problems(self, n: int) -> list[Problem]:
         """Each start, `n` times."""

@@ -91,9 +91,7 @@ from annotated_types import Ge, Le
 from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.scheduler import Phase, action, communication, planning
-from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import Personas, SmartModel
 from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.evacuation.agents import (
@@ -271,6 +269,7 @@ class EmergencyEvacuation(SmartModel):
     )
     changeable = frozenset({"communication", "movement", "friction"})
     message_words = WORDS
+    defaults: ClassVar[dict[str, Any]] = {"temperature": 0.0, "max_tokens": 512, "top_p": 1.0}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": FloorField,
         "nearest_cell": NearestCell,
@@ -289,25 +288,15 @@ class EmergencyEvacuation(SmartModel):
         obstacles: Obstacles = False,
         exits: Exits | None = None,
         positions: Sequence[Sequence[int]] | None = None,
-        condition: str = "baseline",
         personas: Personas = "traits",
-        minds: Minds = "classical",
-        rng: Seed = None,
         variant: str = "default",
-        temperature: float | None = 0.0,
-        max_tokens: int | None = 512,
-        top_p: float | None = 1.0,
         **settings: Any,
     ) -> None:
         n = self.n_people = n_people
         self.room = Room(width, height, exits, obstacles, diagonals=bool(variant != "no_diagonals"))
         if personas == "traits":
             personas = {trait: (n + 3 - i) // 4 for i, trait in enumerate(TRAITS)}
-        super().__init__(
-            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
-            variant=variant, temperature=temperature, max_tokens=max_tokens, top_p=top_p,
-            **settings,
-        )  # fmt: skip
+        super().__init__(n_rounds=n_rounds, personas=personas, variant=variant, **settings)
         self.width, self.height = self.room.width, self.room.height
         self.communication, self.movement = communication, movement
         self.friction = friction

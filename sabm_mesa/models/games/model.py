@@ -66,10 +66,8 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.scheduler import Phase, action, communication
-from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, one_line
-from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.games.agents import PastPlay, Player, value_of
 from sabm_mesa.models.games.measures import Predictions, choice_columns, predictions_of
@@ -181,6 +179,7 @@ class FiniteGame(SmartModel):
     draw_game = staticmethod(novel_game)
     score = Score("Payoff in a round", "n_players", over="round", pairs=True)
     behaviour = "sabm_mesa.models.games.behaviour"
+    defaults: ClassVar[dict[str, Any]] = {"temperature": 1.0, "max_tokens": 256}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = CLASSICAL
 
     def __init__(
@@ -195,21 +194,11 @@ class FiniteGame(SmartModel):
         currency: str = "points",
         option_order: OptionOrder = "given",
         scale: Annotated[float, Gt(0), Le(1e6)] = 1.0,
-        condition: str = "baseline",
-        personas: Personas = "none",
-        minds: Minds = "classical",
-        rng: Seed = None,
-        temperature: float | None = 1.0,
-        max_tokens: int | None = 256,
         **settings: Any,
     ) -> None:
         rules = self.rules = load_game(game)
         self.parameters["game"] = kept(game, rules)
-        super().__init__(
-            n_rounds=rules.rounds if n_rounds is None else n_rounds, condition=condition,
-            personas=personas, minds=minds, rng=rng, temperature=temperature,
-            max_tokens=max_tokens, **settings,
-        )  # fmt: skip
+        super().__init__(n_rounds=rules.rounds if n_rounds is None else n_rounds, **settings)
         self.continuation = (rules.continuation if continuation is None else continuation) or None
         self.talk = rules.talk if talk is None else talk
         self.matching, self.currency = matching, _currency(currency)

@@ -72,9 +72,7 @@ from annotated_types import Ge
 from sabm_mesa.analysis.guessing import level_k_labels, nagel_level, outcome, reward_per_winner
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.scheduler import Phase, action, communication
-from sabm_mesa.core.streams import Seed
-from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.kbc.agents import HIGH, LOW, SENTENCE, P, Player
 from sabm_mesa.models.kbc.measures import Agreement
@@ -143,6 +141,7 @@ class KeynesianBeautyContest(SmartModel):
     exam = "sabm_mesa.models.kbc.exam"
     behaviour = "sabm_mesa.models.kbc.behaviour"
     changeable = frozenset({"reward_rule"})
+    defaults: ClassVar[dict[str, Any]] = {"temperature": 0.7, "max_tokens": 256, "top_p": 1.0}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": CognitiveHierarchy,
         "level_k": LevelK,
@@ -153,19 +152,9 @@ class KeynesianBeautyContest(SmartModel):
         n_players: Annotated[int, Ge(2)] = 24,
         n_rounds: int = 4,
         reward_rule: Literal["independent", "amplified", "exclusive"] = "independent",
-        condition: str = "baseline",
-        personas: Personas = "none",
-        minds: Minds = "classical",
-        rng: Seed = None,
-        temperature: float | None = 0.7,
-        max_tokens: int | None = 256,
-        top_p: float | None = 1.0,
         **settings: Any,
     ) -> None:
-        super().__init__(
-            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
-            temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
-        )  # fmt: skip
+        super().__init__(n_rounds=n_rounds, **settings)
         self.n_players, self.reward_rule = n_players, reward_rule
         self.mean = self.target = self.variance = self.agreement = math.nan
         self.n_winners = 0

@@ -84,11 +84,9 @@ from annotated_types import Ge, Le
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.parameters import check_at_most, check_int
 from sabm_mesa.core.scheduler import Phase, action
-from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.scripted import FixedMind
-from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas, SmartModel
+from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.party import PartyMemories, builds_on_party, read_party, with_digest
 from sabm_mesa.models.public_goods.agents import PastGame, Player
@@ -180,6 +178,7 @@ class PublicGoods(SmartModel):
     score = Score("Payoff in a run (dollars)", "n_players")
     builds_on = builds_on_party("cocktail-party")
     changeable = frozenset({"malicious", "multiplier", "memory"})
+    defaults: ClassVar[dict[str, Any]] = {"temperature": 1.0, "max_tokens": 256, "top_p": 0.7}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": FischbacherGaechter,
         "schedule_only": ScheduleOnly,
@@ -200,19 +199,9 @@ class PublicGoods(SmartModel):
         memory: Annotated[int, Ge(0)] | None = None,
         party: str | None = None,
         members: Members = "A",
-        condition: str = "baseline",
-        personas: Personas = "none",
-        minds: Minds = "classical",
-        rng: Seed = None,
-        temperature: float | None = 1.0,
-        max_tokens: int | None = 256,
-        top_p: float | None = 0.7,
         **settings: Any,
     ) -> None:
-        super().__init__(
-            n_rounds=n_rounds, condition=condition, personas=personas, minds=minds, rng=rng,
-            temperature=temperature, max_tokens=max_tokens, top_p=top_p, **settings,
-        )  # fmt: skip
+        super().__init__(n_rounds=n_rounds, **settings)
         self.n_players, self.matching, self.memory = n_players, matching, memory
         self.endowment, self.multiplier = endowment, multiplier
         self.malicious = check_at_most(PublicGoods, "malicious", malicious, n_players)

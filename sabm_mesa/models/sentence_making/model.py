@@ -80,10 +80,7 @@ from annotated_types import Ge
 from sabm_mesa.analysis.sparse_text import variance
 from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.scheduler import Phase
-from sabm_mesa.core.streams import Seed
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import Personas
 from sabm_mesa.models.pairs import PairModel, invitation_phases, talk_phase
 from sabm_mesa.models.party import PartyMemories, builds_on_party, read_party, with_digest
 from sabm_mesa.models.sentence_making.agents import Writer
@@ -178,6 +175,7 @@ class SentenceMaking(PairModel):
         "valid_ratio_at_once": (0.0, 1.0),
     }
     changeable = frozenset({"window"})
+    defaults: ClassVar[dict[str, Any]] = {"temperature": 1.0, "max_tokens": 512, "top_p": 0.7}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {"default": TemplateWriter}
 
     def __init__(
@@ -189,20 +187,9 @@ class SentenceMaking(PairModel):
         n_sentences: Annotated[int, Ge(1)] = 5,
         max_turns: int = 20,
         window: int = 12_000,
-        condition: str = "baseline",
-        personas: Personas = "none",
-        minds: Minds = "classical",
-        rng: Seed = None,
-        temperature: float | None = 1.0,
-        max_tokens: int | None = 512,
-        top_p: float | None = 0.7,
         **settings: Any,
     ) -> None:
-        super().__init__(
-            n_agents, max_turns, window, n_rounds=n_rounds, condition=condition, personas=personas,
-            minds=minds, rng=rng, temperature=temperature, max_tokens=max_tokens, top_p=top_p,
-            **settings,
-        )  # fmt: skip
+        super().__init__(n_agents, max_turns, window, n_rounds=n_rounds, **settings)
         self.interaction, self.n_sentences = interaction, n_sentences
         self.memories = self._remembered(party)
         self.words = WORD_SETS[0]
