@@ -177,7 +177,8 @@ def complete_rounds(data: pd.DataFrame) -> pd.DataFrame:
     Args:
         data: with ``run`` and ``round``.
     """
-    return data.loc[data["round"] <= data.groupby("run")["round"].max().min()]
+    last = int(data.groupby("run")["round"].max().min())
+    return data[data["round"] <= last]
 
 
 def agreement_by_code(
