@@ -121,6 +121,8 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
 def advice(runs: Runs, recording: Path | None) -> list[str]:
     """Return the line that recommends a trial, if many answers were unusable.
 
+    No answer format helps against answers that were declined or cut off.
+
     Args:
         runs: the runs.
         recording: their recording, or None.
@@ -128,7 +130,8 @@ def advice(runs: Runs, recording: Path | None) -> list[str]:
     total = runs.total()
     unusable, answers = total.invalid + total.reasks, total.asks + total.reasks
     specs = [spec for spec in runs.models[0].minds_in_use() if language_model(spec)]
-    if not specs or unusable <= UNUSABLE * answers:
+    of_form = unusable - total.refused - total.truncated
+    if not specs or of_form <= UNUSABLE * answers:
         return []
     subject = runs.models[0].scenario_name if recording is None else str(recording)
     command = shlex.join(["sabm", "doctor", subject, "--minds", specs[0]])

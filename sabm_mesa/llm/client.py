@@ -99,6 +99,8 @@ class Completion(NamedTuple):
         thought_tokens: thought tokens, as far as the server reports them.
         latency_s: seconds from sending to the whole answer.
         cost_usd: dollars, as reported by the server or from the price table; NaN when unknown.
+        gateway_cost_usd: dollars by the price table of a gateway, which count for a model without
+            a price of its own; NaN when unknown.
         retries: how often the request had to be sent again.
         stopped: whether the run was stopped while the answer was under way.
         note: the note of its request among the sent ones, or None.
@@ -121,6 +123,7 @@ class Completion(NamedTuple):
     thoughts: str = ""
     latency_s: float = 0.0
     cost_usd: float = float("nan")
+    gateway_cost_usd: float = float("nan")
     retries: int = 0
     stopped: bool = False
     note: int | None = None

@@ -17,6 +17,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from sabm_mesa.llm.decimals import LIMITS, with_patterns, without_limits
+from sabm_mesa.llm.translation import texts_in
 
 _FORM = "response_format"
 _TOOLS, _MUST_CALL, _PICTURES = "tools", "tool_choice", "pictures"
@@ -136,7 +137,7 @@ class Dialect:
         """
         if status not in _REFUSING:
             return ""
-        message = _said(body)
+        message = texts_in(body)
         named = [
             name
             for name in asked
@@ -291,25 +292,6 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
         at = places.get(str(kind), 0)
         plain[_FORM] = _KINDS[at]
     return plain
-
-
-def _said(body: Any) -> str:
-    """All texts in the body of an error, at any depth; JSON in a text is read as well."""
-    if isinstance(body, str):
-        if body.lstrip()[:1] in {"{", "["}:
-            try:
-                return _said(json.loads(body))
-            except (ValueError, RecursionError):
-                return body
-        return body
-    if isinstance(body, Mapping):
-        reported = (
-            v for k, v in body.items() if k not in {"input", "url", "request_id", "user_id"}
-        )
-        return " ".join(filter(None, map(_said, reported)))
-    if isinstance(body, list | tuple):
-        return " ".join(filter(None, map(_said, body)))
-    return ""
 
 
 def _param(body: Any) -> str:

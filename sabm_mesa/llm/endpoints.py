@@ -136,7 +136,7 @@ class Endpoint:
         """Hide its key and secret headers from now on in all texts that this process writes."""
         hide_variable(self.key_env)
         for name, value in self.headers.items():
-            if _SECRET_NAME.search(name):
+            if is_secret(name):
                 hide_words(value)
 
     def check_key(self) -> None:
@@ -289,6 +289,15 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
     return extra
 
 
+def is_secret(name: str) -> bool:
+    """Whether the name of a header or of a field of an address says that its value is secret.
+
+    Args:
+        name: the name.
+    """
+    return _SECRET_NAME.search(name) is not None
+
+
 def is_openai(url: str | None) -> bool:
     """Whether an address is OpenAI's own.
 
@@ -407,7 +416,7 @@ def check_url(url: str) -> str:
             "The address of a server must look like http://127.0.0.1:8000/v1 "
             f"(got {url.rpartition('@')[2]!r})."
         )
-    if "@" in parts.netloc or any(map(_SECRET_NAME.search, parse_qs(parts.query))):
+    if "@" in parts.netloc or any(map(is_secret, parse_qs(parts.query))):
         raise ParameterError(
             "The address of a server must not hold a password or key, since addresses are "
             f"recorded: set {KEY_VARIABLE} in the environment, or name a key in a file "

@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import aiohttp
@@ -23,12 +24,14 @@ from sabm_mesa.llm.dialect import Dialect, dropped, recorded
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.reading import (
     Origin,
+    error_in,
+    gateway_dollars,
     is_filtered,
     read_completion,
     read_models,
     unreadable_usage,
 )
-from sabm_mesa.llm.translation import Translator, hide_key
+from sabm_mesa.llm.translation import Refusal, Translator, hide_key
 from sabm_mesa.llm.transport import MAX_BYTES, BoundedHTTPClient, ResponseTooLarge
 
 T = TypeVar("T")
@@ -41,6 +44,7 @@ _TIMEOUT = openai.Timeout(None, connect=CONNECT_S)
 _NO_KEY = "none"
 _CHAT, _MODELS = "a chat completion", "a list of models"
 _FAILURES = (
+    Refusal,
     openai.APIStatusError,
     openai.APIConnectionError,
     aiohttp.ClientError,
@@ -50,6 +54,10 @@ _FAILURES = (
     RecursionError,
 )
 """Errors of the library, of the connection, and of responses that cannot be read."""
+
+
+class _PageOfHTML(ValueError):
+    """A page of HTML in place of JSON."""
 
 
 class OpenAIClient:
@@ -88,6 +96,7 @@ class OpenAIClient:
         self._first: dict[tuple[str, frozenset[str]], asyncio.Lock] = {}
         self._taken: set[tuple[str, frozenset[str]]] = set()
         self._reported: set[str] = set()
+        self._answered = False
         self._limit = "max_completion_tokens" if endpoint.is_openai else "max_tokens"
 
     @property
@@ -128,21 +137,25 @@ class OpenAIClient:
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._timeout_s):
-                body = await self.exchange("/chat/completions", self._body(request, params))
+                response = await self._post("/chat/completions", self._body(request, params))
             latency_s = time.perf_counter() - started
-            done = read_completion(body, request, latency_s, self._origin(request, asked, params))
+            body = _from_json(response)
+            if error_body := error_in(body):
+                raise Refusal(*error_body, response.response.headers, billed=True)
+            origin = self._origin(request, asked, params, response.response.headers)
+            done = read_completion(body, request, latency_s, origin)
+            self._answered = True
             self._report(body, request.model)
             return hide_key(done)
         except _FAILURES as error:
-            if isinstance(error, openai.APIStatusError):
-                if is_filtered(error.body):
+            problem = _as_refusal(error)
+            if isinstance(problem, Refusal):
+                if is_filtered(problem.body):
                     origin = self._origin(request, asked, params)
                     return hide_key(_refused(request, time.perf_counter() - started, origin))
-                if dialect.version != version or dialect.learn(
-                    asked, error.status_code, error.body
-                ):
+                if dialect.version != version or dialect.learn(asked, problem.status, problem.body):
                     return await self._complete(request)
-            raise self._translated(error, request.model, _CHAT) from None
+            raise self._translated(problem, request.model, _CHAT) from None
 
     async def exchange(self, path: str, body: Mapping[str, Any]) -> Any:
         """Post a body, and return the body of the answer, from JSON.
@@ -154,13 +167,15 @@ class OpenAIClient:
         Raises:
             openai.APIStatusError: for the status of an error.
         """
-        response = await self._open().post(
+        return _from_json(await self._post(path, body))
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> HttpxBinaryResponseContent:
+        return await self._open().post(
             path,
             body=body,
             cast_to=HttpxBinaryResponseContent,
             options={"security": {"bearer_auth": True}},
         )
-        return json.loads(response.content, object_pairs_hook=no_field_twice)
 
     def _report(self, body: Any, model: str) -> None:
         """Log once for each model that the server's counts of tokens or dollars are unreadable."""
@@ -215,12 +230,16 @@ class OpenAIClient:
             async with asyncio.timeout(self._timeout_s):
                 return await call()
         except _FAILURES as error:
-            raise self._translated(error, "", wanted) from None
+            raise self._translated(_as_refusal(error), "", wanted) from None
 
     def _translated(self, error: Exception, model: str, wanted: str) -> LLMError:
         match error:
-            case openai.APIStatusError():
-                return self._translate.refusal(error, model)
+            case Refusal():
+                refused = self._translate.refusal(error, model)
+                refused.billed |= error.billed
+                return refused
+            case _PageOfHTML() if not self._answered:
+                return self._translate.page()
             case openai.APIConnectionError() | aiohttp.ClientError():
                 return self._translate.no_connection(error)
             case TimeoutError():
@@ -281,16 +300,41 @@ class OpenAIClient:
         return {"model": request.model, "messages": messages, **fields, **extra}
 
     def _origin(
-        self, request: Request, asked: Mapping[str, Any], parameters: Mapping[str, Any]
+        self,
+        request: Request,
+        asked: Mapping[str, Any],
+        parameters: Mapping[str, Any],
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Origin:
-        """The origin of an answer: the endpoint, and the parameters of its request."""
+        """The origin of an answer: the endpoint, the parameters of its request, and its cost."""
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
         reported = {**asked}
         if request.max_tokens is not None:
             reported[self._limit] = request.max_tokens
         if request.max_thought_tokens is not None:
             reported["max_thought_tokens"] = request.max_thought_tokens
-        return Origin(self.endpoint.where, recorded(reported | extra, {**parameters, **extra}))
+        parameters_as_json = recorded(reported | extra, {**parameters, **extra})
+        return Origin(self.endpoint.where, parameters_as_json, gateway_dollars(headers))
+
+
+def _from_json(response: HttpxBinaryResponseContent) -> Any:
+    """The body of a response.
+
+    Raises:
+        ValueError: when it is not JSON, or an object in it has a field twice.
+    """
+    content = response.content
+    if content.lstrip()[:1] == b"<":
+        raise _PageOfHTML("a page of HTML")
+    return json.loads(content, object_pairs_hook=no_field_twice)
+
+
+def _as_refusal(error: Exception) -> Exception:
+    """An error of the library for a status as a refusal; any other error unchanged."""
+    if not isinstance(error, openai.APIStatusError):
+        return error
+    response = error.response
+    return Refusal(error.status_code, error.body, response.headers, str(response.url))
 
 
 def _contents(request: Request, parameters: Mapping[str, Any]) -> list[tuple[str, Any]]:

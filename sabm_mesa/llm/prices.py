@@ -303,7 +303,8 @@ class PriceClient:
     async def complete(self, request: Request) -> Completion:
         """Complete a chat; its `cost_usd` is NaN when the price or the tokens are not known.
 
-        A cost that the server reports is not changed.
+        A cost that the server reports is not changed. A model without a price costs what a
+        gateway computed.
 
         Args:
             request: the request.
@@ -316,7 +317,9 @@ class PriceClient:
             return done
         price = self._prices.of(done.model, request.model)
         unreported = not done.completion_tokens and done.text and request.max_tokens != 0
-        if price is None or not done.prompt_tokens or unreported:
+        if price is None:
+            return done._replace(cost_usd=done.gateway_cost_usd)
+        if not done.prompt_tokens or unreported:
             return done
         return _paid(done, price)
 

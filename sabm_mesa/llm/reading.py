@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeGuard
 
 from sabm_mesa.core.answers import BY_FILTER, replace_surrogates
@@ -13,6 +15,7 @@ _MOST_TOKENS = 10**9
 """A larger count is a mistake of the server."""
 _MOST_DOLLARS = 10**6
 """A higher cost of one request is a mistake of the server, too."""
+_COST_HEADER = "x-litellm-response-cost"
 _NUMBERS = int, float
 _COUNTED = {
     "prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens", "cached_tokens",
@@ -31,8 +34,11 @@ _FILTER_CODES = {
     "data_inspection_failed", "DataInspectionFailed", "1301",
 }  # fmt: skip
 """Codes of a prompt that was refused: Azure, OpenAI, Azure's inner error, Alibaba, Zhipu."""
-_FILTER_WORDS = ("content management policy", "Content Exists Risk")
-"""Azure, also behind a gateway; DeepSeek."""
+_FILTER_WORDS = (
+    "content management policy", "Content Exists Risk", "ContentPolicyViolationError",
+    "rejected as a result of our safety system",
+)  # fmt: skip
+"""Azure, also behind a gateway; DeepSeek; LiteLLM; OpenAI behind a gateway."""
 _PARTS_OF_THOUGHT = {"thinking", "redacted_thinking", "reasoning", "thought"}
 
 
@@ -42,10 +48,12 @@ class Origin(NamedTuple):
     Attributes:
         provider: the server, if no gateway reports which one answered.
         parameters: those of the request, as `Completion.parameters` has them.
+        gateway_cost_usd: as `Completion.gateway_cost_usd`.
     """
 
     provider: str = ""
     parameters: str = ""
+    gateway_cost_usd: float = math.nan
 
 
 _UNKNOWN = Origin()
@@ -100,7 +108,28 @@ def read_completion(
         system_fingerprint=_word(body.get("system_fingerprint")),
         provider=_word(body.get("provider")) or origin.provider,
         parameters=origin.parameters,
+        gateway_cost_usd=origin.gateway_cost_usd,
     )
+
+
+def error_in(body: Any) -> tuple[int, Any] | None:
+    """The error in the body of a response with status 200, as OpenRouter sends it.
+
+    Args:
+        body: the body, from JSON.
+
+    Returns:
+        The status that the error states, by default 500, and the error; None without one.
+    """
+    body = read_fields(body)
+    choices = body.get("choices")
+    choice = read_fields(choices[0]) if isinstance(choices, list) and choices else {}
+    error = body.get("error") or choice.get("error")
+    if not error and choice.get("finish_reason") != "error":
+        return None
+    code = str(read_fields(error).get("code") or "")
+    status = int(code) if re.fullmatch("[45][0-9][0-9]", code) else 500
+    return status, error or "the answer ended by an error"
 
 
 def is_filtered(body: Any) -> bool:
@@ -215,12 +244,24 @@ def _dollars(usage: dict[str, Any]) -> float:
     return math.fsum(dollars) if len(dollars) == len(reported) else math.nan
 
 
+def gateway_dollars(headers: Mapping[str, str]) -> float:
+    """The dollars that a LiteLLM gateway computed, from the headers of an answer; NaN without any.
+
+    Args:
+        headers: the headers.
+    """
+    try:
+        dollars = float(headers.get(_COST_HEADER, ""))
+    except ValueError:
+        return math.nan
+    return dollars if 0 <= dollars < _MOST_DOLLARS else math.nan
+
+
 def _list(body: dict[str, Any], name: str) -> list[Any]:
     """A required list of the body."""
     items = body.get(name)
     if not isinstance(items, list):
-        problem = _table(body.get("error")).get("message")
-        raise ValueError(str(problem or f"it has no {name}"))  # noqa: TRY004
+        raise ValueError(f"it has no {name}")  # noqa: TRY004
     return items
 
 

@@ -14,7 +14,7 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -26,7 +26,7 @@ from sabm_mesa.core.thoughts import ends_thought, split_thoughts
 from sabm_mesa.errors import LLMError, MindSpecError, OutputError, SabmError, key
 from sabm_mesa.llm import Budget, Client, Completion, Connection, Endpoint, Request, connect
 from sabm_mesa.llm.dialect import OTHER_NAME
-from sabm_mesa.llm.endpoints import OPENAI_URL, read_endpoints
+from sabm_mesa.llm.endpoints import OPENAI_URL, is_secret, read_endpoints
 from sabm_mesa.minds.local import local_client
 from sabm_mesa.minds.specs import check_form, is_local, language_model, model_and_endpoint
 from sabm_mesa.recording.export import write_text_file
@@ -118,7 +118,25 @@ class ProbedModel:
             lines.append(f"key_env = {json.dumps(variable)}")
         if self.endpoint.key_header:
             lines.append(f"key_header = {json.dumps(self.endpoint.key_header)}")
+        secret = [name for name in self.endpoint.headers if is_secret(name)]
+        if headers := {k: v for k, v in self.endpoint.headers.items() if k not in secret}:
+            lines.append(f"headers = {_toml(headers)}")
+        lines += [f"# headers: add {name}, which is secret and not copied" for name in secret]
+        if self.endpoint.extra_body:
+            lines.append(f"extra_body = {_toml(self.endpoint.extra_body)}")
+        if self.endpoint.max_concurrency is not None:
+            lines.append(f"max_concurrency = {self.endpoint.max_concurrency}")
         return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """A value of a file of endpoints, on one line of TOML."""
+    if isinstance(value, Mapping):
+        fields = (f"{json.dumps(name)} = {_toml(inner)}" for name, inner in value.items())
+        return f"{{ {', '.join(fields)} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value)
 
 
 def probe_minds(specs: Sequence[str], connection: Connection) -> Iterator[ProbedModel]:
@@ -213,7 +231,7 @@ def _dialect(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:
         f"{name} is {'left out' if new is None else f'sent as {new}'}"
         for name, new in sorted(changes.items())
     )
-    return Check("dialect", State.OK, changed or "every parameter is taken as it is")
+    return Check("dialect", State.OK, changed or "no parameter was refused")
 
 
 def _thoughts(answers: Sequence[Completion], facts: dict[str, Any]) -> Check:

@@ -123,7 +123,7 @@ def test_a_key_is_used_and_never_shown(sabm: Sabm, monkeypatch: pytest.MonkeyPat
     assert lines(fine)["key"] == f"ok {KEY_VARIABLE} is set (it is not shown)"
     assert refused.status == 1
     assert "answered 401" in lines(refused)["endpoint"]
-    assert "the key was refused. Set OPENAI_API_KEY" in lines(refused)["endpoint"]
+    assert "the key in OPENAI_API_KEY was refused" in lines(refused)["endpoint"]
     assert refused.out.endswith("Fix each problem in the list above.\n")
     assert KEY not in fine.out + fine.err + refused.out + refused.err
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa.cli.progress import dollars
+from sabm_mesa.llm import close_all
+from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line
 
@@ -74,3 +76,30 @@ def test_a_mean_over_some_of_the_runs_says_over_how_many(sabm: Sabm, tmp_path: P
 )
 def test_what_costs_nothing_shows_no_amount(usd: float, said: str) -> None:
     assert dollars(usd, 4) == said
+
+
+@pytest.mark.parametrize(
+    ("fault", "advised"),
+    [("garbage", True), ("content-filter", False), ("length", False)],
+)
+def test_a_trial_of_the_formats_is_advised_only_where_a_format_can_help(
+    sabm: Sabm, tmp_path: Path, fault: str, advised: bool
+) -> None:
+    options = ["--set", "n_players=2", "--rounds", 1, "--set", "max_attempts=1", "--out", tmp_path]
+    with LLMServer(faults=lambda _number, _body: fault) as server:
+        outcome = sabm("run", "kbc", "--minds", f"llm:stub@{server.url}", *options)
+    close_all()
+
+    assert outcome.status == 0
+    assert "2 of 2 questions got no usable answer" in outcome.out
+    assert ("To test which answer format works best: sabm doctor" in outcome.out) is advised
+
+
+def test_an_address_without_v1_is_one_line(sabm: Sabm, tmp_path: Path) -> None:
+    with LLMServer(refuses=lambda _: (200, b"<html>Open WebUI</html>")) as server:
+        root = server.url.removesuffix("/v1")
+        outcome = sabm("run", "kbc", "--minds", f"llm:stub@{root}", "--out", tmp_path / "out")
+    close_all()
+
+    assert outcome.status == 1
+    assert f"Most addresses end in /v1: add /v1 ({root}/v1)." in one_line(outcome)

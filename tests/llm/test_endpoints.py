@@ -116,7 +116,7 @@ def test_the_key_of_a_listed_address_goes_there(
             connect(server.url, how)
         monkeypatch.setenv("LAB_API_KEY", "wrong-key-of-the-lab")
         (error,) = outcomes(connect("lab", how), [ask()])
-        assert "the key was refused: set LAB_API_KEY in the environment to the right" in str(error)
+        assert "the key in LAB_API_KEY was refused, here or behind the gateway: set" in str(error)
 
 
 def test_azures_dated_interface_is_asked_by_its_version_and_its_own_header(

@@ -26,7 +26,7 @@ from tests.llm.support import AGAIN, ROOT, contest, first_question, rows
 from tests.llm_server import Fault, LLMServer
 from tests.llm_server import stub as stub_brain
 
-LOST = ["reset", "drop", "bad-json", "twice", "html", "error-200", "bad-utf8", "bad-gzip"]
+LOST = ["reset", "drop", "bad-json", "twice", "error-200", "error-choice", "bad-utf8", "bad-gzip"]
 
 
 @pytest.fixture(autouse=True)

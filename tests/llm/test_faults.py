@@ -35,7 +35,7 @@ MENDED_BY_A_RETRY = [
     "408", "409", "429", Fault("429", retry_after=0.01), Fault("429", retry_after_ms=10),
     Fault("429", retry_after="Wed, 21 Oct 2015 07:28:00 GMT"),
     Fault("429", retry_after="soon"), "500", "502", "503", Fault("503", retry_after=0.01),
-    "reset", "drop", "bad-json", "html", "error-200", "bad-utf8", "bad-gzip",
+    "reset", "drop", "bad-json", "error-200", "error-choice", "bad-utf8", "bad-gzip",
 ]  # fmt: skip
 
 
@@ -59,10 +59,11 @@ def test_a_lasting_fault_is_an_error_after_the_last_retry(fault: Fault | str) ->
     [
         ("400", BadRequest, "The request is invalid.) for model 'stub': change the request"),
         ("context", BadRequest, "maximum context length is 4096 tokens"),
-        ("401", AccessDenied, "the key was refused. Set OPENAI_API_KEY"),
-        ("403", AccessDenied, "Access is not allowed.): the key was refused"),
+        ("401", AccessDenied, "no key was sent. Set OPENAI_API_KEY"),
+        ("403", AccessDenied, "Access is not allowed.): no key was sent"),
         ("404", BadRequest, "is the model name 'stub' right, and the address?"),
-        ("quota", BadRequest, "quota is used up"),
+        ("quota", BadRequest, "the budget or credit at the provider is used up"),
+        ("html", BadRequest, "sent a page of HTML: is the address that of"),
     ],
 )
 def test_what_a_retry_cannot_mend_is_sent_once(fault: str, kind: type[LLMError], says: str) -> None:
@@ -103,7 +104,7 @@ def test_a_huge_answer_is_read() -> None:
 def test_the_whole_answer_has_to_come_in_time(fault: Fault | str) -> None:
     error, requests = answered(fault, times=9, max_retries=1, timeout_s=0.25)
     assert isinstance(error, ServerUnavailable)
-    assert "within 0.25 s. Is the server overloaded?" in str(error)
+    assert "within 0.25 s. Is the server overloaded? Allow more time (--timeout)" in str(error)
     assert error.billed
     assert requests == 2
 
@@ -117,7 +118,7 @@ def test_an_answer_after_a_hang_is_an_answer() -> None:
 @pytest.mark.parametrize(
     ("fault", "billed"),
     [("400", False), ("429", False), ("500", False), ("408", True), ("bad-json", True),
-     ("error-200", True), ("reset", True), ("drop", True)],
+     ("error-200", True), ("error-choice", True), ("reset", True), ("drop", True)],
 )  # fmt: skip
 def test_what_was_sent_and_not_refused_may_be_billed(fault: str, billed: bool) -> None:
     error, _ = answered(fault, times=9)

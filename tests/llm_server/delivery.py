@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import json
 import socket
 import struct
 from collections.abc import Sequence
@@ -95,6 +96,10 @@ def _whole(payload: bytes, kind: str | None) -> web.Response:
         payload = payload.replace(b'"choices":', b'"choices":[],"choices":', 1)
     elif kind == "error-200":
         payload = wire.error("The provider returned an error.", "server_error", "502")
+    elif kind == "error-choice":
+        error = {"code": 502, "message": "The provider returned an error."}
+        choice = {"message": {"content": ""}, "finish_reason": "error", "error": error}
+        payload = json.dumps({"choices": [choice]}).encode()
     elif kind == "bad-utf8":
         payload = payload.replace(b'"content":"', b'"content":"\xe9\xff\xfe ')
     elif kind == "html":

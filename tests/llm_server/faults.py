@@ -60,6 +60,7 @@ BROKEN = {
     "twice": "a body with two different lists of choices",
     "html": "a web page as text/html",
     "error-200": "an error body with status 200",
+    "error-choice": "status 200, finish_reason 'error' and an error in the choice",
     "bad-utf8": "bytes that are not UTF-8",
     "bad-gzip": "a body that claims to be gzip and is not",
     "endless": "text without end, with `status`, until the client goes",

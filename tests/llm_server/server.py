@@ -48,7 +48,8 @@ class LLMServer:
         seed: Of the jitter.
         held: Whether answers wait for `release()` from the start.
         dialect: The parts of a request that the model refuses; see `dialects`.
-        refuses: A content filter: the body → (status, body) of its refusal, or None.
+        refuses: A gateway before the model: the body → (status, body) or (status, body, headers)
+            of its response, or None.
         port: 0 takes a free one, and keeps it over a restart.
     """
 

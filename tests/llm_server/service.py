@@ -50,7 +50,7 @@ class Settings:
     seed: int = 0
     held: bool = False
     dialect: Dialect | None = None
-    refuses: Callable[[dict[str, Any]], tuple[int, Any] | None] | None = None
+    refuses: Callable[[dict[str, Any]], tuple[Any, ...] | None] | None = None
 
 
 class _RefusedError(Exception):
@@ -78,6 +78,7 @@ class Service:
     def app(self) -> web.Application:
         app = web.Application(client_max_size=_MAX_BODY)
         app.router.add_post("/v1/chat/completions", self.chat)
+        app.router.add_post("/chat/completions", self.chat)
         app.router.add_post("/openai/deployments/{model}/chat/completions", self.azure)
         app.router.add_get("/v1/models", self.models)
         app.router.add_get("/_stats", self.stats)
@@ -167,7 +168,9 @@ class Service:
         for refuses in (settings.dialect, settings.refuses):
             if refuses is not None and (said := refuses(body)):
                 self.log.counts["refused"] += 1
-                raise _RefusedError(said[0], json.dumps(said[1]).encode())
+                status, answer, *headers = said
+                sent = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                raise _RefusedError(status, sent, *headers)
         cap = settings.max_concurrency
         if cap is not None and self.log.in_flight >= cap:
             message = f"Rate limit reached: {cap} requests at once."

@@ -59,3 +59,22 @@ def test_another_endpoint_of_the_name_is_left_as_it_is(there: bool, tmp_path: Pa
 
     assert path.exists() == there
     assert not there or addresses(path) == {"lab": ONE}
+
+
+def test_an_entry_keeps_all_fields_of_the_endpoint_except_secret_headers(tmp_path: Path) -> None:
+    given, written = tmp_path / "given.toml", tmp_path / "written.toml"
+    given.write_text(
+        "[endpoints.lab]\n"
+        f'base_url = "{ONE}"\n'
+        'headers = { "X-Title" = "a \\"study\\"", "X-Lab-Token" = "hidden-token-1" }\n'
+        "extra_body = { provider = { only = ['A', 'B'], allow = true }, level = 1.5 }\n"
+        "max_concurrency = 3\n"
+    )
+    endpoint = read_endpoints(given)["lab"]
+    write_entries(written, [ProbedModel("llm:m@lab", "m", endpoint)])
+    kept = read_endpoints(written)["lab"]
+    assert kept.headers == {"X-Title": 'a "study"'}
+    assert kept.extra_body == endpoint.extra_body
+    assert kept.max_concurrency == 3
+    assert "# headers: add X-Lab-Token" in written.read_text()
+    assert "hidden-token-1" not in written.read_text()
