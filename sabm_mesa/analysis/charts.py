@@ -49,6 +49,7 @@ class Series:
         colour: its colour.
         agents: the agent of each dot, or the single agent of a line; empty: no agents.
         look: whether it is highlighted, or faint because another one is.
+        dashed: whether the line is of published data or another condition.
     """
 
     label: str
@@ -57,6 +58,7 @@ class Series:
     colour: str = style.BLUE
     agents: Sequence[int] = ()
     look: Literal["plain", "strong", "faint"] = "plain"
+    dashed: bool = False
 
     def for_browser(self, first: int) -> dict[str, Any]:
         """The series as JSON values; each dot of an agent is followed by the agent.
@@ -68,7 +70,7 @@ class Series:
         if self.kind == "dots" and self.agents:
             points = [[*at, agent] for at, agent in zip(points, self.agents, strict=True)]
         agent = self.agents[0] if self.kind != "dots" and self.agents else None
-        names = ("label", "kind", "colour", "look")
+        names = ("label", "kind", "colour", "look", "dashed")
         return {**{key: getattr(self, key) for key in names}, "agent": agent, "points": points}
 
 
@@ -89,7 +91,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of one run.
+    """A chart of one run; its axis of values contains 0.
 
     Attributes:
         name: its name in file names.
@@ -97,8 +99,7 @@ class Chart:
         series: its series.
         y: the label of the axis of values, with its unit.
         levels: its horizontal lines.
-        low: the lower end of the axis of values; None: automatic.
-        high: its upper end; None: automatic.
+        high: the upper end of the axis of values; None: automatic.
         last: the last round of the axis; None: the last one with a point.
         noun: the word for a round.
         first: the displayed number of round 0.
@@ -109,7 +110,6 @@ class Chart:
     series: Sequence[Series] = ()
     y: str = ""
     levels: Sequence[Level] = ()
-    low: float | None = None
     high: float | None = None
     last: int | None = None
     noun: str = "round"
@@ -118,7 +118,7 @@ class Chart:
     def for_browser(self) -> dict[str, Any]:
         """The chart as JSON values; x is the displayed number of a round."""
         return {
-            **{key: getattr(self, key) for key in ("name", "title", "y", "low", "high", "first")},
+            **{key: getattr(self, key) for key in ("name", "title", "y", "high", "first")},
             "x": self.noun.capitalize(),
             "last": None if self.last is None else self.last + self.first,
             "levels": [[level.at, level.label, level.colour] for level in self.levels],
@@ -181,18 +181,20 @@ def lines(
 
 
 def dots(
-    data: pd.DataFrame, column: str, by: str = "mind", colours: Sequence[str] = COLOURS
+    data: pd.DataFrame, column: str, noun: str, colours: Sequence[str] = COLOURS
 ) -> list[Series]:
-    """A dot for each agent and round, in a series for each group of agents.
+    """A dot for each agent and round, in a series for each mind.
 
     Args:
-        data: one row per agent and round, with ``round``, ``agent``, the column and `by`.
+        data: one row per agent and round, with ``round``, ``agent``, ``mind`` and the column.
         column: the values.
-        by: the column of the groups.
+        noun: the name of the series if all agents have the same mind.
         colours: the colours, used in turn.
     """
     series = []
-    for i, (name, rows) in enumerate(data.groupby(by, sort=False) if len(data) else ()):
+    groups = list(data.groupby("mind", sort=False)) if len(data) else []
+    for i, (mind, rows) in enumerate(groups):
+        name = mind if len(groups) > 1 else noun
         # Evenly spread offsets instead of random ones: the same data give the same chart.
         aside = (rows.groupby("round").cumcount() + 1) * GOLDEN % 1 - 0.5
         xs = (rows["round"] + 2 * ASIDE * aside).round(3)
@@ -327,12 +329,13 @@ def _paint(ax: Axes, chart: Chart, thick: float = 1.0) -> list[int]:
             ax.plot(
                 xs, ys, color=series.colour,
                 linewidth=thick * (3 if series.look == "strong" else 1.8), alpha=strength,
+                linestyle="--" if series.dashed else "-",
                 marker="o" if few else "", markersize=5, label=series.label,
             )  # fmt: skip
     for level in chart.levels:
         ax.axhline(level.at, color=level.colour, linestyle=":", linewidth=1.4, label=level.label)
-    if chart.low is not None or chart.high is not None:
-        ax.set_ylim(chart.low, chart.high)
+    low, high = ax.get_ylim()
+    ax.set_ylim(min(0.0, low), max(0.0, high) if chart.high is None else chart.high)
     return sorted({round(x) + chart.first for series in chart.series for x, _ in series.points})
 
 

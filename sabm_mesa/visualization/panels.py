@@ -163,12 +163,14 @@ def progress(page_state: PageState) -> None:
         page_state: the page's model.
     """
     controller = page_state.controller
-    model, done = controller.model, rounds_done(controller.model)
-    words = "The model is being set up …" if page_state.busy else _words(controller, done)
+    model = controller.model
+    of = model.n_rounds - model.given_rounds
+    done = max(0, rounds_done(model) - model.given_rounds)
+    words = "The model is being set up …" if page_state.busy else _words(controller, done, of)
     html("p", words, "sabm-progress", role="status", aria_live="polite")
     label = {"aria-label": "Rounds played"}
     solara.v.ProgressLinear(
-        value=100 if controller.status == "over" else 100 * done / model.n_rounds,
+        value=100 if controller.status == "over" else 100 * done / of,
         color="primary", height=6, attributes=label,
         indeterminate=page_state.busy or (model.playing and model.in_flight > 0),
     )  # fmt: skip
@@ -205,10 +207,10 @@ def expected_answers(model: SmartModel) -> int | None:
     return n if model.usage.asks <= n else None
 
 
-def _words(controller: RunController, done: int) -> str:
+def _words(controller: RunController, done: int, of: int) -> str:
     model, status = controller.model, controller.status
     noun, _ = counting(model)
-    if status == "over" and done < model.n_rounds:
+    if status == "over" and done < of:
         words = f"The run has ended after {count(done, noun)}."
     elif status == "over" and done == 1:
         words = f"The run has ended: its {noun} is played."
@@ -224,8 +226,8 @@ def _words(controller: RunController, done: int) -> str:
     elif status == "ready":
         words = "Nothing is played yet. Press Play."
     else:
-        are = f"{noun} is" if model.n_rounds == 1 else f"{noun}s are"
-        words = f"{done:,} of {model.n_rounds:,} {are} played."
+        are = f"{noun} is" if of == 1 else f"{noun}s are"
+        words = f"{done:,} of {of:,} {are} played."
     if status == "pausing":
         words += (
             f" It pauses when this {noun} is done; Play takes that back, Reset stops it at once."

@@ -4,6 +4,7 @@ import json
 import math
 
 import pandas as pd
+import pytest
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import (
@@ -34,16 +35,18 @@ def test_people_read_rounds_from_1_where_the_data_count_from_0():
 
 
 def test_agents_have_dots_by_mind_and_lines_of_their_own():
-    first, second = dots(AGENTS, "pick")
+    first, second = dots(AGENTS, "pick", "players")
     assert [each.label for each in (first, second)] == ["a", "b"]
     assert [y for _, y in second.points] == [6.0, 8.0]
     assert [round(x) for x, _ in second.points] == [0, 1]
     assert agent_lines(AGENTS, "pick")[1].points == [(0, 6.0), (1, 8.0)]
-    assert dots(AGENTS.iloc[:0], "pick") == agent_lines(AGENTS.iloc[:0], "pick") == []
+    (alone,) = dots(AGENTS[AGENTS["mind"] == "a"], "pick", "players")
+    assert (alone.label, alone.points) == ("players", first.points)
+    assert dots(AGENTS.iloc[:0], "pick", "players") == agent_lines(AGENTS.iloc[:0], "pick") == []
 
 
 def test_the_line_of_one_agent_stands_out():
-    first, last = Series("of nobody", [(0, 1.0)]), dots(AGENTS, "pick")
+    first, last = Series("of nobody", [(0, 1.0)]), dots(AGENTS, "pick", "players")
     chart = Chart("c", "C", [first, *agent_lines(AGENTS, "pick"), *last])
     own = chart.with_own(2, "Ann")
     assert [each.look for each in own.series] == [
@@ -65,13 +68,26 @@ def test_columns_without_numbers_have_no_chart():
 
 def test_matplotlib_draws_what_the_browser_paints():
     bars = [Series(name, [(0, 1.0), (1, 2.0)], "bars") for name in "ab"]
-    chart = Chart("c", "C", [*bars, *dots(AGENTS, "pick")], levels=(Level(3, "theory"),), high=9)
+    chart = Chart(
+        "c", "C", [*bars, *dots(AGENTS, "pick", "players")], levels=(Level(3, "theory"),), high=9
+    )
     (ax,) = draw(chart, "two minds").axes
     assert [bar.get_y() for bar in ax.patches] == [0, 0, 1, 2]
     assert {line.get_label() for line in ax.lines} == {"theory"}
     assert ax.get_ylim()[1] == 9
     for ending, begins in {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}.items():
         assert style.to_bytes(draw(chart), ending).startswith(begins)
+
+
+def test_the_axis_of_values_contains_zero():
+    for values, high, ends in (
+        ((6.0, 6.5), None, (0.0, 6.525)),
+        ((-2.0, -1.0), None, (-2.05, 0.0)),
+        ((3.0, 4.0), 100, (0.0, 100.0)),
+    ):
+        chart = Chart("c", "C", [Series("a", list(enumerate(values)))], high=high)
+        (ax,) = draw(chart).axes
+        assert ax.get_ylim() == pytest.approx(ends)
 
 
 def test_a_small_chart_names_its_lines_if_they_are_few():

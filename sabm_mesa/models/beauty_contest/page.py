@@ -30,11 +30,11 @@ def charts(
     ratio, payoff = _by_type(typed, "ratio"), _by_type(typed, "payoff")
     moving = [line for line in ratio if not is_fixed(line.label)]
     p = Level(model.p, f"p = {model.p:.3g}")
-    picks = [*dots(agent_data, "choice"), *means]
+    picks = [*dots(agent_data, "choice", "players"), *means]
     return [
-        Chart("picks", "Picks by round", picks, "Pick", low=0, high=float(model.high)),
-        Chart("convergence", "Mean pick over the last one by round", moving, "Ratio", (p,), low=0),
-        Chart("payoffs", "Mean payoff of a player of each type by round", payoff, "Points", low=0),
+        Chart("picks", "Picks by round", picks, "Pick", high=float(model.high)),
+        Chart("convergence", "Mean pick over the last one by round", moving, "Ratio", (p,)),
+        Chart("payoffs", "Mean payoff of a player of each type by round", payoff, "Points"),
     ]
 
 

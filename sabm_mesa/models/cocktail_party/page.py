@@ -30,8 +30,8 @@ def charts(model: CocktailParty, model_data: pd.DataFrame, agent_data: pd.DataFr
     counts = {"conversations": "conversations", "invitations": "invitations"}
     distance = {"semantic_distance": "mean distance"}
     return [
-        Chart("ratios", "Who meets by round", lines(model_data, ratios), "Ratio", low=0, high=1),
-        Chart("meetings", "Conversations by round", lines(model_data, counts), "Number", low=0),
+        Chart("ratios", "Who meets by round", lines(model_data, ratios), "Ratio", high=1),
+        Chart("meetings", "Conversations by round", lines(model_data, counts), "Number"),
         Chart(
             "distance", "Distance of what is said by round", lines(model_data, distance), "0 to 1"
         ),

@@ -25,19 +25,22 @@ def charts(
         model_data: one row per round.
         agent_data: one row per round and agent.
     """
-    unit = model.plot_options()["unit"]
+    unit = str(model.words["stock_units"]).capitalize()
+    taken = str(model.words["units"]).capitalize()
     stock = lines(model_data, {"stock": "before the harvest", "left": "after it"})
     lasts = lines(model_data, {"threshold": "sustainable amount"}, ("#000000",))
-    collapse = Level(model.collapse_below, "collapses below", style.VERMILLION)
+    collapse = Level(
+        model.collapse_below, f"collapses below {model.collapse_below:g}", style.VERMILLION
+    )
     return [
-        Chart("stock", "Stock by round", stock, unit.capitalize(), (collapse,), low=0),
+        Chart("stock", "Stock by round", stock, unit, (collapse,)),
         Chart(
             "harvests", "Harvest of each agent by round",
-            [*agent_lines(agent_data, "harvest", "name"), *lasts], unit.capitalize(), low=0,
+            [*agent_lines(agent_data, "harvest", "name"), *lasts], taken,
         ),
         Chart(
             "over_usage", "Harvests above the sustainable amount by round",
-            lines(model_data, {"over_usage": "share of harvests"}), "Share", low=0, high=1,
+            lines(model_data, {"over_usage": "share of harvests"}), "Share", high=1,
         ),
     ]  # fmt: skip
 

@@ -26,8 +26,6 @@ ROOM = ("width", "height", "obstacles", "exits")
 """The parameters of the room; the published table is for their defaults."""
 MARKERS = {"confident": "o", "afraid": "^"}
 WALL, OBSTACLE = "#4D4D4D", "#B3B3B3"
-PUBLISHED = (style.VERMILLION, style.GREEN, style.PURPLE)
-"""The colours of the published conditions."""
 OUTSIDE, EDGE, ROW = 5.0, 1.0, 13
 """Margins in cells outside walls with and without exits, and people per row outside."""
 
@@ -35,7 +33,7 @@ OUTSIDE, EDGE, ROW = 5.0, 1.0, 13
 def charts(
     model: EmergencyEvacuation, model_data: pd.DataFrame, agent_data: pd.DataFrame
 ) -> list[Chart]:
-    """People out, in total and by exit, with the published means; and people inside.
+    """People out, in total with the published means of the condition and by exit; people inside.
 
     Args:
         model: the evacuation.
@@ -49,22 +47,20 @@ def charts(
     known = plots.published()
     beside = []
     if model.room.is_published and model.n_people == known["n_people"]:
-        beside = [
-            Series(
-                f"{known['source']}: {condition}",
-                [(n - 1, float(out)) for n, out in zip(known["rounds"], outs, strict=True)],
-                "dots", colour,
-            )
-            for (condition, outs), colour in zip(known["escaped"].items(), PUBLISHED, strict=True)
-        ]  # fmt: skip
+        condition = "communication" if model.communication else "no communication"
+        if model.condition != "baseline":
+            condition = f"{condition}, {model.condition}"
+        outs = known["escaped"].get(condition, ())
+        points = [(n - 1, float(out)) for n, out in zip(known["rounds"], outs, strict=False)]
+        beside = [Series(known["source"], points, dashed=True)] if points else []
     all_ = lines(model_data, {"escaped": "this run"})
     inside = lines(model_data, {"inside": "inside", "dead": "dead"}, (style.BLUE, style.VERMILLION))
     people, top = f"People, of {model.n_people}", float(model.n_people)
     out = [*all_, *beside]
     return [
-        Chart("escapes", "People who have escaped by round", out, people, low=0, high=top),
-        Chart("exits", "People who have escaped, by exit, by round", by_exit, "People", low=0),
-        Chart("inside", "People inside by round", inside, people, low=0, high=top),
+        Chart("escapes", "People who have escaped by round", out, people, high=top),
+        Chart("exits", "People who have escaped, by exit, by round", by_exit, "People"),
+        Chart("inside", "People inside by round", inside, people, high=top),
     ]
 
 

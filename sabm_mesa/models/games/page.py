@@ -30,13 +30,13 @@ def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> li
         Level(value, f"equilibrium {value:.4g}") for value in predictions.payoffs()[:MOST_MARKED]
     ]
     share = all(column.option for column in predictions.columns.values())
-    low, high = (0.0, 1.0) if share else (None, None)
-    unit = "Share of choices" if share else str(model.currency)
+    high = 1.0 if share else None
+    unit = "Share of choices" if share else f"Choice ({model.currency})"
     return [
-        Chart("rounds", "Choices by round", lines(model_data, names), unit, marked, low, high),
+        Chart("rounds", "Choices by round", lines(model_data, names), unit, marked, high),
         Chart(
             "payoffs", "Mean payoff by round", lines(model_data, {"payoff": "mean payoff"}),
-            str(model.currency), earned,
+            f"Payoff ({model.currency})", earned,
         ),
     ]  # fmt: skip
 

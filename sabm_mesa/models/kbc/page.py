@@ -25,15 +25,15 @@ def charts(
         model_data: one row per round.
         agent_data: one row per round and player.
     """
-    del model
     means = lines(model_data, {"mean": "mean", "target": "target"}, ("#000000", style.VERMILLION))
-    picks = [*dots(agent_data, "choice"), *means]
+    players = float(model.n_players)
+    picks = [*dots(agent_data, "choice", "players"), *means]
     return [
-        Chart("picks", "Picks by round", picks, "Pick", low=0, high=100),
-        Chart("depth", "Depth of reasoning by round", _depth(agent_data), "Players"),
+        Chart("picks", "Picks by round", picks, "Pick", high=100),
+        Chart("depth", "Depth of reasoning by round", _depth(agent_data), "Players", high=players),
         Chart(
             "variance", "Variance of the picks by round",
-            lines(model_data, {"variance": "variance"}), "Variance (picks squared)", low=0,
+            lines(model_data, {"variance": "variance"}), "Variance (picks squared)",
         ),
     ]  # fmt: skip
 

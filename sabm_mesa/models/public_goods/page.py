@@ -22,11 +22,11 @@ def charts(model: PublicGoods, model_data: pd.DataFrame, agent_data: pd.DataFram
         agent_data: one row per round and player.
     """
     mean = lines(model_data, {"contribution": "mean"}, ("#000000",))
-    given = [*dots(agent_data, "contribution"), *mean]
-    top = 1.03 * model.endowment
+    given = [*dots(agent_data, "contribution", "players"), *mean]
+    top = float(model.endowment)
     shares = {"efficiency": "efficiency", "zero_share": "players who gave nothing"}
     return [
-        Chart("contributions", "Contributions by round", given, "Tokens", low=0, high=top),
+        Chart("contributions", "Contributions by round", given, "Dollars", high=top),
         Chart("shares", "Efficiency and free riding by round", lines(model_data, shares), "Share"),
     ]
 

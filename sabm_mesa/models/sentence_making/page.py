@@ -28,7 +28,7 @@ def charts(
     valid = {"valid_ratio": "in the end", "valid_ratio_at_once": "at once"}
     spread = {"variance": "variance"}
     return [
-        Chart("valid", "Valid sentences by round", lines(model_data, valid), "Share", (), 0, 1),
+        Chart("valid", "Valid sentences by round", lines(model_data, valid), "Share", (), 1),
         Chart("spread", "Variance of the sentences by round", lines(model_data, spread), "0 to 1"),
     ]
 

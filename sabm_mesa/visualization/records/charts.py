@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import Chart, Series, column_charts, counted, lines
 from sabm_mesa.analysis.pictures import Scene
 from sabm_mesa.errors import SabmError
@@ -35,7 +35,8 @@ def charts_of(run: RunData) -> tuple[Chart, ...]:
             return ScenarioView(type(model)).charts(model, run.model_data, run.some_agent_data)
         except (ValueError, LookupError, AttributeError):  # data from another version
             pass
-    names = {name: name.replace("_", " ") for name in comparing.columns(run, run)}
+    titles = titles_in(run)
+    names = {name: titles[name] for name in comparing.columns(run, run)}
     return tuple(counted(column_charts(run.model_data, names), *counting_of(run), None))
 
 
@@ -72,15 +73,15 @@ def both(one: RunData, other: RunData, names: tuple[str, str]) -> tuple[Chart, .
     Returns:
         A chart for each of the first columns with numbers that they have in common.
     """
-    charts = []
+    charts, titles = [], titles_in(one)
     for column in comparing.columns(one, other)[:MOST]:
         series: list[Series] = []
-        for run, name, colour in zip(
-            (one, other), names, (style.BLUE, style.VERMILLION), strict=True
-        ):
-            series += lines(run.model_data, {column: name}, (colour,))
-        words = column.replace("_", " ")
-        charts.append(Chart(f"two-runs-{column}", f"{words.capitalize()} by round", series, words))
+        for run, name, dashed in zip((one, other), names, (False, True), strict=True):
+            series += [
+                replace(line, dashed=dashed) for line in lines(run.model_data, {column: name})
+            ]
+        words = titles[column]
+        charts.append(Chart(f"two-runs-{column}", f"{words} by round", series, words))
     return tuple(counted(charts, *counting_of(one), None))
 
 

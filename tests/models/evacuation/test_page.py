@@ -24,8 +24,14 @@ def test_nobody_vanishes_those_who_are_out_stand_beside_their_exit():
         assert shown.words.startswith(f"{len(out)} out"), round_
 
 
-def test_the_published_means_stand_beside_the_published_room_only():
-    small, room = EmergencyEvacuation(n_people=5, rng=1), EmergencyEvacuation(rng=1)
-    escapes = [charts(each, each.model_frame(), each.agent_frame())[0] for each in (small, room)]
-    assert [len(each.series) for each in escapes] == [1, 4]
-    assert escapes[1].series[1].points[0] == (4, 9.4)
+def test_the_published_means_of_the_condition_stand_beside_the_published_room_only():
+    for given, first in (
+        ({"n_people": 5}, None),
+        ({}, (4, 9.8)),
+        ({"communication": False}, (4, 9.4)),
+        ({"condition": "uncooperative"}, (9, 31.2)),
+    ):
+        model = EmergencyEvacuation(rng=1, **given)
+        _, *published = charts(model, model.model_frame(), model.agent_frame())[0].series
+        assert len(published) == (first is not None)
+        assert all(series.dashed and first in series.points for series in published)

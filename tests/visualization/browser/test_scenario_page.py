@@ -147,6 +147,37 @@ def test_a_scenario_is_played_to_its_end(browse, name: str, tmp_path: Path):
     assert_fits_a_phone(page)
 
 
+PAINTED = """
+window.painted = [];
+const pen = CanvasRenderingContext2D.prototype, write = pen.fillText;
+pen.fillText = function (text, ...at) {
+  if (this.canvas.closest(".sabm-canvas") && text.trim()) {
+    window.painted.push([text, Number(/([\\d.]+)px/.exec(this.font)[1])]);
+  }
+  return write.call(this, text, ...at);
+};
+"""
+"""Notes the texts of charts and their sizes in pixels."""
+SMALLEST_PX = 13
+
+
+def test_every_text_of_a_chart_can_be_read(browse: Callable[..., Page], server: Server) -> None:
+    page = browse("/host")
+    page.add_init_script(PAINTED)
+    for name in SCENARIOS:
+        page.goto(f"{server.url}/scenario/{name}")
+        page.get_by_role("button", name="Step", exact=True).click()
+        expect(page.locator(".sabm-charts")).to_have_attribute("data-round", "0")
+        page.wait_for_function("painted.some(([text]) => text === '0')")
+        sizes = dict(page.evaluate("painted"))
+        assert {text: size for text, size in sizes.items() if size < SMALLEST_PX} == {}, name
+        legend = page.locator(".sabm-chart .sabm-legend").evaluate_all(
+            "all => all.map(each => parseFloat(getComputedStyle(each).fontSize))"
+        )
+        assert min(legend, default=SMALLEST_PX) >= SMALLEST_PX
+        assert not any("_" in text for text in sizes), name
+
+
 def painted(page: Page) -> None:
     """Wait until ECharts has painted the first chart."""
     expect(page.locator(".sabm-canvas canvas").first).to_be_visible()
