@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import dist
-from random import Random
-from typing import TYPE_CHECKING, NamedTuple
-
-from mesa.discrete_space import CellAgent
+from typing import TYPE_CHECKING
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import Choice, Decision, Text
@@ -18,7 +15,7 @@ from sabm_mesa.core.messages import Message
 if TYPE_CHECKING:
     from sabm_mesa.core.prompts import PromptBook
     from sabm_mesa.models.evacuation.model import EmergencyEvacuation
-    from sabm_mesa.models.evacuation.room import Cell, Room
+    from sabm_mesa.models.evacuation.room import Cell, Floats, Glance, Room
 
 
 INSIDE, ESCAPED, DEAD = "inside", "escaped", "dead"
@@ -34,22 +31,6 @@ _DIRECTIONS = {
     (-1, 0): "up", (1, 0): "down", (0, -1): "left", (0, 1): "right",
     (-1, -1): "up_left", (-1, 1): "up_right", (1, -1): "down_left", (1, 1): "down_right",
 }  # fmt: skip
-
-
-class Glance(NamedTuple):
-    """The last view of a person.
-
-    Attributes:
-        distances: cells to each exit (Euclidean; the mean over the cells of a wide exit).
-        crowds: people seen towards each exit (the mean over its cells).
-        in_view: people seen in all directions.
-        near: people in the eight neighbouring cells.
-    """
-
-    distances: Sequence[float]
-    crowds: Sequence[float]
-    in_view: int
-    near: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +144,7 @@ class Crossing(InRoom):
     target: str
     previous: Cell | None
     options: Sequence[Cell]
-    trace: Sequence[Sequence[float]] | None = None
+    trace: Floats | None = None
 
     def placeholders(self, book: PromptBook) -> dict[str, object]:
         """Placeholder → value; `trace` has none.
@@ -197,19 +178,7 @@ def _direction(here: Cell, there: Cell) -> str:
     return _DIRECTIONS[(x > 0) - (x < 0), (y > 0) - (y < 0)]
 
 
-_DRAWS = {n: tuple((i, i + 1, (i + 1).bit_length()) for i in range(n - 1, 0, -1)) for n in CODES}
-
-
-def _shuffle(cells: list[Cell], random: Random) -> None:
-    """The same result as `Random.shuffle` in half the time; called for each step."""
-    bits = random.getrandbits
-    for last, n, width in _DRAWS[len(cells)]:
-        while (drawn := bits(width)) >= n:
-            pass
-        cells[last], cells[drawn] = cells[drawn], cells[last]
-
-
-class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `cell` twice
+class Evacuee(SmartAgent):
     """A person in the room, who talks, plans and steps.
 
     Args:
@@ -226,8 +195,7 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         feeling: its last sentence on panic.
         evaluation: its last sentences on the exits.
         glance: its last look around.
-        hearers: the ids of the people who hear its messages.
-        talkers: the squared distances and ids of the people whose messages it hears.
+        hearers: the people within hearing.
     """
 
     model: EmergencyEvacuation
@@ -235,7 +203,6 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
 
     def __init__(self, model: EmergencyEvacuation) -> None:
         super().__init__(model)
-        self._mesa_cell = None  # set here, as in the base class; Mesa sets it later
         self.x: int | None = None
         self.y: int | None = None
         self.target: str | None = None
@@ -245,8 +212,7 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         self.choices: list[str] = []
         self.feeling = self.evaluation = ""
         self.glance: Glance | None = None
-        self.hearers: list[int] = []
-        self.talkers: list[tuple[int, int]] = []
+        self.hearers: list[Evacuee] = []
 
     async def communicate(self) -> Decision:
         """Send a message to people nearby; later speakers among them hear it."""
@@ -269,11 +235,11 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
         """
         model, here = self.model, self.pos
         previous, self.previous = self.previous, here
-        options = model.grid.free_neighbours(here)
+        options = [cell for cell in model.room.beside(here) if model.grid.is_cell_empty(cell)]
         if not options or self.target is None:
             return Decision(here)
         options.append(here)
-        _shuffle(options, self.random)
+        self.random.shuffle(options)
         crossing = Crossing(
             room=model.room,
             round=model.round,
@@ -283,7 +249,7 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
             target=self.target,
             previous=previous,
             options=options,
-            trace=model.trace.rows if "trace" in self.mind.informed else None,
+            trace=model.trace.field if "trace" in self.mind.informed else None,
             persona=self.persona,
         )
         step = await self.ask("act", CODES[len(options)], crossing)
@@ -294,10 +260,9 @@ class Evacuee(SmartAgent, CellAgent):  # type: ignore[misc]  # Mesa declares `ce
     def heard(self) -> tuple[Message, ...]:
         """Return the messages that it has heard in this round, from the nearest sender first."""
         words = self.model.words
-        # Positions are unique.
-        heard = [(away, words[i].position, words[i]) for away, i in self.talkers if i in words]
-        heard.sort()
-        return tuple([message for _, _, message in heard])
+        talkers = [other for other in self.hearers if other.unique_id in words]
+        talkers.sort(key=lambda o: (dist(self.pos, o.pos), words[o.unique_id].position))
+        return tuple([words[other.unique_id] for other in talkers])
 
     def observe(self, heard: tuple[Message, ...]) -> Situation:
         """Return the observation of the person: sight, messages, feeling and memory.

@@ -18,7 +18,7 @@ from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.evacuation.agents import LETTERS, Crossing, Situation
 from sabm_mesa.models.evacuation.measures import recommended
-from sabm_mesa.models.evacuation.room import FRESH
+from sabm_mesa.models.evacuation.room import FRESH, Floats
 
 K_S, K_D = 2.0, 1.0
 """Coupling to the static and to the dynamic floor field. The papers vary both over wide ranges and
@@ -122,7 +122,7 @@ class FloorField(ClassicalMind):
             in_view: people seen in all directions.
         """
         room, pace, (x, y) = seen.room, _traits(seen.persona).pace, seen.cell
-        ways, widths = room.steps_from[x][y], room.widths
+        ways, widths = room.steps[:, x, y].tolist(), room.widths
         if not heard:
             queues = zip(ways, crowds, widths, strict=True)
             return [way / pace + crowd / width for way, crowd, width in queues]
@@ -143,15 +143,15 @@ class FloorField(ClassicalMind):
             seen: the observation before a step.
             rng: the random stream of the person.
         """
-        field, (x, y) = seen.room.way_down[seen.target], seen.cell
+        field = seen.room.field[seen.room.names.index(seen.target)]
         # One draw serves twice: below the pace the person walks, and the rescaled draw is uniform
         # again.
         draw = rng.random() / _traits(seen.persona).pace
-        if draw >= 1 or not isfinite(field[x][y]):
+        if draw >= 1 or not isfinite(field[seen.cell]):
             return seen.options.index(seen.cell)
         return self.walk(seen, field, draw)
 
-    def walk(self, seen: Crossing, field: Sequence[Sequence[float]], draw: float) -> int:
+    def walk(self, seen: Crossing, field: Floats, draw: float) -> int:
         """Return the index of the cell of its step among the options, if it walks.
 
         Args:
@@ -159,16 +159,16 @@ class FloorField(ClassicalMind):
             field: the static field of its exit, in steps by (x, y).
             draw: a random number from 0 to below 1.
         """
-        options, (x, y), k_s = seen.options, seen.cell, self.k_s
-        here = field[x][y]
+        options, k_s = seen.options, self.k_s
+        here = field[seen.cell]
         if k_d := self.k_d * _traits(seen.persona).follows:
             assert seen.trace is not None
             trace, previous = seen.trace, seen.previous
-            weights = [exp(k_s * (here - field[x][y]) + k_d * trace[x][y]) for x, y in options]
+            weights = [exp(k_s * (here - field[cell]) + k_d * trace[cell]) for cell in options]
             if previous != seen.cell and previous in options:
                 weights[options.index(previous)] *= exp(-k_d * FRESH)  # its own trace
         else:
-            weights = [exp(k_s * (here - field[x][y])) for x, y in options]
+            weights = [exp(k_s * (here - field[cell])) for cell in options]
         ends = list(accumulate(weights))
         return bisect_right(ends, draw * ends[-1], 0, len(ends) - 1)
 
@@ -187,12 +187,11 @@ class NearestCell(FloorField):
 
     informed = ("room", "cell")
 
-    def walk(self, seen: Crossing, field: Sequence[Sequence[float]], draw: float) -> int:
+    def walk(self, seen: Crossing, field: Floats, draw: float) -> int:
         """Return the index of the nearest cell."""
         del draw
-        x, y = seen.cell
-        here = field[x][y]
-        nearer = [here - field[x][y] for x, y in seen.options]
+        here = field[seen.cell]
+        nearer = [here - field[cell] for cell in seen.options]
         best = max(nearer)
         return nearer.index(best) if best > 0 else seen.options.index(seen.cell)
 

@@ -1,10 +1,10 @@
 """Emergency evacuation: people leave a room by several exits, and may talk with people nearby.
 
 Room
-    A grid of `height` × `width` cells with a wall all round; x runs from top to bottom, y from left
-    to right, both from 0. Exits are gaps in the wall: in the published room of 33 × 33 left
-    (15..17, 0), bottom (32, 15..17) and right (17, 32). A cell holds one person. People start at
-    random free cells.
+    A grid (`mesa.space.MultiGrid`) of `height` × `width` cells with a wall all round; x runs from
+    top to bottom, y from left to right, both from 0. Exits are gaps in the wall: in the published
+    room of 33 × 33 left (15..17, 0), bottom (32, 15..17) and right (17, 32). A cell holds one
+    person. People start at random free cells.
 
 Round
     1. In round 0 everybody plans; afterwards each person with probability `REPLAN`, drawn anew.
@@ -80,13 +80,15 @@ Source
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress, pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, compress
+from math import dist
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from annotated_types import Ge, Le
+from mesa.space import MultiGrid
 
 from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.messages import Message
@@ -103,49 +105,44 @@ from sabm_mesa.models.evacuation.agents import (
     TRAITS,
     WORDS_AN_EXIT,
     Evacuee,
-    Glance,
 )
 from sabm_mesa.models.evacuation.measures import CODES, WORDS, evenness, shares
 from sabm_mesa.models.evacuation.minds import FloorField, NearestCell
 from sabm_mesa.models.evacuation.room import (
-    EMPTY,
     Cell,
     Exits,
     Ints,
     Obstacles,
     Room,
-    RoomGrid,
     Side,
     Trace,
-    around,
-    disc,
+    look,
     read_positions,
 )
 
-T = TypeVar("T")
 REPLAN = 0.2
 """The probability of planning again in a round."""
 CONGESTED = 3.0
 """Maximum distance in cells of people who count as crowding an exit."""
-HEARING = around(disc(5))
-"""The offsets from a speaker to the cells of its hearers."""
-TOUCH = around((dx, dy) for dx in range(-2, 3) for dy in range(-2, 3) if (dx, dy) != (0, 0))
-"""The offsets between two people whose steps can depend on each other: Chebyshev distance 2."""
+HEARING = 5
+"""Maximum distance in cells between a speaker and its hearers (Euclidean)."""
+TOUCH = 2
+"""Maximum distance of people whose steps can depend on each other (rows or columns)."""
 _STAYS = (
     "a person without a target or a free cell is not asked and stays, as does one whose answer is "
     "unreadable"
 )
 
 
-def within_hearing(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
+def within_hearing(_model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
     """Return the people who hear a planner."""
-    return [model.people[i - 1] for i in person.hearers]
+    return person.hearers
 
 
 def within_touch(model: EmergencyEvacuation, person: Evacuee) -> list[Evacuee]:
     """Return the people whose steps can depend on the step of a person."""
-    near = model.grid.people_near(_cells_of([person]), TOUCH)
-    return [model.people[i - 1] for i in near.person.tolist()]
+    near: list[Any] = model.grid.get_neighbors(person.pos, moore=True, radius=TOUCH)
+    return near
 
 
 def nearest_first(model: EmergencyEvacuation, people: Sequence[Evacuee]) -> list[Evacuee]:
@@ -166,12 +163,6 @@ def _targets_of(model: EmergencyEvacuation, people: Iterable[Evacuee]) -> Ints:
     places: dict[str | None, int] = {name: i for i, name in enumerate(model.room.names)}
     places[None] = len(places)
     return np.array([places[person.target] for person in people], dtype=np.int64)
-
-
-def _split(values: list[T], cells: Ints, n: int) -> Iterator[list[T]]:
-    """Split values by cell, for `n` cells; `cells` is the ascending cell of each value."""
-    ends = np.cumsum(np.bincount(cells, minlength=n)).tolist()
-    return (values[begin:end] for begin, end in pairwise([0, *ends]))
 
 
 def _columns(exits: Sequence[str]) -> Mapping[str, str]:
@@ -209,7 +200,7 @@ class EmergencyEvacuation(SmartModel):
 
     Attributes:
         room: the room.
-        grid: Mesa's grid, with all people inside.
+        grid: Mesa's grid, with all people inside; one person per cell.
         people: all people, by id; `remaining`: all that have not escaped.
         planners: the people that talk and plan in this round.
         words: the message of each that has talked in this round, by its id.
@@ -274,7 +265,7 @@ class EmergencyEvacuation(SmartModel):
         "default": FloorField,
         "nearest_cell": NearestCell,
     }
-    grid: RoomGrid
+    grid: MultiGrid
 
     def __init__(
         self,
@@ -309,21 +300,18 @@ class EmergencyEvacuation(SmartModel):
         self.trace = Trace(self.room)
         self.exit_spec = Choice(self.room.names, label="exit")
         self.evaluation_spec = Text(max_words=WORDS_AN_EXIT * len(self.room.names))
-        self.grid = RoomGrid(self.room, self.random)
+        self.grid = MultiGrid(self.height, self.width, torus=False)  # by (x, y): x is the row
         self.people = self.populate(Evacuee, n)
         self.remaining, self.planners = list(self.people), list[Evacuee]()
         self.words: dict[int, Message] = {}
         self.changed = 0
-        self._ids = np.arange(n + 1).astype(object)  # each id once
         self._out = dict.fromkeys(self.room.names, 0)
         self._left: list[Evacuee] = []
         self._wishes: dict[Cell, list[Evacuee]] = {}
-        self._began_at = self.grid.ids
-        self._at_exits = tuple(np.array(list(self.room.exit_at)).T)
-        self._crowding = [np.nonzero(close) for close in self.room.close_to(CONGESTED)]
-        cells = self._start_cells(positions)
-        for person, cell in zip(self.people, cells, strict=True):
-            self._put(person, cell)
+        self._crowding = self.room.close_to(CONGESTED)
+        for person, cell in zip(self.people, self._start_cells(positions), strict=True):
+            self.grid.place_agent(person, cell)
+            person.x, person.y = cell
 
     def columns(self) -> Mapping[str, str]:
         """Return the model columns: as on the class, for the exits of this room."""
@@ -335,23 +323,20 @@ class EmergencyEvacuation(SmartModel):
             person.x = person.y = None
         self._left.clear()
         self.changed = 0
-        self._began_at = self.grid.ids.copy()
         self.planners = list(self.remaining)
         if self.round > 0:
             draws = self.rng.random(len(self.remaining)) < REPLAN
             self.planners = list(compress(self.remaining, draws.tolist()))
-        cells = _cells_of(self.planners)
-        view = self.grid.sight.look(cells, self.grid.people)
-        rows = zip(*(column.tolist() for column in view), strict=True)
-        for person, row in zip(self.planners, rows, strict=True):
-            person.glance = Glance(*row)
+        glances = look(self.room, _cells_of(self.planners), _cells_of(self.remaining))
+        for person, glance in zip(self.planners, glances, strict=True):
+            person.glance = glance
+            near: list[Any] = self.grid.get_neighbors(person.pos, moore=True, radius=HEARING)
+            person.hearers = [other for other in near if dist(person.pos, other.pos) <= HEARING]
         self.words.clear()
-        if self.communication:
-            self._listen(cells)
 
     def after_communicate(self, speaker: Evacuee, words: Decision) -> None:
         """Let everybody within hearing distance hear a message."""
-        if message := self.say(speaker, words.value, to=speaker.hearers):
+        if message := self.say(speaker, words.value, to=[p.unique_id for p in speaker.hearers]):
             self.words[speaker.unique_id] = message
 
     def after_plan(self, person: Evacuee, choice: Decision) -> None:
@@ -366,7 +351,7 @@ class EmergencyEvacuation(SmartModel):
         if step.value is None or step.value == person.pos:
             return
         if self.movement == "sequential":
-            self._put(person, step.value)
+            self._step(person, step.value)
         else:
             self._wishes.setdefault(step.value, []).append(person)
 
@@ -376,7 +361,7 @@ class EmergencyEvacuation(SmartModel):
             lucky = self.rng.integers(len(wanting)) if len(wanting) > 1 else 0
             if self.friction and len(wanting) > 1 and self.rng.random() < self.friction:
                 continue
-            self._put(wanting[lucky], cell)
+            self._step(wanting[lucky], cell)
         self._wishes.clear()
         self._let_out()
         if not self.remaining:
@@ -392,12 +377,7 @@ class EmergencyEvacuation(SmartModel):
         super().apply_fork(clone, changed)
         for person in self.remaining:
             person.status = INSIDE  # in a longer run, the dead continue
-        if clone.room.diagonals != self.room.diagonals:
-            old, self.room, self.grid = self.grid, clone.room, RoomGrid(clone.room, self.random)
-            for person in self.remaining:
-                cell = person.pos
-                old.remove_agent(person)
-                self.grid.place_agent(person, cell)
+        self.room = clone.room
 
     def plot_options(self) -> dict[str, Any]:
         """Return the room, with its exits and obstacles."""
@@ -417,33 +397,18 @@ class EmergencyEvacuation(SmartModel):
 
     def _let_out(self) -> None:
         """Let people out of the exits, and end the round of the trace."""
-        now = self.grid.ids
-        self.trace.end_round((self._began_at > EMPTY) & (self._began_at != now))
-        for i in now[self._at_exits].tolist():
-            if i != EMPTY:
-                person = self.people[i - 1]
-                person.status, person.exit = ESCAPED, self.room.exit_at[person.pos]
-                self._out[person.exit] += 1
+        self.trace.end_round()
+        for person in self.remaining:
+            if exit_ := self.room.exit_at.get(person.pos):
+                person.status, person.exit = ESCAPED, exit_
+                self._out[exit_] += 1
                 self.grid.remove_agent(person)
                 self._left.append(person)
-        if self._left:
-            self.remaining = [person for person in self.remaining if person.exit is None]
+        self.remaining = [person for person in self.remaining if person.exit is None]
 
-    def _listen(self, cells: Ints) -> None:
-        """Determine for each planner the people who hear it, and the planners among them."""
-        near = self.grid.people_near(cells, HEARING)
-        plans = np.zeros(self.n_people + 1, dtype=np.bool_)
-        plans[[person.unique_id for person in self.planners]] = True
-        talks, ids = plans[near.person], self._ids[near.person]
-        talkers = list(zip(near.away[talks].tolist(), ids[talks].tolist(), strict=True))
-        hearers_of = _split(ids.tolist(), near.cell, len(cells))
-        talkers_to = _split(talkers, near.cell[talks], len(cells))
-        for person, *lists in zip(self.planners, hearers_of, talkers_to, strict=True):
-            person.hearers, person.talkers = lists
-
-    def _start_cells(self, given: Any) -> list[Cell]:
+    def _start_cells(self, given: Any) -> Sequence[Cell]:
         """The given cells, or random free ones."""
-        n, free = self.n_people, [(x, y) for x, y in self.room.inside.tolist()]
+        n, free = self.n_people, self.room.inside
         if n > len(free):
             raise ParameterError(
                 f"n_people: {n} people do not fit into {len(free)} free cells; "
@@ -454,8 +419,9 @@ class EmergencyEvacuation(SmartModel):
             return read_positions(given, n, free)
         return [free[i] for i in self.rng.choice(len(free), n, replace=False)]
 
-    def _put(self, person: Evacuee, cell: Cell) -> None:
-        self.grid.place_agent(person, cell)
+    def _step(self, person: Evacuee, cell: Cell) -> None:
+        self.trace.left.append(person.pos)
+        self.grid.move_agent(person, cell)
         person.x, person.y = cell
 
     def _measures(self) -> dict[str, float]:
@@ -464,8 +430,7 @@ class EmergencyEvacuation(SmartModel):
         targets, (x, y) = _targets_of(self, self.remaining), _cells_of(self.remaining).T
         bound = targets < len(exits)
         distances = self.room.distance[targets[bound], x[bound], y[bound]]
-        now = self.grid.ids
-        near = [int(np.count_nonzero(now[close] > EMPTY)) for close in self._crowding]
+        near = self._crowding[:, x, y].sum(axis=1).tolist()
         return {
             "escaped": self.n_people - inside,
             **{f"escaped_{name}": self._out[name] for name in exits},

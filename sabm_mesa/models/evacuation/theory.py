@@ -1,16 +1,4 @@
-"""The fastest evacuation that the walls and exits of a room allow.
-
-Nobody can leave before the steps to an exit are walked, and an exit lets out at most one person per
-cell and round, since a cell holds one person, and people on exit cells leave at the end of the
-round. These are the only limits: people do not block each other elsewhere. So no run can be faster,
-and few are as fast.
-
-Sources:
-    Ford and Fulkerson (1958), "Constructing Maximal Dynamic Flows from Static Flows", Operations
-    Research 6(3): flows over time by a copy of the network for each period.
-    Hamacher and Tjandra (2001), "Mathematical Modelling of Evacuation Problems: A State of Art",
-    Berichte des Fraunhofer ITWM 24: bounds on evacuation times by such flows.
-"""
+"""The fastest evacuation that the walls and exits of a room allow."""
 
 from __future__ import annotations
 
@@ -18,16 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from scipy.optimize import linear_sum_assignment
 
 
-def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> Ints:
+def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> npt.NDArray[np.int64]:
     """Return the maximum number of escaped people after each number of rounds.
 
-    It is a maximum flow for each number of rounds: a person reaches an exit after one round per
-    step, may wait there, and one person leaves per exit cell and round.
+    A person needs one round per step to an exit and may wait there; one person leaves per exit cell
+    and round. These are the only limits: people do not block each other elsewhere. So no run can be
+    faster, and few are as fast. The fastest evacuation assigns people to places, each an exit cell
+    in a round, so that the sum of the rounds is least. It is the fastest up to every round.
+
+    Source: Hamacher and Tjandra (2001), "Mathematical Modelling of Evacuation Problems: A State of
+    Art", Berichte des Fraunhofer ITWM 24 (evacuations that are the fastest up to every round).
 
     Args:
         steps: steps to each exit, shape (n_exits, n_people); infinite where there is no way.
@@ -41,51 +32,17 @@ def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> In
         ValueError: if there is no exit, or not one width of 1 or more for each, or `rounds` is
             negative.
     """
+    steps = np.maximum(np.asarray(steps, dtype=np.float64), 1)  # all leave at the end of a round
     if rounds < 0:
         raise ValueError(f"rounds must be 0 or more, not {rounds}")
-    crowd = _Crowd(steps, widths)
-    curve = np.zeros(rounds + 1, dtype=np.int64)
-    for t in range(1, rounds + 1):
-        done = curve[t - 1] == crowd.n_reachable
-        curve[t] = curve[t - 1] if done else crowd.most_out(t)
-    return curve
-
-
-class _Crowd:
-    """People grouped by their steps to the exits."""
-
-    def __init__(self, steps: npt.ArrayLike, widths: Sequence[int]) -> None:
-        given = np.maximum(
-            np.asarray(steps, dtype=np.float64), 1
-        )  # all leave at the end of a round
-        if given.ndim != 2 or len(given) == 0 or len(given) != len(widths) or min(widths) < 1:
-            raise ValueError(
-                f"need steps of shape (n_exits, n_people) with one width of 1 or more for each "
-                f"exit, not shape {given.shape} and widths {list(widths)}"
-            )
-        self.n = given.shape[1]
-        able = given[:, np.isfinite(given).any(axis=0)]
-        self.n_reachable = able.shape[1]
-        self.widths = np.array(widths)
-        self.steps, self.counts = np.unique(able, axis=1, return_counts=True)
-
-    def most_out(self, rounds: int) -> int:
-        """Return the maximum flow of people to the outside within a number of rounds."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import maximum_flow
-
-        n_exits, n_groups = self.steps.shape
-        # The nodes: source, sink, one per group of people, and one per exit and round.
-        ends = np.arange(n_exits * rounds).reshape(n_exits, rounds) + 2 + n_groups
-        exit_, group = np.nonzero(self.steps <= rounds)
-        arrival = ends[exit_, self.steps[exit_, group].astype(np.int64) - 1]
-        edges = [
-            (np.zeros(n_groups), np.arange(n_groups) + 2, self.counts),
-            (group + 2, arrival, self.counts[group]),
-            (ends[:, :-1].ravel(), ends[:, 1:].ravel(), np.full(ends[:, 1:].size, self.n)),
-            (ends.ravel(), np.ones(ends.size), np.repeat(self.widths, rounds)),
-        ]
-        tails, heads, most = np.concatenate(edges, axis=1).astype(np.int32)
-        size = 2 + n_groups + ends.size
-        network = coo_array((most, (tails, heads)), shape=(size, size)).tocsr()
-        return int(maximum_flow(network, 0, 1).flow_value)
+    if steps.ndim != 2 or len(steps) == 0 or len(steps) != len(widths) or min(widths) < 1:
+        raise ValueError(
+            "need steps of shape (n_exits, n_people) with one width of 1 or more for each exit, "
+            f"not shape {steps.shape} and widths {list(widths)}"
+        )
+    exits = np.repeat(np.arange(len(widths)), widths)
+    place, when = np.repeat(exits, rounds), np.tile(np.arange(1, rounds + 1), len(exits))
+    in_time = when >= steps[place].T
+    person, taken = linear_sum_assignment(np.where(in_time, when, rounds + 1))
+    out = when[taken[in_time[person, taken]]]
+    return np.cumsum(np.bincount(out, minlength=rounds + 1))

@@ -7,9 +7,9 @@ import pytest
 
 from sabm_mesa import EmergencyEvacuation
 from sabm_mesa.core.messages import Message
-from sabm_mesa.models.evacuation.agents import Crossing, Glance, Situation
+from sabm_mesa.models.evacuation.agents import Crossing, Situation
 from sabm_mesa.models.evacuation.minds import FloorField, NearestCell
-from sabm_mesa.models.evacuation.room import Room
+from sabm_mesa.models.evacuation.room import Glance, Room
 
 
 # The classical mind
@@ -59,9 +59,9 @@ def crossing(target="left", previous=None, trace=None, persona="none", blocked=(
     room = Room(7, 7, {"left": [[3, 0]]})
     here = (3, 2)
     options = [(x, y) for x in (2, 3, 4) for y in (1, 2, 3) if (x, y) not in blocked]
-    empty = [[0.0] * 7 for _ in range(7)]
+    empty = np.zeros((7, 7))
     return Crossing(
-        room, 1, 50, "baseline", here, target, previous, options, trace or empty,
+        room, 1, 50, "baseline", here, target, previous, options, empty if trace is None else trace,
         persona=persona, **changes,
     )  # fmt: skip
 
@@ -76,7 +76,7 @@ def shares(mind, seen, n=4000):
 def test_steps_follow_the_static_field() -> None:
     """The three cells on the left are one step nearer, those on the right one farther."""
     seen = crossing()
-    field = np.array(seen.room.way_down["left"])
+    field = seen.room.field[0]
     mind = FloorField("classical", k_s=1.0, k_d=0.0)
     weights = {cell: np.exp(-field[cell]) for cell in seen.options}
 
@@ -88,8 +88,8 @@ def test_steps_follow_the_static_field() -> None:
 
 
 def test_people_follow_the_trace_of_others_and_not_their_own() -> None:
-    trace = [[0.0] * 7 for _ in range(7)]
-    trace[4][3] = np.log(8)
+    trace = np.zeros((7, 7))
+    trace[4, 3] = np.log(8)
     blocked = {(2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3), (4, 1)} - {(3, 2)}
     plain = crossing(blocked=blocked)
     mind = FloorField("classical", k_s=0.0)

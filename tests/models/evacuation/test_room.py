@@ -2,27 +2,15 @@
 
 import math
 from itertools import pairwise
-from random import Random
 
-import mesa
 import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mesa.discrete_space import CellAgent
 
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.models.evacuation.room import (
-    EMPTY,
-    RADIUS,
-    Room,
-    RoomGrid,
-    Sight,
-    around,
-    bresenham,
-    disc,
-)
+from sabm_mesa.models.evacuation.room import RADIUS, Room, bresenham, disc, look
 
 
 @st.composite
@@ -40,15 +28,9 @@ def rooms(draw):
 
 
 def crowd(room: Room, seed: int, share: float):
-    """People on some of the free cells: their cells and the padded map."""
-    rng = np.random.default_rng(seed)
-    free = room.inside
-    cells = free[rng.random(len(free)) < share]
-    grid = RoomGrid(room, Random(1))
-    model = mesa.Model(rng=1)
-    for x, y in cells.tolist():
-        grid.place_agent(CellAgent(model), (x, y))
-    return cells, grid
+    """The cells of people on some of the free cells."""
+    free = np.reshape(room.inside, (-1, 2)).astype(int)
+    return free[np.random.default_rng(seed).random(len(free)) < share]
 
 
 def test_the_published_room() -> None:
@@ -172,7 +154,7 @@ def test_steps_are_shortest_paths(room: Room) -> None:
 @given(rooms())
 def test_every_cell_with_a_way_has_a_lower_neighbour_in_the_floor_field(room: Room) -> None:
     for i in range(len(room.names)):
-        for x, y in room.inside.tolist():
+        for x, y in room.inside:
             if 0 < room.steps[i, x, y] < math.inf:
                 near = [(x + dx, y + dy) for dx, dy in room.moves]
                 assert min(room.field[i][cell] for cell in near) < room.field[i, x, y]
@@ -208,42 +190,28 @@ def test_crowds_by_hand() -> None:
     # The observer stands at (5, 5) and looks at an exit straight to the left.
     room = Room(13, 13, {"left": [[5, 0]], "right": [[5, 12]]})
     people = [(5, 3), (3, 3), (7, 3), (2, 3), (4, 5), (5, 6), (11, 11)]
-    grid = RoomGrid(room, Random(1))
-    model = mesa.Model(rng=1)
-    for cell in [(5, 5), *people]:
-        grid.place_agent(CellAgent(model), cell)
-    view = grid.sight.look(np.array([[5, 5]]), grid.people)
+    (glance,) = look(room, np.array([[5, 5]]), np.array([(5, 5), *people]))
 
     # To the left: (5, 3), and at exactly 45° (3, 3) and (7, 3); not (2, 3). To the right: (5, 6)
     # and (11, 11), which is 6√2 away at 45°.
-    assert view.crowds.tolist() == [[3, 2]]
-    assert view.in_view.tolist() == [7]
-    assert view.near.tolist() == [2]
-    assert view.distances.tolist() == [[5, 7]]
+    assert glance == ([5, 7], [3, 2], 7, 2)
 
 
 def test_the_view_ends_at_ten_cells_and_at_obstacles() -> None:
     room = Room(33, 33, {"left": [[16, 0]]}, [[14, 10], [14, 11], [14, 9]])
-    grid = RoomGrid(room, Random(1))
-    model = mesa.Model(rng=1)
-    for cell in [(16, 20), (16, 10), (16, 9), (12, 10), (16, 30)]:
-        grid.place_agent(CellAgent(model), cell)
-    view = grid.sight.look(np.array([[16, 20], [16, 10]]), grid.people)
+    people = np.array([(16, 20), (16, 10), (16, 9), (12, 10), (16, 30)])
+    glances = look(room, people[:2], people)
 
     # (16, 10) is exactly 10 away and seen, (16, 9) is not; (12, 10) hides behind an obstacle.
-    assert view.in_view.tolist() == [2, 2]
-    assert view.crowds.tolist() == [[1], [1]]
+    assert [(glance.in_view, glance.crowds) for glance in glances] == [(2, [1]), (2, [1])]
 
 
 def test_of_two_people_beside_an_obstacle_one_may_see_the_other_alone() -> None:
     assert (bresenham(1, 2), bresenham(-1, -2)) == ([(0, 1)], [(0, -1)])
     room = Room(13, 13, {"left": [[5, 0]]}, [[6, 6]])
-    grid = RoomGrid(room, Random(1))
-    model = mesa.Model(rng=1)
-    for cell in [(5, 5), (6, 7)]:
-        grid.place_agent(CellAgent(model), cell)
+    people = np.array([(5, 5), (6, 7)])
 
-    assert grid.sight.look(np.array([[5, 5], [6, 7]]), grid.people).in_view.tolist() == [1, 0]
+    assert [glance.in_view for glance in look(room, people, people)] == [1, 0]
 
 
 def test_which_room_is_the_published_one() -> None:
@@ -279,55 +247,24 @@ def naive_view(room: Room, cell, people) -> tuple[list[float], int, int]:
 
 @given(rooms(), st.integers(0, 1000), st.floats(0, 1))
 def test_views_are_what_a_naive_look_around_gives(room: Room, seed: int, share: float) -> None:
-    cells, grid = crowd(room, seed, share)
-    view = grid.sight.look(cells, grid.people)
+    people = crowd(room, seed, share)
 
-    for i, cell in enumerate(cells.tolist()):
-        crowds, in_view, near = naive_view(room, cell, cells.tolist())
-        assert view.crowds[i].tolist() == pytest.approx(crowds)
-        assert (view.in_view[i], view.near[i]) == (in_view, near)
+    for cell, glance in zip(people.tolist(), look(room, people, people), strict=True):
+        crowds, in_view, near = naive_view(room, cell, people.tolist())
+        assert glance.crowds == pytest.approx(crowds)
+        assert (glance.in_view, glance.near) == (in_view, near)
 
 
-def test_many_observers_are_looked_at_in_parts() -> None:
+def test_one_of_many_observers_sees_the_same_alone() -> None:
     room = Room(60, 60)
-    cells, grid = crowd(room, 3, 0.4)
-    view = grid.sight.look(cells, grid.people)
-    alone = grid.sight.look(cells[700:701], grid.people)
+    people = crowd(room, 3, 0.4)
 
-    assert len(cells) > 1024
-    assert [column[700].tolist() for column in view] == [column[0].tolist() for column in alone]
-    assert [len(column) for column in grid.sight.look(cells[:0], grid.people)] == [0, 0, 0, 0]
+    assert look(room, people, people)[700] == look(room, people[700:701], people)[0]
+    assert look(room, people[:0], people) == []
 
 
-def test_the_grid_takes_one_person_a_cell_and_none_in_a_wall() -> None:
-    grid = RoomGrid(Room(7, 7, {"left": [[3, 0]]}, [[2, 2]]), Random(1))
-    model = mesa.Model(rng=1)
-    one, two = CellAgent(model), CellAgent(model)
-    grid.place_agent(one, (3, 1))
+def test_the_cells_of_a_step_are_no_walls() -> None:
+    room = Room(7, 7, {"left": [[3, 0]]}, [[2, 2]])
 
-    for cell in ((3, 1), (2, 2), (0, 3)):
-        with pytest.raises(ValueError, match="is not free"):
-            grid.place_agent(two, cell)
-    grid.place_agent(one, (3, 0))
-    assert one.pos == (3, 0)
-    near = grid.people_near(np.array([(3, 3), (3, 0), (4, 4)]), around(disc(5)))
-    assert [column.tolist() for column in near] == [[0, 2], [9, 17], [1, 1]]
-    assert set(grid.free_neighbours((1, 1))) == {(1, 2), (2, 1)}
-    assert (grid.people > EMPTY).sum() == grid.ids[3, 0] == one.unique_id == 1
-    grid.remove_agent(one)
-    assert one.pos is None
-    assert not (grid.people > EMPTY).any()
-
-
-def test_the_map_knows_walls_beyond_the_room() -> None:
-    sight = Sight(Room(5, 9))
-
-    assert sight.blank.reshape(-1, sight.stride).shape == (9 + 2 * RADIUS, 5 + 2 * RADIUS)
-    assert -sight.blank.sum() == sight.blank.size - 7 * 3 - 7
-
-
-def test_the_floor_field_in_rows_is_the_floor_field() -> None:
-    room = Room(7, 9, obstacles=[(3, 3)])
-
-    for name, field in zip(room.names, room.field, strict=True):
-        assert room.way_down[name] == field.tolist()
+    assert set(room.beside((1, 1))) == {(1, 2), (2, 1)}
+    assert set(room.beside((3, 1))) == {(2, 1), (4, 1), (3, 0), (3, 2), (4, 2)}
