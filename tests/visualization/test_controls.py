@@ -85,7 +85,7 @@ def test_the_kind_follows_from_the_default(model, name, kind, options):
         (KeynesianBeautyContest, "n_players", 2, None),
         (KeynesianBeautyContest, "n_rounds", 1, None),
         (BertrandCompetition, "n_firms", 2, 26),
-        (EmergencyEvacuation, "width", 5, 2000),
+        (EmergencyEvacuation, "width", 5, 500),
         (PublicGoods, "malicious", 0, None),
     ],
 )
