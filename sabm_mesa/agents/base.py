@@ -12,12 +12,12 @@ import mesa
 import numpy as np
 
 from sabm_mesa.core.answers import Decision, Format
-from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Key, Observation
+from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Facts, Key, Observation
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
 from sabm_mesa.core.structured import as_spec
-from sabm_mesa.errors import RunError, UsageError
+from sabm_mesa.errors import UsageError
 from sabm_mesa.minds.base import ClassicalMind, Mind, SupportsAsks, ask_until_valid
 
 _ITS_OWN = frozenset({
@@ -68,7 +68,7 @@ class Remembering(Protocol):
         """Return an empty memory of the same kind."""
 
     def recall(self) -> tuple[Any, ...]:
-        """The content of ``{memory}``, oldest first."""
+        """The content of ``{{ memory }}``, oldest first."""
 
 
 class SmartAgent(mesa.Agent):
@@ -97,7 +97,7 @@ class SmartAgent(mesa.Agent):
         turn: the agent's position in the order of the current phase, from 0.
         attempts: number of times that its mind was asked in the current phase.
         memory: its memory. A class declares the kind, such as ``Remembers(last=5)``; each agent
-            then has one, and ``{memory}`` in its prompts shows the recalled items.
+            then has one, and ``{{ memory }}`` in its prompts shows the recalled items.
         history: its earlier questions and answers, sent as turns of the chat. A class declares it,
             as in ``history = last(6)``; each agent then has one.
     """
@@ -198,74 +198,79 @@ class SmartAgent(mesa.Agent):
         return tuple(self.model.spoken.of(self.unique_id, first, self._joined))
 
     def ask(
-        self,
-        name: str,
-        spec: Any,
-        observation: Observation,
-        *,
-        mind: Mind | None = None,
+        self, name: str, spec: Any, observation: Observation | None = None, /, **facts: Any
     ) -> Coroutine[Any, Any, Decision]:
-        """Ask a question of the agent's mind, or of another mind, and await the decision.
+        """Ask a question of the agent's mind, and await the decision.
 
         Args:
             name: the prompt entry with the question.
             spec: what a legal answer is: `Number`, `Choice`, `Text`, a pydantic model, or a union
                 of pydantic models.
-            observation: the information that the agent has. If its class declares a memory, the
-                recalled items are added, unless the observation already has memories.
-            mind: the mind to ask; None: the agent's mind.
+            observation: the facts in the form of a class.
+            facts: what the agent knows: numbers, texts, messages, and lists and dicts of these. The
+                facts ``persona`` and ``memory`` are added: its persona, and what its memory
+                recalls.
 
         Returns:
             The decision; its value is None when no usable answer came.
 
         Raises:
-            RunError: for an observation of the wrong type; when the mind fails or a cap is reached;
-                when the mind costs money and the run is neither recorded nor started with
-                permission for that.
+            RunError: for a fact of another type; when the mind fails or a cap is reached; when the
+                mind costs money and the run is neither recorded nor started with permission for
+                that.
         """
-        if not isinstance(observation, Observation):
-            raise RunError(
-                f"{type(self).__name__}.{self._phase}: what an agent sees is given as an "
-                f"Observation (a frozen dataclass derived from it), not as a "
-                f"{type(observation).__name__}."
-            )
+        is_told = not isinstance(self.mind, ClassicalMind)
+        remembers = type(self).memory is not None and not (
+            facts.get("memory") if observation is None else observation.memory
+        )
+        if remembers:
+            if is_told and name != SUMMARISE and getattr(self.memory, "due", False):
+                return self._ask_summarised(name, spec, observation, facts)
+            if observation is None:
+                facts["memory"] = self.memory.recall()
+            else:
+                observation = replace(observation, memory=self.memory.recall())
+        if observation is None:
+            known: Any = Facts({"persona": self.persona, **facts})
+        else:
+            known = observation
         model: AskingModel = self.model
-        mind, phase, asked = mind or self.mind, self._phase, self._asked
-        is_told = not isinstance(mind, ClassicalMind)
-        if type(self).memory is not None and not observation.memory:
-            if is_told and getattr(self.memory, "due", False):
-                return self._ask_summarised(name, spec, observation, mind)
-            observation = replace(observation, memory=self.memory.recall())
-        if paid := mind.paid:
-            model.recorder.check_paid(mind.spec)
+        phase, asked = self._phase, self._asked
+        if paid := self.mind.paid:
+            model.recorder.check_paid(self.mind.spec)
         call = asked.count(phase) if asked else 0
         key = Key(self._round, phase, self.unique_id, call)
         self._asked = _with(asked, phase)
-        answer_format = mind.answer_format or model.answer_format
+        answer_format = self.mind.answer_format or model.answer_format
         ask = Ask(
-            name, observation, as_spec(spec), key, model.book, answer_format, self,
+            name, known, as_spec(spec), key, model.book, answer_format, self,
             paid, self.turn, self.scenario_prompt,
         )  # fmt: skip
-        ask.enforced = mind.enforces_json
+        ask.enforced = self.mind.enforces_json
         if self.history is not None and is_told:
-            return self._ask_with_history(ask, mind)
-        return ask_until_valid(ask, mind, self)
+            return self._ask_with_history(ask)
+        return ask_until_valid(ask, self.mind, self)
 
     async def _ask_summarised(
-        self, name: str, spec: Any, observation: Observation, mind: Mind
+        self, name: str, spec: Any, observation: Observation | None, facts: dict[str, Any]
     ) -> Decision:
         """Ask the mind to summarise the memory, and then ask the question."""
         memory = self.memory
-        seen = replace(observation, memory=memory.recall())
-        memory.take(await self.ask(SUMMARISE, memory.spec, seen, mind=mind))
-        return await self.ask(name, spec, observation, mind=mind)
+        memory.take(
+            await (
+                self.ask(SUMMARISE, memory.spec, **facts)
+                if observation is None
+                else self.ask(SUMMARISE, memory.spec, observation)
+            )
+        )
+        return await self.ask(name, spec, *([] if observation is None else [observation]), **facts)
 
-    async def _ask_with_history(self, ask: Ask, mind: Mind) -> Decision:
+    async def _ask_with_history(self, ask: Ask) -> Decision:
         """Ask with the earlier questions and answers before the question."""
         if ask.name == SUMMARISE:
-            return await ask_until_valid(ask, mind, self)
+            return await ask_until_valid(ask, self.mind, self)
         ask.history = self.history.chat()
-        decision = await ask_until_valid(ask, mind, self)
+        decision = await ask_until_valid(ask, self.mind, self)
         if decision.valid:
             self.history.add(ask, decision)
         return decision

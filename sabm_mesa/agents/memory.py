@@ -5,8 +5,8 @@ An agent class declares its memory, and each agent gets its own instance::
     class Trader(SmartAgent):
         memory = Remembers(last=5)  # or Stream(top=3)
 
-``{memory}`` in the prompts stands for the recalled items, one line each. Classical minds read them
-in `Observation.memory`. The model adds items with ``trader.memory.add("…")``.
+``{{ memory }}`` in the prompts stands for the recalled items, one line each. Classical minds read
+the fact ``memory``. The model adds items with ``trader.memory.add("…")``.
 
 In a `Stream`, a memory is a text with a rating of its importance and, optionally, a day on which it
 expires. For each point of focus the memories are ranked by

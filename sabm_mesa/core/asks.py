@@ -1,15 +1,15 @@
-"""Asks: the observation of an agent, the question to its mind, and the attempts at an answer.
+"""Asks: the facts that an agent knows, the question to its mind, and the attempts at an answer.
 
-An ask has the observation, the prompt that is rendered from it and the answer spec, and nothing
-else of the model. Every mind decides on the same information, except minds of theory that are
-declared `informed`.
+An ask has the facts, the prompt that is rendered from them and the answer spec, and nothing else of
+the model. Every mind decides on the same information, except minds of theory that are declared
+`informed`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -27,13 +27,15 @@ from sabm_mesa.core.answers import (
     Reading,
     Reply,
     Text,
+    replace_surrogates,
     shorten,
 )
 from sabm_mesa.core.images import Picture, described
+from sabm_mesa.core.messages import is_said
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.structured import Structured
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.errors import PromptError
+from sabm_mesa.errors import PromptError, RunError
 
 T = TypeVar("T")
 Chat = tuple[tuple[str, str], ...]
@@ -89,6 +91,87 @@ class Observation:
         }
 
 
+class Facts:
+    """What an agent knows when it is asked: ``facts.stock`` or ``facts["stock"]``.
+
+    The prompt shows the facts, a rule reads them, a person's page shows them. Each is a number, a
+    text, None, a message or memory, or a list (stored as a tuple) or dict of these. Two facts are
+    always there: ``persona`` (the name of the persona, ``"none"`` without one) and ``memory`` (the
+    memories of the agent, oldest first: texts, or objects with a ``text``).
+
+    Args:
+        facts: name → value.
+
+    Raises:
+        RunError: for a value of another type, or a reserved name.
+    """
+
+    def __init__(self, facts: Mapping[str, Any], /) -> None:
+        known = {name: _fact(name, value) for name, value in facts.items()}
+        vars(self).update({"persona": "none", "memory": (), **known})
+        if "form" in known:
+            raise RunError("The fact 'form' is reserved for the instructions on the answer.")
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a fact by its name."""
+        return vars(self)[name]
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a fact of this name."""
+        return name in vars(self)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the facts."""
+        return iter(vars(self))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the facts are the same."""
+        return isinstance(other, Facts) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Show the facts."""
+        return f"Facts({vars(self)!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse a fact that is not there, with the names of those that are.
+
+        Raises:
+            AttributeError: always.
+        """
+        raise AttributeError(f"there is no fact {name!r}; the facts are: {', '.join(self)}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse changes: all minds decide on the same facts.
+
+        Raises:
+            AttributeError: always.
+        """
+        raise AttributeError(f"facts cannot be changed ({name!r})")
+
+
+def _fact(name: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, int | float):
+        return value
+    if isinstance(value, str):
+        return value if value.isascii() else replace_surrogates(value)
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, list | tuple):
+        return tuple([_fact(name, item) for item in value])
+    if isinstance(value, Mapping):
+        return {str(key): _fact(name, item) for key, item in value.items()}
+    if is_said(value):
+        return value
+    raise RunError(
+        f"The fact {name!r} is of type {type(value).__name__}: give numbers, texts, messages, and "
+        "lists and dicts of them."
+    )
+
+
 class Key(NamedTuple):
     """Position of an ask in a run.
 
@@ -135,7 +218,7 @@ class Ask:
 
     Args:
         name: the prompt entry with the question.
-        observation: the information that the agent has.
+        facts: what the agent knows.
         spec: the definition of a legal answer.
         key: the position of the question in the run.
         book: the prompts of the run.
@@ -161,11 +244,11 @@ class Ask:
         "answer_format",
         "book",
         "enforced",
+        "facts",
         "history",
         "key",
         "last",
         "name",
-        "observation",
         "position",
         "rejected",
         "scenario",
@@ -176,7 +259,7 @@ class Ask:
     def __init__(
         self,
         name: str,
-        observation: Observation,
+        facts: Any,
         spec: AnswerSpec,
         key: Key,
         book: PromptBook,
@@ -187,7 +270,7 @@ class Ask:
         scenario: str = SCENARIO,
     ) -> None:
         self.scenario = scenario
-        self.name, self.observation, self.spec = name, observation, spec
+        self.name, self.facts, self.spec = name, facts, spec
         self.position = position
         self.key, self.book, self.answer_format = key, book, answer_format
         self.rejected: tuple[tuple[str, str], ...] = ()
@@ -217,13 +300,19 @@ class Ask:
         return self._streams[attempt]
 
     @property
+    def observation(self) -> Any:
+        """The facts."""
+        return self.facts
+
+    @property
     def question(self) -> tuple[str, str]:
-        """The scenario text and the question, rendered from the observation when first read."""
+        """The scenario text and the question, rendered from the facts when first read."""
         if self._question is None:
-            values: Mapping[str, object] = {
-                **self.observation.placeholders(self.book),
-                "form": self._form(self.answer_format),
-            }
+            facts, book = self.facts, self.book
+            values = (
+                facts.placeholders(book) if isinstance(facts, Observation) else book.shown(facts)
+            )
+            values = {**values, "form": self._form(self.answer_format)}
             texts = self.book.render(self.scenario, values), self.book.render(self.name, values)
             if any(picture.mark in texts[0] for picture in self.pictures):
                 raise PromptError(
@@ -247,7 +336,9 @@ class Ask:
     @property
     def pictures(self) -> tuple[Picture, ...]:
         """The pictures in the observation."""
-        seen = self.observation
+        seen = self.facts
+        if isinstance(seen, Facts):
+            return ()
         return tuple(
             value for f in fields(seen) if isinstance(value := getattr(seen, f.name), Picture)
         )

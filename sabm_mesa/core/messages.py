@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from operator import attrgetter
 
 
@@ -31,6 +31,11 @@ class Message:
     name: str = ""
     position: int = 0
     stage: int = 0
+
+
+def is_said(value: object) -> bool:
+    """Whether a value is a message or a memory: a frozen dataclass with a `text`."""
+    return is_dataclass(value) and isinstance(getattr(value, "text", None), str)
 
 
 _round = attrgetter("round")

@@ -2,11 +2,16 @@
 
 A scenario's file ``prompts.toml`` has
 
-- ``[prompts]``: the entries, with placeholders in braces; the baseline condition;
+- ``[prompts]``: the entries, which are Jinja templates; the baseline condition;
 - ``[conditions.NAME]`` and ``[variants.NAME]``: entries that replace those of ``[prompts]``;
-- ``[personas]``: the scenario's own personas (general ones are in ``core/personas.toml``); braces
-  in them name entries of ``[prompts]``, which a condition may replace;
+- ``[personas]``: the scenario's own personas (general ones are in ``core/personas.toml``), which
+  may show entries of ``[prompts]``;
 - ``[persona_formats.NAME]``: the same personas in another format (`PERSONA_FORMATS`).
+
+A template shows the facts of the question, ``persona``, ``memory``, ``form`` (how to answer), and
+other entries, by name: ``{{ reward }}`` is the entry ``reward`` unless there is such a fact. A fact
+is data and never rendered. The text of a message is quoted (see below); other texts of minds take
+the filter ``quote``.
 
 ``core/answers.toml`` has the instructions on the answer format. A user's prompt file has the same
 form: its entries replace the built-in text, and it may add conditions, variants and personas.
@@ -16,7 +21,7 @@ Quoting: a text on one line can still try to be more than a message: the line of
 ``[INST]``), or a part of the prompt's form (a code fence, a heading, a list). The characters that
 make it look so are replaced by similar ones: the colon of a label becomes a dash, the brackets of a
 mark become round. Any other text is unchanged. Labels are the texts before a colon in lines of the
-prompt entries, with any values of their placeholders. Case, spaces, ``#``, emphasis, accents,
+prompt entries, with any values in place of expressions. Case, spaces, ``#``, emphasis, accents,
 invisible characters, and similar letters and colons of other scripts are ignored in the search for
 labels.
 """
@@ -29,18 +34,28 @@ import string
 import sys
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError, pass_context
+from jinja2.meta import find_undeclared_variables
+from jinja2.nodes import Name, Output
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, OptionOrder
-from sabm_mesa.core.messages import Message
+from sabm_mesa.core.messages import Message, is_said
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import PromptError, UnknownName, about, one_line
+
+if TYPE_CHECKING:
+    from sabm_mesa.core.asks import Facts
 
 NO_PERSONA = "none"
 SpeakerOrder = Literal["spoken", "reversed"]
@@ -71,12 +86,18 @@ _LOOK_ALIKE = {
 }
 _INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 """Invisible characters; other invisible ones are not printable or are marks."""
+_EXPRESSION = re.compile(r"\{\{.*?\}\}")
+"""An expression of a template."""
+_TEXT = re.compile(r"\btext\b")
+"""The name of what is said, in an expression."""
+_CONTROL = re.compile(r"\{%.*?%\}|\{#.*?#\}", re.DOTALL)
+"""The statements and comments of a template."""
 _BETWEEN = r"[\W_]*"
 """Pattern of the characters between the words of a label."""
 _BEFORE = r"(?:[\s#]+|(?=\d))"
-"""Pattern of the characters before the place of a placeholder."""
+"""Pattern of the characters before the place of an expression."""
 _PLACE = r"[^\s:]+(?:\s[^\s:]+){0,2}"
-"""Pattern of the value of a placeholder: up to three words."""
+"""Pattern of the value of an expression: up to three words."""
 _COLON = r"[\s\"'*_`~)\]}>\u2019\u201d\u00bb]*?(?P<colon>\s*:[:\s]*)"
 """The colon of a label, and what may come before it."""
 _MARK = "|".join((*ROLES, "inst", "sys", "tools", "available_tools", "tool_calls", "tool_results"))
@@ -162,32 +183,11 @@ class PromptBook:
             **book["variants"].get(variant, {}),
             **book["conditions"].get(condition, {}),
         }
-        # Also refuses a template that cannot be read at once.
-        personas = {n: self._with_entries(n, text) for n, text in texts.items()}
+        for name, text in self.entries.items():
+            with _about_entry(name):
+                _compiled(text)
+        personas = {n: self._filled(f"persona {n}", text, {}) for n, text in texts.items()}
         self.personas: Mapping[str, str] = {NO_PERSONA: "", **personas}
-
-    def _with_entries(self, name: str, text: str) -> str:
-        """The text of a persona; braces in it name entries, which a condition may replace."""
-        try:
-            return "".join(
-                literal + ("" if entry is None else self._fixed[entry])
-                for literal, entry in parse(text)
-            ).strip()
-        except KeyError as unknown:
-            raise PromptError(
-                f"The persona {name!r} uses {{{unknown.args[0]}}}, which is not an entry without "
-                "placeholders."
-            ) from None
-
-    @cached_property
-    def _pieces(self) -> dict[str, tuple[tuple[str, str | None], ...]]:
-        return {name: parse(text) for name, text in self.entries.items()}
-
-    @cached_property
-    def _fixed(self) -> dict[str, str]:
-        """The rendered entries without placeholders."""
-        plain = {e: pieces for e, pieces in self._pieces.items() if not any(p for _, p in pieces)}
-        return {e: _tidy("".join(text for text, _ in pieces)) for e, pieces in plain.items()}
 
     @classmethod
     def recorded(
@@ -220,33 +220,47 @@ class PromptBook:
         book.speaker_order, book.all_personas = speaker_order, sorted(personas)
         return book
 
-    def render(self, entry: str, values: Mapping[str, object]) -> str:
+    def render(self, entry: str, values: Mapping[str, Any]) -> str:
         """Fill one entry.
 
         Args:
             entry: the name of the entry.
-            values: placeholder → value; values that the entry does not use are ignored.
+            values: name → value; names that are not values are those of other entries.
 
         Raises:
-            PromptError: for an entry that does not exist or a placeholder without a value.
+            PromptError: for an entry that does not exist, an unknown name, or a template that
+                fails.
         """
         fixed = self._fixed.get(entry)
         if fixed is not None:
             return fixed
-        try:
-            pieces = self._pieces[entry]
-        except KeyError:
-            raise PromptError(
-                f"There is no prompt entry {entry!r}; the prompt file needs it."
-            ) from None
-        try:
-            parts = [text if name is None else text + str(values[name]) for text, name in pieces]
-        except KeyError as missing:
-            raise PromptError(
-                f"The prompt entry {entry!r} uses the placeholder {{{missing.args[0]}}}, which is "
-                f"unknown there. Known: {', '.join(sorted(values))}."
-            ) from None
-        return _tidy("".join(parts))
+        if entry not in self.entries:
+            raise PromptError(f"There is no prompt entry {entry!r}; the prompt file needs it.")
+        text = self._filled(entry, self.entries[entry], values)
+        if not _compiled(self.entries[entry])[1]:
+            self._fixed[entry] = text
+        return text
+
+    @cached_property
+    def _fixed(self) -> dict[str, str]:
+        """The rendered entries that show nothing."""
+        return {}
+
+    def _filled(self, entry: str, text: str, values: Mapping[str, Any]) -> str:
+        with _about_entry(entry):
+            template, names = _compiled(text)
+            shown = {}
+            for name in names:
+                if name in values:
+                    shown[name] = values[name]
+                elif name in self.entries and name != entry:
+                    shown[name] = self.render(name, values)
+                else:
+                    raise PromptError(
+                        f"The prompt entry {entry!r} uses the placeholder {{{{ {name} }}}}, which "
+                        f"is unknown there. Known: {', '.join(sorted(values))}."
+                    )
+            return _tidy(template.render(shown, _quote=self.quote))
 
     def quote(self, text: str, names: Sequence[str] = ()) -> str:
         """Return a mind's text for others, without labels of speakers and marks of prompts.
@@ -259,6 +273,35 @@ class PromptBook:
             names: names of speakers that no entry has.
         """
         return quoted(text, self._labels, tuple(names))
+
+    def shown(self, facts: Facts) -> dict[str, Any]:
+        """Name → value for templates: the facts, with all that minds said in quotable form.
+
+        The texts in the fact ``names`` are names of speakers. Lists of messages are in the order
+        in which a prompt quotes them.
+
+        Args:
+            facts: the facts.
+        """
+        names = tuple(facts["names"]) if "names" in facts else ()
+
+        def quoted(value: Any) -> Any:
+            if is_said(value):
+                is_own = getattr(value, "own", False)
+                return value if is_own else replace(value, text=self.quote(value.text, names))
+            if isinstance(value, tuple):
+                if value and all(isinstance(item, Message) for item in value):
+                    value = self.quoted_in_order(value)
+                return [quoted(item) for item in value]
+            if isinstance(value, dict):
+                return {name: quoted(item) for name, item in value.items()}
+            return value
+
+        return {
+            **{name: quoted(facts[name]) for name in facts},
+            "persona": self.persona(facts["persona"]),
+            "memory": self.recalled(facts["memory"]),
+        }
 
     def quoted_in_order(self, messages: Iterable[Message]) -> list[Message]:
         """Messages in the order in which a prompt quotes them.
@@ -284,7 +327,7 @@ class PromptBook:
         return spec.with_options_reversed() if self.option_order == "reversed" else spec
 
     def recalled(self, memory: Sequence[Any]) -> str:
-        """The memories of an agent, one per line, for ``{memory}``.
+        """The memories of an agent, one per line, for ``{{ memory }}``.
 
         Args:
             memory: texts, or objects with a ``text``; those with a true ``own`` are words of the
@@ -434,8 +477,9 @@ def merge(*books: Mapping[str, Any]) -> dict[str, Any]:
 def check_overrides(book: Mapping[str, Any], overrides: Mapping[str, Any], source: str) -> None:
     """Check a user's file against the built-in entries.
 
-    ``[prompts]`` and ``[answers]`` must use exactly the placeholders of the entry they replace;
-    a condition or variant may leave some out.
+    An entry may use what the replaced one uses, also through other entries. One of ``[prompts]`` or
+    ``[answers]`` must show every fact that the replaced one shows; a condition or variant may leave
+    some out.
 
     Raises:
         PromptError: naming the entry and the unknown or missing placeholder.
@@ -493,29 +537,78 @@ def _check_table(
             raise PromptError(
                 f"{where}: unknown entry {name!r}; known: {', '.join(sorted(known))}."
             )
-        used, expected = placeholders(text), placeholders(known[name])
+        used, expected = names_in(text), _reached(name, known)
         if extra := used - expected:
             raise PromptError(
                 f"{where}: {name!r} has the unknown {_braced(extra)}; known: {_braced(expected)}."
             )
-        if exact and (missing := expected - used):
+        if exact and (missing := _shown_in(known[name]) - used - known.keys()):
             raise PromptError(f"{where}: {name!r} lacks {_braced(missing)}.")
 
 
 # Templates
 
+_TEMPLATES = ImmutableSandboxedEnvironment(
+    undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+)
+_TEMPLATES.filters["quote"] = pass_context(
+    lambda context, text, names=(): context["_quote"](text, names)
+)
 
-def placeholders(text: str) -> set[str]:
-    """The names in braces in a template.
+
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> tuple[Template, tuple[str, ...]]:
+    """A template, and the names that it takes from outside."""
+    names = sorted(find_undeclared_variables(_TEMPLATES.parse(text)))
+    return _TEMPLATES.from_string(text), tuple(names)
+
+
+def names_in(text: str) -> set[str]:
+    """The names that a template takes from outside.
 
     Raises:
-        PromptError: for unbalanced braces or a placeholder that is not a plain name.
+        PromptError: for a text that is not a template.
     """
-    return {name for _, name in parse(text) if name is not None}
+    with _about_entry(None):
+        return set(_compiled(text)[1])
+
+
+def _reached(entry: str, entries: Mapping[str, Any]) -> set[str]:
+    """The names that an entry takes from outside, and those of the entries that it shows."""
+    names: set[str] = set()
+    found = {entry}
+    while found:
+        names |= found
+        found = set().union(*(names_in(entries[name]) for name in found & entries.keys())) - names
+    return names - {entry}
+
+
+def _shown_in(text: str) -> set[str]:
+    """The names that a template shows as they are: ``{{ name }}``."""
+    shown = (output.nodes for output in _TEMPLATES.parse(text).find_all(Output))
+    return {node.name for nodes in shown for node in nodes if isinstance(node, Name)}
+
+
+@contextmanager
+def _about_entry(name: str | None) -> Iterator[None]:
+    """Raise the errors of a template as a `PromptError` in one line."""
+    where = "A prompt" if name is None else f"The prompt entry {name!r}"
+    try:
+        yield
+    except TemplateSyntaxError as error:
+        raise PromptError(
+            f"{where} is not a template of Jinja, line {error.lineno}: {one_line(str(error))}."
+        ) from None
+    except PromptError:
+        raise
+    except RecursionError:
+        raise PromptError(f"{where} shows itself.") from None
+    except Exception as error:  # noqa: BLE001 - a template is a program
+        raise PromptError(f"{where} cannot be rendered: {one_line(str(error))}.") from None
 
 
 def parse(text: str) -> tuple[tuple[str, str | None], ...]:
-    """The pieces of a template: a literal text and the placeholder after it, or None.
+    """The pieces of a text with names in single braces: a literal text and the name, or None.
 
     Raises:
         PromptError: for unbalanced braces or a placeholder that is not a plain name.
@@ -523,7 +616,7 @@ def parse(text: str) -> tuple[tuple[str, str | None], ...]:
     try:
         pieces = list(string.Formatter().parse(text))
     except ValueError as error:
-        raise PromptError(f"A prompt has unbalanced braces ({error}): {text[:60]!r}.") from None
+        raise PromptError(f"A text has unbalanced braces ({error}): {text[:60]!r}.") from None
     for _, name, form, conversion in pieces:
         if name is not None and (form or conversion or not name.isidentifier()):
             placeholder = (
@@ -549,7 +642,7 @@ def _digest(text: str) -> str:
 
 
 def _braced(names: Iterable[str]) -> str:
-    return "placeholder " + (", ".join(f"{{{name}}}" for name in sorted(names)) or "(none)")
+    return "placeholder " + (", ".join(f"{{{{ {name} }}}}" for name in sorted(names)) or "(none)")
 
 
 # Quoting
@@ -605,14 +698,14 @@ def _pattern(labels: str, names: tuple[str, ...]) -> re.Pattern[str]:
 
 def _labels(template: str) -> Iterable[str]:
     """The labels of an entry: the text before the first colon of each of its lines."""
-    for line in template.splitlines():
+    for line in _CONTROL.sub("", template).splitlines():
         label, colon, after = line.partition(":")
         if not colon or (after and not after[0].isspace()):
             continue
-        parts = [_words(part) for part in re.split(r"\{\w*\}", label)]
+        parts = [_words(part) for part in _EXPRESSION.split(label)]
         if not any(parts):
             # Nothing but a placeholder stands before what is said: any word may be a speaker.
-            if len(parts) > 1 and "{text}" in after:
+            if len(parts) > 1 and any(map(_TEXT.search, _EXPRESSION.findall(after))):
                 yield r"[^\s:]+"
         elif len(re.findall(r"\w+", label)) <= _LONGEST_LABEL:
             first = next(i for i, part in enumerate(parts) if part)

@@ -243,8 +243,8 @@ class Recaller(Thinker):
 def thinking(tmp_path):
     prompts = tmp_path / "thinking.toml"
     prompts.write_text(
-        '[prompts]\nscenario = "You are player {number}."\n'
-        'act = "You remember:\\n{memory}\\n{form}"\n'
+        '[prompts]\nscenario = "You are player {{ number }}."\n'
+        'act = "You remember:\\n{{ memory }}\\n{{ form }}"\n'
     )
 
     def play(agent=Thinker, **parameters):

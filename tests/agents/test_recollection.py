@@ -28,8 +28,8 @@ from tests.runs.reruns import Drawing, no_key, replayed, same_data
 PROMPTS = """
 [prompts]
 scenario = "You sell bread."
-act = "{memory}\\nYour price? {form}"
-summarise = "{memory}\\nSum it up. {form}"
+act = "{{ memory }}\\nYour price? {{ form }}"
+summarise = "{{ memory }}\\nSum it up. {{ form }}"
 """
 TAKE = Number(0, 9, integer=True)
 

@@ -83,7 +83,7 @@ class Town(SmartModel):
 @pytest.fixture
 def town(tmp_path):
     prompts = tmp_path / "town.toml"
-    prompts.write_text('[prompts]\nscenario = "You are here."\nact = "{form}"\n')
+    prompts.write_text('[prompts]\nscenario = "You are here."\nact = "{{ form }}"\n')
     return type("Town", (Town,), {"prompt_file": prompts})
 
 

@@ -54,7 +54,7 @@ def test_the_prompts_of_a_condition_and_none_at_all(sabm: Sabm) -> None:
     assert line not in sabm("describe", "kbc").out.split("Prompts,")[1]
     rules = sabm("describe", "kbc", "--no-prompts").out
     assert "Conditions\n----------\nbaseline, " in rules
-    assert "{form}" not in rules
+    assert "{{ form }}" not in rules
     assert sabm("describe", "kbc", "--condition", "nice").status == 2
     cooperative = describe(KeynesianBeautyContest, "cooperative")
     assert describe(KeynesianBeautyContest, parameters={"condition": "cooperative"}) == cooperative

@@ -16,8 +16,8 @@ from tests.cli.support import Sabm, one_line
 
 PROMPTS = """
 [prompts]
-scenario = "You talk to your neighbours about a tax between 0 and 10. {persona}"
-act = "Your opinion is {own}. You heard: {heard}. What is it now? {form}"
+scenario = "You talk to your neighbours about a tax between 0 and 10. {{ persona }}"
+act = "Your opinion is {{ own }}. You heard: {{ heard }}. What is it now? {{ form }}"
 """
 CODE = '''
 """Opinions on a ring: each says a number to its two neighbours."""

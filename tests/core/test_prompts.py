@@ -1,5 +1,6 @@
 """Prompt files: what is rendered, and what is refused by name."""
 
+import json
 import random
 import re
 from importlib.resources import files
@@ -9,11 +10,10 @@ import pytest
 
 from sabm_mesa import Choice, Number, Text
 from sabm_mesa.core.answers import InvalidAnswer, free, words
-from sabm_mesa.core.asks import Ask, Key
+from sabm_mesa.core.asks import Ask, Facts, Key
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.prompts import PromptBook, load, load_builtin, merge, placeholders
+from sabm_mesa.core.prompts import PromptBook, load, load_builtin, merge, names_in
 from sabm_mesa.errors import PromptError, UnknownName
-from sabm_mesa.models.kbc.agents import Discussion
 from sabm_mesa.models.registry import scenario
 
 KBC = scenario("kbc").prompt_file
@@ -144,13 +144,24 @@ def test_the_digest_covers_the_personas(own) -> None:
 
 
 def test_what_is_filled_in_is_not_read_as_a_template() -> None:
-    text = PromptBook(KBC).render("said_other", {"speaker": 3, "text": "{text} {low} }{"})
+    text = "{{ low }} {% for %} {{ {low} }{ {#"
 
-    assert text == "Player #3: {text} {low} }{"
+    assert PromptBook(KBC).render("classical_says", {"number": text}) == (
+        f"I think that I will choose {text}."
+    )
 
 
 def test_values_that_an_entry_does_not_use_are_ignored() -> None:
-    assert PromptBook(KBC).render("said_nothing", {"speaker": 3}) == "(nothing yet)"
+    said = PromptBook(KBC).render("discussion", {"said": (), "player": 1, "speaker": 3})
+
+    assert said == "(nothing yet)"
+
+
+def test_the_name_of_an_entry_shows_it_unless_there_is_such_a_fact() -> None:
+    book, rule = PromptBook(KBC), {"reward_rule": "exclusive"}
+
+    assert book.render("reward", rule) == book.entries["reward_exclusive"]
+    assert book.render("reward", {**rule, "reward_exclusive": "Nothing."}) == "Nothing."
 
 
 def test_an_empty_placeholder_leaves_no_gap(own) -> None:
@@ -171,8 +182,33 @@ def test_an_entry_or_a_value_that_is_missing_is_named() -> None:
 
     with pytest.raises(PromptError, match="no prompt entry 'dance'"):
         book.render("dance", {})
-    with pytest.raises(PromptError, match=r"'said_other' uses the placeholder \{text\}.*speaker"):
-        book.render("said_other", {"speaker": 1})
+    with pytest.raises(PromptError, match=r"'discussion' uses .* \{\{ said \}\}.*Known: player"):
+        book.render("discussion", {"player": 1})
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("{{ text", "is not a template of Jinja, line 1: unexpected end of template"),
+        ("{}{{ }}", "is not a template of Jinja, line 1: Expected an expression"),
+        ("a\n{% if low %}b", "is not a template of Jinja, line 2: Unexpected end of template"),
+        ("{{ low.upper.x }}", "'act_line' cannot be rendered: "),
+        ("{{ low | nosuch }}", "No filter named 'nosuch'"),
+        ("{{ low.__class__ }}", "cannot be rendered: access to attribute '__class__'"),
+        ("{{ 1 / low }}", "'act_line' cannot be rendered: division by zero."),
+        ("{{ range(10 ** 9) | list }}", "Range too big"),
+        ("{{ act_line }}", "uses the placeholder {{ act_line }}, which is unknown there"),
+        ("{{ other }}", "shows itself."),
+    ],
+)
+def test_a_template_that_fails_is_named_in_one_line(own, template, problem) -> None:
+    path = own(f"[prompts]\nact_line = {json.dumps(template)}\nother = '{{{{ more }}}}'\n"
+               "more = '{{ other }}'\n")  # fmt: skip
+
+    with pytest.raises(PromptError) as caught:
+        PromptBook(path).render("act_line", {"low": 0})
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 SPECS = [Number(0, 9.5), Number(0, 9, integer=True), Choice(("left", "right")), Text(max_words=9)]
@@ -249,17 +285,18 @@ def test_own_entries_replace_the_built_in_ones_and_add_conditions_and_personas(o
     path = own(
         """
         [prompts]
-        said_own = "I: {text}"
+        reward_exclusive = "Only one can win."
+        reward = "Credits for the winner."
         [conditions.hasty]
         act_line = "Hurry."
         [conditions.cooperative]
         act_line = "Cooperate."
         [variants.brief]
-        act = "{form}"
+        act = "{{ form }}"
         [personas]
         grumpy = "You are grumpy."
         [answers]
-        integer = "a whole number between {low} and {high}"
+        integer = "a whole number between {{ low }} and {{ high }}"
         [answers.reasons]
         empty = "Nothing was there."
         """
@@ -267,9 +304,10 @@ def test_own_entries_replace_the_built_in_ones_and_add_conditions_and_personas(o
     hasty = PromptBook(KBC, "hasty", "brief", overrides=path)
     cooperative = PromptBook(KBC, "cooperative", overrides=path)
 
-    assert hasty.render("said_own", {"text": "x"}) == "I: x"
+    assert hasty.render("reward_exclusive", {}) == "Only one can win."
+    assert hasty.render("reward", {}) == "Credits for the winner."
     assert hasty.render("act_line", {}) == "Hurry."
-    assert hasty.entries["act"] == "{form}"
+    assert hasty.entries["act"] == "{{ form }}"
     assert hasty.persona("grumpy") == "You are grumpy."
     assert "a whole number between 0 and 9" in hasty.form(SPECS[1], "paper")
     assert hasty.reason(InvalidAnswer("empty")) == "Nothing was there."
@@ -280,25 +318,23 @@ def test_own_entries_replace_the_built_in_ones_and_add_conditions_and_personas(o
 
 REFUSED = [
     ('[prompts]\ndance = "x"', "[prompts]: unknown entry 'dance'; known: act, "),
-    (
-        '[prompts]\nsaid_own = "{text} {speaker}"',
-        "'said_own' has the unknown placeholder {speaker}",
-    ),
-    ('[prompts]\nsaid_own = "You"', "'said_own' lacks placeholder {text}"),
-    ('[prompts]\nsaid_other = "x"', "'said_other' lacks placeholder {speaker}, {text}"),
-    ("[prompts]\nsaid_own = 3", "[prompts]: 'said_own' must be a text"),
-    ('[prompts]\nsaid_own = "{text"', "unbalanced braces"),
-    ('[prompts]\nsaid_own = "{}"', "must be a name in braces, not {}"),
-    ('[prompts]\nsaid_own = "{text.upper}"', "must be a name in braces, not {text.upper}"),
-    ('[prompts]\nsaid_own = "{text!r}"', "must be a name in braces, not {text!r}"),
-    ('[prompts]\nsaid_own = "{text:>9}"', "must be a name in braces, not {text:>9}"),
+    ('[prompts]\nact_line = "{{ low }}"', "'act_line' has the unknown placeholder {{ low }}"),
+    ('[prompts]\nact = "You"', "'act' lacks placeholder {{ form }}, {{ high }}, {{ low }}"),
+    ("[prompts]\nact = 3", "[prompts]: 'act' must be a text"),
+    ('[prompts]\nact = "{{ form"', "is not a template of Jinja, line 1: unexpected end"),
     ('[conditions.x]\ndance = "x"', "[conditions.x]: unknown entry 'dance'"),
-    ('[conditions.x]\nact_line = "{low}"', "'act_line' has the unknown placeholder {low}; known: "),
+    (
+        '[conditions.x]\nact_line = "{{ low }}"',
+        "'act_line' has the unknown placeholder {{ low }}; known: ",
+    ),
     ("[conditions]\nx = 5", "[conditions.x] must be a table"),
-    ('[variants.x]\nact = "{said} {speaker}"', "'act' has the unknown placeholder {speaker}"),
+    (
+        '[variants.x]\nact = "{{ said }} {{ speaker }}"',
+        "'act' has the unknown placeholder {{ speaker }}",
+    ),
     ("[variants.x]\nact = 5", "[variants.x]: 'act' must be a text"),
     ("[personas]\nx = 5", "[personas]: 'x' must be a text"),
-    ('[answers]\ninteger = "{low}"', "'integer' lacks placeholder {high}"),
+    ('[answers]\ninteger = "{{ low }}"', "'integer' lacks placeholder {{ high }}"),
     ('[answers]\nx = "y"', "[answers]: unknown entry 'x'"),
     ("[answers]\nreasons = 5", "[answers.reasons] must be a table"),
     ('[answers.reasons]\nx = "y"', "[answers.reasons]: unknown entry 'x'"),
@@ -331,10 +367,10 @@ def test_an_own_file_that_cannot_be_read(tmp_path) -> None:
 
 
 def test_a_scenario_may_bring_its_prompts_by_path(own) -> None:
-    path = own('[prompts]\nscenario = "S"\nact = "{form}"')
+    path = own('[prompts]\nscenario = "S"\nact = "{{ form }}"')
 
     assert PromptBook(path).conditions == ("baseline",)
-    assert load(path)["prompts"] == {"scenario": "S", "act": "{form}"}
+    assert load(path)["prompts"] == {"scenario": "S", "act": "{{ form }}"}
     assert load(str(path)) == load(path)
 
 
@@ -343,7 +379,7 @@ def test_merge_and_placeholders() -> None:
         "a": {"x": 1, "y": 4},
         "b": {"z": 5},
     }
-    assert placeholders("{a} {b} {a} {{c}}") == {"a", "b"}
+    assert names_in("{{ a }} {% if b %}{{ a.d }}{% endif %} {c}") == {"a", "b"}
 
 
 # The built-in prompts.
@@ -377,19 +413,14 @@ def test_the_conditions_do_hint() -> None:
 def test_every_question_of_the_contest_renders(condition, variant, rule) -> None:
     book = PromptBook(KBC, condition, variant)
     said = (Message(0, 1, "I say 20."), Message(0, 2, "And {I} 30."))
-    discussion = Discussion(
-        player=2,
-        n_players=3,
-        round=1,
-        condition=condition,
-        reward_rule=rule,
-        said=said,
-        persona="selfish",
-    )
+    facts = Facts({
+        "player": 2, "n_others": 2, "low": 0, "high": 100, "round": 1, "condition": condition,
+        "reward_rule": rule, "said": said, "persona": "selfish",
+    })  # fmt: skip
     for name in ("communicate", "act"):
         ask = Ask(
             name,
-            discussion,
+            facts,
             Number(0, 100, integer=True, reasoning=words(30)),
             key=Key(1, name, 2, 0),
             book=book,
@@ -411,7 +442,7 @@ def test_every_question_of_the_contest_renders(condition, variant, rule) -> None
 
 def test_blank_lines_of_a_prompt_are_as_one_substitution_would_leave_them(tmp_path) -> None:
     path = tmp_path / "own.toml"
-    path.write_text('[prompts]\nscenario = "{text}"\n', "utf-8")
+    path.write_text('[prompts]\nscenario = "{{ text }}"\n', "utf-8")
     book, draw = PromptBook(path), random.Random(1)
     for _ in range(2000):
         text = "".join(draw.choices(" \t\na", k=draw.randrange(12)))

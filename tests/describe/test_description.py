@@ -62,7 +62,7 @@ def test_the_text_shows_what_a_condition_and_a_variant_change() -> None:
     text = as_text(described("kbc"), rewordings=True)
     assert "\nuncooperative\n  act_line: You do not like to cooperate with the other" in text
     assert "\nbaseline\n  (changes nothing: the prompts below)\n" in text
-    assert "\n  act: Which number do you choose, and why? {form}\n" in text
+    assert "\n  act: Which number do you choose, and why? {{ form }}\n" in text
 
 
 def test_the_data_holds_what_a_condition_and_a_variant_change() -> None:

@@ -148,7 +148,9 @@ def test_a_fault_of_one_picture_or_name_is_no_dialect(status: int, message: str)
 
 def test_a_picture_in_the_scenario_entry_is_refused(tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.toml"
-    prompts.write_text('[prompts]\nscenario = "You see {view}. {persona}"\nact = "Go? {form}"\n')
+    prompts.write_text(
+        '[prompts]\nscenario = "You see {{ view }}. {{ persona }}"\nact = "Go? {{ form }}"\n'
+    )
 
     class Seen(Room):
         scenario_name = "seen"

@@ -218,7 +218,9 @@ class Person(mesa.Agent):
         if gift.valid:
             self.given += gift.value
 '''
-PROMPTS = '[prompts]\nscenario = "A village."\ngive = "You gave {given}. How many now? {form}"\n'
+PROMPTS = (
+    '[prompts]\nscenario = "A village."\ngive = "You gave {{ given }}. How many now? {{ form }}"\n'
+)
 
 
 @pytest.fixture

@@ -69,7 +69,9 @@ BEFORE = {
     "SETUP": "self.simulator = simulator; simulator.setup(self)",
     "LATER": "self.simulator.schedule_event_relative(what, after)",
 }  # fmt: skip
-PROMPTS = '[prompts]\nscenario = "A ward."\ngive = "You gave {given}. How many now? {form}"\n'
+PROMPTS = (
+    '[prompts]\nscenario = "A ward."\ngive = "You gave {{ given }}. How many now? {{ form }}"\n'
+)
 KILLED = """
 import os, signal
 from tests.runs.test_events import by_time, made

@@ -29,7 +29,7 @@ DRAWN = {"bertrand": "classical:q_learning", "games": "classical:logit"}
 PAID = "mind LIKE 'llm:%'"
 ROUNDS = 3
 AT = 2
-OWN_PROMPTS = '[answers]\nagain = "{answer} will not do. {reason} Again: {form}"\n'
+OWN_PROMPTS = '[answers]\nagain = "{{ answer }} will not do. {{ reason }} Again: {{ form }}"\n'
 OTHER = {
     "condition": "uncooperative", "personas": "calm", "temperature": 0.1, "max_tokens": 77,
     "max_thought_tokens": 99, "reasoning_effort": "low", "extra_body": {"top_k": 5},

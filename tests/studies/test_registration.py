@@ -82,12 +82,16 @@ def test_each_change_turns_the_verdict_line(changed: Plan, line: str) -> None:
 def test_a_changed_word_of_a_prompt_is_shown_with_its_entry(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(
-        '[prompts]\nact = "{said} {act_line} Pick a number from {low} to {high}. {form}"\n', "utf-8"
+        '[prompts]\nact = "{{ discussion }} {{ act_line }} '
+        'Pick a number from {{ low }} to {{ high }}. {{ form }}"\n',
+        "utf-8",
     )
     given = ("set = { n_players = 3 }", f'set = {{ n_players = 3, prompts = "{own}" }}')
     frozen = register(planned(given), LLM)
     own.write_text(
-        '[prompts]\nact = "{said} {act_line} Pick a figure from {low} to {high}. {form}"\n', "utf-8"
+        '[prompts]\nact = "{{ discussion }} {{ act_line }} '
+        'Pick a figure from {{ low }} to {{ high }}. {{ form }}"\n',
+        "utf-8",
     )
 
     assert deviations(frozen, planned(given), LLM) == [

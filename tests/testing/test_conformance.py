@@ -144,9 +144,9 @@ def test_prompts_that_cannot_be_filled_are_one_line_at_all_points(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "prompts.toml"
-    path.write_text(PROMPTS.read_text("utf-8").replace("{stock}", "{stocks}"), "utf-8")
+    path.write_text(PROMPTS.read_text("utf-8").replace("{{ stock }}", "{{ stocks }}"), "utf-8")
     monkeypatch.setattr(Fishing, "prompt_file", str(path))
-    problems = [line for line in examine(Fishing).problems if "{stocks}" in line]
+    problems = [line for line in examine(Fishing).problems if "{{ stocks }}" in line]
     assert len(problems) == 1
 
 
@@ -165,12 +165,15 @@ def test_the_spec_sheet_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        ("You are poor.", "{wealth}", "the placeholder {wealth}, which is unknown there. Known"),
-        ('act = "{stock} tonnes. {form}"', 'acts = "{stock}"', "[variants.brief] replaces 'acts'"),
-        ("You are poor.", "{{stock}}", "'act' shows {stock} as it stands (condition poor)"),
-        ('scenario = "You and {n_others} others fish in one lake. {persona}"', 'scenario = " "',
+        ("You are poor.", "{{ wealth }}",
+         "the placeholder {{ wealth }}, which is unknown there. Known"),
+        ('act = "{{ stock }} tonnes. {{ form }}"', 'acts = "{{ stock }}"',
+         "[variants.brief] replaces 'acts'"),
+        ("You are poor.", "{stock}", "'act' shows {stock} as it stands (condition poor)"),
+        ('scenario = "You and {{ n_others }} others fish in one lake. {{ persona }}"',
+         'scenario = " "',
          "the entry 'scenario' is empty (condition baseline)"),
-        ("act = \"There are {stock} tonnes of fish. How many do you catch? {form}\"", "",
+        ("act = \"There are {{ stock }} tonnes of fish. How many do you catch? {{ form }}\"", "",
          "There is no prompt entry 'act'"),
     ],
 )  # fmt: skip

@@ -49,7 +49,7 @@ WAIT_S, PAID_S = 10.0, 120.0
 LOSSES = 3
 """The number of lost processes after which a mind is not asked again in a run."""
 LONGEST_REASON = 300
-SENT = ("name", "observation", "spec", "key", "answer_format", "position")
+SENT = ("name", "facts", "spec", "key", "answer_format", "position")
 """The arguments of an `Ask` that a mind gets, in addition to the prompts."""
 KEPT_PROCESSES = 32
 """The number of minds whose processes stay for the next run."""
@@ -153,7 +153,7 @@ class FileMind(Mind):
             Its answer; a reply with the reason when it lost the decision.
 
         Raises:
-            MindError: when its observation cannot be sent to another process, or no process can be
+            MindError: when its facts cannot be sent to another process, or no process can be
                 started.
         """
         if self._losses == LOSSES:
@@ -165,8 +165,7 @@ class FileMind(Mind):
             question = pickle.dumps((given, ask.rejected, rng))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise MindError(
-                f"What {self.spec!r} would observe at {ask.key} cannot be sent to its process: "
-                f"{error}"
+                f"The facts for {self.spec!r} at {ask.key} cannot be sent to its process: {error}"
             ) from None
 
         def start() -> Mapping[str, Any]:

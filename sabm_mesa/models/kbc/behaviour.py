@@ -16,7 +16,7 @@ from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
 from sabm_mesa.analysis.guessing_behaviour import PEOPLE, guessing_models
 from sabm_mesa.analysis.messages import stated_numbers
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.kbc.agents import HIGH, LOW, Discussion, P
+from sabm_mesa.models.kbc.agents import HIGH, LOW, P
 
 
 def rows(run: PlayedRun) -> Iterator[Row]:
@@ -42,8 +42,8 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
     Args:
         ask: the question.
     """
-    discussion = ask.observation
-    if ask.name != "act" or not isinstance(discussion, Discussion):
+    discussion = ask.facts
+    if ask.name != "act":
         return None
     named = _named((message.round, message.sender, message.text) for message in discussion.said)
     return _known(discussion.player, named.get(discussion.round, {}))

@@ -12,9 +12,9 @@ from sabm_mesa.analysis.guessing import (
     noisy,
 )
 from sabm_mesa.analysis.messages import stated_numbers
-from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.asks import Ask, Facts
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.kbc.agents import HIGH, LOW, Discussion, P
+from sabm_mesa.models.kbc.agents import HIGH, LOW, P
 
 MIDDLE = (LOW + HIGH) / 2
 """The initial reference of players with steps of reasoning."""
@@ -66,10 +66,9 @@ class CognitiveHierarchy(ClassicalMind):
         """Name the opinion in a sentence, or pick it.
 
         Args:
-            ask: the question; its observation is a `Discussion`.
+            ask: the question; see `Player.facts`.
         """
-        discussion = ask.observation
-        assert isinstance(discussion, Discussion)
+        discussion = ask.facts
         if self.opinion is None:
             self.opinion = self._first_opinion(ask)
         if ask.name == "act":
@@ -92,7 +91,7 @@ class CognitiveHierarchy(ClassicalMind):
         self.factor = first / MIDDLE
         return first
 
-    def _listen(self, opinion: float, discussion: Discussion) -> float:
+    def _listen(self, opinion: float, discussion: Facts) -> float:
         new = discussion.said[self._heard :]
         self._heard = len(discussion.said)
         named: dict[int, float] = {}
