@@ -135,4 +135,4 @@ class City(SmartModel):
         counts = (person.alike for person in self.people)
         self.alike = float(np.mean([alike / n for alike, n in counts if n] or [0.0]))
         if self.round >= 0 and not self.moved:
-            self.running = False
+            self.end("nobody moves")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from numbers import Real
@@ -103,6 +104,7 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
     lines = [
         f"{first.title}: {number}, {first.condition}, minds {minds}, {seeds}",
         "At the end" + (" (mean over runs): " if len(runs.models) > 1 else ": ") + _measures(ends),
+        *_end_reasons(runs),
         f"Spent: {in_words(total)}, {runs.wall_s:.1f} s",
     ]
     if repeated := sum(runs.answers_repeated()):
@@ -116,6 +118,14 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
     folder = files[0].parent
     lines.append(f"Written to {folder}: {', '.join(sorted(path.name for path in files))}")
     return "\n".join(lines)
+
+
+def _end_reasons(runs: Runs) -> list[str]:
+    """Return a line for each reason why runs ended, with the number of these runs."""
+    reasons = Counter(model.end_reason for model in runs.models if model.end_reason)
+    if len(runs.models) == 1:
+        return [f"Ended in round {runs.models[0].round}: {reason}" for reason in reasons]
+    return [f"{n} of {len(runs.models)} runs ended: {reason}" for reason, n in reasons.items()]
 
 
 def advice(runs: Runs, recording: Path | None) -> list[str]:
@@ -259,11 +269,12 @@ def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
         if n:
             was, it = ("was", "it") if n == 1 else ("were", "they")
             lines.append(f"{n:,} of {answers} {was} {what.format(it=it)}.")
-    if n := total.broken_rules:
-        lines.append(
-            f"{_count(n, 'text')} had digits where none are allowed, or more than the limit "
-            f"of words; {'it was' if n == 1 else 'they were'} used."
-        )
+    if n := total.with_digits:
+        they = "it was" if n == 1 else "they were"
+        lines.append(f"{_count(n, 'text')} had digits where none are allowed; {they} used.")
+    if n := total.too_long:
+        they = "it was" if n == 1 else "they were"
+        lines.append(f"{_count(n, 'text')} had more words than allowed; {they} cut.")
     if n := total.retries:
         notes.append(f"{_count(n, 'request')} had to be sent again to get {answers}.")
     return [f"Warning: {line}" for line in lines] + [f"Note: {line}" for line in notes]

@@ -52,6 +52,8 @@ LABEL = "Answer: "
 _LABELLED = re.compile(r"[\s*_#>-]*answer[\s*_]*:[\s*_]*(?=\S)", re.IGNORECASE)
 OptionOrder = Literal["given", "reversed"]
 """Orders in which options are shown."""
+BrokenRule = Literal["with_digits", "too_long"]
+"""Rules of form that a text may break, by the names of their counts (`sabm_mesa.core.usage`)."""
 ReadAs = Literal["exact"] | Step
 """How an answer was read."""
 
@@ -242,14 +244,14 @@ class AnswerSpec(ABC):
         """
         return [self.example(rng)]
 
-    def broken_rules(self, value: Any) -> int:
-        """The number of rules of form that a legal value breaks; it is used nevertheless.
+    def broken_rules(self, value: Any) -> tuple[BrokenRule, ...]:
+        """The rules of form that a legal value breaks; it is used nevertheless.
 
         Args:
             value: the legal value.
         """
         del value
-        return 0
+        return ()
 
     def read(
         self,
@@ -651,7 +653,7 @@ class Text(AnswerSpec):
         max_chars: the number of characters at which a text is cut.
         numbers: whether digits are allowed.
         strict: whether a text with digits where none are allowed is refused. Otherwise it is kept
-            unchanged and counted (`broken_rules`), as is a text that is cut.
+            unchanged and counted (`with_digits`); a text that is cut is counted as `too_long`.
 
     Raises:
         ParameterError: when the limits leave no text.
@@ -700,9 +702,10 @@ class Text(AnswerSpec):
     def _has_digits(self, text: str) -> bool:
         return not self.numbers and any(map(str.isdigit, text))
 
-    def broken_rules(self, value: Any) -> int:
-        """Count one for forbidden digits, and one for a text that was cut."""
-        return int(self._has_digits(value)) + int(_CUT in value)
+    def broken_rules(self, value: Any) -> tuple[BrokenRule, ...]:
+        """Digits where none are allowed, and too many words, so that the text was cut."""
+        digits: tuple[BrokenRule, ...] = ("with_digits",) if self._has_digits(value) else ()
+        return (*digits, "too_long") if _CUT in value else digits
 
     def with_end(self, text: str, whole: str) -> str:
         """Return a cut or filled text with the end that must not be lost.

@@ -87,6 +87,9 @@ _ENDS_WITH_OPTION = re.compile(r"\s*(local|gguf:).*[?&]\w+=\w*\s*\Z")
 """The end of the spec of a local model with options, which is not a count."""
 _JSON_VALUE = re.compile(r"\s*fixed:\s*([{\[].*[}\]])\s*\Z", re.DOTALL)
 """A fixed answer of several parts, which contains commas."""
+_NAMED = r"\s*(?!classical=|local=|human=)[A-Za-z_]\w*=[^,=]*"
+_ANSWERS = re.compile(rf"\s*fixed:{_NAMED}(,{_NAMED})+|\s*fixed:[A-Za-z_]\w*=(?!\d+\s*\Z)[^,=]*")
+"""A mind with an answer to each question by its name, which contains commas, and no count."""
 _DIGITS = 18
 """The maximum number of digits of a count."""
 
@@ -99,17 +102,30 @@ def _is_json(text: str) -> bool:
     return True
 
 
+def _split(population: str) -> list[str]:
+    """The specs of a population, each with its count."""
+    parts: list[str] = []
+    for part in population.split(","):
+        if parts and re.match(f"fixed:{_NAMED}", parts[-1]) and re.match(_NAMED, part):
+            parts[-1] += f",{part.strip()}"
+        else:
+            parts.append(part.strip())
+    return parts
+
+
 def _parse_population(text: str) -> str | Mapping[str, int]:
     if "," not in text and ("=" not in text or _ENDS_WITH_OPTION.match(text)):
         return text
     if (fixed := _JSON_VALUE.match(text)) and _is_json(fixed[1]):
         return text
+    if _ANSWERS.fullmatch(text):
+        return text
     minds: dict[str, int] = {}
-    for part in text.split(","):
-        spec, _, count = part.strip().rpartition("=")
+    for part in _split(text):
+        spec, _, count = part.rpartition("=")
         if not spec or not count.isdecimal() or _ENDS_WITH_OPTION.match(part):
             raise MindSpecError(
-                f"minds: {part.strip()!r} needs the form SPEC=COUNT, as in 'llm:a=5,fixed:0=1'.",
+                f"minds: {part!r} needs the form SPEC=COUNT, as in 'llm:a=5,fixed:0=1'.",
                 parameter="minds",
             )
         if len(count) > _DIGITS:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
-from sabm_mesa.core.answers import BY_FILTER, BY_LENGTH, Decision, Reply
+from sabm_mesa.core.answers import BY_FILTER, BY_LENGTH, BrokenRule, Decision, Reply
 
 DECIMALS = 12
 """A sum of dollars below a thousand has no rounding error to this number of decimals."""
@@ -42,8 +42,8 @@ class Usage:
         refused: answers that the server marked as declined or as ended by a content filter.
             A refusal in plain words is an invalid answer.
         truncated: answers that ended at the limit of tokens, whether or not they could be used.
-        broken_rules: rules of form that texts broke which were kept: digits where none are
-            allowed, and more words than are allowed.
+        with_digits: texts that were used although they have digits where none are allowed.
+        too_long: texts that were cut, since they were longer than allowed.
         prompt_tokens: tokens sent.
         cached_tokens: tokens sent that the server had in its prompt cache.
         completion_tokens: tokens received, those of thoughts included.
@@ -60,7 +60,8 @@ class Usage:
     retries: int = 0
     refused: int = 0
     truncated: int = 0
-    broken_rules: int = 0
+    with_digits: int = 0
+    too_long: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
@@ -87,6 +88,11 @@ class Usage:
         self.asks += 1
         if decision.reason or decision.attempts > 1:
             self._fail(agent, Failures(int(not decision.valid), decision.attempts - 1))
+
+    def add_broken_rules(self, rules: Iterable[BrokenRule]) -> None:
+        """Count the rules of form that an answer breaks which is used nevertheless."""
+        for rule in rules:
+            setattr(self, rule, getattr(self, rule) + 1)
 
     def _fail(self, agent: int, new: Failures) -> None:
         for name, count in new._asdict().items():

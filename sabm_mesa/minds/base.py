@@ -295,7 +295,7 @@ def _answered(
     attempt = Attempt(ask, number, by or mind.spec, reply, reading, reason, final)
     model.usage.add_reply(reply, ask.key.agent)
     if reading is not None:
-        model.usage.broken_rules += ask.spec.broken_rules(reading.value)
+        model.usage.add_broken_rules(ask.spec.broken_rules(reading.value))
     written = model.recorder.record(attempt, durable=paid)
     if not final:
         last = mind.answer_format is None and number + 2 == model.max_attempts

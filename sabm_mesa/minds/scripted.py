@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sabm_mesa.core.asks import Ask
@@ -51,13 +52,17 @@ class ScriptedMind(Mind):
 
 
 class FixedMind(Mind):
-    """A mind that gives one answer to every question, also as a message.
+    """A mind that gives one answer to every question, also as a message, or one to each by name.
 
     Source: the fixed-strategy opponents of guessing-game experiments with language models
     (Lu 2024).
 
     Args:
-        value: the answer, which is read like any text.
+        value: the answer, which is read like any text; or the answers to questions by their names,
+            as in ``"act=wait,communicate=hello"``.
+
+    Raises:
+        MindError: by `answer`, for a question without an answer.
     """
 
     instant = True
@@ -66,12 +71,34 @@ class FixedMind(Mind):
     def __init__(self, value: str | float) -> None:
         self.value = value
         self.spec = f"fixed:{value}"
+        self._by_question: dict[str, str] = {}
+        if _NAMED.match(str(value)):
+            parts = [part.partition("=") for part in _NEXT.split(str(value))]
+            self._by_question = {name.strip(): answer.strip() for name, _, answer in parts}
 
     async def answer(self, ask: Ask) -> object:
-        """Answer with the value.
+        """Answer with the value for the question.
 
         Args:
-            ask: the question, which is ignored.
+            ask: the question.
         """
-        del ask
-        return str(self.value)
+        return self.to(ask)
+
+    def to(self, ask: Ask) -> str:
+        """The answer to a question.
+
+        Args:
+            ask: the question.
+        """
+        if not self._by_question:
+            return str(self.value)
+        if ask.name not in self._by_question:
+            raise MindError(
+                f"{self.spec!r} has no answer to the question {ask.name!r}: add {ask.name}=ANSWER."
+            )
+        return self._by_question[ask.name]
+
+
+_NAMED = re.compile(r"\s*[A-Za-z_]\w*\s*=")
+"""The beginning of answers to questions by their names."""
+_NEXT = re.compile(r",(?=\s*[A-Za-z_]\w*\s*=)")

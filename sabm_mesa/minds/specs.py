@@ -166,7 +166,7 @@ def check_fixed(scenario: Callable[..., Any], parameters: Mapping[str, Any]) -> 
     if endpoints_in(others):  # a model that a parameter names is paid for
         return
     for spec in fixed:
-        trial = _Trial(spec.partition(":")[2])
+        trial = _Trial(FixedMind(spec.partition(":")[2]))
         mind = ScriptedMind(trial.answer)
         for_all = map_minds(minds, partial(_instead, mind))
         model = scenario(**others, minds=for_all, recording=False)
@@ -186,19 +186,20 @@ def _instead(mind: Mind, _: object) -> Mind:
 
 
 class _Trial:
-    """Whether a decision can be read from a text, or why the first one cannot."""
+    """Whether a decision can be read from a fixed answer, or why the first one cannot."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.read, self.reason = text, False, ""
+    def __init__(self, mind: FixedMind) -> None:
+        self.mind, self.read, self.reason = mind, False, ""
 
     def answer(self, ask: Ask) -> str:
+        text = self.mind.to(ask)
         if not isinstance(ask.spec, Text):  # in which every text is legal
             try:
-                ask.read(Reply(self.text))
+                ask.read(Reply(text))
                 self.read = True
             except InvalidAnswer as problem:
                 self.reason = self.reason or " ".join(ask.book.reason(problem).split())
-        return self.text
+        return text
 
 
 def is_file(spec: str) -> bool:

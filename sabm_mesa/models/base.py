@@ -152,6 +152,7 @@ class SmartModel(Declarations, mesa.Model):
         usage: the cost of the asks of the current round.
         total: the cost of all rounds so far.
         began_with: the number of agents at the start of the run; 0 before.
+        end_reason: why the run ended, as given to `end`; ``""`` without it.
         population: all agents in the order of their ids, including those that have left the model.
         critical_path_asks: the length of the longest chain of dependent attempts.
         tags: name → text that is recorded with the run; set them before it begins.
@@ -248,6 +249,7 @@ class SmartModel(Declarations, mesa.Model):
         self.usage, self.total, self.critical_path_asks = Usage(), Usage(), 0
         self.recorder: Recorder = NoRecording()
         self.population = Population(self, minds, NO_PERSONA if personas is None else personas)
+        self.end_reason = ""
         self._begun, self.began_with, self._scope = False, 0, engine.Scope()
         self.spoken, self._stage, self.current_turn = Conversation(), 0, 0
         self._under_way: Phase | None = None
@@ -267,6 +269,20 @@ class SmartModel(Declarations, mesa.Model):
 
     def update(self) -> None:
         """Compute the consequences of the decisions after each round. A scenario overrides it."""
+
+    def end(self, reason: str) -> None:
+        """End the run after the current round; usually called in `update`.
+
+        Args:
+            reason: why, in a few words, such as ``"the bank failed"``. It is recorded, printed by
+                ``sabm run``, and written to ``summary.json``.
+
+        Raises:
+            RunError: for an empty reason.
+        """
+        if not str(reason or "").strip():
+            raise RunError(f"end(reason): the reason is a text, not {reason!r}.")
+        self.running, self.end_reason = False, str(reason)
 
     def step(self) -> None:
         """Play one round; do nothing if the run has ended.
@@ -305,7 +321,7 @@ class SmartModel(Declarations, mesa.Model):
             if self.round + 1 >= self.n_rounds:
                 self.running = False
             if not self.running:
-                await self.recorder.finish(measures=self.end_measures)
+                await self.recorder.finish(end_reason=self.end_reason, measures=self.end_measures)
         except BaseException as error:
             self.running = False
             if self.playing:

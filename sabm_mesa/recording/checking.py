@@ -84,6 +84,7 @@ class Header(_Row):
     session: _Id
     status: Literal["running", "finished", "failed"]
     problem: str | None
+    end_reason: str | None
     measures: Json[dict[_Name, Any]] | None
 
 

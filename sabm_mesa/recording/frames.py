@@ -59,7 +59,7 @@ Columns = Mapping[str, Sequence[Any]]
 _RUNS = """
 SELECT run, uid, command, parent, scenario, status,
     (SELECT count(*) FROM model_data WHERE model_data.run = runs.run) AS rounds,
-    started, ended, problem, seed, minds, parameters, forks, tags, session
+    started, ended, problem, end_reason, seed, minds, parameters, forks, tags, session
 FROM runs {where} ORDER BY run
 """
 # An ask that was decided has one final attempt.
@@ -141,7 +141,8 @@ class Recorded:
             ``completion_tokens`` and ``cost_usd`` (dollars) of all attempts; ``paid_usd``, the same
             without copies from the parent of a fork, so only this column may be summed over runs (a
             cost is NaN when the price of an answer is unknown); ``started`` and ``ended`` (ISO
-            8601, UTC), ``problem`` (why it failed); ``seed``, ``minds``, ``parameters`` and
+            8601, UTC), ``problem`` (why it failed), ``end_reason``
+            (why it ended, if its scenario says so); ``seed``, ``minds``, ``parameters`` and
             ``forks`` (what changed, and from which round on) and ``tags`` as JSON. Without `run`,
             there are also columns for the differences between the runs of the file: ``set.NAME``
             for each parameter (after forks) and ``tag.NAME`` for each tag.

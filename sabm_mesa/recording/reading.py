@@ -49,6 +49,7 @@ class RecordedRun(RunHeader):
         status: ``running``, ``interrupted`` (it did not end, and is not being written),
             ``finished`` or ``failed``.
         problem: why it failed, or ``""``.
+        end_reason: why it ended, if its scenario says so, or ``""``.
         started: when it was started (ISO 8601, UTC).
         session: the session that wrote it last.
         measures: the end measures of a finished run, as JSON values.
@@ -61,6 +62,7 @@ class RecordedRun(RunHeader):
     parent: str | None
     status: str
     problem: str
+    end_reason: str
     started: str
     session: str
     measures: Mapping[str, Any] = field(repr=False)
@@ -373,6 +375,7 @@ def _of_row(
         path=path,
         status="interrupted" if interrupted else row["status"],
         problem=row["problem"] or "",
+        end_reason=row["end_reason"] or "",
         measures=json.loads(row["measures"] or "{}"),
         texts=texts,
         _content=content,

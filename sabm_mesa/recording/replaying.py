@@ -192,7 +192,10 @@ class ReplayRecorder(Recorder):
             )
 
     async def finish(
-        self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
+        self,
+        problem: str = "",
+        end_reason: str = "",
+        measures: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         """Write the end of the run; a replay has to have used all recorded answers.
 
@@ -200,7 +203,7 @@ class ReplayRecorder(Recorder):
             RecordingError: when it cannot be written, or when recorded answers were not used.
         """
         if self._recorder is not None:
-            await self._recorder.finish(problem, measures)
+            await self._recorder.finish(problem, end_reason, measures)
         elif not problem:
             self._complete()
 

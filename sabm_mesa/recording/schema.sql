@@ -22,6 +22,7 @@ CREATE TABLE runs (
     status        TEXT NOT NULL         -- running, finished, failed
         CHECK (status IN ('running', 'finished', 'failed')),
     problem       TEXT,                 -- why it failed
+    end_reason    TEXT,                 -- why a finished run ended, if its scenario says so
     measures      TEXT                  -- JSON: the end measures of a finished run
 );
 CREATE INDEX runs_by_spec ON runs (json_extract(tags, '$.spec'));

@@ -245,7 +245,7 @@ class Recording:
                     )
                 connection.execute(
                     "UPDATE runs SET session = ?, connection = ?, status = 'running', "
-                    "ended = NULL, problem = NULL WHERE run = ?",
+                    "ended = NULL, problem = NULL, end_reason = NULL WHERE run = ?",
                     (self.session.uid, to_json(connected), run),
                 )
         session = self.session.uid
@@ -469,7 +469,10 @@ class Recorder(ABC):
 
     @abstractmethod
     async def finish(
-        self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
+        self,
+        problem: str = "",
+        end_reason: str = "",
+        measures: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         """Report the end of the run."""
 
@@ -581,12 +584,16 @@ class RunRecorder(Recorder):
         await self._writer.committed()
 
     async def finish(
-        self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
+        self,
+        problem: str = "",
+        end_reason: str = "",
+        measures: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         """Write the end of the run, and flush everything to disk.
 
         Args:
             problem: why it failed, or ``""``.
+            end_reason: why it ended, or ``""``.
             measures: computes its end measures; it is not called when the run failed.
 
         Raises:
@@ -594,8 +601,11 @@ class RunRecorder(Recorder):
         """
         status = "failed" if problem else "finished"
         measured = None if problem else to_json(measures())
-        ended = "UPDATE runs SET ended = ?, status = ?, problem = ?, measures = ? WHERE run = ?"
-        row = [now(), status, problem or None, measured, self.run]
+        ended = (
+            "UPDATE runs SET ended = ?, status = ?, problem = ?, end_reason = ?, measures = ? "
+            "WHERE run = ?"
+        )
+        row = [now(), status, problem or None, end_reason or None, measured, self.run]
         await self._writer.committed((ended, row))
 
     def close(self) -> None:
@@ -630,7 +640,10 @@ class NoRecording(Recorder):
         """Record nothing."""
 
     async def finish(
-        self, problem: str = "", measures: Callable[[], Mapping[str, Any]] = dict
+        self,
+        problem: str = "",
+        end_reason: str = "",
+        measures: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         """Record nothing."""
 

@@ -248,6 +248,7 @@ class Runs:
                     "run": run,
                     "seed": seed,
                     "rounds": model.round + 1,
+                    "end_reason": model.end_reason or None,
                     **dict(model.total),
                     "failures_without_row": {
                         agent: failures._asdict()

@@ -57,6 +57,15 @@ def test_a_setting_needs_a_name_and_a_value(setting: str) -> None:
         ),
         ('fixed:{"buy": {"good": "bread", "n": 2}}',) * 2,
         ("fixed:[1, 2]",) * 2,
+        ("fixed:act=wait,communicate=hello",) * 2,
+        ("fixed:act=3, communicate=hello you",) * 2,
+        ("fixed:act=wait",) * 2,
+        ("fixed:stag=3", {"fixed:stag": 3}),
+        (
+            "fixed:act=3,communicate=hello=2,classical=4",
+            {"fixed:act=3,communicate=hello": 2, "classical": 4},
+        ),
+        ("fixed:stag=3,human=1", {"fixed:stag": 3, "human": 1}),
     ],
 )
 def test_minds_are_one_spec_or_specs_with_counts(text: str, minds: object) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa.cli.progress import dollars
+from sabm_mesa.cli.report import warnings
+from sabm_mesa.core.usage import Usage
 from sabm_mesa.llm import close_all
 from tests.llm_server import LLMServer
 
@@ -103,3 +105,28 @@ def test_an_address_without_v1_is_one_line(sabm: Sabm, tmp_path: Path) -> None:
 
     assert outcome.status == 1
     assert f"Most addresses end in /v1: add /v1 ({root}/v1)." in one_line(outcome)
+
+
+def test_texts_with_digits_and_texts_that_were_cut_are_two_warnings() -> None:
+    assert warnings(Usage(asks=9, with_digits=1, too_long=3)) == [
+        "Warning: 1 text had digits where none are allowed; it was used.",
+        "Warning: 3 texts had more words than allowed; they were cut.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("runs", "line"),
+    [
+        (1, "Ended in round 1: all people are out"),
+        (2, "2 of 2 runs ended: all people are out"),
+    ],
+)
+def test_why_runs_ended_is_said_and_written(
+    sabm: Sabm, tmp_path: Path, runs: int, line: str
+) -> None:
+    room = ("--set", "n_people=1", "--set", "width=5", "--set", "height=5", "--seed", 1)
+    outcome = sabm("run", "evacuation", *room, "--runs", runs, "--out", tmp_path)
+
+    assert line in outcome.out.splitlines(), outcome
+    summary = json.loads((tmp_path / "summary.json").read_text("utf-8"))
+    assert {run["end_reason"] for run in summary["runs"]} == {"all people are out"}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sabm_mesa import KeynesianBeautyContest
+from sabm_mesa import KeynesianBeautyContest, Recorded
 from sabm_mesa.llm import close_all
 from tests.llm_server import LLMServer, nonsense
 
@@ -159,7 +159,22 @@ def test_a_fixed_answer_that_no_decision_can_use_is_refused(sabm: Sabm, tmp_path
     out = tmp_path / "out"
     result = sabm("run", "kbc", "--minds", "fixed:abc", "--out", str(out))
     assert one_line(result) == """No decision of kbc accepts 'fixed:abc': "abc" is not a number."""
+    result = sabm("run", "kbc", "--minds", "fixed:act=x,communicate=hello", "--out", str(out))
+    assert one_line(result).startswith("No decision of kbc accepts 'fixed:act=x,communicate=hello'")
     assert not out.exists()
+    result = sabm("run", "kbc", "--minds", "fixed:act=3,speak=hello", "--out", str(out))
+    assert "no answer to the question 'communicate': add communicate=A" in one_line(result)
+
+
+def test_fixed_answers_by_question_are_used(sabm: Sabm, tmp_path: Path) -> None:
+    spec, game = "fixed:act=3,communicate=I take 9", ("--set", "n_players=2", "--rounds", 2)
+    assert sabm("run", "kbc", *game, "--minds", spec, "--out", tmp_path).status == 0
+
+    recorded = Recorded(tmp_path / "recording.sqlite")
+    assert set(recorded.messages()["text"]) == {"I take 9"}
+    assert set(pd.read_csv(tmp_path / "agents.csv")["choice"]) == {3}
+    again = sabm("replay", tmp_path / "recording.sqlite")
+    assert again.status == 0, again.err
 
 
 def test_nonsense_is_counted_and_said(sabm: Sabm, tmp_path: Path) -> None:

@@ -183,6 +183,24 @@ def test_a_fixed_answer_may_hold_a_colon() -> None:
     assert FixedMind(3).spec == "fixed:3"
 
 
+def test_fixed_answers_may_differ_by_question() -> None:
+    spec = "fixed:communicate=hello, you, act=3"
+    model = tiny(communication(), action(), n=2, minds=spec, rng=1)
+    model.step()
+
+    assert set(model.log) == {(1, 3), (1, "hello, you"), (2, 3), (2, "hello, you")}
+    assert specs(n=1, minds=spec) == [spec]
+
+
+def test_a_question_without_a_fixed_answer_is_named() -> None:
+    with pytest.raises(MindError) as failed:
+        tiny(communication(), action(), n=1, minds="fixed:act=3", rng=1).step()
+
+    assert "'fixed:act=3' has no answer to the question 'communicate': add communicate=" in str(
+        failed.value
+    )
+
+
 def test_a_script_is_a_list_in_the_order_of_the_asks() -> None:
     model = tiny(n=2, n_rounds=2, minds=ScriptedMind(["1", 2, "3", 4.0]), rng=1)
     model.run_model()

@@ -17,11 +17,13 @@ import pytest
 
 from sabm_mesa import (
     KeynesianBeautyContest,
+    Recorded,
     ScriptedMind,
     SmartAgent,
     SmartModel,
     action,
     communication,
+    replay,
 )
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.parameters import parameters_of
@@ -66,15 +68,31 @@ def test_a_scenario_can_end_its_run_itself(tmp_path) -> None:
     class Short(Tiny):
         def update(self):
             super().update()
-            self.running = self.round < 1
+            if self.round == 1:
+                self.end("the sum is known")
 
     path = tmp_path / "r.sqlite"
     model = Short(n_rounds=9, minds="fixed:1", rng=1, recording=path)
     model.run_model()
 
-    assert model.round == 1
-    assert rows(path, "SELECT status FROM runs") == [("finished",)]
+    assert (model.round, model.end_reason) == (1, "the sum is known")
+    assert rows(path, "SELECT status, end_reason FROM runs") == [("finished", "the sum is known")]
     assert len(model.model_frame()) == 2
+    assert replay(path, scenario=Short).models[0].end_reason == "the sum is known"
+    assert Recorded(path).runs()["end_reason"].tolist() == ["the sum is known"]
+
+
+def test_a_run_that_its_scenario_does_not_end_has_no_reason(tmp_path) -> None:
+    path = tmp_path / "r.sqlite"
+    tiny(n_rounds=2, minds="fixed:1", rng=1, recording=path).run_model()
+
+    assert rows(path, "SELECT status, end_reason FROM runs") == [("finished", None)]
+
+
+@pytest.mark.parametrize("reason", [None, "", "  "])
+def test_the_reason_of_an_end_is_a_text(reason: Any) -> None:
+    with pytest.raises(RunError, match=r"^end\(reason\): the reason is a text, not "):
+        tiny(minds="fixed:1", rng=1).end(reason)
 
 
 def test_a_round_begins_runs_its_phases_and_ends() -> None:

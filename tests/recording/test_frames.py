@@ -96,6 +96,7 @@ def test_a_run(played) -> None:
         "started": started,
         "ended": ended,
         "problem": None,
+        "end_reason": None,
         "seed": "[5]",
         "minds": '{"priced":2}',
         "parameters": parameters,

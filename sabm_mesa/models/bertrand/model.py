@@ -368,7 +368,7 @@ class BertrandCompetition(SmartModel):
         self.price_messages = price_messages(self.said, self.market.cost, self.highest_price)
         stop_after = self.market_parameters.stop_after
         if stop_after is not None and self.spell >= stop_after:
-            self.running = False
+            self.end(f"collusion for {stop_after} rounds")
 
     def _measure_collusion(self, prices: Sequence[float], profits: Sequence[float]) -> None:
         """Compute the collusion measures of this round."""

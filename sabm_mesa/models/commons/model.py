@@ -360,7 +360,7 @@ class CommonsGovernance(SmartModel):
         self.utterances = len(self.said)
         self.collapsed = bool(has_collapsed(self.left, self.collapse_below))
         if self.collapsed:
-            self.running = False
+            self.end("the commons collapsed")
 
     def end_measures(self) -> dict[str, Any]:
         """Survival time, survival, gain, efficiency, equality and over-usage."""

@@ -365,7 +365,7 @@ class EmergencyEvacuation(SmartModel):
         self._wishes.clear()
         self._let_out()
         if not self.remaining:
-            self.running = False
+            self.end("all people are out")
         elif self.round + 1 >= self.n_rounds:
             for person in self.remaining:
                 person.status = DEAD

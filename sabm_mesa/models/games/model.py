@@ -272,7 +272,7 @@ class FiniteGame(SmartModel):
         self.equilibrium = self.predictions.equilibrium_share(paths)
         vars(self).update(self.predictions.shares(paths))
         if self.continuation is not None and self.rng.random() >= self.continuation:
-            self.running = False
+            self.end("no further round was drawn")
 
     def end_measures(self) -> dict[str, Any]:
         """The means of all columns over the rounds."""

@@ -264,7 +264,7 @@ class PublicGoods(SmartModel):
         self.zero_share = _mean([c == 0 for c in given.values()])
         self.absent = len(_in_a_game(self)) - len(given)
         if self.matching == "chain" and self.round + PAIR >= self.n_players:
-            self.running = False
+            self.end("the chain is played")
 
     def end_measures(self) -> dict[str, Any]:
         """Means over games, first and last contribution, drops of a chain; and a ``caution``."""
