@@ -1,8 +1,8 @@
 """Every fact that a mind reads is in the prompt of that question.
 
-Classical minds decide over a few seeded rounds. Their observations note each field that is read,
-inside of nested values too. Then the value of each field is changed, and the prompt must change
-with it. Fields that a mind reads without being told are declared by the mind (`informed`).
+Classical minds decide over a few seeded rounds. Their facts note each one that is read, inside of
+nested values too. Then each of these values is changed, and the prompt must change with it. Facts
+that a mind reads without being told are declared by the mind (`informed`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from sabm_mesa import SmartModel
-from sabm_mesa.core.asks import Ask, Observation
+from sabm_mesa.core.asks import Ask, Facts, Observation
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind, Mind
 from sabm_mesa.models.commons.agents import CommonsView
@@ -80,7 +80,7 @@ RUNS: dict[str, list[dict[str, Any]]] = {
 }  # fmt: skip
 
 
-# Observations that note what is read.
+# Facts that note what is read.
 
 
 def noting(value: Any, path: Path, reads: set[Path]) -> Any:
@@ -100,13 +100,16 @@ def _noted(value: Any, path: Path, reads: set[Path]) -> Any:
         if name not in names:
             return object.__getattribute__(self, name)
         reads.add((*path, name))
-        return noting(getattr(value, name), (*path, name), reads)
+        return noting(_part(value, name), (*path, name), reads)
 
     def read_all(self: Any) -> Iterator[Any]:
         return iter([read(self, name) for name in names])
 
-    if is_dataclass(value):
-        kind = type(cls.__name__, (cls,), {"__getattribute__": read, "__slots__": ()})
+    if isinstance(value, dict):
+        return type("Noted", (dict,), {"__getitem__": read})(value)
+    if is_dataclass(value) or isinstance(value, Facts):
+        changed = {"__getattribute__": read, "__getitem__": read, "__slots__": ()}
+        kind = type(cls.__name__, (cls,), changed)
         made = object.__new__(kind)
         for name in names:
             object.__setattr__(made, name, getattr(value, name))
@@ -116,11 +119,19 @@ def _noted(value: Any, path: Path, reads: set[Path]) -> Any:
 
 
 def _has_fields(value: Any) -> bool:
+    if isinstance(value, Facts | dict):
+        return True
     return (is_dataclass(value) and not isinstance(value, type)) or hasattr(value, "_fields")
 
 
 def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, Facts | dict):
+        return tuple(value)
     return tuple(f.name for f in fields(value)) if is_dataclass(value) else value._fields
+
+
+def _part(value: Any, name: str) -> Any:
+    return value[name] if isinstance(value, Facts | dict) else getattr(value, name)
 
 
 # Changes of one field.
@@ -133,7 +144,11 @@ def put(value: Any, path: Path, change: Callable[[Any], Any]) -> Any:
     step, rest = path[0], path[1:]
     if step == EACH:
         return tuple(put(each, rest, change) for each in value)
-    inner = put(getattr(value, step), rest, change)
+    inner = put(_part(value, step), rest, change)
+    if isinstance(value, Facts):
+        return Facts({**vars(value), step: inner})
+    if isinstance(value, dict):
+        return {**value, step: inner}
     if hasattr(value, "_fields"):
         return value._replace(**{step: inner})
     changed = copy(value)
@@ -149,7 +164,7 @@ def at(value: Any, path: Path) -> Iterator[Any]:
         for each in value:
             yield from at(each, path[1:])
     else:
-        yield from at(getattr(value, path[0]), path[1:])
+        yield from at(_part(value, path[0]), path[1:])
 
 
 def moved(value: Any, by: int) -> Any:
@@ -173,8 +188,13 @@ def moved(value: Any, by: int) -> Any:
     raise TypeError(f"no change is known for {value!r}")
 
 
-def shifted(seen: Observation, path: Path, by: int) -> Any:
-    """The observation with another value at a path."""
+def with_value(seen: Any, path: Path, value: Any) -> Any:
+    """The facts with a given value at a path."""
+    return put(seen, path, lambda _: value)
+
+
+def shifted(seen: Any, path: Path, by: int) -> Any:
+    """The facts with another value at a path."""
     return put(seen, path, partial(moved, by=by))
 
 
@@ -237,7 +257,7 @@ def target_of(view: Crossing, by: int) -> Crossing:
     return replace(view, target=names[(names.index(view.target) + by) % len(names)])
 
 
-DECLARED: dict[tuple[type[Observation], Path], Callable[..., Any]] = {
+DECLARED: dict[tuple[type, Path], Callable[..., Any]] = {
     (CommonsView, ("agreed_limit",)): limit_of,
     (GameView, ("form", "formulas")): rule_of,
     (GameView, ("form", "figures")): figures_of,
@@ -248,7 +268,7 @@ DECLARED: dict[tuple[type[Observation], Path], Callable[..., Any]] = {
     (Crossing, ("target",)): target_of,
     (PlayerView, ("games", EACH, "others_mean")): others_of,
 }
-"""Changes as a scenario would make them: of facts that stand in two fields, and of names."""
+"""Changes as a scenario would make them: of facts that stand in two places, and of names."""
 
 
 # Minds that are watched.
@@ -265,7 +285,7 @@ class Watched(Mind):
     async def answer(self, ask: Ask) -> Any:
         reads: set[Path] = set()
         watched = copy(ask)
-        watched.observation = noting(ask.observation, (), reads)
+        watched.facts = noting(ask.facts, (), reads)
         answer = await self.mind.answer(watched)
         self.notes.phases.add(ask.key.phase)
         for path in sorted(reads):
@@ -280,25 +300,27 @@ class Watched(Mind):
         if not changed:
             return
         self.notes.looks[question] += 1
-        if rendered(ask, ask.observation, ask.book) in changed:
+        if rendered(ask, ask.facts, ask.book) in changed:
             self.notes.untold[ask.name].add(root if root in self.informed else ".".join(path))
 
     def _changes(self, ask: Ask, path: Path) -> Iterator[tuple[str, str]]:
         """The prompt after each change; nothing where there is no value to be changed."""
-        seen = ask.observation
+        seen = ask.facts
         if path == ("condition",):
             for other in sorted({*ask.book.conditions} - {seen.condition}):
                 book = book_of(type(self.model), other)
-                yield rendered(ask, replace(seen, condition=other), book)
+                yield rendered(ask, with_value(seen, path, other), book)
             return
         if path == ("persona",):
             other = next(each for each in ask.book.personas if each not in {seen.persona, "none"})
-            yield rendered(ask, replace(seen, persona=other), ask.book)
+            yield rendered(ask, with_value(seen, path, other), ask.book)
             return
         values = [value for value in at(seen, path) if value is not None and value != ()]
         if not values or any(map(_has_fields, values)):
             return  # the parts of the value are read, too
-        change = DECLARED.get((type(seen), path)) or partial(shifted, path=path)
+        owners = (type(seen), *type(self.model).__mro__)
+        changes = [DECLARED[owner, path] for owner in owners if (owner, path) in DECLARED]
+        change = changes[0] if changes else partial(shifted, path=path)
         possible = 0
         for by in (1, -1):
             with suppress(LookupError, ValueError):
@@ -316,9 +338,10 @@ class Notes:
         self.untold: dict[str, set[str]] = defaultdict(set)
 
 
-def rendered(ask: Ask, seen: Observation, book: PromptBook) -> tuple[str, str]:
-    """The scenario text and the question for an observation."""
-    values = {**seen.placeholders(book), "form": book.form(ask.spec, ask.answer_format)}
+def rendered(ask: Ask, seen: Any, book: PromptBook) -> tuple[str, str]:
+    """The scenario text and the question for other facts."""
+    shown = seen.placeholders(book) if isinstance(seen, Observation) else book.shown(seen)
+    values = {**shown, "form": book.form(ask.spec, ask.answer_format)}
     return book.render("scenario", values), book.render(ask.name, values)
 
 
