@@ -247,8 +247,8 @@ def foundations(package: Package) -> list[Deed]:
 
 @rule
 def theory(package: Package) -> list[Deed]:
-    """The theory of a scenario is mathematics: numpy, scipy, networkx, the standard library."""
-    allowed = ("numpy", "scipy", "networkx", *sys.stdlib_module_names)
+    """The theory of a scenario is mathematics: packages of mathematics, the standard library."""
+    allowed = ("numpy", "scipy", "networkx", "nashpy", *sys.stdlib_module_names)
     found = [i for i in package.imports if is_file_of_a_scenario(i.module, "theory")]
     return [i for i in found if not i.of(*allowed)]
 

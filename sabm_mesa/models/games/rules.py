@@ -22,7 +22,7 @@ import numpy.typing as npt
 from sabm_mesa.core.prompts import parse
 from sabm_mesa.core.toml_io import expand_home, read_toml
 from sabm_mesa.errors import ParameterError, PromptError, UnknownName, about
-from sabm_mesa.models.games.formulas import check_names, evaluate, read_formula, with_numbers
+from sabm_mesa.models.games.formulas import check_formula, evaluate
 from sabm_mesa.models.games.novel import novel_game
 from sabm_mesa.models.games.theory import Course
 
@@ -89,11 +89,13 @@ class Move:
     """One decision of one player.
 
     Attributes:
+        name: the name in formulas.
         player: the player, from 0.
         options: the options; empty for amounts.
         amounts: the amounts; None with options.
     """
 
+    name: str
     player: int
     options: tuple[Option, ...] = ()
     amounts: Amounts | None = None
@@ -138,9 +140,8 @@ class GameForm:
         together: whether all choose simultaneously; otherwise they move in turn.
         moves: the decisions: one per player, or in order.
         outcomes: the payoffs of every course; empty for formulas or an auction.
-        formulas: one payoff formula for all players, or one per player; in it ``m1``, ``m2``, … are
-            the moves.
-        figures: the named numbers.
+        formulas: one payoff formula for all players, or one per player.
+        figures: the named numbers, also the values of options that formulas name.
         rule: the rules in words, with figures in braces; required with formulas.
         auction: the auction, or None.
     """
@@ -309,8 +310,9 @@ class GameForm:
     def _values(self, path: Choices, player: int | None = None) -> dict[str, float]:
         """Name → value for formulas."""
         known = {figure.name: figure.value for figure in self.figures}
-        known |= {f"m{number}": value for number, value in enumerate(path, 1)}
-        if player is not None and self.together:
+        if not self.together:
+            known |= {move.name: value for move, value in zip(self.moves, path, strict=False)}
+        elif player is not None:
             others = [*path[:player], *path[player + 1 :]]
             known |= {
                 "own": path[player], "others": sum(others), "total": sum(path),
@@ -547,7 +549,8 @@ class _Reading:
         if isinstance(formulas, list) and all(isinstance(formula, str) for formula in formulas):
             if not rule:
                 raise self._bad("rule", "is missing: formulas of payoffs need the rules in words.")
-            return replace(form, formulas=tuple(self._payoff_formulas(form, formulas)))
+            self._check_formulas(form, formulas)
+            return replace(form, formulas=tuple(formulas), figures=(*figures, *self._values()))
         if not form.together:
             raise self._bad("payoffs", "is one formula a player; else give outcomes.")
         return replace(form, outcomes=tuple(self._nested(form, given)))
@@ -607,7 +610,8 @@ class _Reading:
             raise self._bad("values", f"must be {len(given)} different numbers, one an option.")
         self.names.append(tuple(given))
         options = zip(given, numbers, strict=True)
-        return Move(player, tuple(Option(name, float(number)) for name, number in options))
+        options_ = tuple(Option(name, float(number)) for name, number in options)
+        return Move(self.move_names[player if "moves" not in self.data else -1], player, options_)
 
     def _amounts(
         self, player: int, given: Mapping[str, Any], location: str, figures: tuple[Figure, ...]
@@ -628,7 +632,8 @@ class _Reading:
         if not 0 <= steps < MOST_OPTIONS:
             raise self._bad(location, f"must hold from 1 to {MOST_OPTIONS} amounts.")
         self.names.append(())
-        return Move(player, (), Amounts(low, high, float(step), money))
+        name = self.move_names[player if "moves" not in self.data else -1]
+        return Move(name, player, (), Amounts(low, high, float(step), money))
 
     def _end(self, given: Any, location: str, known: set[str]) -> float | str:
         if _is_number(given):
@@ -636,8 +641,8 @@ class _Reading:
         if not isinstance(given, str):
             raise self._bad(location, "is a number, or a formula of the moves before.")
         with self._at(location):
-            check_names(given, known)
-            return self._baked(given)
+            check_formula(given, known)
+            return given
 
     def _auction(self, n: int) -> GameForm:
         for key in ("values", "payoffs", "outcomes", "rule", "money", "numbers"):
@@ -709,20 +714,19 @@ class _Reading:
             raise self._bad(location, f"must be {n} numbers, one a player.")
         return tuple(map(float, cell))
 
-    def _payoff_formulas(self, form: GameForm, formulas: list[str]) -> Iterator[str]:
+    def _check_formulas(self, form: GameForm, formulas: list[str]) -> None:
         if len(formulas) not in (1, form.n_players):
             raise self._bad("payoffs", f"is one formula, or {form.n_players}, one a player.")
         if len(formulas) == 1 and not form.together:
             raise self._bad("payoffs", f"is {form.n_players} formulas, one a player.")
-        known = {figure.name for figure in form.figures} | set(self._option_values())
+        known = {figure.name for figure in (*form.figures, *self._values())}
         known |= set(_OF_PROFILE if form.together else self.move_names)
         for i, formula in enumerate(formulas):
             with self._at(f"payoffs[{i}]"):
-                check_names(formula, known)
-                yield self._baked(formula)
+                check_formula(formula, known)
 
-    def _option_values(self) -> dict[str, float]:
-        """Name of an option → its number."""
+    def _values(self) -> list[Figure]:
+        """The options with their numbers."""
         by_name: dict[str, float] = {}
         given = self.data.get("values")
         for options in self.names:
@@ -730,16 +734,7 @@ class _Reading:
             for name, number in zip(options, numbers, strict=False):
                 if by_name.setdefault(name, float(number)) != float(number):
                     raise self._bad("options", f"{name!r} stands at two places, so has two values.")
-        return by_name
-
-    def _baked(self, formula: str) -> str:
-        """Replace the names of options and moves in a formula."""
-        text = with_numbers(formula, self._option_values())
-        if "moves" in self.data:
-            for number, name in enumerate(self.move_names, 1):
-                text = re.sub(rf"\b{name}\b", f"m{number}", text)
-        read_formula(text)
-        return text
+        return [Figure(name, value, money=False) for name, value in by_name.items()]
 
     # The rest.
 
@@ -866,8 +861,6 @@ class _Reading:
                 location, f"{name!r} is no name: small letters, digits and _, and none of "
                 f"{', '.join(sorted(taken))}.",
             )  # fmt: skip
-        if re.fullmatch(r"m\d+", name):
-            raise self._bad(location, f"{name!r} stands for a move: choose another name.")
 
     def _forbid(self, key: str, beside: str) -> None:
         if key in self.data:

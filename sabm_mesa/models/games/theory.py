@@ -4,21 +4,22 @@ A simultaneous game is an array of payoffs of shape (options of player 1, …, o
 n). A game in turns is a tree: a `Node`, or the payoffs at its end.
 
 Source:
-    Nash 1951, "Non-Cooperative Games", Annals of Mathematics 54(2), 286-295. Support enumeration:
-    Porter, Nudelman and Shoham 2008, "Simple search methods for finding a Nash equilibrium", Games
-    and Economic Behavior 63(2), 642-662. Subgame-perfect equilibria: Selten 1975, International
-    Journal of Game Theory 4(1), 25-55.
+    Nash 1951, "Non-Cooperative Games", Annals of Mathematics 54(2), 286-295. Equilibria by the
+    vertices of best-response polytopes: Knight and Campbell 2018, "Nashpy: A Python library for the
+    computation of Nash equilibria", Journal of Open Source Software 3(30), 904. Subgame-perfect
+    equilibria: Selten 1975, International Journal of Game Theory 4(1), 25-55.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
 from typing import NamedTuple
 
+import nashpy
 import numpy as np
 import numpy.typing as npt
+from nashpy.polytope import build_halfspaces, non_trivial_vertices
 
 Floats = npt.NDArray[np.float64]
 Strategy = tuple[float, ...]
@@ -29,7 +30,7 @@ PAIR = 2
 MOST_OPTIONS = 12
 """Maximum number of options for computing symmetric equilibria."""
 MOST_SUPPORTS = 5_000
-"""Maximum number of pairs of supports: two players with 7 options each have 3,431."""
+"""Maximum number of pairs of supports of equal size: two players with 7 options have 3,431."""
 
 
 class Node(NamedTuple):
@@ -130,10 +131,10 @@ def dominated_options(payoffs: Floats, player: int) -> list[int]:
 
 
 def mixed_equilibria(payoffs: Floats) -> list[tuple[Strategy, Strategy]]:
-    """Nash equilibria of two players by supports of equal size, including pure ones.
+    """Nash equilibria of two players, including pure ones.
 
     These are all equilibria unless the game is degenerate: then a mixture of k options has more
-    than k best responses, and further equilibria may exist.
+    than k best responses, and the equilibria between those found are further ones.
 
     Args:
         payoffs: the payoffs of a simultaneous two-player game.
@@ -142,27 +143,19 @@ def mixed_equilibria(payoffs: Floats) -> list[tuple[Strategy, Strategy]]:
         The strategies of both players, sorted by larger probabilities of earlier options; empty if
         there are more than `MOST_SUPPORTS` pairs of supports.
     """
-    first, second = payoffs[..., 0], payoffs[..., 1]
-    rows, columns = first.shape
-    supports = [
-        (mine, yours)
-        for size in range(1, min(rows, columns) + 1)
-        for mine in combinations(range(rows), size)
-        for yours in combinations(range(columns), size)
-    ] if _n_supports(rows, columns) <= MOST_SUPPORTS else []  # fmt: skip
-    equilibria: dict[tuple[Strategy, Strategy], None] = {}
-    for mine, yours in supports:
-        of_second = _indifferent(first, mine, yours)
-        of_first = _indifferent(second.T, yours, mine)
-        if of_first is None or of_second is None:
-            continue
-        if _is_equilibrium(payoffs, of_first, of_second):
-            equilibria[_rounded(of_first), _rounded(of_second)] = None
-    return sorted(equilibria, reverse=True)
+    rows, columns = payoffs.shape[:2]
+    if math.comb(rows + columns, rows) - 1 > MOST_SUPPORTS:
+        return []
+    game = nashpy.Game(*np.moveaxis(_positive(payoffs), -1, 0))
+    pairs = {(_rounded(one), _rounded(two)) for one, two in game.vertex_enumeration()}
+    return sorted(pairs, reverse=True)
 
 
 def symmetric_equilibria(payoffs: Floats) -> list[Strategy]:
     """Symmetric Nash equilibria of a symmetric two-player game.
+
+    They are the vertices of the best-response polytope at which each option has the probability 0
+    or is a best response.
 
     Args:
         payoffs: the payoffs of a simultaneous game of two players with the same options.
@@ -170,16 +163,14 @@ def symmetric_equilibria(payoffs: Floats) -> list[Strategy]:
     Returns:
         The strategies; empty if the game is not symmetric or has more than `MOST_OPTIONS` options.
     """
-    if payoffs.shape[-1] > PAIR or len(payoffs) > MOST_OPTIONS or not is_symmetric(payoffs):
+    n = len(payoffs)
+    if payoffs.shape[-1] > PAIR or n > MOST_OPTIONS or not is_symmetric(payoffs):
         return []
-    payoff = payoffs[..., 0]
-    equilibria: dict[Strategy, None] = {}
-    for size in range(1, len(payoff) + 1):
-        for support in combinations(range(len(payoff)), size):
-            mixed = _indifferent(payoff, support, support)
-            if mixed is not None and _is_equilibrium(payoffs, mixed, mixed):
-                equilibria[_rounded(mixed)] = None
-    return sorted(equilibria, reverse=True)
+    vertices = non_trivial_vertices(build_halfspaces(_positive(payoffs)[..., 0]))
+    whole = [
+        vertex for vertex, labels in vertices if {label % n for label in labels} == {*range(n)}
+    ]
+    return sorted({_rounded(vertex / vertex.sum()) for vertex in whole}, reverse=True)
 
 
 def is_symmetric(payoffs: Floats) -> bool:
@@ -293,36 +284,10 @@ def auction_payoff(least_value: float, largest_value: float, n_players: int) -> 
     return (largest_value - least_value) / (n_players * (n_players + 1))
 
 
-def _n_supports(rows: int, columns: int) -> int:
-    return sum(math.comb(rows, k) * math.comb(columns, k) for k in range(1, min(rows, columns) + 1))
-
-
-def _indifferent(payoffs: Floats, mine: Sequence[int], yours: Sequence[int]) -> Floats | None:
-    """The strategy on `yours` that makes the options `mine` equally good, or None."""
-    size = len(mine)
-    system = np.zeros((size + 1, size + 1))
-    system[:size, :size] = payoffs[np.ix_(mine, yours)]
-    system[:size, size] = -1
-    system[size, :size] = 1
-    right = np.zeros(size + 1)
-    right[size] = 1
-    try:
-        solved = np.linalg.solve(system, right)[:size]
-    except np.linalg.LinAlgError:
-        return None
-    if (solved < SMALL).any():
-        return None
-    strategy = np.zeros(payoffs.shape[1])
-    strategy[list(yours)] = solved
-    return strategy
-
-
-def _is_equilibrium(payoffs: Floats, first: Floats, second: Floats) -> bool:
-    gap = _tolerance(payoffs) * 10
-    of_rows, of_columns = payoffs[..., 0] @ second, first @ payoffs[..., 1]
-    return bool(
-        first @ of_rows >= of_rows.max() - gap and of_columns @ second >= of_columns.max() - gap
-    )
+def _positive(payoffs: Floats) -> Floats:
+    """The payoffs from above 0 to 1, with the same equilibria."""
+    shifted: Floats = payoffs - payoffs.min() + 1
+    return shifted / float(shifted.max())
 
 
 def _rounded(strategy: Floats) -> Strategy:

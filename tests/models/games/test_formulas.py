@@ -3,7 +3,7 @@
 import pytest
 
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.models.games.formulas import evaluate, names_in, with_numbers
+from sabm_mesa.models.games.formulas import check_formula, evaluate
 
 
 @pytest.mark.parametrize(
@@ -41,14 +41,23 @@ def test_a_formula_without_a_finite_number_is_an_error(text: str) -> None:
         evaluate(text, {"own": 0.0})
 
 
-def test_names_are_found_and_replaced() -> None:
-    assert names_in("min(own, bonus) if reply == accept else 0") == {
-        "own", "bonus", "reply", "accept",
-    }  # fmt: skip
-    assert with_numbers("reply == accept", {"accept": 1.0}) == "reply == 1.0"
+def test_names_have_to_be_known() -> None:
+    text = "min(own, bonus) if reply == accept else 0"
+    check_formula(text, {"own", "bonus", "reply", "accept"})
+
+    with pytest.raises(ParameterError, match="uses 'reply', which is not known there; known: own"):
+        check_formula("min(own, reply)", {"own"})
+    with pytest.raises(ParameterError, match="uses 'min', which is not known"):
+        check_formula("own + min", {"own"})
+    assert evaluate(text, {"own": 3.0, "bonus": 2.0, "reply": 1.0, "accept": 1.0}) == 2
 
 
-@pytest.mark.parametrize("text", ["low ** 2", "-low ** 2", "1 - low", "2 ** low", "own * low"])
-def test_a_negative_number_in_the_place_of_a_name_is_one_number(text: str) -> None:
-    known = {"low": -3.0, "own": 2.0}
-    assert evaluate(with_numbers(text, {"low": -3.0}), known) == evaluate(text, known)
+@pytest.mark.parametrize(
+    ("text", "value"), [("low ** 2", 9), ("-low ** 2", -9), ("2 ** low", 0.125)]
+)
+def test_a_negative_number_of_a_name_is_one_number(text: str, value: float) -> None:
+    assert evaluate(text, {"low": -3.0}) == value
+
+
+def test_a_truth_value_is_one_or_zero() -> None:
+    assert evaluate("(2 and 3) + (0 or 5) * 10 + (not 2)", {}) == 11

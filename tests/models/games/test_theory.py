@@ -1,4 +1,4 @@
-"""Equilibria, checked against nashpy, against the definition, and against published numbers."""
+"""Equilibria, checked against the definition, another algorithm, and published numbers."""
 
 from itertools import product
 
@@ -29,19 +29,36 @@ def drawn(seed: int, *sizes: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_two_players_have_the_equilibria_that_nashpy_finds(seed: int) -> None:
+def test_two_players_have_an_odd_number_of_equilibria_without_a_better_option(seed: int) -> None:
     payoffs = drawn(seed, 2 + seed % 3, 2 + seed % 4)
-    other = nashpy.Game(payoffs[..., 0], payoffs[..., 1])
-    theirs = sorted(
-        (tuple(np.round(one, 6)), tuple(np.round(two, 6)))
-        for one, two in other.vertex_enumeration()  # its support_enumeration misses some
-    )
-    mine = mixed_equilibria(payoffs)
+    found = mixed_equilibria(payoffs)
 
-    assert len(mine) % 2 == 1
-    assert sorted(tuple(tuple(np.round(s, 6)) for s in pair) for pair in mine) == theirs
-    pure = [tuple(np.argmax(s) for s in pair) for pair in mine if max(pair[0]) == 1]
+    assert len(found) % 2 == 1
+    for one, two in found:
+        of_rows, of_columns = payoffs[..., 0] @ two, one @ payoffs[..., 1]
+        assert of_rows.max() == pytest.approx(one @ of_rows)
+        assert of_columns.max() == pytest.approx(of_columns @ two)
+    pure = [tuple(np.argmax(s) for s in pair) for pair in found if max(pair[0]) == 1]
     assert sorted(pure) == pure_equilibria(payoffs)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_algorithm_of_lemke_and_howson_finds_no_other_equilibrium(seed: int) -> None:
+    payoffs = drawn(seed, 2 + seed % 3, 2 + seed % 4)
+    game = nashpy.Game(payoffs[..., 0], payoffs[..., 1])
+    found = [np.concatenate(pair) for pair in mixed_equilibria(payoffs)]
+
+    for pair in game.lemke_howson_enumeration():
+        assert np.abs(np.array(found) - np.concatenate(pair)).max(axis=1).min() < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_symmetric_equilibria_are_those_with_the_same_strategy_twice(seed: int) -> None:
+    payoff = np.random.default_rng(seed).normal(size=(2 + seed % 4,) * 2)
+    payoffs = np.stack([payoff, payoff.T], axis=-1)
+    same = [one for one, two in mixed_equilibria(payoffs) if np.allclose(one, two)]
+
+    assert np.allclose(symmetric_equilibria(payoffs), same)
 
 
 @pytest.mark.parametrize("seed", range(10))
