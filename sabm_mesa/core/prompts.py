@@ -11,7 +11,8 @@ A scenario's file ``prompts.toml`` has
 A template shows the facts of the question, ``persona``, ``memory``, ``form`` (how to answer), and
 other entries, by name: ``{{ reward }}`` is the entry ``reward`` unless there is such a fact. A fact
 is data and never rendered. The text of a message is quoted (see below); other texts of minds take
-the filter ``quote``.
+the filter ``quote``. The filter ``money`` shows an amount with two decimals, or with none if it is
+whole.
 
 ``core/answers.toml`` has the instructions on the answer format. A user's prompt file has the same
 form: its entries replace the built-in text, and it may add conditions, variants and personas.
@@ -554,6 +555,7 @@ _TEMPLATES = ImmutableSandboxedEnvironment(
 _TEMPLATES.filters["quote"] = pass_context(
     lambda context, text, names=(): context["_quote"](text, names)
 )
+_TEMPLATES.filters["money"] = lambda amount: f"{amount:.2f}".removesuffix(".00")
 
 
 @lru_cache(maxsize=4096)

@@ -26,7 +26,7 @@ from sabm_mesa.models.commons.agents import CommonsView
 from sabm_mesa.models.evacuation.agents import Crossing
 from sabm_mesa.models.games.agents import PlayerView as GameView
 from sabm_mesa.models.games.rules import Option
-from sabm_mesa.models.public_goods.agents import PlayerView
+from sabm_mesa.models.public_goods.model import PublicGoods
 from sabm_mesa.models.registry import scenario
 
 Path = tuple[str, ...]
@@ -211,14 +211,14 @@ def limit_of(view: CommonsView, by: int) -> CommonsView:
     return replace(view, agreed_limit=limit + by, memory=memories)
 
 
-def others_of(view: PlayerView, by: int) -> PlayerView:
+def others_of(seen: Facts, by: int) -> Facts:
     """Other contributions of the others in past games, with the pot that follows."""
     games = tuple(
-        replace(each, others_mean=each.others_mean + by, pot=each.pot + by)
-        for each in view.games
-        if each.others_mean is not None
+        {**game, "others_mean": game["others_mean"] + by, "pot": game["pot"] + by}
+        for game in seen.games
+        if game["others_mean"] is not None
     )
-    return replace(view, games=games)
+    return with_value(seen, ("games",), games)
 
 
 def rule_of(view: GameView, by: int) -> GameView:
@@ -266,7 +266,7 @@ DECLARED: dict[tuple[type, Path], Callable[..., Any]] = {
     (GameView, ("form", "moves", EACH, "amounts", "high")): rule_of,
     (GameView, ("form", "auction", "price")): price_of,
     (Crossing, ("target",)): target_of,
-    (PlayerView, ("games", EACH, "others_mean")): others_of,
+    (PublicGoods, ("games", EACH, "others_mean")): others_of,
 }
 """Changes as a scenario would make them: of facts that stand in two places, and of names."""
 

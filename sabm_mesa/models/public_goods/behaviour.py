@@ -24,7 +24,6 @@ from sabm_mesa.analysis.social_behaviour import (
     inequity_types,
 )
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.public_goods.agents import PlayerView
 
 SHARES = [f"share_{model.name}" for model in cooperation_types()]
 
@@ -54,18 +53,16 @@ def rows(run: PlayedRun) -> Iterator[Row]:
                     expected[int(agent)] = float(np.nanmean(others))
 
 
-def known(ask: Ask) -> Mapping[str, Any] | None:
+def known(ask: Ask) -> Mapping[str, Any]:
     """The facts of a player that contributes.
 
     Args:
         ask: the question.
     """
-    view = ask.observation
-    if not isinstance(view, PlayerView):
-        return None
-    means = [game.others_mean for game in view.games if game.others_mean is not None]
-    expected = means[-1] / view.endowment if means else None
-    return _known(expected, view.n_players, view.multiplier)
+    facts = ask.facts
+    means = [game["others_mean"] for game in facts.games if game["others_mean"] is not None]
+    expected = means[-1] / facts.endowment if means else None
+    return _known(expected, facts.n_players, facts.multiplier)
 
 
 def answer(ask: Ask, units: float | None) -> object:
@@ -75,10 +72,8 @@ def answer(ask: Ask, units: float | None) -> object:
         ask: the question.
         units: twentieths of the endowment.
     """
-    view = ask.observation
-    assert isinstance(view, PlayerView)
     assert units is not None  # there are no other questions
-    return view.endowment * units / UNITS
+    return ask.facts.endowment * units / UNITS
 
 
 def _known(expected: float | None, n: int, multiplier: float) -> dict[str, Any]:

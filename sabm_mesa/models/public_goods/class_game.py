@@ -16,14 +16,13 @@ def board(ask: Ask) -> dict[str, Any]:
     Args:
         ask: the question.
     """
-    seen: Any = ask.observation
     return {
         "kind": "pot",
-        "endowment": seen.endowment,
-        "multiplier": seen.multiplier,
+        "endowment": ask.facts.endowment,
+        "multiplier": ask.facts.multiplier,
         "unit": Phrase("units.dollars"),
         # The list of earlier rounds would push the field off a phone, so it is folded.
-        "text": Phrase("pot.your_turn", endowment=float(seen.endowment)),
+        "text": Phrase("pot.your_turn", endowment=float(ask.facts.endowment)),
     }
 
 

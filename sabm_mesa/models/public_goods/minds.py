@@ -6,7 +6,7 @@ They think in units of a twentieth of the endowment, since the subjects of the l
 from __future__ import annotations
 
 from bisect import bisect_right
-from operator import attrgetter
+from operator import itemgetter
 from types import MappingProxyType
 
 import numpy as np
@@ -22,9 +22,8 @@ from sabm_mesa.analysis.contributions import (
     type_shares,
     whole_amount,
 )
-from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.asks import Ask, Facts
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.public_goods.agents import PlayerView
 
 
 class FischbacherGaechter(ClassicalMind):
@@ -60,10 +59,9 @@ class FischbacherGaechter(ClassicalMind):
         """Name a contribution.
 
         Args:
-            ask: the question; its observation is a `PlayerView`.
+            ask: the question; see `Player.facts`.
         """
-        situation = ask.observation
-        assert isinstance(situation, PlayerView)
+        situation = ask.facts
         if self.kind is None:
             shares = type_shares()
             self.kind = int(ask.rng.choice(len(shares), p=shares))
@@ -99,12 +97,12 @@ class FischbacherGaechter(ClassicalMind):
         """
         return float(next_belief(self.belief, others_mean))
 
-    def _learn(self, situation: PlayerView, unit: float) -> None:
+    def _learn(self, situation: Facts, unit: float) -> None:
         games = situation.games
-        for game in games[bisect_right(games, self._known, key=attrgetter("number")) :]:
-            self._known = game.number
-            if game.others_mean is not None:
-                self.belief = self.revised(game.others_mean / unit)
+        for game in games[bisect_right(games, self._known, key=itemgetter("number")) :]:
+            self._known = game["number"]
+            if game["others_mean"] is not None:
+                self.belief = self.revised(game["others_mean"] / unit)
 
 
 class ScheduleOnly(FischbacherGaechter):

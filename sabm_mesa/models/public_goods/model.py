@@ -291,7 +291,6 @@ class PublicGoods(SmartModel):
                 PastGame(
                     number=len(player.games) + 1,
                     partners=tuple(p.name for p in group if p is not player and p.name),
-                    n_others=len(group) - 1,
                     n_absent=len(group) - 1 - len(others),
                     contribution=player.contribution,
                     pot=pot,

@@ -13,7 +13,7 @@ def test_what_an_infected_player_remembers_is_its_own_game() -> None:
     asked = {}
 
     def answer(ask):
-        asked[ask.key.round, ask.key.agent] = (ask.observation, ask.messages()[-1]["content"])
+        asked[ask.key.round, ask.key.agent] = (ask.facts, ask.messages()[-1]["content"])
         return str(CHAIN[ask.key.round, ask.key.agent])
 
     played(answer, n_players=4, matching="chain", malicious=1)
@@ -26,7 +26,7 @@ def test_what_an_infected_player_remembers_is_its_own_game() -> None:
         "your share was $46.80. You ended with $74.80, which is $25.20 less than at the start."
     ) in asked[1, 1][1]
     (first,) = asked[2, 2][0].games
-    assert (first.number, first.contribution, first.others_mean) == (1, 80, 34)
+    assert (first["number"], first["contribution"], first["others_mean"]) == (1, 80, 34)
 
 
 # Prompts.
@@ -99,7 +99,7 @@ def test_memory_is_the_number_of_games_that_are_told(memory, told) -> None:
     seen = []
 
     def answer(ask):
-        seen.append([past.number for past in ask.observation.games])
+        seen.append([past["number"] for past in ask.facts.games])
         return "30"
 
     played(answer, memory=memory)

@@ -1,6 +1,5 @@
 """The classical minds of the public goods game, beside the published figures."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -90,7 +89,7 @@ def test_one_who_took_no_part_learns_from_the_pot() -> None:
     mind = FischbacherGaechter("classical")
     model = PublicGoods(n_rounds=2, minds=[mind, "fixed:60"], rng=1)
     model.step()
-    model.players[0].games[0] = replace(model.players[0].games[0], contribution=None)
+    model.players[0].games[0] = model.players[0].games[0]._replace(contribution=None)
     model.step()
 
     # 0.118 + 0.415 · 12 + 0.569 · 10 = 10.788

@@ -323,14 +323,14 @@ def test_a_recorded_party_is_remembered(party) -> None:
     seen = {}
 
     def answer(ask):
-        seen[ask.key.round, ask.key.agent] = ask.observation
+        seen[ask.key.round, ask.key.agent] = ask.facts
         return "60"
 
     model = played(answer, n_players=4, matching="chain", malicious=1, party=str(party))
 
-    assert seen[0, 1].chats == memories.chats_of(1)
-    assert seen[1, 2].chats == memories.chats_of(10)
-    assert seen[2, 3].chats == memories.chats_of(9)
+    for (round_, player), agent in {(0, 1): 1, (1, 2): 10, (2, 3): 9}.items():
+        told = [chat["messages"] for chat in seen[round_, player].chats]
+        assert told == [chat.messages for chat in memories.chats_of(agent)]
     assert seen[0, 1].partners == ("L11",)
     assert model.parameters["party"] == f"{party}#0@{memories.digest}"
     with pytest.raises(ParameterError, match="11 players cannot have been"):
