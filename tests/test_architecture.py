@@ -495,7 +495,7 @@ BREACHES: dict[Rule, Files] = {
     terminal: {"engine.py": "from rich.progress import Progress"},
     printing: {"cli/a.py": "typer.echo(text)"},
     foundations: {"core/answers.py": "from . import asks", "core/asks.py": ""},
-    theory: {"models/kbc/theory.py": "from sabm_mesa.analysis.statistics import mean"},
+    theory: {"models/kbc/theory.py": "from sabm_mesa.analysis.intervals import mean"},
     agents: {"models/kbc/agents.py": "from sabm_mesa.models.kbc.model import KBC"},
     scenarios: {"models/registry.py": REGISTRY, "cli.py": "if name == 'contest': pass"},
     rooms: {"minds/a.py": "from sabm_mesa.agents.b import B", "agents/b.py": ""},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from sabm_mesa import RepeatedBeautyContest
-from sabm_mesa.analysis.statistics import mean_by_round
+from sabm_mesa.analysis.intervals import mean_by_round
 from sabm_mesa.models.beauty_contest.theory import session_means
 
 RUNS = 20

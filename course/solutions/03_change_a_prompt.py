@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.analysis.inference import holm, infer
+from sabm_mesa.analysis.tests import holm, infer
 
 PROMPTS = Path(__file__).with_name("03_prompts.toml")
 CONDITIONS = ("baseline", "agreement", "placebo")
@@ -48,10 +48,7 @@ def main() -> pd.DataFrame:
     """Both new wordings against the baseline: is the variance of the picks smaller?"""
     variances = {name: [variance(name, seed) for seed in range(RUNS)] for name in CONDITIONS}
     baseline, *others = CONDITIONS
-    tests = [
-        infer("difference", variances[name], variances[baseline], of="median", below=0, paired=True)
-        for name in others
-    ]
+    tests = [infer(variances[name], variances[baseline], below=0, paired=True) for name in others]
     table = pd.DataFrame(
         {
             "difference": [test.estimate for test in tests],

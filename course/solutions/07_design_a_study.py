@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sabm_mesa.analysis.inference import Estimand, runs_needed
+from sabm_mesa.analysis.tests import Estimand, runs_needed
 
 STUDY = Path(__file__).parents[2] / "examples" / "mixed_study"
 sys.path.insert(0, str(STUDY))  # plan.py imports design.py, which stands beside it
@@ -20,7 +20,7 @@ PILOT = 12
 
 def main() -> pd.DataFrame:
     """Groups needed in each condition with 12, 8 and 4 people among 16 players."""
-    lower = Estimand("difference", "median", below=0)
+    lower = Estimand(n_groups=2, below=0)
     outcome, alpha, power = PLAN["outcome"], DESIGN["ALPHA"], DESIGN["POWER"]
     people, models = DESIGN["PEOPLE"], DESIGN["MODELS"]
     only = [outcome({people: 16}, seed) for seed in range(1, PILOT + 1)]
@@ -28,7 +28,7 @@ def main() -> pd.DataFrame:
     for n in (12, 8, 4):
         mixed = {people: n, models: 16 - n}
         both = [outcome(mixed, seed) for seed in range(1, PILOT + 1)]
-        rows.append((n, sum(both) / PILOT, str(runs_needed(lower, [both, only], alpha, power))))
+        rows.append((n, sum(both) / PILOT, runs_needed(lower, [both, only], alpha, power)))
     table = pd.DataFrame(rows, columns=["people", "outcome", "groups"])
     print(table.round(1).to_string(index=False))
     return table

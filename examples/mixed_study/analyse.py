@@ -23,7 +23,7 @@ from design import (
 )
 
 from sabm_mesa import Recorded, RepeatedBeautyContest, SabmError
-from sabm_mesa.analysis.inference import Estimand, infer, runs_needed
+from sabm_mesa.analysis.tests import MOST_RUNS, Estimand, infer, runs_needed
 from sabm_mesa.models.beauty_contest.theory import session_means
 from sabm_mesa.studies.plots import by_round
 
@@ -148,21 +148,21 @@ def compared(mixed: pd.Series[float], only: pd.Series[float]) -> list[str]:
     """
     if mixed.empty or only.empty:
         return ["One condition has no group yet: there is nothing to compare."]
-    test = infer("difference", mixed, only, of="median", below=0, level=ALPHA)
-    lower = Estimand("difference", "median", below=0)
+    test = infer(mixed, only, below=0, level=ALPHA)
+    lower = Estimand(n_groups=2, below=0)
     needed = runs_needed(lower, [mixed, only], ALPHA, POWER)
     outcome = "borne out" if test.p_for <= ALPHA else "not borne out"
     interval = f"95 % interval {test.low:.1f} to {test.high:.1f}"
     estimate = (
         f"Mixed minus people only: {test.estimate:.1f} ({interval}), "
-        f"Cliff's delta {test.effect:.2f}, one-sided p = {test.p_for:.2g} (sign test of "
-        "groups in their order): "
+        f"Cliff's delta {test.effect:.2f}, one-sided p = {test.p_for:.2g} (permutation "
+        "test of the means): "
         f"the hypothesis is {outcome} at {ALPHA}."
     )
-    groups_needed = str(needed).replace("runs", "groups")
+    groups_needed = f"more than {MOST_RUNS}" if needed is None else f"about {needed}"
     return [
         estimate,
-        f"For a power of {POWER}, judged by these groups: {groups_needed} in each condition.",
+        f"For a power of {POWER}, if these groups are the truth: {groups_needed} groups each.",
     ]
 
 

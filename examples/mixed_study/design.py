@@ -11,7 +11,7 @@ RULES = ("p", "high", "integer", "prize", "window", "revealed", "n_fixed", "noti
 """Settings that must be equal in all groups, in addition to `GAME`, condition and personas."""
 N_PEOPLE = 8
 """People in a mixed group; the other players are language models."""
-GROUPS = 24
+GROUPS = 26
 """Groups in each condition."""
 ALPHA, POWER = 0.05, 0.8
 MOST_INVALID = 0.2

@@ -6,7 +6,7 @@ import pandas as pd
 from design import ALPHA, GAME, PEOPLE, POWER, populations
 
 from sabm_mesa import RepeatedBeautyContest
-from sabm_mesa.analysis.inference import Estimand, runs_needed
+from sabm_mesa.analysis.tests import Estimand, runs_needed
 
 PILOT = 100
 """Simulated groups in each condition."""
@@ -37,7 +37,7 @@ def plan(steps: tuple[int, ...] = STEPS, pilot: int = PILOT) -> pd.DataFrame:
     Returns:
         One row a guess: ``steps``, mean outcome of both conditions, ``groups`` in each condition.
     """
-    lower = Estimand("difference", "median", below=0)
+    lower = Estimand(n_groups=2, below=0)
     rows = []
     seeds = range(1, pilot + 1)
     only: list[float] = []
@@ -45,7 +45,7 @@ def plan(steps: tuple[int, ...] = STEPS, pilot: int = PILOT) -> pd.DataFrame:
         people, mixed = populations(PEOPLE, f"classical:level_{k}").values()
         only = only or [outcome(people, seed) for seed in seeds]
         both = [outcome(mixed, seed) for seed in seeds]
-        groups = runs_needed(lower, [both, only], ALPHA, POWER).likely
+        groups = runs_needed(lower, [both, only], ALPHA, POWER)
         rows.append((k, sum(only) / pilot, sum(both) / pilot, groups))
     return pd.DataFrame(rows, columns=["steps", "people only", "mixed", "groups"])
 

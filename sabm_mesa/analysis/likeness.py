@@ -24,15 +24,15 @@ Sources:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sabm_mesa.analysis.inference import splits
-from sabm_mesa.analysis.statistics import Floats, bootstrap_interval
+from sabm_mesa.analysis.intervals import CONFIDENCE, Floats
 
 Units = npt.NDArray[np.int64]
 PERMUTATIONS = 2_000
@@ -46,6 +46,9 @@ size.
 FEWEST = 4
 """Minimum number of units of people for drawing halves."""
 CHUNK = 200
+EXACT = 2**14
+"""Maximum number of splits for exhaustive enumeration."""
+RESAMPLES = 2000
 POWER = 0.8
 """The power at which `least_shift` is detected."""
 SHIFTED = 200
@@ -464,3 +467,78 @@ def _variance(moments: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         variances: Floats = np.where(n > 1, (squares - total**2 / n) / (n - 1), math.nan)
     return np.maximum(variances, 0.0)
+
+
+def splits(
+    total: int, n: int, draws: int, rng: np.random.Generator | int = 0
+) -> tuple[Floats, bool]:
+    """Choices of n of `total` positions as 0/1 rows: all of them up to `EXACT`, otherwise a sample.
+
+    Args:
+        total: the number of positions.
+        n: the number of chosen positions.
+        draws: the size of the sample if there are more than `EXACT` choices.
+        rng: generator or seed of the sample.
+
+    Returns:
+        One choice per row, and whether the rows are all choices.
+    """
+    if math.comb(total, n) <= EXACT:
+        return _all_splits(total, n), True
+    return _some_splits(total, n, draws, np.random.default_rng(rng)), False
+
+
+def bootstrap_interval(
+    statistic: Callable[..., Floats],
+    *samples: npt.NDArray[np.generic],
+    rng: np.random.Generator | int = 0,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = RESAMPLES,
+) -> Floats:
+    """Percentile bootstrap interval of a statistic of independent samples.
+
+    Each sample is resampled separately, with replacement. Resamples with an undefined statistic
+    (NaN) are left out.
+
+    Args:
+        statistic: takes one array per sample, each of shape (resamples, n), and returns the
+            statistic of each resample, shape (resamples,), or several, shape (k, resamples).
+        samples: the observations, 1-D and at least one in each.
+        rng: generator or seed.
+        confidence: share of the resampled statistics inside the interval.
+        n_resamples: number of bootstrap samples.
+
+    Returns:
+        Lower and upper limit, shape (2,) or (2, k); NaN if the statistic is never defined.
+
+    Raises:
+        ValueError: if `confidence` or `n_resamples` is out of range.
+    """
+    generator = np.random.default_rng(rng)
+    drawn = [
+        sample[generator.integers(sample.size, size=(n_resamples, sample.size))]
+        for sample in samples
+    ]
+    estimates = statistic(*drawn)
+    defined = estimates[..., ~np.isnan(estimates).reshape(-1, n_resamples).any(axis=0)]
+    if not defined.size:
+        return np.full((2, *estimates.shape[:-1]), math.nan)
+    tail = (1 - confidence) / 2
+    limits: Floats = np.quantile(defined, [tail, 1 - tail], axis=-1)
+    return limits
+
+
+def _all_splits(total: int, n: int) -> Floats:
+    """All choices of n of `total` positions, as one 0/1 row per choice."""
+    chosen = np.array(list(combinations(range(total), n)))
+    splits = np.zeros((len(chosen), total))
+    np.put_along_axis(splits, chosen, 1.0, axis=1)
+    return splits
+
+
+def _some_splits(total: int, n: int, draws: int, rng: np.random.Generator) -> Floats:
+    """Random choices of n of `total` positions, shape (draws, total)."""
+    chosen = rng.random((draws, total)).argpartition(n - 1, axis=1)[:, :n]
+    splits = np.zeros((draws, total))
+    np.put_along_axis(splits, chosen, 1.0, axis=1)
+    return splits

@@ -58,7 +58,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.analysis.intervals import require_columns
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pandas.api.types import is_numeric_dtype
 
-from sabm_mesa.analysis.statistics import CONFIDENCE, mean_by_round
+from sabm_mesa.analysis.intervals import CONFIDENCE, mean_by_round
 from sabm_mesa.errors import one_line
 
 if TYPE_CHECKING:

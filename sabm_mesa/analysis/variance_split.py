@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sabm_mesa.analysis.statistics import Floats, bootstrap_interval, require_columns
+from sabm_mesa.analysis.intervals import Floats, require_columns
+from sabm_mesa.analysis.likeness import bootstrap_interval
 
 INTERACTION, REST = "interaction", "rest"
 

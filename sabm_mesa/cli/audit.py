@@ -178,7 +178,7 @@ def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) 
 
 def _before(planned: AuditPlan) -> str:
     """Report which minds decide in which cells, before anything is spent."""
-    from sabm_mesa.studies.audit.report import decided_by, design_in_words, power_in_words
+    from sabm_mesa.studies.audit.report import decided_by, design_in_words
 
     n_cells, n_conditions = len(planned.plans), len(planned.experiment.conditions)
     size = f"{n_cells} cells, {n_conditions} conditions, {planned.runs} seeds"
@@ -188,7 +188,6 @@ def _before(planned: AuditPlan) -> str:
         *(f"  Not varied: {name}, since {why}." for name, why in planned.left_out.items()),
         f"  {planned.n_runs:,} runs: {size}.",
         *(f"  {line}" for line in planned.coinciding),
-        f"  {power_in_words(planned)}",
     ]
     return "\n".join(lines)
 

@@ -136,6 +136,6 @@ def _bounds(text: str | None) -> tuple[float, float] | None:
 
 
 def _of(text: str | None) -> Any:
-    from sabm_mesa.analysis.inference import Of
+    from sabm_mesa.analysis.tests import Of
 
     return None if text is None else check_choice("quantity (--of)", text, get_args(Of))

@@ -200,8 +200,8 @@ def _ask(
 
 
 def _compare(coders: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    from sabm_mesa.analysis.intervals import agreement_by_code
     from sabm_mesa.analysis.messages import CODES
-    from sabm_mesa.analysis.statistics import agreement_by_code
 
     agreement = agreement_by_code(coders["rules"], coders["judge"], CODES)
     return agreement.rename(columns={"first": "rules", "second": "judge"})

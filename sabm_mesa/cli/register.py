@@ -112,14 +112,8 @@ def register(
     studies.check_new(folder)
     reason = ""
     if pilot is not None:
-        needed = studies.runs_by_pilot(planned, claim, pilot, power)
-        if needed.high is None:
-            raise ParameterError(
-                f"For a power of {power:g} the runs in {pilot} do not determine the number of "
-                f"runs: {needed}. Make the pilot larger, or give the number (--runs)."
-            )
-        n = needed.high
-        reason = f"for a power of {power:g}: {needed}, judged from the runs in {pilot}"
+        n = studies.runs_by_pilot(planned, claim, pilot, power)
+        reason = f"for a power of {power:g}, if the truth is as the runs in {pilot} are"
     elif effect is not None:
         n = studies.runs_by_effect(planned, claim, effect, power)
         reason = f"for a power of {power:g} at an effect of {effect:g} standard deviations"

@@ -1,7 +1,7 @@
 """Comparisons of the settings of a sweep, or of several recordings, in one measure of runs.
 
 The unit is the run: each gives one number, its end measure. All numbers, tests and intervals come
-from `sabm_mesa.analysis.inference`. Settings with the same seeds, each once, are compared seed by
+from `sabm_mesa.analysis.tests`. Settings with the same seeds, each once, are compared seed by
 seed. By default medians are compared, and shares of a measure that is 0 or 1: their tests hold for
 every distribution. A mean needs the bounds of the measure. p-values of all comparisons of a table
 are corrected together (Holm), and verdicts follow the corrected ones; intervals are of single
@@ -20,17 +20,16 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 
-from sabm_mesa.analysis.inference import (
+from sabm_mesa.analysis.intervals import LEVEL
+from sabm_mesa.analysis.plot_style import short_minds
+from sabm_mesa.analysis.tests import (
     DIFFER,
-    LEVEL,
     NO_DIFFERENCE,
     Inference,
-    Kind,
     Of,
     holm,
     infer,
 )
-from sabm_mesa.analysis.plot_style import short_minds
 from sabm_mesa.core.parameters import check_choice
 from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
 from sabm_mesa.models.registry import model_at
@@ -240,14 +239,14 @@ class _Judge:
         self.notes: list[str] = []
         self.least: list[tuple[float, int]] = []
 
-    def infer(self, kind: Kind, *groups: pd.DataFrame) -> Inference:
+    def infer(self, *groups: pd.DataFrame) -> Inference:
         """The inference on groups of runs."""
         seeds = [sorted(group["seed"]) for group in groups]
         alike = all(seed == seeds[0] for seed in seeds) and len(set(seeds[0])) == len(seeds[0])
         if len(groups) > 1 and not alike:
             note = (
                 "Settings have different seeds, or a seed several times: those are compared as "
-                "independent runs, not seed by seed."
+                "independent runs by their means, not seed by seed."
             )
             if note not in self.notes:
                 self.notes.append(note)
@@ -255,15 +254,14 @@ class _Judge:
             (group.sort_values("seed") if alike else group)["value"].tolist() for group in groups
         ]
         of, bounds = self.of, self.bounds
-        if of == "share" and kind == "difference":
+        if of == "share" and len(groups) > 1:
             # A main effect compares means of 0 and 1 over the levels of the other factor.
             of, bounds = "mean", (0.0, 1.0)
-        return infer(kind, *values, of=of, bounds=bounds, paired=alike and len(groups) > 1)
+        return infer(*values, of=of, bounds=bounds, paired=alike and len(groups) > 1)
 
     def row(self, what: str, of: str, than: str, *groups: pd.DataFrame) -> tuple[Any, ...]:
         """A row of the table."""
-        kind: Kind = "equal_effects" if len(groups) == 4 else "difference"
-        result = self.infer(kind, *groups)
+        result = self.infer(*groups)
         half = len(groups) // 2
         if result.estimand.testable and min(result.n):
             self.least.append((2 * result.estimand.least_p(min(result.n)), min(result.n)))
@@ -295,7 +293,7 @@ def _too_few(table: pd.DataFrame, least: Sequence[tuple[float, int]]) -> list[st
 
 
 def _cell_row(judge: _Judge, key: Any, cell: pd.DataFrame, by: Sequence[str]) -> dict[str, Any]:
-    result = judge.infer(judge.of, cell)
+    result = judge.infer(cell)
     return {
         "setting": _label(key, by), "n": result.n[0], "estimate": result.estimate,
         "low": result.low, "high": result.high,

@@ -2,7 +2,7 @@
 
 Same inference
     The sign test of the effect, on the sessions of people and on the runs, one number each
-    (`sabm_mesa.analysis.inference`, one-sided at 2.5 %). ``same`` when both reach the same
+    (`sabm_mesa.analysis.tests`, one-sided at 2.5 %). ``same`` when both reach the same
     conclusion; ``not judged`` when runs or sessions are too few for any test to find it.
 Same effect
     The effect of the runs divided by that of people, with an interval over runs and sessions
@@ -39,9 +39,9 @@ import numpy as np
 import pandas as pd
 
 from sabm_mesa.analysis import likeness, plot_style
-from sabm_mesa.analysis.inference import LEVEL, holm, infer
+from sabm_mesa.analysis.intervals import LEVEL, Floats
 from sabm_mesa.analysis.likeness import DecisionSample
-from sabm_mesa.analysis.statistics import Floats
+from sabm_mesa.analysis.tests import holm, infer
 from sabm_mesa.analysis.variance_split import REST, variance_split
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.errors import ParameterError, UnknownName
@@ -380,9 +380,9 @@ def _tested(samples: Sequence[Floats], effect: Effect, pair: bool) -> tuple[floa
     limit = 0.0 if effect.value is None else effect.value
     above, below = (None, limit) if effect.direction == "less" else (limit, None)
     if effect.value is not None:
-        test = infer("median", samples[0], above=above, below=below)
+        test = infer(samples[0], above=above, below=below)
         return test.p_for, test.p_against, float(samples[0].mean()) - limit
-    test = infer("difference", *samples, of="median", paired=pair, above=above, below=below)
+    test = infer(*samples, paired=pair, above=above, below=below)
     return test.p_for, test.p_against, float(samples[0].mean() - samples[1].mean())
 
 

@@ -22,7 +22,7 @@ Measures
 Deviations
     The source has eight other labels, one of which applies to an utterance, and one judge
     (GPT-4-turbo) that agreed with a human annotator on 72 % of 100 utterances. Here several codes
-    may apply, and agreement is Cohen's kappa by code (`sabm_mesa.analysis.statistics`).
+    may apply, and agreement is Cohen's kappa by code (`sabm_mesa.analysis.intervals`).
 
 Source
     The idea is that of Piatti et al. 2024, "Cooperate or Collapse", arXiv 2404.16698, section 3.6.

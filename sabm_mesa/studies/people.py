@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sabm_mesa.analysis.statistics import Floats
+from sabm_mesa.analysis.intervals import Floats
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError, UnknownName
 

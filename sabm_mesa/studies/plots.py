@@ -15,13 +15,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.messages import CODES, shares
-from sabm_mesa.analysis.statistics import (
+from sabm_mesa.analysis.intervals import (
     estimate_mean,
     mean_by_round,
     require_columns,
     require_rows,
 )
+from sabm_mesa.analysis.messages import CODES, shares
 from sabm_mesa.analysis.variance_split import INTERACTION, REST
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ import pandas as pd
 from annotated_types import Ge, Le
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.analysis.inference import AGREES, DISAGREES, Inference, infer
+from sabm_mesa.analysis.tests import AGREES, DISAGREES, Inference, infer
 from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Text
 from sabm_mesa.core.asks import Ask, Observation
 from sabm_mesa.core.parameters import check_int
@@ -597,14 +597,20 @@ def analyse(
     right = [score.right for _, score in scored]
     recited = [score.recited for _, score in scored]
     means = {
-        "right": infer("mean", right, bounds=(0, 1)),
-        "recited": infer("mean", recited, bounds=(0, 1)),
-        "gap": infer("difference", recited, right, of="median", above=0, paired=True),
+        "right": infer(right, of="mean", bounds=(0, 1)),
+        "recited": infer(recited, of="mean", bounds=(0, 1)),
+        "gap": infer(recited, right, above=0, paired=True),
         "nearer_right": infer(
-            "mean", [score.nearer_right for score in scores if score], below=CHANCE, bounds=(0, 1)
+            [score.nearer_right for score in scores if score],
+            of="mean",
+            below=CHANCE,
+            bounds=(0, 1),
         ),
         "nearer_recited": infer(
-            "mean", [score.nearer_recited for score in scores if score], below=CHANCE, bounds=(0, 1)
+            [score.nearer_recited for score in scores if score],
+            of="mean",
+            below=CHANCE,
+            bounds=(0, 1),
         ),
     }
     n_games = sum(game.question == "play" for game in asked)

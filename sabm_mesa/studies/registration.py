@@ -31,7 +31,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from sabm_mesa import __version__
-from sabm_mesa.analysis.inference import Of, RunsNeeded, runs_for_share
+from sabm_mesa.analysis.tests import MOST_RUNS, Of, runs_for_share
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import ParameterError, RecordingError, UsageError
@@ -894,8 +894,8 @@ def _verdict(
     return verdicts(judged, values[~values["seed"].isin(excluded)])[0]
 
 
-def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> RunsNeeded:
-    """The range of the number of runs that the primary claim needs, from a pilot.
+def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> int:
+    """The number of runs that the primary claim needs, if the truth is as the runs of a pilot are.
 
     Args:
         plan: the experiment.
@@ -918,10 +918,11 @@ def runs_by_pilot(plan: Plan, claim: int | None, pilot: Path, power: float) -> R
     if primary.measure not in known:
         raise ParameterError(f"{path} does not have the measure {primary.measure}.")
     needed = runs_to_tell(plan.experiment, primary, values, power)
-    if needed.low is None:
+    if needed is None:
         raise ParameterError(
             f"The runs of {pilot} do not show how many runs the primary claim needs: there are "
-            "fewer than 2, all are equal, or they show no effect. Give the number (--runs)."
+            f"fewer than 2, their seeds differ, or it takes more than {MOST_RUNS} runs. Give the "
+            "number (--runs)."
         )
     return needed
 

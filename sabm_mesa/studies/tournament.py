@@ -14,8 +14,8 @@ from typing import Any
 
 import pandas as pd
 
+from sabm_mesa.analysis.intervals import estimate_mean
 from sabm_mesa.analysis.plot_style import to_png
-from sabm_mesa.analysis.statistics import estimate_mean
 from sabm_mesa.core.parameters import check_choice, check_int, parameters_of
 from sabm_mesa.core.parsing import check_not_empty
 from sabm_mesa.errors import MindSpecError, ParameterError
@@ -234,7 +234,7 @@ def ranking_of(
 
     The unit is the seed, since games with the same seed have the same start: an entrant's score
     with a seed is its mean over opponents other than itself, seats and agents. The interval is the
-    95 % percentile interval of a bootstrap over seeds (see `sabm_mesa.analysis.statistics`).
+    one of `sabm_mesa.analysis.intervals.mean_interval` over seeds.
 
     Args:
         games: as `games_of` returns them.

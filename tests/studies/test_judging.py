@@ -16,6 +16,7 @@ from sabm_mesa import (
     ScriptedMind,
     SentenceMaking,
 )
+from sabm_mesa.analysis.intervals import agreement_by_code
 from sabm_mesa.analysis.messages import (
     CODES,
     assents,
@@ -25,7 +26,6 @@ from sabm_mesa.analysis.messages import (
     signals_disagreement,
     word_lists,
 )
-from sabm_mesa.analysis.statistics import agreement_by_code
 from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import ParameterError, UnknownName

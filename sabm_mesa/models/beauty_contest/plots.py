@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.guessing import HIGHER, level_k_marks, level_names
-from sabm_mesa.analysis.statistics import require_rows
+from sabm_mesa.analysis.intervals import require_rows
 from sabm_mesa.models.beauty_contest.measures import by_type, is_fixed
 from sabm_mesa.models.beauty_contest.theory import first_period_shares, session_means
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sabm_mesa.analysis.intervals import (
+    LAST_ROUNDS,
+    final_level,
+    settling_round,
+)
 from sabm_mesa.analysis.messages import (
     assents,
     signals_agreement,
     signals_disagreement,
     stated_prices,
-)
-from sabm_mesa.analysis.statistics import (
-    LAST_ROUNDS,
-    final_level,
-    settling_round,
 )
 from sabm_mesa.core.messages import Message
 

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import complete_rounds, require_rows
+from sabm_mesa.analysis.intervals import complete_rounds, require_rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import entr
 
-from sabm_mesa.analysis.inference import infer
-from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.analysis.intervals import require_columns
+from sabm_mesa.analysis.tests import infer
 
 WINDOW = 10
 """Rounds of the rolling window (Lai et al. 2024, section 2)."""
@@ -199,7 +199,7 @@ def slope(rounds: Sequence[float], values: Sequence[float]) -> float:
 
 
 def trend(slopes: Iterable[float]) -> Trend:
-    """The trend over runs; each run counts once (`sabm_mesa.analysis.inference`).
+    """The trend over runs; each run counts once (`sabm_mesa.analysis.tests`).
 
     Args:
         slopes: the `slope` of each run; NaN values are left out.
@@ -207,7 +207,7 @@ def trend(slopes: Iterable[float]) -> Trend:
     known = [slope for slope in slopes if not math.isnan(slope)]
     if not known:
         return Trend(math.nan, math.nan, 0)
-    p_value = infer("median", known, above=0).p if len(known) > 1 else math.nan
+    p_value = infer(known, above=0).p if len(known) > 1 else math.nan
     return Trend(float(np.mean(known)), p_value, len(known))
 
 

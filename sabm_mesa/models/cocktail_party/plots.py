@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from scipy import stats
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import mean_by_round, require_rows
+from sabm_mesa.analysis.intervals import mean_by_round, require_rows
 from sabm_mesa.models.cocktail_party import measures
 from sabm_mesa.models.cocktail_party.measures import Pair
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.analysis.intervals import require_columns
 from sabm_mesa.models.commons.theory import has_collapsed, sustainable_harvest
 
 CONFIDENCE = 0.95

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import complete_rounds, require_columns, require_rows
+from sabm_mesa.analysis.intervals import complete_rounds, require_columns, require_rows
 from sabm_mesa.models.commons.measures import equality, kaplan_meier, survival
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import mean_by_round, require_rows
+from sabm_mesa.analysis.intervals import mean_by_round, require_rows
 from sabm_mesa.models.evacuation.theory import (
     most_escaped,
 )

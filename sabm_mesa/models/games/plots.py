@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.intervals import mean_by_round, require_rows
 from sabm_mesa.analysis.plot_style import interval_band
-from sabm_mesa.analysis.statistics import mean_by_round, require_rows
 from sabm_mesa.models.games.measures import ChoiceColumn, Predictions
 from sabm_mesa.models.games.theory import auction_bid, dominant_option
 

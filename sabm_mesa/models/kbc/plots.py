@@ -17,8 +17,8 @@ from sabm_mesa.analysis.guessing import (
     level_names,
     poisson_frequencies,
 )
+from sabm_mesa.analysis.intervals import mean_by_round, require_columns, require_rows
 from sabm_mesa.analysis.plot_style import interval_band, thin_lines
-from sabm_mesa.analysis.statistics import mean_by_round, require_columns, require_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.analysis.statistics import require_columns
+from sabm_mesa.analysis.intervals import require_columns
 
 
 def run_measures(

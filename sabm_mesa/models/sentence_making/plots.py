@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.statistics import require_rows
+from sabm_mesa.analysis.intervals import require_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,7 +24,7 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.runs.cost import Estimate, Line, StubMind
-from sabm_mesa.studies.audit.verdicts import AuditPower, audit_power, coinciding
+from sabm_mesa.studies.audit.verdicts import coinciding
 from sabm_mesa.studies.experiments.design import Experiment, Scale
 from sabm_mesa.studies.experiments.expecting import expected_cost
 from sabm_mesa.studies.experiments.plan import (
@@ -55,8 +55,6 @@ LEVELS: Mapping[str, Sequence[str]] = {
 """Factor → its levels, if these are the same for all scenarios."""
 SAME_CONTENT = "reworded"
 """The prefix of the names of variants with the same facts in other words."""
-EFFECTS = (0.5, 1.0, 2.0)
-"""The effects for which an audit states its power beforehand, in standard deviations of a run."""
 ROUNDS_READ = 3
 """The number of rounds in which the prompts of two levels are compared."""
 
@@ -126,12 +124,6 @@ class AuditPlan:
                 "distinguished. More --cells can."
             )
         return lines
-
-    @cached_property
-    def power(self) -> list[AuditPower]:
-        """The power of the audit for the effects `EFFECTS`."""
-        alpha = self.experiment.alpha
-        return [audit_power(self.design, self.runs, effect, alpha) for effect in EFFECTS]
 
     def cell_labels(self, cell: int) -> list[str]:
         """The level of each factor in a cell, in words.

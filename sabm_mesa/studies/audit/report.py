@@ -244,7 +244,6 @@ def content(audited: Audited) -> dict[str, Any]:
         ],
         "alpha": f"{100 * experiment.alpha:g} %",
         "design": design_in_words(plan),
-        "power": power_in_words(plan),
         "left_out": [f"{name}, since {why}." for name, why in plan.left_out.items()],
         "facts": _facts(audited),
         "commands": [Verbatim(line) for line in lines],
@@ -290,20 +289,6 @@ def design_in_words(plan: AuditPlan) -> str:
         f"fraction for main effects with a D-efficiency of {plan.design.efficiency:.2f} (1: "
         "balanced and orthogonal)."
     )
-
-
-def power_in_words(plan: AuditPlan) -> str:
-    """A sentence on the power of the audit for effects of several sizes.
-
-    Args:
-        plan: the plan of the audit.
-    """
-    chances = [
-        f"{power.effect:g} standard deviations of a run: robust {percent(power.robust)}, a wording "
-        f"or format that removes it found {percent(power.fragile)}"
-        for power in plan.power
-    ]
-    return f"Power with {plan.runs} seeds, by the effect in each cell. {'; '.join(chances)}."
 
 
 def warnings(audited: Audited) -> list[str]:

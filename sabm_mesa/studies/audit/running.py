@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,6 @@ class Audited:
             "factors": {factor.name: factor.labels for factor in plan.factors},
             "left_out": dict(plan.left_out),
             "coinciding": plan.coinciding,
-            "power": [asdict(power) for power in plan.power],
             "asks": int(self.all_runs["asks"].sum()),
             "invalid": int(self.all_runs["invalid"].sum()),
             "paid_usd": float(self.all_runs["paid_usd"].sum(skipna=False)),

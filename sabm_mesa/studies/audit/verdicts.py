@@ -3,7 +3,7 @@
 The effect of a claim is its quantity: a measure, or the difference of two conditions in runs of the
 same seed. It is measured in every cell with the same seeds, and the seed is the unit of all tests:
 the mean of a level is taken within each seed first, and the sign test of
-`sabm_mesa.analysis.inference` over the seeds follows, one-sided at half the level of the experiment
+`sabm_mesa.analysis.tests` over the seeds follows, one-sided at half the level of the experiment
 (2.5 %). The interval of each verdict belongs to the same test.
 
 - *robust*: at every level of every factor the median over seeds is significantly on the claim's
@@ -40,7 +40,8 @@ from sabm_mesa.analysis.factorial import (
     shares_of,
     variance_components,
 )
-from sabm_mesa.analysis.inference import Estimand, holm
+from sabm_mesa.analysis.intervals import sign_interval
+from sabm_mesa.analysis.tests import Estimand, holm, sign_test
 from sabm_mesa.studies.experiments.design import ALPHA
 
 Floats = npt.NDArray[np.float64]
@@ -48,8 +49,6 @@ Word = Literal["robust", "fragile", "fails", "inconclusive", "not judged"]
 WORDS: tuple[Word, ...] = ("robust", "fragile", "fails", "inconclusive", "not judged")
 KEPT = 0.5
 """The share of the effect at the other levels below which a level makes a claim fragile."""
-STUDIES = 400
-"""The number of simulated audits for each effect size: a power of 0.8 is known to ± 0.04."""
 Sides = Sequence[tuple[int, float]]
 """The limits of a claim: (1, limit) above it, (−1, limit) below it."""
 
@@ -126,7 +125,7 @@ def judge(
     y = np.asarray(effects, dtype=np.float64)
     y = y[:, ~np.isnan(y).any(axis=0)]
     n, level = y.shape[1], alpha / 2
-    fewest = Estimand("median", above=0).fewest_runs(level)
+    fewest = Estimand(above=0).fewest_runs(level)
     why = ""
     if not sides:
         why = "the claim sets no limit (equal effects without a margin)"
@@ -147,57 +146,6 @@ def judge(
         elif against <= level:
             word = "fails"
     return Judged(word, why, effect, low, high, n, cells, levels, _shares(y, design, factors))
-
-
-@dataclass(frozen=True)
-class AuditPower:
-    """The power of an audit, before it runs.
-
-    Attributes:
-        effect: the effect of the claim in one run, in its standard deviations over seeds.
-        robust: the probability that a claim with this effect in every cell is called robust.
-        fragile: the probability that a level without the effect is detected, the smallest over
-            levels.
-    """
-
-    effect: float
-    robust: float
-    fragile: float
-
-
-def audit_power(
-    design: Design, seeds: int, effect: float, alpha: float = ALPHA, *, rng: int = 0
-) -> AuditPower:
-    """The power of an audit, simulated with normal runs that differ by chance alone.
-
-    Args:
-        design: the design.
-        seeds: the number of runs per cell.
-        effect: the effect in every cell, in standard deviations of one run.
-        alpha: the level of the tests of the experiment.
-        rng: the seed of the simulation.
-    """
-    sign, level = Estimand("median"), alpha / 2
-    generator = np.random.default_rng(rng)
-    y = effect + generator.normal(size=(STUDIES, len(design.cells), seeds))
-    weights = level_weights(design)
-
-    def p_above(values: Floats) -> Floats:
-        return sign.p([values], 0.0, "above")
-
-    means = [np.einsum("lc,scn->sln", weight, y) for weight in weights]
-    robust = np.all([(p_above(mean) <= level).all(axis=1) for mean in means], axis=0)
-    n_levels = sum(design.levels)
-    fragile = []
-    for factor, factor_weights in enumerate(weights):
-        for number in range(len(factor_weights)):
-            gone = y - effect * (design.cells[:, factor] == number)[:, np.newaxis]
-            by_level = np.einsum("lc,scn->sln", factor_weights, gone)
-            others = np.delete(by_level, number, axis=1).mean(axis=1)
-            less = p_above(KEPT * others - by_level[:, number]) <= level / n_levels
-            shown = p_above(by_level[:, number]) <= level
-            fragile.append(float((less & (p_above(others) <= level) & ~shown).mean()))
-    return AuditPower(effect, float(robust.mean()), min(fragile))
 
 
 def coinciding(design: Design) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -265,7 +213,7 @@ def _p_fragile(level: Floats, others: Floats, sides: Sides, alpha: float) -> flo
         return _p_values(level, sides)[1]
     side, limit = sides[0]
     left = side * (level - limit) - KEPT * side * (others - limit)
-    return float(Estimand("median").p([left], 0.0, "below"))
+    return sign_test(left, 0.0, "below")
 
 
 def _p_values(values: Floats, sides: Sides) -> tuple[float, float]:
@@ -274,14 +222,14 @@ def _p_values(values: Floats, sides: Sides) -> tuple[float, float]:
         return 1.0, 1.0
     above = next((limit for side, limit in sides if side > 0), None)
     below = next((limit for side, limit in sides if side < 0), None)
-    towards, against = Estimand("median", above=above, below=below).p_values(values)
-    return float(towards), float(against)
+    return Estimand(above=above, below=below).p_values([values])
 
 
 def _interval(values: Floats) -> tuple[float, float, float]:
     """The median with its 95 % interval; NaN with too few seeds."""
-    median = Estimand("median")
-    return median.estimate(values), *median.interval(values)
+    if not values.size:
+        return math.nan, math.nan, math.nan
+    return float(np.median(values)), *sign_interval(values)
 
 
 def _shares(y: Floats, design: Design, factors: Sequence[str]) -> pd.DataFrame:

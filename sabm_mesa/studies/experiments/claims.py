@@ -1,7 +1,7 @@
 """Measures of runs, and whether they support the published claims.
 
 A measure is one number per run, and the run is the unit of all tests and intervals: rounds and
-agents are clustered in their run. The verdicts are those of `sabm_mesa.analysis.inference`. Runs of
+agents are clustered in their run. The verdicts are those of `sabm_mesa.analysis.tests`. Runs of
 two conditions with the same seed share first positions, traits and orders: they are compared pair
 by pair.
 """
@@ -18,9 +18,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sabm_mesa.analysis import inference
-from sabm_mesa.analysis.inference import Estimand, Inference, Kind, RunsNeeded
-from sabm_mesa.analysis.statistics import settling_round
+from sabm_mesa.analysis.intervals import settling_round
+from sabm_mesa.analysis.tests import (
+    MOST_RUNS,
+    Estimand,
+    Inference,
+    holm,
+    infer,
+    infer_of,
+    runs_needed,
+)
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.base import assumptions_of
 from sabm_mesa.minds.specs import given_for
@@ -220,8 +227,8 @@ class Verdict:
         test: the inference from the runs.
         p: its two-sided p-value, corrected (Holm) for the number of claims; NaN without values, and
             when more runs would not help.
-        runs_needed: the number of runs per condition that a clear verdict would need, estimated
-            from these runs; None for a clear verdict, and when more runs would not help.
+        runs_needed: the number of runs per condition that a clear verdict would need, if the truth
+            is as these runs are; ``""`` for a clear verdict, and when more runs would not help.
         why: why it is not judged, or the assumption of the minds.
         unpaired: why runs with the same seed are not compared pair by pair; ``""`` when they are,
             and for claims about one condition.
@@ -231,7 +238,7 @@ class Verdict:
     word: Word
     test: Inference
     p: float
-    runs_needed: RunsNeeded | None = None
+    runs_needed: str = ""
     why: str = ""
     unpaired: str = ""
 
@@ -285,10 +292,8 @@ def estimand_of(experiment: Experiment, claim: Claim, *, paired: bool = True) ->
         of, bounds = "mean", (0.0, 1.0)
     above = next((limit for side, limit in limits(claim) if side > 0), None)
     below = next((limit for side, limit in limits(claim) if side < 0), None)
-    kind: Kind = of
-    if claim.kind in COMPARED:
-        kind = "equal_effects" if claim.kind == "equal_effects" else "difference"
-    return Estimand(kind, of, above, below, bounds, paired and kind != of)
+    n_groups = len(_places(claim))
+    return Estimand(of, n_groups, above, below, bounds, paired and n_groups > 1)
 
 
 def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
@@ -319,7 +324,7 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
         for test, other, why in zip(tests, others, same, strict=True)
     ]
     level = experiment.alpha / (2 * max(1, sum(not math.isnan(p) for p in raw)))
-    corrected = inference.holm(raw).tolist()
+    corrected = holm(raw).tolist()
     judged = []
     for claim, test, p, runs, other, why in zip(
         claims, tests, corrected, data, others, same, strict=True
@@ -347,7 +352,7 @@ def compare(values: pd.DataFrame, measure: str, one: str, other: str) -> tuple[I
         other: the condition it is compared with.
     """
     pairs = sample(values, [(measure, one), (measure, other)])
-    return inference.infer("difference", *pairs.runs, of="median", paired=pairs.paired), pairs
+    return infer(*pairs.runs, paired=pairs.paired), pairs
 
 
 def _with_groups(experiment: Experiment, values: pd.DataFrame) -> pd.DataFrame:
@@ -456,7 +461,7 @@ def judged(plan: Plan) -> list[Claim]:
 def _test(experiment: Experiment, claim: Claim, data: Sample) -> Inference:
     estimand = estimand_of(experiment, claim, paired=data.paired)
     try:
-        return inference.infer_of(estimand, *data.runs, level=experiment.alpha / 2)
+        return infer_of(estimand, *data.runs, level=experiment.alpha / 2)
     except ValueError as error:
         raise ParameterError(
             f"Experiment {experiment.name}, claim {claim.text!r}, measure {claim.measure}: {error}."
@@ -465,7 +470,7 @@ def _test(experiment: Experiment, claim: Claim, data: Sample) -> Inference:
 
 def runs_to_tell(
     experiment: Experiment, claim: Claim, values: pd.DataFrame, power: float
-) -> RunsNeeded:
+) -> int | None:
     """The number of runs per condition with which a claim would be detected, tested alone.
 
     Args:
@@ -475,14 +480,8 @@ def runs_to_tell(
         power: the power, between 0 and 1.
     """
     data = sample(_with_groups(experiment, values), _places(claim))
-    return _runs_needed(experiment, claim, data, experiment.alpha / 2, power)
-
-
-def _runs_needed(
-    experiment: Experiment, claim: Claim, data: Sample, level: float, power: float = 0.8
-) -> RunsNeeded:
     estimand = estimand_of(experiment, claim, paired=data.paired)
-    return inference.runs_needed(estimand, data.runs, level, power)
+    return runs_needed(estimand, data.runs, experiment.alpha / 2, power)
 
 
 def _verdict(
@@ -512,7 +511,9 @@ def _verdict(
     made = Verdict(claim, word, test, p, why=why, unpaired=data.unpaired)
     if word != "inconclusive" or why:
         return made
-    return replace(made, runs_needed=_runs_needed(experiment, claim, data, level))
+    more = runs_needed(test.estimand, data.runs, level)
+    words = f"more than {MOST_RUNS} runs" if more is None else f"about {more} runs"
+    return replace(made, runs_needed=words)
 
 
 def _stand_in(claim: Claim, plan: Plan) -> str:

@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from sabm_mesa.analysis.inference import Of
 from sabm_mesa.analysis.messages import CODES
+from sabm_mesa.analysis.tests import Of
 from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError, UnknownName, UsageError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sabm_mesa.analysis.inference import MOST_RUNS, holm
+from sabm_mesa.analysis.tests import MOST_RUNS, holm
 from sabm_mesa.llm import Connection
 from sabm_mesa.runs.cost import Cost, Estimate, Line, Range, estimate
 from sabm_mesa.studies.experiments.claims import estimand_of, judged

@@ -17,8 +17,8 @@ from urllib.parse import quote
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.inference import Inference
 from sabm_mesa.analysis.messages import CODES
+from sabm_mesa.analysis.tests import Inference
 from sabm_mesa.minds.specs import Minds, by_spec
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.export import (
@@ -353,7 +353,7 @@ def _verdict(results: Results, verdict: Verdict) -> dict[str, str]:
     claim, test = verdict.claim, verdict.test
     runs = " and ".join(map(str, test.n)) + (" run" if test.n == (1,) else " runs")
     missing = f", {test.missing} without a value" if test.missing else ""
-    runs = f"{test.n[0]} pairs of runs" if test.paired else runs
+    runs = f"{test.n[0]} pairs of runs" if test.estimand.paired else runs
     ours = f" Our choice: {claim.ours.rstrip('.')}." if claim.ours else ""
     estimated = estimate(test.estimate, test.low, test.high)
     return {
@@ -369,12 +369,13 @@ def _verdict(results: Results, verdict: Verdict) -> dict[str, str]:
 
 def _quantity(test: Inference) -> str:
     """The estimated quantity in words."""
-    of = test.estimand.quantity
+    of = "mean" if test.estimand.independent else test.estimand.of
     words = {
-        "difference": "median difference" if of == "median" else f"difference of {of}s",
-        "equal_effects": f"difference of differences ({of})",
+        1: of,
+        2: "median difference" if of == "median" else f"difference of {of}s",
+        4: f"difference of differences ({of})",
     }
-    return words.get(test.estimand.kind, of).capitalize()
+    return words[test.estimand.n_groups].capitalize()
 
 
 def _unpaired(verdict: Verdict) -> str:
@@ -518,7 +519,7 @@ def needed(verdict: Verdict) -> str:
         return verdict.why
     if verdict.word != "inconclusive":
         return ""
-    return "" if verdict.runs_needed is None else f"{verdict.runs_needed} a condition"
+    return verdict.runs_needed and f"{verdict.runs_needed} a condition"
 
 
 def _estimates_rows(results: Results) -> Rows:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sabm_mesa.analysis.inference import holm
-from sabm_mesa.analysis.statistics import estimate_mean, mean_by_round
+from sabm_mesa.analysis.intervals import estimate_mean, mean_by_round
+from sabm_mesa.analysis.tests import holm
 from sabm_mesa.analysis.variance_split import variance_split
 from sabm_mesa.studies.experiments.claims import (
     Verdict,
@@ -39,7 +39,7 @@ class Results:
             ``value``.
         estimates: one row per measure and condition: ``measure``, ``condition``, ``n`` (runs with a
             value), ``mean``, ``low`` and ``high`` (95 % interval over runs, see
-            `sabm_mesa.analysis.statistics.mean_interval`; NaN with too few runs), ``published`` and
+            `sabm_mesa.analysis.intervals.mean_interval`; NaN with too few runs), ``published`` and
             ``source`` (NaN and ``""`` when nothing is published), ``together`` (for a ``mode``, the
             most frequent value of all runs together; else NaN).
         comparisons: one row per measure and pair of conditions: ``measure``, ``condition``,
@@ -88,12 +88,10 @@ class Results:
                     "effect_name": verdict.test.effect_name,
                     "p": verdict.p,
                     "n": verdict.test.n,
-                    "estimand": verdict.test.estimand.quantity,
+                    "estimand": verdict.test.estimand.of,
                     "test": verdict.test.method,
                     "fewest_runs": verdict.test.fewest,
-                    "runs_needed": None
-                    if verdict.runs_needed is None
-                    else str(verdict.runs_needed),
+                    "runs_needed": verdict.runs_needed or None,
                     "unpaired": verdict.unpaired,
                     "why": verdict.why,
                 }

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pandas as pd
 import solara
 
-from sabm_mesa.analysis.inference import Of
+from sabm_mesa.analysis.tests import Of
 from sabm_mesa.errors import SabmError
 from sabm_mesa.studies import compare as settings
 from sabm_mesa.visualization import chart

@@ -16,7 +16,7 @@ from matplotlib.text import Text
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.guessing import cognitive_hierarchy_mean, nagel_level
-from sabm_mesa.analysis.statistics import mean_by_round
+from sabm_mesa.analysis.intervals import mean_by_round
 from sabm_mesa.models.kbc.plots import (
     LEVELS,
     UNREADABLE,

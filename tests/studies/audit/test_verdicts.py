@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sabm_mesa.analysis.factorial import Design, fraction
-from sabm_mesa.studies.audit.verdicts import audit_power, coinciding, judge
+from sabm_mesa.studies.audit.verdicts import coinciding, judge
 
 DESIGN = fraction((4, 2), 8)
 FACTORS = ["wording", "format"]
@@ -100,18 +100,6 @@ def test_a_claim_that_is_nil_in_one_wording_is_called_robust_in_at_most_three_pe
     words = [judge(effects(rng, 15.0), DESIGN, FACTORS, ABOVE).word for _ in range(300)]
 
     assert words.count("robust") / 300 <= 0.03 + 2 * np.sqrt(0.03 * 0.97 / 300)
-
-
-@pytest.mark.slow
-def test_the_power_of_an_audit_is_that_of_its_verdicts() -> None:
-    expected = audit_power(DESIGN, 12, 1.0)
-    rng = np.random.default_rng(8)
-    drawn = [1.0 + rng.normal(size=(8, 12)) for _ in range(150)]
-    robust = np.mean([judge(y, DESIGN, FACTORS, ABOVE).word == "robust" for y in drawn])
-
-    assert robust == pytest.approx(expected.robust, abs=0.12)
-    assert audit_power(DESIGN, 5, 1.0).robust == 0  # five seeds can show nothing
-    assert audit_power(DESIGN, 20, 2.0).fragile > 0.8
 
 
 def test_levels_that_share_their_only_cell_are_named() -> None:

@@ -80,10 +80,11 @@ def test_few_runs_cannot_tell_and_say_how_many_would() -> None:
     found = word('kind = "below"\nvalue = 9', baseline=HIGH, cooperative=LOW[:4])
     # Two-sided, the smallest p of a sign test is 2 / 2**n: 4 runs are too few, 6 are enough.
     assert (found.word, found.p, found.test.fewest) == ("too few runs", 2 / 2**4, 6)
-    assert found.why == "no valid test can show this with fewer than 6 runs"
+    assert found.why == "6 runs would do"
     found = word('kind = "below"\nvalue = 6', baseline=HIGH, cooperative=LOW)
     assert (found.word, found.test.p_for) == ("inconclusive", (56 + 28 + 8 + 1) / 2**8)
-    assert found.runs_needed.low > 6
+    # Five of eight runs are below 6, the limit: 134 runs for a power of 0.8, by the binomial test.
+    assert found.runs_needed == "about 134 runs"
 
 
 SHARED = CLAIM.replace('measure = "last"', 'measure = "out"')
@@ -169,10 +170,10 @@ def test_runs_with_the_same_seed_are_compared_pair_by_pair() -> None:
     """The common part hides the difference from tests that ignore the seeds."""
     less = [x - 1 - i / 10 for i, x in enumerate(NOISE)]
     found = word(LESS, baseline=NOISE, cooperative=less)
-    assert (found.word, found.p, found.test.paired) == ("agrees", 2 / 2**10, True)
+    assert (found.word, found.p, found.test.estimand.paired) == ("agrees", 2 / 2**10, True)
     assert found.test.n == (10, 10)
     like = word('kind = "like"\nthan = "baseline"\nmargin = 5', baseline=NOISE, cooperative=less)
-    assert (like.word, like.test.paired) == ("agrees", True)
+    assert (like.word, like.test.estimand.paired) == ("agrees", True)
 
 
 def test_two_measures_of_the_same_runs_are_compared() -> None:
@@ -190,7 +191,7 @@ rounds = [0, 0]
     first = data.assign(measure="first", value=data["value"] + 1 + data["seed"] / 10)
     values = pd.concat([data, first], ignore_index=True)
     (found,) = verdicts(replace(made, plan=plan(experiment, runs=8)), values)
-    assert (found.word, found.test.paired, found.p) == ("agrees", True, 2 / 2**8)
+    assert (found.word, found.test.estimand.paired, found.p) == ("agrees", True, 2 / 2**8)
 
 
 def test_conditions_are_taken_together_by_seed() -> None:
@@ -246,12 +247,12 @@ def test_runs_that_are_the_same_number_for_number_tell_nothing() -> None:
         found = word(f'{claim}\nthan = "baseline"', baseline=LOW, cooperative=LOW)
         assert found.word == "inconclusive"
         assert found.why.startswith("the runs of Told to cooperate and Baseline are the same")
-        assert found.runs_needed is None
+        assert found.runs_needed == ""
 
 
 def test_copies_of_one_run_are_one_observation() -> None:
     found = word('kind = "below"\nvalue = 9', baseline=HIGH, cooperative=[3.0] * 8)
-    assert (found.word, found.runs_needed) == ("inconclusive", None)
+    assert (found.word, found.runs_needed) == ("inconclusive", "")
     assert found.why == (
         "all runs of Told to cooperate are the same, number for number: they count as one, and "
         "more runs would not help"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sabm_mesa.analysis.inference import infer
+from sabm_mesa.analysis.tests import infer
 from sabm_mesa.studies import page as words
 from sabm_mesa.studies.experiments import report
 from sabm_mesa.studies.experiments.claims import Verdict
@@ -168,7 +168,7 @@ def test_the_text_says_what_was_found(folder: Path, found: Results) -> None:
         assert f" {words.estimate(test.estimate, test.low, test.high)}; " in row[2]
         assert f"; {test.effect_name} {words.effect(test.effect)}; 3 " in row[2]
         assert row[3] == words.p_value(each.p).replace("<", "\\<")
-        assert row[4] == "no valid test can show this with fewer than 6 runs"
+        assert row[4] == "6 runs would do"
     assert claims[0][2].startswith("Variance in the last round: “Baseline” below 50. Median ")
     assert claims[1][2].startswith(
         "Variance in the last round: “Told to cooperate” less than “Baseline”. Median difference "
@@ -492,7 +492,7 @@ def test_a_link_cannot_leave_its_folder(tmp_path: Path) -> None:
 
 def verdict(word: str, why: str = "") -> Verdict:
     claim = parse_experiment("small", SMALL).claims[0]
-    return Verdict(claim, word, infer("median", [1.0], above=0), 0.5, None, why)  # type: ignore[arg-type]
+    return Verdict(claim, word, infer([1.0], above=0), 0.5, None, why)  # type: ignore[arg-type]
 
 
 def test_the_sentence_on_top_counts_the_verdicts() -> None:

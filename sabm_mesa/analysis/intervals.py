@@ -1,34 +1,42 @@
-"""Shared statistics of scenarios and studies: means with intervals, agreement, convergence.
+"""Intervals of 95 % over runs, means by round, and the agreement of two coders.
 
-Means have the intervals of `mean_interval`. Other statistics (ratios, agreement, shares of
-variance) have percentile bootstrap intervals (Efron and Tibshirani 1993, "An Introduction to the
-Bootstrap", chapter 13), which are somewhat narrow for few runs; verdicts do not use them.
-`bootstrap_interval` is the only percentile bootstrap of the package. It draws the same resamples as
-`scipy.stats.bootstrap`, which cannot replace it: that function refuses samples of one observation
-(a combination of levels with one run), returns NaN when the statistic is undefined in a single
-resample (a ratio, kappa), and costs the import of `scipy.stats`, more than half a second, in every
-run that draws an interval.
+The unit is the run: one number per run, since rounds and agents within a run are dependent.
+`sign_interval`, `share_interval`, `inverted` and `shift_interval` have the values that the tests in
+`sabm_mesa.analysis.tests` do not reject, each side at `LEVEL`. `mean_interval` describes means of
+unbounded measures in tables and plots; no verdict uses it.
+
+Sources:
+    Clopper and Pearson (1934), Biometrika 26(4): the exact interval of a share.
+    Conover (1999), "Practical Nonparametric Statistics", section 3.2: the interval of a median.
+    Garthwaite (1996), "Confidence Intervals from Randomization Tests", Biometrics 52: the interval
+    of a shift.
+    Cohen (1960), "A coefficient of agreement for nominal scales", Educational and Psychological
+    Measurement 20(1): kappa and its standard error.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 Floats = npt.NDArray[np.float64]
-CONFIDENCE = 0.95
-RESAMPLES = 2000
+Side = Literal["above", "below"]
+LEVEL = 0.025
+"""The level of each one-sided test; two-sided verdicts and the interval have 5 %."""
+CONFIDENCE = 1 - 2 * LEVEL
+RESAMPLES = 1999
+"""Number of random permutations when there are more than this."""
 FEWEST_FOR_INTERVAL = 5
-"""Minimum number of runs for an interval of a mean; with fewer runs, no interval has valid
-coverage.
-"""
+"""Minimum number of runs for an interval of a mean."""
 LAST_ROUNDS = 50
 """Number of rounds at the end of a run for the mean that is its final level."""
+NONE = (math.nan, math.nan)
+"""No interval."""
 
 
 class MeanEstimate(NamedTuple):
@@ -47,54 +55,79 @@ class MeanEstimate(NamedTuple):
     high: float
 
 
-def bootstrap_interval(
-    statistic: Callable[..., Floats],
-    *samples: npt.NDArray[np.generic],
-    rng: np.random.Generator | int = 0,
-    confidence: float = CONFIDENCE,
-    n_resamples: int = RESAMPLES,
-) -> Floats:
-    """Percentile bootstrap interval of a statistic of independent samples.
-
-    Each sample is resampled separately, with replacement. Resamples with an undefined statistic
-    (NaN) are left out.
+def sign_interval(x: Floats) -> tuple[float, float]:
+    """Interval of a median, for independent runs of any distribution: two of the sorted runs.
 
     Args:
-        statistic: takes one array per sample, each of shape (resamples, n), and returns the
-            statistic of each resample, shape (resamples,), or several, shape (k, resamples).
-        samples: the observations, 1-D and at least one in each.
-        rng: generator or seed.
-        confidence: share of the resampled statistics inside the interval.
-        n_resamples: number of bootstrap samples.
-
-    Returns:
-        Lower and upper limit, shape (2,) or (2, k); NaN if the statistic is never defined.
-
-    Raises:
-        ValueError: if `confidence` or `n_resamples` is out of range.
+        x: the runs; with fewer than 6, there is no interval (NaN).
     """
-    _check_resampling(confidence, n_resamples)
-    generator = np.random.default_rng(rng)
-    drawn = [
-        sample[generator.integers(sample.size, size=(n_resamples, sample.size))]
-        for sample in samples
-    ]
-    estimates = statistic(*drawn)
-    defined = estimates[..., ~np.isnan(estimates).reshape(-1, n_resamples).any(axis=0)]
-    if not defined.size:
-        return np.full((2, *estimates.shape[:-1]), math.nan)
-    tail = (1 - confidence) / 2
-    limits: Floats = np.quantile(defined, [tail, 1 - tail], axis=-1)
-    return limits
+    from scipy.stats import binom
+
+    outside = int(binom.ppf(LEVEL, x.size, 0.5)) - 1
+    while outside >= 0 and binom.cdf(outside, x.size, 0.5) > LEVEL:
+        outside -= 1
+    ordered = np.sort(x)
+    return (float(ordered[outside]), float(ordered[x.size - 1 - outside])) if outside >= 0 else NONE
+
+
+def share_interval(x: Floats) -> tuple[float, float]:
+    """Exact interval of a share, for independent runs that are 0 or 1.
+
+    Args:
+        x: the runs.
+    """
+    from scipy.stats import binomtest
+
+    found = binomtest(int(x.sum()), x.size).proportion_ci(CONFIDENCE)
+    return float(found.low), float(found.high)
+
+
+def inverted(
+    p: Callable[[float, Side], float], mean: float, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """Interval of a test whose p-value falls with the distance of a limit from the mean.
+
+    Args:
+        p: the p-value of the estimand being above (or below) a limit.
+        mean: the mean of the runs.
+        bounds: the bounds of the estimand.
+    """
+    from scipy.optimize import brentq
+
+    def end(outside: float, side: Side) -> float:
+        def beyond(limit: float) -> float:
+            return p(limit, side) - LEVEL
+
+        return float(brentq(beyond, outside, mean)) if beyond(outside) < 0 else outside
+
+    return end(bounds[0], "above"), end(bounds[1], "below")
+
+
+def shift_interval(a: Floats, b: Floats) -> tuple[float, float]:
+    """Interval of the difference of two means, for groups that differ by a shift alone.
+
+    The permutation test rejects the shifts that few exchanges of runs between the groups exceed;
+    an exchange gives the shift between the means of the exchanged runs.
+
+    Args:
+        a: the runs of a group.
+        b: those of the other; the runs of both are independent.
+    """
+    rng = np.random.default_rng(0)
+    first = rng.random((RESAMPLES, a.size + b.size)).argsort(axis=1) < a.size
+    out, into = ~first[:, : a.size], first[:, a.size :]
+    n = out.sum(axis=1)
+    shifts = np.sort(((out @ a) - (into @ b))[n > 0] / n[n > 0])
+    # The groups as they are count as an exchange that exceeds each shift.
+    outside = int(LEVEL * (RESAMPLES + 1)) - 1 - int((n == 0).sum())
+    return (float(shifts[outside]), float(shifts[-1 - outside])) if outside >= 0 else NONE
 
 
 def mean_interval(values: Floats) -> tuple[float, float]:
-    """95 % interval of a mean over runs: Student's t, cut to the range of the runs.
+    """Student's interval of a mean, for runs that are about normal, cut to the range of the runs.
 
-    It assumes runs that are about normal: it describes the runs, and no verdict uses it
-    (`docs/calibration.md` has its coverage). It never leaves the bounds of the measure, since no
-    run does. If all runs are 0 or 1, it is the exact interval of a share (Clopper and Pearson
-    1934).
+    It never leaves the bounds of the measure, since no run does. `docs/calibration.md` has its
+    coverage. If all runs are 0 or 1, it is the exact interval of a share.
 
     Args:
         values: one number per run, none missing.
@@ -103,19 +136,17 @@ def mean_interval(values: Floats) -> tuple[float, float]:
         Lower and upper limit; NaN with fewer than `FEWEST_FOR_INTERVAL` runs, or if all runs are
         equal, since equal runs give no information about the spread.
     """
-    from scipy.special import betaincinv, stdtrit
+    from scipy.special import stdtrit
 
-    n, tail = values.size, (1 - CONFIDENCE) / 2
+    n = values.size
     if n < 2 or np.ptp(values) <= 1e-12 * float(np.abs(values).max()):
-        return math.nan, math.nan
+        return NONE
     if np.isin(values, (0.0, 1.0)).all():
-        ones = int(values.sum())
-        low = float(betaincinv(ones, n - ones + 1, tail))
-        return low, float(betaincinv(ones + 1, n - ones, 1 - tail))
+        return share_interval(values)
     if n < FEWEST_FOR_INTERVAL:
-        return math.nan, math.nan
+        return NONE
     mean = float(values.mean())
-    half = float(stdtrit(n - 1, 1 - tail)) * float(values.std(ddof=1)) / math.sqrt(n)
+    half = float(stdtrit(n - 1, 1 - LEVEL)) * float(values.std(ddof=1)) / math.sqrt(n)
     return max(mean - half, float(values.min())), min(mean + half, float(values.max()))
 
 
@@ -182,54 +213,37 @@ def complete_rounds(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement_by_code(
-    first: pd.DataFrame,
-    second: pd.DataFrame,
-    codes: Sequence[str],
-    *,
-    rng: np.random.Generator | int = 0,
-    confidence: float = CONFIDENCE,
-    n_resamples: int = RESAMPLES,
+    first: pd.DataFrame, second: pd.DataFrame, codes: Sequence[str]
 ) -> pd.DataFrame:
-    """The agreement of two coders, by code.
+    """The agreement of two coders, by code, for many independent messages.
 
-    The bootstrap resamples messages and assumes that they are independent. If messages of a run
-    resemble each other, the interval is too narrow.
+    If messages of a run resemble each other, the interval is too narrow.
 
     Args:
         first: one row per message, with one boolean column per code; missing if the coder gave
             none.
         second: the same messages in the same order, by the other coder.
         codes: the columns.
-        rng: generator or seed of the bootstrap.
-        confidence: share of the resampled kappas inside the interval.
-        n_resamples: number of bootstrap samples.
 
     Returns:
         One row per code: ``code``, ``n`` (messages coded by both), ``first`` and ``second`` (the
-        share with the code, by coder), ``agreed`` (the share coded alike), ``kappa``, ``low`` and
-        ``high`` (NaN if kappa is NaN).
+        share with the code, by coder), ``agreed`` (the share coded alike), ``kappa`` (Cohen's),
+        ``low`` and ``high`` (of Cohen's standard error; NaN if kappa is NaN).
 
     Raises:
-        ValueError: when a column is missing, the frames are not of one length, or `confidence` or
-            `n_resamples` is out of range.
+        ValueError: when a column is missing, or the frames are not of one length.
     """
-    _check_resampling(confidence, n_resamples)
     for frame in (first, second):
         require_columns(frame, list(codes))
-    generator = np.random.default_rng(rng)
     rows = []
     for code in codes:
         one, other = _known_codes(first[code].tolist(), second[code].tolist())
         n = one.size
-        kappa = float(_kappa(one, other))
-        low, high = math.nan, math.nan
-        if not math.isnan(kappa):
-            pairs = 2 * one.astype(np.int64) + other  # both codes of a message are drawn together
-            low, high = bootstrap_interval(
-                lambda drawn: _kappa(drawn > 1, drawn % 2 == 1), pairs,
-                rng=generator, confidence=confidence, n_resamples=n_resamples,
-            ).tolist()  # fmt: skip
         shares = [float(values.mean()) if n else math.nan for values in (one, other, one == other)]
+        kappa, error = _kappa(one, other)
+        low, high = max(-1.0, kappa - error), min(1.0, kappa + error)
+        if math.isnan(kappa):
+            low = high = math.nan
         rows.append((code, n, *shares, kappa, low, high))
     names = ["code", "n", "first", "second", "agreed", "kappa", "low", "high"]
     return pd.DataFrame(rows, columns=names)
@@ -306,13 +320,6 @@ def require_rows(data: pd.DataFrame, columns: list[str]) -> None:
         raise ValueError("the data frame has no rows: nothing to plot")
 
 
-def _check_resampling(confidence: float, n_resamples: int) -> None:
-    if not 0 < confidence < 1 or n_resamples < 1:
-        raise ValueError(
-            f"need 0 < confidence < 1 and n_resamples >= 1, not {confidence}, {n_resamples}"
-        )
-
-
 def _known_codes(
     first: Sequence[object], second: Sequence[object]
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -326,23 +333,21 @@ def _known_codes(
     return one[known].to_numpy(dtype=bool), other[known].to_numpy(dtype=bool)
 
 
-def _kappa(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> Floats:
-    """Cohen's kappa over the last axis: (p_o − p_e) / (1 − p_e).
+def _kappa(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Cohen's kappa, (p_o − p_e) / (1 − p_e), and half the width of its interval.
 
     p_o is the share of units that both coded alike, p_e the share that they would code alike by
-    chance, given how often each of them codes. Source: Cohen 1960, "A coefficient of agreement
-    for nominal scales", Educational and Psychological Measurement 20(1), 37-46. scipy has
-    no kappa.
-
-    Returns:
-        NaN without units, or if both gave the same code to all units (p_e = 1).
+    chance, given how often each of them codes. Both numbers are NaN without units, or if both gave
+    the same code to all units (p_e = 1).
     """
-    n = first.shape[-1]
+    from scipy.special import ndtri
+
+    n = first.size
     # Compare counts as integers, so that chance agreement of exactly 1 is detected.
-    a, b, alike = (counts.sum(axis=-1) for counts in (first, second, first == second))
+    a, b, alike = (int(counts.sum()) for counts in (first, second, first == second))
     by_chance = a * b + (n - a) * (n - b)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        kappa: Floats = np.where(
-            by_chance < n * n, (n * alike - by_chance) / (n * n - by_chance), math.nan
-        )
-    return kappa
+    if by_chance >= n * n:
+        return math.nan, math.nan
+    observed, expected = alike / n, by_chance / n**2
+    error = math.sqrt(observed * (1 - observed) / n) / (1 - expected)
+    return (observed - expected) / (1 - expected), float(ndtri(1 - LEVEL)) * error
