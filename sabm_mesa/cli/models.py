@@ -94,8 +94,11 @@ def rm(name: Name) -> None:
 
 
 def _say_kept(weights: Any) -> None:
+    from sabm_mesa.llm.gguf import read_header
     from sabm_mesa.llm.weights import IN_THE_BOX, NOTICES
 
     spec = "local" if weights.name == IN_THE_BOX else f"local:{weights.name}"
     say(f"Installed: {weights.path}, SHA-256 {weights.sha256}. Use it with --minds {spec}")
     say(NOTICES.get(weights.name, f"Licence: {weights.licence}; from {weights.source}."))
+    if remark := read_header(weights.path).remark:
+        say(f"Warning: {weights.file} has {remark}")

@@ -8,7 +8,7 @@
 All runs of the process share one connection and one limiter for each endpoint. The chain has a
 `BudgetClient` only with a budget.
 
-A local model is asked through the same chain, with `LocalClient` at its end, which sends with the
+A local model is asked through the same chain, with `LocalModel` at its end, which sends with the
 `OpenAIClient` of its own server.
 """
 
@@ -324,7 +324,7 @@ def connect_local(
         ServerInUse: when a run uses its server with other options.
         MindSpecError: for options that do not exist.
     """
-    from sabm_mesa.llm.local import CONTEXT, LocalClient, LocalModel, LocalOptions, LocalServer
+    from sabm_mesa.llm.local import CONTEXT, LocalModel, LocalOptions, LocalServer
 
     how = connection or Connection()
     path = Path(os.path.realpath(path))  # also of links that lead in a circle
@@ -354,10 +354,9 @@ def connect_local(
     room.known = room.known or not server.header.may_think
     room.adopt(before, thought=thought)
     ceiling = min(how.max_concurrency or CEILING, server.slots)
-    sender = LocalClient(model, how.timeout_s)
     prices = PriceTable(how.prices)
     # Nothing is paid for here, so a stop waits for no answer.
-    client = _within_limits(sender, how, prices, path.name, limiter, ceiling, room, grace_s=0)
+    client = _within_limits(model, how, prices, path.name, limiter, ceiling, room, grace_s=0)
     model.users.add(client)
     return client, server.file
 

@@ -17,6 +17,10 @@ from typing import Any
 from sabm_mesa.errors import ParameterError
 
 MAGIC = b"GGUF"
+NO_TEMPLATE = (
+    "no chat template: it is probably a base model, which answers no questions. Choose a model "
+    "for chats (its name often ends in -Instruct)."
+)
 _STRING, _ARRAY = 8, 9
 _SCALARS = {
     0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d",
@@ -42,6 +46,11 @@ class GGUFHeader:
     context: int
     cache_bytes: int
     template: str
+
+    @property
+    def remark(self) -> str:
+        """The remark on a file without a chat template; ``""`` with one."""
+        return "" if self.template else NO_TEMPLATE
 
     @property
     def may_think(self) -> bool:

@@ -190,6 +190,8 @@ class LocalServer:
             path.name, self._threads, "" if self._threads == 1 else "s", self.slots,
             f"{self.context:,}", note and f" {note}",
         )  # fmt: skip
+        if self.header.remark:
+            _log.warning("%s has %s", path.name, self.header.remark)
 
     @property
     def failure(self) -> str:
@@ -354,7 +356,7 @@ class LocalModel:
     def __init__(self, server: LocalServer) -> None:
         self.server = server
         self.users = WeakSet[Client]()
-        self._clients: dict[float, OpenAIClient] = {}
+        self._client: OpenAIClient | None = None
         self._change = asyncio.Condition()
         self._under_way = 0
         self._enlarging = False
@@ -366,19 +368,18 @@ class LocalModel:
         """Whether a run may ask it, or a request is under way."""
         return bool(self.users) or self._under_way > 0
 
-    async def complete(self, request: Request, timeout_s: float) -> Completion:
-        """Complete a chat.
+    async def complete(self, request: Request) -> Completion:
+        """Complete a chat. It may take any time: an answer that is given up is computed again.
 
         Args:
             request: the request.
-            timeout_s: seconds until it fails.
 
         Raises:
             BadRequest: when the prompt and its answer do not fit into the context.
             LLMError: when the server has ended, or as the ordinary client.
         """
         while True:
-            client = await self._enter(timeout_s)
+            client = await self._enter()
             try:
                 needed = await self._tokens(client, request)
                 if needed <= self.server.context:
@@ -393,17 +394,17 @@ class LocalModel:
         self.server.stop()
 
     async def _disconnect(self) -> None:
-        clients, self._clients = self._clients, {}
-        for client in clients.values():
+        client, self._client = self._client, None
+        if client is not None:
             await client.close()
 
-    async def _enter(self, timeout_s: float) -> OpenAIClient:
+    async def _enter(self) -> OpenAIClient:
         async with self._change:
             await self._change.wait_for(lambda: not self._enlarging)
             self._under_way += 1
-            if timeout_s not in self._clients:
-                self._clients[timeout_s] = OpenAIClient(self.server.endpoint, timeout_s)
-            return self._clients[timeout_s]
+            if self._client is None:
+                self._client = OpenAIClient(self.server.endpoint, timeout_s=None)
+            return self._client
 
     async def _leave(self) -> None:
         async with self._change:
@@ -473,30 +474,6 @@ class LocalModel:
             return len((await client.exchange("/tokenize", body))["tokens"])
 
         return await client.reach(count, "a number of tokens") + answer
-
-
-class LocalClient:
-    """Asks a local model.
-
-    Args:
-        model: the model.
-        timeout_s: seconds until a request fails.
-    """
-
-    def __init__(self, model: LocalModel, timeout_s: float) -> None:
-        self._model, self._timeout_s = model, timeout_s
-
-    async def complete(self, request: Request) -> Completion:
-        """Complete a chat.
-
-        Args:
-            request: the request.
-
-        Raises:
-            BadRequest: when the prompt and its answer do not fit into the context.
-            LLMError: when the server has ended, or as the ordinary client.
-        """
-        return await self._model.complete(request, self._timeout_s)
 
 
 def runtime() -> str:

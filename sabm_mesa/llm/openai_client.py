@@ -72,7 +72,8 @@ class OpenAIClient:
     Args:
         endpoint: the endpoint, or its address, such as ``http://127.0.0.1:8000/v1``; None for
             OpenAI's own. With an address or None, the key is in ``OPENAI_API_KEY``.
-        timeout_s: seconds until a request fails, also when a part of the answer has arrived.
+        timeout_s: seconds until a request fails, also when a part of the answer has arrived; None
+            waits as long as there is a connection.
         max_bytes: the maximum number of bytes of a response.
 
     Attributes:
@@ -82,7 +83,7 @@ class OpenAIClient:
     def __init__(
         self,
         endpoint: Endpoint | str | None = None,
-        timeout_s: float = 120.0,
+        timeout_s: float | None = 120.0,
         max_bytes: int = MAX_BYTES,
     ) -> None:
         if not isinstance(endpoint, Endpoint):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeGuard
 
-from sabm_mesa.core.answers import BY_FILTER, replace_surrogates
-from sabm_mesa.core.thoughts import join_thoughts
+from sabm_mesa.core.answers import BY_FILTER, BY_LENGTH, replace_surrogates
+from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
 from sabm_mesa.llm.client import Completion, Request
 
 _MOST_TOKENS = 10**9
@@ -88,13 +89,16 @@ def read_completion(
     body = _table(body)
     choices = _list(body, "choices")
     answer = _answer(_table(choices[0]) if choices else {})
+    reason = answer.reason
+    if reason == BY_LENGTH and request.schema is not None and _is_whole(answer.text):
+        reason = "stop"
     usage = read_fields(body.get("usage"))
     prompt_tokens = read_count(usage.get("prompt_tokens"))
     completion_tokens, thought_tokens = _received(usage, prompt_tokens)
     return Completion(
         answer.text,
         replace_surrogates(str(body.get("model") or request.model)),
-        answer.reason,
+        reason,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
         cached_tokens=min(_cached(usage), prompt_tokens),
@@ -173,6 +177,14 @@ def _answer(choice: dict[str, Any]) -> _Answer:
     reason = replace_surrogates(str(choice.get("finish_reason") or ""))
     refused = (message.get("refusal") and not text) or reason.casefold() in _BY_FILTER
     return _Answer(text, thoughts, BY_FILTER if refused else reason)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text is a whole JSON object, of which only white space was cut off."""
+    try:
+        return isinstance(json.loads(split_thoughts(text).answer), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _received(usage: dict[str, Any], prompt_tokens: int) -> tuple[int, int]:

@@ -135,10 +135,10 @@ class Translator:
 
     Args:
         endpoint: the endpoint.
-        timeout_s: seconds after which a request is given up.
+        timeout_s: seconds after which a request is given up, or None.
     """
 
-    def __init__(self, endpoint: Endpoint, timeout_s: float) -> None:
+    def __init__(self, endpoint: Endpoint, timeout_s: float | None) -> None:
         self._endpoint, self._where = endpoint, endpoint.where
         self._timeout_s = timeout_s
 

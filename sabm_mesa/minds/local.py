@@ -90,10 +90,10 @@ class LocalMind(LLMMind):
 def token_limit(
     most: int | None, schema: Mapping[str, Any] | None, limit: int | None, *, default: bool
 ) -> int:
-    """The maximum number of tokens of an answer of a local model.
+    """The maximum number of tokens of an answer of a local model: the chosen number, if any.
 
-    In JSON, it is one token per character that the schema allows: small models write texts of
-    digits and signs, and an answer that is cut off is not JSON.
+    Otherwise in JSON, it is one token per character that the schema allows: small models write
+    texts of digits and signs, and an answer that is cut off is not JSON.
 
     Args:
         most: the maximum number of tokens of the question, or None.
@@ -101,14 +101,12 @@ def token_limit(
         limit: the `max_tokens` of the run, or None.
         default: whether `limit` is the default of the scenario.
     """
-    if schema is not None:
-        parts = [_longest(part) for part in schema["properties"].values()]
-        longest = sum(parts) + TOKENS_AROUND
-        if default or limit is None:
-            return max(most or 0, int(longest), LEAST_TOKENS) if longest < inf else ANSWER_TOKENS
-        return limit if most is None else min(limit, max(most, int(longest)))
-    least = ANSWER_TOKENS if default or limit is None else limit
-    return min(number for number in (most, limit, least) if number is not None)
+    if limit is not None and not default:
+        return limit
+    if schema is None:
+        return min(most or ANSWER_TOKENS, ANSWER_TOKENS)
+    longest = sum(map(_longest, schema["properties"].values())) + TOKENS_AROUND
+    return max(most or 0, int(longest), LEAST_TOKENS) if longest < inf else ANSWER_TOKENS
 
 
 def _longest(schema: Mapping[str, Any]) -> float:
@@ -179,7 +177,7 @@ def local_mind(
             _check_file(replaying.recorded, spec, file)
         mind = LocalMind(model_name(spec), client, settings, spec, default_limit=default_limit)
         mind.version = digest
-    mind.answer_format = answer_format or "json"
+    mind.answer_format = None if answer_format else "json"
     return mind
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from sabm_mesa.core import engine
 from sabm_mesa.errors import BadRequest, LLMError, ParameterError, ServerUnavailable
+from sabm_mesa.llm import ScriptedClient
 from sabm_mesa.llm.client import Client, Request
 from sabm_mesa.llm.endpoints import Endpoint
-from sabm_mesa.llm.local import ANSWER_TOKENS, LocalClient, LocalModel, LocalOptions, LocalServer
+from sabm_mesa.llm.local import ANSWER_TOKENS, LocalModel, LocalOptions, LocalServer
 from tests.gguf import KEYS, gguf
 from tests.llm.support import ask, outcomes
 
@@ -271,7 +272,7 @@ def asked(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LocalMo
 
 
 def answered(model: LocalModel, *requests: Request) -> list[Any]:
-    return outcomes(LocalClient(model, 30.0), requests)
+    return outcomes(model, requests)
 
 
 CHAT, COUNT = "/chat/completions", ["/apply-template", "/tokenize", "/chat/completions"]
@@ -334,7 +335,7 @@ def test_of_questions_that_begin_alike_the_first_is_answered_alone(asked: Any) -
 
 def test_a_model_is_in_use_as_long_as_a_run_may_ask_it(asked: Any) -> None:
     model, _ = asked
-    client: Client = LocalClient(model, 30.0)
+    client: Client = ScriptedClient(())
     assert not model.in_use
     model.users.add(client)
     assert model.in_use

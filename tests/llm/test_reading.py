@@ -61,6 +61,27 @@ def test_a_text_may_be_missing(message: Any, text: str, reason: str) -> None:
     assert (done.text, done.finish_reason, done.model) == (text, reason, "stub")
 
 
+@pytest.mark.parametrize(
+    ("text", "with_schema", "reason"),
+    [
+        ('{"answer": 42}' + " \n" * 500, True, "stop"),
+        ('<think>Low.</think>{"answer": 42}\n', True, "stop"),
+        ('{"answer": 42', True, "length"),
+        ("42", True, "length"),
+        ("", True, "length"),
+        ("[" * 100_000, True, "length"),
+        ('{"answer": 42}', False, "length"),
+    ],
+)
+def test_an_object_of_which_only_white_space_was_cut_off_is_whole(
+    text: str, with_schema: bool, reason: str
+) -> None:
+    body = {"choices": [{"message": {"content": text}, "finish_reason": "length"}]}
+    request = ask(schema={"type": "object"}) if with_schema else ask()
+    done = read_completion(body, request, 0.0)
+    assert (done.text, done.finish_reason) == (text, reason)
+
+
 def test_there_may_be_no_choice() -> None:
     done = read_completion({"choices": []}, ask(), 0.0)
     assert (done.text, done.finish_reason) == ("", "")

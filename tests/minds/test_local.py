@@ -26,8 +26,9 @@ from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import LLMError, MindSpecError, OutputError, ParameterError, UnknownName
-from sabm_mesa.llm import Connection, ScriptedClient, close_all, weights
+from sabm_mesa.llm import Connection, ScriptedClient, close_all, connect_local, weights
 from sabm_mesa.llm.client import Request
+from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.gguf import GGUFHeader, read_header
 from sabm_mesa.llm.local import ANSWER_TOKENS, LocalOptions, LocalServer
 from sabm_mesa.llm.prices import IN_A_FILE, PriceTable
@@ -40,7 +41,8 @@ from sabm_mesa.models.sentence_making.agents import Sentence
 from sabm_mesa.runs.planned import RunSpec, trial_models
 from tests.cli.support import Sabm, one_line
 from tests.gguf import KEYS, gguf, unstarted
-from tests.llm.support import ask
+from tests.llm.support import ask, complete
+from tests.llm_server import LLMServer
 
 
 @pytest.fixture
@@ -326,7 +328,7 @@ class Noting(LocalMind):
 
 
 def test_an_answer_may_have_a_token_for_each_character_that_its_schema_allows() -> None:
-    mind = Noting(1024)
+    mind = Noting(1024, default=True)
     EmergencyEvacuation(minds=mind, n_people=2, n_rounds=1, rng=1).run_model()
     texts = {
         request.schema["properties"]["answer"]["maxLength"]: request.max_tokens
@@ -425,6 +427,54 @@ def test_a_chosen_limit_holds_also_when_the_run_goes_on(
     replay(tmp_path / "f.sqlite")
 
 
+def test_the_last_attempt_in_words_has_a_schema_too(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = ScriptedClient(
+        lambda request: "No idea." if request.schema is None else '{"answer": 42}'
+    )
+    monkeypatch.setattr(local, "connect_local", lambda *_, **__: (client, f"gguf:{file}"))
+    model = KeynesianBeautyContest(
+        minds=f"gguf:{file}", answer_format="labelled", n_players=2, n_rounds=1, recording=False
+    )
+    model.run_model()
+
+    assert [request.schema is not None for request in client.requests].count(True) == 2
+    assert (model.total.reasks, model.total.invalid) == (4, 0)
+    assert set(model.agent_frame()["choice"]) == {42}
+
+
+def test_an_answer_of_a_local_model_may_take_longer_than_the_timeout(
+    file: Path, started: list[LocalServer]
+) -> None:
+    connection = Connection(timeout_s=0.05)
+    client, _ = connect_local(file, "threads=1", connection)
+    with LLMServer(brain=lambda _m, _b: "42", latency=0.3) as server:
+        started[0].endpoint = Endpoint(server.url)
+        (done,) = complete(client, ask())
+        assert (done.text, done.retries, server.stats["requests"]) == ("42", 0, 1)
+        close_all()
+
+
+@pytest.mark.parametrize("template", ["", "{{ messages }}"])
+def test_a_file_without_a_chat_template_is_said_to_be_a_base_model(
+    template: str,
+    tmp_path: Path,
+    started: list[LocalServer],
+    sabm: Sabm,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    path = tmp_path / "base.gguf"
+    path.write_bytes(gguf({**KEYS, "tokenizer.chat_template": template}))
+    connect_local(path, "threads=1")
+    added = sabm("models", "add", path)
+
+    said = "base.gguf has no chat template: it is probably a base model"
+    assert len(started) == 1
+    assert (said in caplog.text) is (not template)
+    assert (f"Warning: {said}" in added.out) is (not template)
+
+
 class Pair(BaseModel):
     """An answer of two parts."""
 
@@ -432,12 +482,17 @@ class Pair(BaseModel):
     said: list[Annotated[str, Field(max_length=160)]] = Field(max_length=2)
 
 
-def test_in_text_a_default_limit_holds_and_is_never_above_that_of_local_models() -> None:
-    for limit, most in ((256, 256), (8000, 1024), (None, 1024)):
-        assert token_limit(None, None, limit, default=True) == most
-    assert token_limit(280, None, 256, default=True) == 256
+def test_a_chosen_limit_is_used_exactly_and_that_of_a_scenario_not_at_all() -> None:
     nested = as_spec(Pair)
     unbounded = {"properties": {"answer": {"type": "string"}}}
+    for schema in (None, nested.answer_schema(), unbounded):
+        for most in (None, 280):
+            assert token_limit(most, schema, 64, default=False) == 64
+            assert token_limit(most, schema, 8000, default=False) == 8000
+    for limit in (8, 256, 8000, None):
+        assert token_limit(None, None, limit, default=True) == 1024
+        assert token_limit(280, None, limit, default=True) == 280
+        assert token_limit(8000, None, limit, default=True) == 1024
     assert token_limit(None, nested.answer_schema(), 8, default=True) == 399
     assert token_limit(None, unbounded, 8, default=True) == 1024
 
