@@ -22,6 +22,8 @@ NO_TEMPLATE = (
     "for chats (its name often ends in -Instruct)."
 )
 _STRING, _ARRAY = 8, 9
+_ALIGNMENT = 32
+"""The default alignment of tensors, in bytes."""
 _SCALARS = {
     0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d",
 }  # fmt: skip
@@ -40,12 +42,14 @@ class GGUFHeader:
             stated.
         cache_bytes: bytes of memory for each token that its server keeps.
         template: its chat template, ``""`` without one.
+        licence: its licence, ``""`` when not stated.
     """
 
     architecture: str
     context: int
     cache_bytes: int
     template: str
+    licence: str = ""
 
     @property
     def remark(self) -> str:
@@ -72,16 +76,18 @@ def read_header(path: Path) -> GGUFHeader:
         with path.open("rb") as file:
             if is_gguf := file.read(len(MAGIC)) == MAGIC:
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                    values = _Reader(content).values()
+                    reader = _Reader(content)
+                    values = reader.values()
+                    reader.check_tensors(int(values.get("general.alignment", _ALIGNMENT)))
     except OSError as error:
         raise ParameterError(
             f"Cannot read the model {path} ({error.strerror}): give the path of a GGUF file, as in "
             "--minds gguf:models/small.gguf."
         ) from None
-    except (struct.error, ValueError, KeyError, OverflowError):
+    except (struct.error, ValueError, KeyError, OverflowError, ZeroDivisionError):
         raise ParameterError(
-            f"The header of {path} cannot be read: the file is cut short, damaged, or of a version "
-            "of GGUF before 2. Download it again."
+            f"The model {path} cannot be read: the file is cut short, damaged, or of a version of "
+            "GGUF before 2. Download it again."
         ) from None
     if not is_gguf:
         raise ParameterError(
@@ -102,6 +108,7 @@ def read_header(path: Path) -> GGUFHeader:
         number("context_length"),
         number("block_count") * kept * _CACHE_BYTES,
         str(values.get("tokenizer.chat_template", "")),
+        str(values.get("general.license", "")),
     )
 
 
@@ -129,10 +136,11 @@ class _Reader:
 
     def __init__(self, content: mmap.mmap) -> None:
         self._content, self._at = content, len(MAGIC)
+        self._n_tensors = 0
 
     def values(self) -> dict[str, Any]:
         """All values except the texts in lists, which are the vocabulary."""
-        version, _, n = self._read("<IQQ")
+        version, self._n_tensors, n = self._read("<IQQ")
         if not 2 <= version <= 3:
             raise ValueError
         values = {}
@@ -141,6 +149,25 @@ class _Reader:
             (kind,) = self._read("<I")
             values[name] = self._value(kind)
         return values
+
+    def check_tensors(self, alignment: int) -> None:
+        """Check that the file reaches the last tensor, whose places follow the values.
+
+        Args:
+            alignment: the beginning of the tensors is a multiple of it, in bytes.
+
+        Raises:
+            ValueError: when the file ends before.
+        """
+        last = -1
+        for _ in range(self._n_tensors):
+            self._text()
+            (dimensions,) = self._read("<I")
+            *_, offset = self._read(f"<{dimensions}QIQ")
+            last = max(last, offset)
+        begin = -(-self._at // alignment) * alignment
+        if last >= 0 and begin + last >= len(self._content):
+            raise ValueError
 
     def _read(self, form: str) -> tuple[Any, ...]:
         read = struct.unpack_from(form, self._content, self._at)

