@@ -69,6 +69,9 @@ DRESS = " \t\"'`*_"
 """Characters that may surround a bare answer without changing it: quotes, emphasis, spaces."""
 _FENCE = re.compile(r"\s*```[ \t]*\w*[ \t]*\n(?P<inside>(?:(?!```).)*)```\s*", re.DOTALL)
 _CUT = " […]"
+SILENCE = "[silence]"
+"""The text with which a mind says nothing, where that is legal."""
+_SILENT = re.compile(r"(?:answer:)?[\s\[(*_\"'`]*(?:silence)?[\s\])*_\"'`.]*", re.IGNORECASE)
 _SAID = {"empty", "out_of_range", "too_small", "too_large", "not_an_integer", "has_numbers"}
 """Reasons for refusing a text that is an answer, but not a legal one."""
 _INCOMPLETE = {"refused", "cut_off", "cut_off_thinking", "no_answer", "failed"}
@@ -654,6 +657,7 @@ class Text(AnswerSpec):
         numbers: whether digits are allowed.
         strict: whether a text with digits where none are allowed is refused. Otherwise it is kept
             unchanged and counted (`with_digits`); a text that is cut is counted as `too_long`.
+        optional: whether silence is legal: ``""``, which an empty answer gives, and ``[silence]``.
 
     Raises:
         ParameterError: when the limits leave no text.
@@ -663,6 +667,7 @@ class Text(AnswerSpec):
     max_chars: int = 1000
     numbers: bool = True
     strict: bool = field(default=False, kw_only=True)
+    optional: bool = field(default=False, kw_only=True)
 
     json_type = str
 
@@ -685,6 +690,8 @@ class Text(AnswerSpec):
         if not isinstance(value, str):
             raise InvalidAnswer("not_text")
         text = one_line(value)
+        if self.optional and _SILENT.fullmatch(text):
+            return ""
         if not text:
             raise InvalidAnswer("empty")
         if self.strict and self._has_digits(text):
@@ -698,6 +705,14 @@ class Text(AnswerSpec):
     def example(self, rng: np.random.Generator) -> str:
         """Return a few words."""
         return "I say" + " so" * int(rng.integers(1, 4))
+
+    def cases(self, rng: np.random.Generator) -> list[Any]:
+        """Return a few words, and silence if it is legal."""
+        return [self.example(rng), ""] if self.optional else [self.example(rng)]
+
+    def as_text(self, value: Any) -> str:
+        """Return the text, or ``[silence]``."""
+        return value or SILENCE
 
     def _has_digits(self, text: str) -> bool:
         return not self.numbers and any(map(str.isdigit, text))
@@ -721,13 +736,13 @@ class Text(AnswerSpec):
         return text
 
     def placeholders(self) -> dict[str, Any]:
-        """The number of words."""
-        return {"max_words": self.max_words}
+        """The number of words, and how silence is written, if it is legal."""
+        return {"max_words": self.max_words} | ({"silence": SILENCE} if self.optional else {})
 
     def schema(self) -> dict[str, Any]:
         """A text of the likely length of its words."""
         most = min(self.max_chars, self.max_words * CHARS_A_WORD)
-        return {"type": "string", "minLength": 1, "maxLength": most}
+        return {"type": "string", "minLength": 0 if self.optional else 1, "maxLength": most}
 
     def bounded_schema(self) -> dict[str, Any]:
         """A text on one line that does not begin with a space, and so is not empty.
@@ -758,6 +773,8 @@ class Text(AnswerSpec):
 
     def _read(self, text: str, answer_format: Format, question: str, *, exactly: bool) -> Reading:
         """Read a text without the words that a model put around it."""
+        if self.optional and not text.strip():
+            return Reading("")
         parsed = AnswerSpec._read(self, text, answer_format, question, exactly=exactly)  # noqa: SLF001
         if exactly:
             return parsed

@@ -387,7 +387,8 @@ class PromptBook:
         entry = f"{kind}{reasoned}_{form}"
         if form == "labelled" and entry not in self.entries:
             entry = f"{kind}{reasoned}_paper"
-        return self.render(entry, values)
+        silence = f" {self.render('text_optional', values)}" if "silence" in values else ""
+        return self.render(entry, values) + silence
 
     def reason(self, problem: InvalidAnswer) -> str:
         """The reason why an answer was unusable, in words; for a part, with its name."""

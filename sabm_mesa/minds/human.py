@@ -706,9 +706,12 @@ def _leaf(spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], 
     if isinstance(spec, Choice):
         return Input(path, "choice", _label(path, None), spec, spec.options, when)
     digits = not isinstance(spec, Text) or spec.numbers
-    key = "words" if digits else "words_without_digits"
     if not _name(path):
-        return Input(path, "text", Phrase(f"form.your_{key}"), spec, (), when)
+        key = "your_words" if digits else "your_words_without_digits"
+        if isinstance(spec, Text) and spec.optional:
+            key = "your_words_or_nothing"
+        return Input(path, "text", Phrase(f"form.{key}"), spec, (), when)
+    key = "words" if digits else "words_without_digits"
     return Input(
         path, "text", _label(path, None if digits else Phrase(f"form.{key}")), spec, (), when
     )

@@ -1,5 +1,8 @@
 """The forms of an answer, and how it is asked for again."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from sabm_mesa import (
@@ -9,10 +12,16 @@ from sabm_mesa import (
     Number,
     Recorded,
     ScriptedMind,
+    SmartAgent,
+    SmartModel,
     Text,
+    communication,
+    replay,
 )
-from sabm_mesa.core.answers import InvalidAnswer, free, words
+from sabm_mesa.core.answers import Format, InvalidAnswer, free, words
 from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.llm import close_all
+from tests.core.support import TINY, Seen
 from tests.llm_server import LLMServer
 
 PICK = Number(0, 100, integer=True)
@@ -101,6 +110,65 @@ def test_a_text_that_breaks_a_rule_of_form_is_kept_and_counted() -> None:
     with pytest.raises(InvalidAnswer) as refused:
         Text(numbers=False, strict=True).read("Exit at 15")
     assert refused.value.code == "has_numbers"
+
+
+@pytest.mark.parametrize("answer_format", ["labelled", "paper", "json"])
+@pytest.mark.parametrize(
+    "said",
+    ["", " \n", "[silence]", "(silence)", "Silence.", '""', "Answer: [silence]", "*silence*"],
+)
+def test_an_optional_text_may_be_silence(said: str, answer_format: Format) -> None:
+    assert Text(optional=True).read(said, answer_format).value == ""
+    if answer_format == "json":
+        assert Text(optional=True).read(json.dumps({"answer": said}), answer_format).value == ""
+
+
+@pytest.mark.parametrize("said", ["Silence is golden", "I say nothing", "nothing", "[silence] hi"])
+def test_an_optional_text_with_other_words_is_not_silence(said: str) -> None:
+    assert Text(optional=True).read(said, "paper").value == said
+
+
+@pytest.mark.parametrize("answer_format", ["labelled", "paper", "json"])
+def test_only_the_form_of_an_optional_text_tells_how_to_say_nothing(answer_format: Format) -> None:
+    form = BOOK.form(Text(reasoning=words(30)), answer_format)
+    optional = BOOK.form(Text(reasoning=words(30), optional=True), answer_format)
+
+    assert optional == f"{form} To say nothing, answer with [silence] alone."
+    with pytest.raises(InvalidAnswer) as refused:
+        Text().read("", answer_format)
+    assert refused.value.code == "empty"
+
+
+def test_silence_is_legal_sends_nothing_and_is_no_invalid_answer(tmp_path: Path) -> None:
+    class Quiet(SmartAgent):
+        async def communicate(self):
+            return await self.ask("communicate", Text(optional=True), Seen(me=1, seen=""))
+
+    class Free(SmartModel):
+        prompt_file = TINY
+        phases = (communication(order="fixed"),)
+        model_columns = ("n_said",)
+        n_said = 0
+
+        def __init__(self, **settings):
+            super().__init__(**settings)
+            self.populate(Quiet, 3)
+
+        def after_communicate(self, agent, words):
+            self.say(agent, words.value)
+
+        def update(self):
+            self.n_said = len(self.said)
+
+    answers = ["", "[silence]", "Hello"]
+    with LLMServer(brain=lambda *_: answers.pop(0)) as server:
+        model = Free(minds=f"llm:m@{server.url}", rng=1, recording=tmp_path / "r.sqlite")
+        model.run_model()
+    close_all()
+
+    assert [message.text for message in model.said] == ["Hello"]
+    assert (model.total.asks, model.total.invalid, model.total.reasks) == (3, 0, 0)
+    assert replay(tmp_path / "r.sqlite", scenario=Free).models[0].n_said == 1
 
 
 def test_talk_with_digits_is_heard_and_counted() -> None:

@@ -102,6 +102,16 @@ def test_an_illegal_answer_is_refused_at_once_and_the_question_goes_on(spec, tex
     assert asked.outcome().answer == legal
 
 
+def test_a_person_may_stay_silent_where_that_is_legal() -> None:
+    asked = Asked(Text(optional=True))
+
+    assert [str(field.label) for field in inputs_of(Text(optional=True))] == [
+        "Your words (may stay empty)"
+    ]
+    assert asked.answer(" ") == ""
+    assert asked.outcome().answer == ""
+
+
 def test_half_a_surrogate_pair_is_no_trouble() -> None:
     asked = Asked(Text())
 
