@@ -12,6 +12,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,6 @@ LEAST_STEPS = 3
 
 def novel_game(given: str) -> dict[str, Any]:
     """The table of a new game, in the format of a file.
-
-    Args:
-        given: ``CLASS:SEED``.
 
     Raises:
         UnknownName: for an unknown class.
@@ -68,21 +66,17 @@ def _symmetric(reward: int, sucker: int, temptation: int, punishment: int) -> In
     return np.stack([payoffs, payoffs.T], axis=-1)
 
 
+def _in_order(rng: np.random.Generator, order: str) -> Ints:
+    """A game with reward, sucker, temptation and punishment in this order, the largest first."""
+    paid = dict(zip(order, _four(rng), strict=True))
+    return _symmetric(paid["r"], paid["s"], paid["t"], paid["p"])
+
+
 def _dilemma(rng: np.random.Generator) -> Ints:
     while True:
-        temptation, reward, punishment, sucker = _four(rng)
-        if 2 * reward > temptation + sucker:  # taking turns does not pay
-            return _symmetric(reward, sucker, temptation, punishment)
-
-
-def _stag_hunt(rng: np.random.Generator) -> Ints:
-    reward, temptation, punishment, sucker = _four(rng)
-    return _symmetric(reward, sucker, temptation, punishment)
-
-
-def _chicken(rng: np.random.Generator) -> Ints:
-    temptation, reward, sucker, punishment = _four(rng)
-    return _symmetric(reward, sucker, temptation, punishment)
+        payoffs = _in_order(rng, "trps")
+        if 2 * payoffs[0, 0, 0] > payoffs[0, 1].sum():  # taking turns does not pay
+            return payoffs
 
 
 def _battle(rng: np.random.Generator) -> Ints:
@@ -129,9 +123,6 @@ def is_dominance_solvable(payoffs: npt.NDArray[Any]) -> bool:
     """Whether iterated elimination of dominated options leaves one outcome.
 
     It must take at least three steps, so that the outcome is not obvious.
-
-    Args:
-        payoffs: the payoffs of a game of two players.
     """
     left, steps = payoffs.astype(float), 0
     while max(left.shape[:2]) > 1:
@@ -145,8 +136,8 @@ def is_dominance_solvable(payoffs: npt.NDArray[Any]) -> bool:
 
 CLASSES: dict[str, tuple[Callable[[np.random.Generator], Ints], tuple[str, ...]]] = {
     "dilemma": (_dilemma, ("cooperate", "defect")),
-    "stag_hunt": (_stag_hunt, ("stag", "hare")),
-    "chicken": (_chicken, ("dove", "hawk")),
+    "stag_hunt": (partial(_in_order, order="rtps"), ("stag", "hare")),
+    "chicken": (partial(_in_order, order="trsp"), ("dove", "hawk")),
     "battle": (_battle, ("first_place", "second_place")),
     "matching": (_matching, ("heads", "tails")),
     "dominance": (_dominance, ("one", "two", "three")),

@@ -9,20 +9,32 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
 
 from sabm_mesa.core.prompts import parse
 from sabm_mesa.core.toml_io import expand_home, read_toml
-from sabm_mesa.errors import ParameterError, PromptError, UnknownName, about
-from sabm_mesa.models.games.formulas import check_formula, evaluate
+from sabm_mesa.errors import ParameterError, PromptError, UnknownName, about, one_line
+from sabm_mesa.models.games.formulas import FUNCTIONS, check_formula, evaluate
 from sabm_mesa.models.games.novel import novel_game
 from sabm_mesa.models.games.theory import Course
 
@@ -36,34 +48,51 @@ MOST_PLAYERS, MOST_MOVES, MOST_OPTIONS, MOST_OUTCOMES = 8, 100, 1001, 100_000
 """Limits of a file; the last one limits the combinations of choices."""
 ROUNDING = 0.03
 """Tolerance for the sum of published shares."""
-_KEYS = {
-    "title", "source", "players", "options", "values", "payoffs", "moves", "outcomes", "money",
-    "numbers", "rule", "auction", "rounds", "continuation", "talk", "people",
-}  # fmt: skip
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _OF_PROFILE = (
     "own", "others", "total", "mean", "lowest", "highest", "others_lowest", "others_highest", "n",
 )  # fmt: skip
 """Names in formulas of simultaneous games."""
 _OF_RULE = ("n_players", "n_others", "low", "high", "step", "currency")
 """Placeholders of a rule, in addition to figures and options."""
+_TAKEN = {*_OF_PROFILE, *_OF_RULE, *FUNCTIONS}
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One of the options of a move.
-
-    Attributes:
-        label: its name in prompts.
-        value: its number in formulas and in paths.
-    """
-
-    label: str
-    value: float
+# What a file may say.
 
 
-@dataclass(frozen=True, slots=True)
-class Amounts:
+def _name(name: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in _TAKEN:
+        raise ValueError(
+            f"{name!r} is no name: small letters, digits and _, and none of "
+            f"{', '.join(sorted(_TAKEN))}."
+        )
+    return name
+
+
+def _different(names: list[str]) -> list[str]:
+    if len(set(names)) < len(names):
+        raise ValueError("must name different options.")
+    return names
+
+
+def _kind(given: Any) -> str:
+    """The form of an entry: a tag that no key of a file equals."""
+    if isinstance(given, Mapping | BaseModel):
+        return "a table"
+    each = isinstance(given, list) and given and all(isinstance(e, list | dict) for e in given)
+    return "of each player" if each else "names"
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Amount = Annotated[float, Field(ge=-1e12, le=1e12, allow_inf_nan=False)]
+Paid = list[Amount]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Amounts(_Table):
     """A range of amounts.
 
     Attributes:
@@ -73,27 +102,103 @@ class Amounts:
         money: whether they are money.
     """
 
-    low: float | str
-    high: float | str
-    step: float = 1.0
-    money: bool = field(default=False, compare=False)
+    low: Amount | str = Field(alias="from")
+    high: Amount | str = Field(alias="to")
+    step: Annotated[Amount, Field(gt=0)] = 1.0
+    money: bool = False
 
     @property
     def fixed(self) -> bool:
         """Whether both limits are known before the game."""
         return not isinstance(self.low, str) and not isinstance(self.high, str)
 
+    @model_validator(mode="after")
+    def _are_not_too_many(self) -> Self:
+        if isinstance(self.low, str) or isinstance(self.high, str):
+            return self
+        if not 0 <= (self.high - self.low) / self.step < MOST_OPTIONS:
+            raise ValueError(f"must hold from 1 to {MOST_OPTIONS} amounts.")
+        return self
+
+
+class _Values(Amounts):
+    """The private values of an auction."""
+
+    low: Annotated[Amount, Field(ge=0)] = Field(0.0, alias="from")
+    high: Amount = Field(alias="to")
+    money: Literal[True] = True
+
+
+_Names = Annotated[
+    list[Name], Field(min_length=1, max_length=MOST_OPTIONS), AfterValidator(_different)
+]
+_Options = Annotated[
+    Annotated[_Names, Tag("names")] | Annotated[Amounts, Tag("a table")], Discriminator(_kind)
+]
+
+
+class _Move(_Table):
+    player: int = Field(ge=1)
+    name: Name | None = None
+    options: _Options
+
+
+class _Outcome(_Table):
+    path: list[str] = Field(min_length=1)
+    payoffs: Paid
+
+
+class _People(_Table):
+    player: Annotated[int, Field(ge=1)] | None = None
+    move: str | None = None
+    option: str = ""
+    value: Amount | None = None
+    shares: Paid = []
+    of: str = "people"
+    source: str = ""
+
+
+class _File(_Table):
+    title: str = Field(min_length=1)
+    source: str = ""
+    players: int = Field(2, ge=2, le=MOST_PLAYERS)
+    options: Annotated[
+        Annotated[_Names, Tag("names")]
+        | Annotated[Amounts, Tag("a table")]
+        | Annotated[list[_Options], Tag("of each player")],
+        Discriminator(_kind),
+    ] = []
+    values: Annotated[
+        Annotated[list[Amount], Tag("names")] | Annotated[_Values, Tag("a table")],
+        Discriminator(_kind),
+    ] | None = None  # fmt: skip
+    payoffs: str | list[Any] | None = None
+    moves: list[_Move] = Field([], min_length=1, max_length=MOST_MOVES)
+    outcomes: list[_Outcome] = []
+    money: dict[Name, Amount] = {}
+    numbers: dict[Name, Amount] = {}
+    rule: str = ""
+    auction: Literal["first", "second"] | None = None
+    rounds: int | None = Field(None, ge=1, le=1_000_000)
+    continuation: float | None = Field(None, gt=0, lt=1)
+    talk: bool = False
+    people: list[_People] = []
+
+
+# The game.
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of the options of a move: its name in prompts, and its number in formulas and paths."""
+
+    label: str
+    value: float
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One decision of one player.
-
-    Attributes:
-        name: the name in formulas.
-        player: the player, from 0.
-        options: the options; empty for amounts.
-        amounts: the amounts; None with options.
-    """
+    """One decision of one player (from 0): options, or amounts. Formulas use its name."""
 
     name: str
     player: int
@@ -103,28 +208,16 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Auction:
-    """A sealed-bid auction of one object, with private values.
+    """A sealed-bid auction of one object: the bid that the winner pays, and the private values."""
 
-    Attributes:
-        price: ``"first"`` or ``"second"``: the rank of the bid that the winner pays.
-        least: the smallest private value.
-        largest: the largest one.
-    """
-
-    price: str
+    price: Literal["first", "second"]
     least: float
     largest: float
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A named number of the rules.
-
-    Attributes:
-        name: the name in formulas and in the rule.
-        value: the number.
-        money: whether it is money.
-    """
+    """A named number, for formulas and the rule."""
 
     name: str
     value: float
@@ -156,21 +249,13 @@ class GameForm:
     auction: Auction | None = None
 
     def move_after(self, path: Choices) -> int | None:
-        """The number of the next move in a game in turns; None if the game is over.
-
-        Args:
-            path: the moves so far.
-        """
+        """The number of the next move in a game in turns; None if the game is over."""
         if len(path) == len(self.moves) or any(outcome.path == path for outcome in self.outcomes):
             return None
         return len(path)
 
     def options(self, move: int, path: Choices = ()) -> tuple[Option, ...]:
         """The options, or amounts, of a move.
-
-        Args:
-            move: the number of the move.
-            path: the earlier moves, in a game in turns.
 
         Raises:
             ParameterError: when the earlier moves leave no amount, or too many.
@@ -191,12 +276,7 @@ class GameForm:
         return tuple(Option(f"{amount:.10g}", amount) for amount in amounts)
 
     def ends(self, amounts: Amounts, path: Choices = ()) -> tuple[float, float]:
-        """The smallest and the largest amount of a move.
-
-        Args:
-            amounts: the amounts of the move.
-            path: the earlier moves, in a game in turns.
-        """
+        """The smallest and the largest amount of a move."""
         low, high = (
             evaluate(end, self._values(path)) if isinstance(end, str) else end
             for end in (amounts.low, amounts.high)
@@ -204,35 +284,22 @@ class GameForm:
         return low, high
 
     def payoffs(self, path: Choices, values: Sequence[float] = ()) -> tuple[float, ...]:
-        """The payoff of each player at the end of a course; the winners of a tied auction share.
-
-        Args:
-            path: all choices.
-            values: the private values of an auction.
-        """
+        """The payoff of each player at the end of a course; the winners of a tied auction share."""
         if self.auction:
             return tuple(self._auctioned(np.array([path]), np.array(values))[0].tolist())
         if self.outcomes:
             return next(outcome.payoffs for outcome in self.outcomes if outcome.path == path)
+        formulas = self.formulas * (self.n_players // len(self.formulas))
         return tuple(
-            evaluate(formula, self._values(path, player))
-            for player, formula in zip(range(self.n_players), self._formulas(), strict=True)
+            evaluate(formula, self._values(path, player)) for player, formula in enumerate(formulas)
         )
 
     def winners(self, bids: Choices) -> list[int]:
-        """The players with the highest bid of an auction.
-
-        Args:
-            bids: the bid of each player.
-        """
+        """The players with the highest bid of an auction."""
         return [player for player, bid in enumerate(bids) if bid == max(bids)]
 
     def price(self, bids: Choices) -> float:
-        """The price that the winner of an auction pays.
-
-        Args:
-            bids: the bid of each player.
-        """
+        """The price that the winner of an auction pays."""
         return sorted(bids)[self._place_of_price()]
 
     def courses(self) -> Iterator[Choices]:
@@ -253,9 +320,6 @@ class GameForm:
     def table(self, values: Sequence[float] = ()) -> Floats:
         """The payoffs of a simultaneous game.
 
-        Args:
-            values: the private values of an auction.
-
         Returns:
             Array of shape (options of player 1, …, options of player n, n).
         """
@@ -270,11 +334,7 @@ class GameForm:
         return paid.reshape((*sizes, self.n_players))
 
     def scaled(self, scale: float) -> GameForm:
-        """The same game with scaled amounts of money.
-
-        Args:
-            scale: the factor of all amounts of money.
-        """
+        """The same game with scaled amounts of money."""
 
         def times(amount: float) -> float:
             return round(amount * scale, 9)
@@ -284,12 +344,10 @@ class GameForm:
             if amounts is None or not amounts.money:
                 return move
             low, high = (e if isinstance(e, str) else times(e) for e in (amounts.low, amounts.high))
-            return replace(
-                move, amounts=replace(amounts, low=low, high=high, step=times(amounts.step))
-            )
+            scaled = {"low": low, "high": high, "step": times(amounts.step)}
+            return replace(move, amounts=amounts.model_copy(update=scaled))
 
         sale = self.auction
-
         return replace(
             self,
             moves=tuple(map(of_move, self.moves)),
@@ -303,9 +361,6 @@ class GameForm:
             ),
             auction=sale and replace(sale, least=times(sale.least), largest=times(sale.largest)),
         )
-
-    def _formulas(self) -> tuple[str, ...]:
-        return self.formulas * self.n_players if len(self.formulas) == 1 else self.formulas
 
     def _values(self, path: Choices, player: int | None = None) -> dict[str, float]:
         """Name → value for formulas."""
@@ -337,12 +392,7 @@ class GameForm:
 
 @lru_cache(maxsize=128)
 def table_of(form: GameForm, values: tuple[float, ...] = ()) -> Floats:
-    """`GameForm.table`, cached.
-
-    Args:
-        form: the game.
-        values: the private values of an auction.
-    """
+    """`GameForm.table`, cached."""
     return form.table(values)
 
 
@@ -397,12 +447,7 @@ class Rules:
     data: Mapping[str, Any]
 
     def name_of(self, move: int, value: float) -> str | float:
-        """The name in the file of the option with a value; an amount is returned as is.
-
-        Args:
-            move: the number of the move.
-            value: the value.
-        """
+        """The name in the file of the option with a value; an amount is returned as is."""
         if not self.options[move]:
             return value
         values = [option.value for option in self.form.moves[move].options]
@@ -410,10 +455,6 @@ class Rules:
 
     def labelled(self, labels: Sequence[str]) -> GameForm:
         """The game with other option names.
-
-        Args:
-            labels: the new names, in the order of the options in the file; empty: the names in the
-                file.
 
         Raises:
             ParameterError: when there are too few labels.
@@ -447,321 +488,260 @@ def library() -> list[str]:
     return sorted(path.stem for path in LIBRARY.glob("*.toml"))
 
 
+# Reading.
+
+
 @about("game")
 def load_game(given: str | Mapping[str, Any]) -> Rules:
     """The rules of a game.
-
-    Args:
-        given: the name of a game of the package, a TOML file, ``novel:CLASS:SEED``, or what a
-            file holds.
 
     Raises:
         ParameterError: for an unusable file; the message names the position.
         UnknownName: for an unknown name.
     """
     if isinstance(given, Mapping):
-        return _Reading(given, "the game").rules()
+        return _read(given, "the game")
     if not isinstance(given, str):
         raise ParameterError(f"a game is a name, a TOML file or a table, not {given!r}.")
     if given.startswith(NOVEL):
-        return _Reading(novel_game(given.removeprefix(NOVEL)), given).rules()
+        return _read(novel_game(given.removeprefix(NOVEL)), given)
     if given in library():
         path = LIBRARY / f"{given}.toml"
     elif given.endswith(".toml"):
         path = expand_home(given)
     else:
         raise UnknownName("game", given, library(), "Or FILE.toml, or novel:CLASS:SEED.")
-    return _Reading(read_toml(path, "game", ParameterError), path.name).rules()
+    return _read(read_toml(path, "game", ParameterError), path.name)
+
+
+def _read(data: Mapping[str, Any], where: str) -> Rules:
+    """The rules in the table of a file; `where` is its name for errors."""
+    try:
+        return _Reading(_File.model_validate(dict(data))).rules(data)
+    except ValidationError as error:
+        problem = _problem(error.errors(include_url=False)[0], data)
+    except ParameterError as error:
+        problem = str(error)
+    raise ParameterError(f"{where}: {problem}", parameter="game")
+
+
+def _problem(error: ErrorDetails, data: Any) -> str:
+    """The place of an error of pydantic in a file, and the problem."""
+    place, known = "", f"; known: {', '.join(sorted(_File.model_fields))}"
+    for part in error["loc"]:  # keys and positions, and tags of unions
+        if isinstance(part, int):
+            place, data = f"{place}[{part}]", data[part]
+        elif isinstance(data, Mapping) and (part in data or error["type"] == "missing"):
+            place, data = f"{place}.{part}".removeprefix("."), data.get(part, data)
+    match error["type"]:
+        case "missing":
+            problem = "is missing."
+        case "extra_forbidden":
+            problem = f"is not known{known if len(error['loc']) == 1 else ''}."
+        case "value_error":
+            problem = str(error["ctx"]["error"])
+        case _:
+            said = error["msg"].removeprefix("Input ")
+            problem = f"{said[0].lower()}{said[1:]} (got {one_line(repr(error['input']))[:60]})."
+    return f"{place} {problem}"
+
+
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Prefix the message of an error with its place."""
+    try:
+        yield
+    except (ParameterError, PromptError) as error:
+        raise ParameterError(f"{place}: {error}") from None
 
 
 class _Reading:
-    """Reads the table of a file; every error names its position.
+    """Makes the rules of a file; an error names its place."""
 
-    Args:
-        data: the table.
-        where: the name of the file.
-    """
-
-    def __init__(self, data: Mapping[str, Any], where: str) -> None:
-        self.data, self.where = data, where
+    def __init__(self, file: _File) -> None:
+        self.file, self.n, self.given = file, file.players, file.model_fields_set
         self.names: list[tuple[str, ...]] = []
-        self.move_names: list[str] = []
+        self.figures = [Figure(name, value, money=True) for name, value in file.money.items()]
+        self.figures += [Figure(name, value, money=False) for name, value in file.numbers.items()]
 
-    def rules(self) -> Rules:
-        """The rules.
-
-        Raises:
-            ParameterError: for a table that does not define a game.
-        """
-        if unknown := sorted(set(self.data) - _KEYS):
-            raise self._bad(unknown[0], f"is not known; known: {', '.join(sorted(_KEYS))}.")
-        n = self._whole("players", 2, 2, MOST_PLAYERS)
-        figures = (*self._figures("money"), *self._figures("numbers"))
-        if len({f.name for f in figures}) < len(figures):
-            raise self._bad("numbers", "has a name of [money] again.")
-        form = self._form(n, figures)
-        continuation = self.data.get("continuation")
-        if continuation is not None and not (_is_number(continuation) and 0 < continuation < 1):
-            raise self._bad("continuation", "is a probability above 0 and below 1.")
-        talk = self.data.get("talk", False)
-        if not isinstance(talk, bool):
-            raise self._bad("talk", "is true or false.")
+    def rules(self, data: Mapping[str, Any]) -> Rules:
+        """The rules; `data` is the table of the file."""
+        file = self.file
+        form = self._form()
         self._check(form)
         return Rules(
-            title=self._text("title"),
-            source=self._text("source", ""),
+            title=file.title.strip(),
+            source=file.source.strip(),
             form=form,
             options=tuple(self.names),
-            move_names=tuple(self.move_names),
-            rounds=self._whole("rounds", 100 if continuation else 1, 1, 1_000_000),
-            continuation=None if continuation is None else float(continuation),
-            talk=talk,
+            move_names=tuple(move.name for move in form.moves),
+            rounds=file.rounds or (100 if file.continuation else 1),
+            continuation=file.continuation,
+            talk=file.talk,
             people=tuple(self._people(form)),
-            data=dict(self.data),
+            data=dict(data),
         )
 
-    def _form(self, n: int, figures: tuple[Figure, ...]) -> GameForm:
-        kinds = [key for key in ("options", "moves", "auction") if key in self.data]
+    def _form(self) -> GameForm:
+        file, kinds = self.file, sorted(self.given & {"options", "moves", "auction"})
         if len(kinds) != 1:
-            raise self._bad(
-                "options", "and moves and auction are the three kinds of games: give one of them."
+            raise ParameterError(
+                "options and moves and auction are the three kinds of games: give one of them."
             )
-        if kinds == ["auction"]:
-            return self._auction(n)
-        self._forbid("values" if kinds == ["moves"] else "outcomes", kinds[0])
-        moves = self._together(n) if kinds == ["options"] else self._in_turn(n, figures)
-        others = {figure.name for figure in figures}
-        if "moves" in self.data:
-            others |= set(self.move_names)
+        if set(file.money) & set(file.numbers):
+            raise ParameterError("numbers has a name of [money] again.")
+        (kind,) = kinds
+        self._forbid(_UNUSED[kind], kind)
+        if kind == "auction":
+            return self._auction()
+        moves = tuple(self._together() if kind == "options" else self._in_turn())
+        others = {figure.name for figure in self.figures}
+        others |= {move.name for move in moves if kind == "moves"}
         if twice := sorted(others & {name for options in self.names for name in options}):
-            raise self._bad(
-                kinds[0], f"names the option {twice[0]!r}, which is a number or a move too."
+            raise ParameterError(
+                f"{kind} names the option {twice[0]!r}, which is a number or a move too."
             )
-        rule = self._rule(moves, figures)
-        form = GameForm(n, kinds == ["options"], moves, figures=figures, rule=rule)
-        if "outcomes" in self.data:
-            self._forbid("payoffs", "outcomes")
-            return replace(form, outcomes=self._outcomes(form))
-        given = self.data.get("payoffs")
-        if given is None:
-            raise self._bad("payoffs", "is missing.")
-        formulas = [given] if isinstance(given, str) else given
-        if isinstance(formulas, list) and all(isinstance(formula, str) for formula in formulas):
-            if not rule:
-                raise self._bad("rule", "is missing: formulas of payoffs need the rules in words.")
-            self._check_formulas(form, formulas)
-            return replace(form, formulas=tuple(formulas), figures=(*figures, *self._values()))
+        form = GameForm(
+            self.n, kind == "options", moves, figures=tuple(self.figures), rule=self._rule(moves)
+        )
+        if "outcomes" in self.given:
+            self._forbid({"payoffs"}, "outcomes")
+            return replace(form, outcomes=tuple(self._outcomes(form)))
+        if file.payoffs is None:
+            raise ParameterError("payoffs is missing.")
+        formulas = [file.payoffs] if isinstance(file.payoffs, str) else file.payoffs
+        if all(isinstance(formula, str) for formula in formulas):
+            return self._with_formulas(form, formulas)
         if not form.together:
-            raise self._bad("payoffs", "is one formula a player; else give outcomes.")
-        return replace(form, outcomes=tuple(self._nested(form, given)))
+            raise ParameterError("payoffs is one formula a player; else give outcomes.")
+        self._check_size(form, "payoffs")
+        return replace(form, outcomes=tuple(self._nested(form, file.payoffs, "payoffs", ())))
 
     # Moves.
 
-    def _together(self, n: int) -> tuple[Move, ...]:
-        given = self.data["options"]
-        of_each = isinstance(given, list) and all(isinstance(entry, list | dict) for entry in given)
-        if of_each and len(given) != n:
-            raise self._bad("options", f"are those of {len(given)} players, and there are {n}.")
-        self.move_names = ["choice"] * n
-        values = self.data.get("values")
-        return tuple(
-            self._move(k, given[k] if of_each else given, f"options[{k}]" if of_each else "options",
-                       values)
-            for k in range(n)
-        )  # fmt: skip
-
-    def _in_turn(self, n: int, figures: tuple[Figure, ...]) -> tuple[Move, ...]:
-        given, moves = self.data["moves"], []
-        if not (isinstance(given, list) and given and all(isinstance(e, dict) for e in given)):
-            raise self._bad("moves", "is a list of tables [[moves]].")
-        if len(given) > MOST_MOVES:
-            raise self._bad("moves", f"are {MOST_MOVES} at most.")
-        for i, entry in enumerate(given):
-            location = f"moves[{i}]"
-            if unknown := sorted(set(entry) - {"player", "name", "options"}):
-                raise self._bad(f"{location}.{unknown[0]}", "is not known.")
-            player = entry.get("player")
-            if isinstance(player, bool) or not isinstance(player, int) or not 1 <= player <= n:
-                raise self._bad(f"{location}.player", f"is a whole number from 1 to {n}.")
-            name = entry.get("name", f"move_{i + 1}")
-            self._check_name(name, f"{location}.name")
-            if name in self.move_names or name in {f.name for f in figures}:
-                raise self._bad(f"{location}.name", f"{name!r} is there twice.")
-            self.move_names.append(name)
-            moves.append(
-                self._move(player - 1, entry.get("options"), f"{location}.options", None, figures)
+    def _together(self) -> Iterator[Move]:
+        given = self.file.options
+        of_each = isinstance(given, list) and not isinstance(given[0], str)
+        each: Sequence[Any] = given if of_each else [given] * self.n  # type: ignore[assignment]
+        if len(each) != self.n:
+            raise ParameterError(
+                f"options are those of {len(each)} players, and there are {self.n}."
             )
-        return tuple(moves)
+        for k, options in enumerate(each):
+            place = f"options[{k}]" if of_each else "options"
+            yield self._move("choice", k, options, place, set(), self.file.values)
+
+    def _in_turn(self) -> Iterator[Move]:
+        known = {figure.name for figure in self.figures}
+        for i, entry in enumerate(self.file.moves):
+            name, place = entry.name or f"move_{i + 1}", f"moves[{i}]"
+            if entry.player > self.n:
+                raise ParameterError(f"{place}.player is a whole number from 1 to {self.n}.")
+            if name in known:
+                raise ParameterError(f"{place}.name {name!r} is there twice.")
+            yield self._move(name, entry.player - 1, entry.options, f"{place}.options", known)
+            known.add(name)
 
     def _move(
-        self, player: int, given: Any, location: str, values: Any, figures: tuple[Figure, ...] = ()
+        self, name: str, player: int, options: Any, place: str, known: set[str], values: Any = None
     ) -> Move:
-        if isinstance(given, Mapping):
-            return self._amounts(player, given, location, figures)
-        if not (isinstance(given, list) and given and all(isinstance(e, str) for e in given)):
-            raise self._bad(location, "is a list of names, or a table with from and to.")
-        for i, name in enumerate(given):
-            self._check_name(name, f"{location}[{i}]")
-        if len(set(given)) < len(given) or len(given) > MOST_OPTIONS:
-            raise self._bad(location, f"must name from 1 to {MOST_OPTIONS} different options.")
-        numbers = list(range(len(given))) if values is None else values
-        right = isinstance(numbers, list) and all(map(_is_number, numbers))
-        if not right or len(set(numbers)) != len(given):
-            raise self._bad("values", f"must be {len(given)} different numbers, one an option.")
-        self.names.append(tuple(given))
-        options = zip(given, numbers, strict=True)
-        options_ = tuple(Option(name, float(number)) for name, number in options)
-        return Move(self.move_names[player if "moves" not in self.data else -1], player, options_)
+        if isinstance(options, Amounts):
+            self.names.append(())
+            for end, given in (("from", options.low), ("to", options.high)):
+                if isinstance(given, str):
+                    with _at(f"{place}.{end}"):
+                        check_formula(given, known)
+            return Move(name, player, amounts=options)
+        numbers = range(len(options)) if values is None else values
+        if isinstance(numbers, _Values) or len(set(numbers)) != len(options):
+            raise ParameterError(f"values must be {len(options)} different numbers, one an option.")
+        self.names.append(tuple(options))
+        pairs = zip(options, numbers, strict=True)
+        return Move(name, player, tuple(Option(label, float(value)) for label, value in pairs))
 
-    def _amounts(
-        self, player: int, given: Mapping[str, Any], location: str, figures: tuple[Figure, ...]
-    ) -> Move:
-        if unknown := sorted(set(given) - {"from", "to", "step", "money"}):
-            raise self._bad(f"{location}.{unknown[0]}", "is not known.")
-        known = {f.name for f in figures} | set(self.move_names[:-1])
-        known = known if "moves" in self.data else set()
-        low, high = (
-            self._end(given.get(end), f"{location}.{end}", known) for end in ("from", "to")
+    def _auction(self) -> GameForm:
+        values, price = self.file.values, self.file.auction
+        if not isinstance(values, _Values) or price is None:
+            raise ParameterError("values is a table with from and to, and a step.")
+        bids = Amounts.model_validate(
+            {"from": 0.0, "to": values.high, "step": values.step, "money": True}
         )
-        step, money = given.get("step", 1), given.get("money", False)
-        if not (_is_number(step) and step > 0):
-            raise self._bad(f"{location}.step", "is a number above 0.")
-        if not isinstance(money, bool):
-            raise self._bad(f"{location}.money", "is true or false.")
-        steps = (high - low) / step if isinstance(low, float) and isinstance(high, float) else 0
-        if not 0 <= steps < MOST_OPTIONS:
-            raise self._bad(location, f"must hold from 1 to {MOST_OPTIONS} amounts.")
-        self.names.append(())
-        name = self.move_names[player if "moves" not in self.data else -1]
-        return Move(name, player, (), Amounts(low, high, float(step), money))
-
-    def _end(self, given: Any, location: str, known: set[str]) -> float | str:
-        if _is_number(given):
-            return float(given)
-        if not isinstance(given, str):
-            raise self._bad(location, "is a number, or a formula of the moves before.")
-        with self._at(location):
-            check_formula(given, known)
-            return given
-
-    def _auction(self, n: int) -> GameForm:
-        for key in ("values", "payoffs", "outcomes", "rule", "money", "numbers"):
-            if key != "values":
-                self._forbid(key, "auction")
-        kind, values = self.data["auction"], self.data.get("values")
-        if kind not in ("first", "second"):
-            raise self._bad("auction", 'is "first" or "second", the price that is paid.')
-        if not isinstance(values, Mapping) or set(values) - {"from", "to", "step"}:
-            raise self._bad("values", "is a table with from and to, and a step.")
-        table = {"from": 0, **values, "money": True}
-        self.move_names = ["bid"] * n
-        moves = tuple(self._move(k, table, "values", None) for k in range(n))
-        amounts = moves[0].amounts
-        assert amounts is not None
-        if isinstance(amounts.low, str) or isinstance(amounts.high, str) or amounts.low < 0:
-            raise self._bad("values", "are numbers of 0 or more.")
-        moves = tuple(replace(move, amounts=replace(amounts, low=0.0)) for move in moves)
-        return GameForm(n, True, moves, auction=Auction(kind, amounts.low, amounts.high))
+        moves = tuple(self._move("bid", k, bids, "values", set()) for k in range(self.n))
+        return GameForm(self.n, True, moves, auction=Auction(price, values.low, values.high))
 
     # Payoffs.
 
-    def _nested(self, form: GameForm, given: Any) -> Iterator[Course]:
-        choices = [form.options(k) for k in range(form.n_players)]
-        if math.prod(map(len, choices)) > MOST_OUTCOMES:
-            raise self._bad("payoffs", f"has more than {MOST_OUTCOMES} outcomes.")
-        for profile in product(*(range(len(choice)) for choice in choices)):
-            cell, location = given, "payoffs"
-            for k, i in enumerate(profile):
-                if not isinstance(cell, list) or len(cell) != len(choices[k]):
-                    raise self._bad(
-                        location,
-                        f"must be a list of {len(choices[k])}, one an option of player {k + 1}.",
-                    )
-                cell, location = cell[i], f"{location}[{i}]"
-            yield Course(
-                tuple(names[i].value for names, i in zip(choices, profile, strict=True)),
-                self._paid(cell, location, form.n_players),
+    def _nested(self, form: GameForm, cell: Any, place: str, path: Choices) -> Iterator[Course]:
+        """The outcomes in nested lists, from the option of the next player on."""
+        if len(path) == self.n:
+            yield Course(path, self._paid(cell, place))
+            return
+        options = form.options(len(path))
+        if not isinstance(cell, list) or len(cell) != len(options):
+            raise ParameterError(
+                f"{place} must be a list of {len(options)}, one an option of player "
+                f"{len(path) + 1}."
             )
+        for i, (inner, option) in enumerate(zip(cell, options, strict=True)):
+            yield from self._nested(form, inner, f"{place}[{i}]", (*path, option.value))
 
-    def _outcomes(self, form: GameForm) -> tuple[Course, ...]:
-        outcomes, given = [], self.data["outcomes"]
-        if not (isinstance(given, list) and all(isinstance(entry, dict) for entry in given)):
-            raise self._bad("outcomes", "is a list of tables with path and payoffs.")
-        for i, entry in enumerate(given):
-            location, path = f"outcomes[{i}]", entry.get("path")
-            if set(entry) != {"path", "payoffs"} or not isinstance(path, list):
-                raise self._bad(location, "is a table with path and payoffs.")
-            if not 1 <= len(path) <= len(form.moves):
-                raise self._bad(f"{location}.path", f"has from 1 to {len(form.moves)} choices.")
-            values = []
-            for k, choice in enumerate(path):
-                named = dict(zip(self.names[k], form.moves[k].options, strict=True))
-                if choice not in named:
-                    raise self._bad(
-                        f"{location}.path[{k}]", f"{choice!r} is no option of that move."
+    def _outcomes(self, form: GameForm) -> Iterator[Course]:
+        for i, outcome in enumerate(self.file.outcomes):
+            if len(outcome.path) > len(form.moves):
+                raise ParameterError(f"outcomes[{i}].path has from 1 to {len(form.moves)} choices.")
+            for k, choice in enumerate(outcome.path):
+                if choice not in self.names[k]:
+                    raise ParameterError(
+                        f"outcomes[{i}].path[{k}] {choice!r} is no option of that move."
                     )
-                values.append(named[choice].value)
-            outcomes.append(
-                Course(
-                    tuple(values),
-                    self._paid(entry["payoffs"], f"{location}.payoffs", form.n_players),
-                )
-            )
-        return tuple(outcomes)
+            path = [
+                form.moves[k].options[self.names[k].index(choice)].value
+                for k, choice in enumerate(outcome.path)
+            ]
+            yield Course(tuple(path), self._paid(outcome.payoffs, f"outcomes[{i}].payoffs"))
 
-    def _paid(self, cell: Any, location: str, n: int) -> tuple[float, ...]:
-        if not (isinstance(cell, list) and len(cell) == n and all(map(_is_number, cell))):
-            raise self._bad(location, f"must be {n} numbers, one a player.")
-        return tuple(map(float, cell))
+    def _paid(self, cell: Any, place: str) -> tuple[float, ...]:
+        try:
+            paid = _PAID.validate_python(cell, strict=True)
+        except ValidationError:
+            paid = []
+        if len(paid) != self.n:
+            raise ParameterError(f"{place} must be {self.n} numbers, one a player.")
+        return tuple(paid)
 
-    def _check_formulas(self, form: GameForm, formulas: list[str]) -> None:
-        if len(formulas) not in (1, form.n_players):
-            raise self._bad("payoffs", f"is one formula, or {form.n_players}, one a player.")
-        if len(formulas) == 1 and not form.together:
-            raise self._bad("payoffs", f"is {form.n_players} formulas, one a player.")
-        known = {figure.name for figure in (*form.figures, *self._values())}
-        known |= set(_OF_PROFILE if form.together else self.move_names)
+    def _with_formulas(self, form: GameForm, formulas: list[str]) -> GameForm:
+        if not form.rule:
+            raise ParameterError("rule is missing: formulas of payoffs need the rules in words.")
+        if form.together and len(formulas) not in (1, self.n):
+            raise ParameterError(f"payoffs is one formula, or {self.n}, one a player.")
+        if not form.together and len(formulas) != self.n:
+            raise ParameterError(f"payoffs is {self.n} formulas, one a player.")
+        values: dict[str, float] = {}
+        for move, names in zip(form.moves, self.names, strict=True):
+            for name, option in zip(names, move.options, strict=True):
+                if values.setdefault(name, option.value) != option.value:
+                    raise ParameterError(
+                        f"options {name!r} stands at two places, so has two values."
+                    )
+        options = [Figure(name, value, money=False) for name, value in values.items()]
+        form = replace(form, formulas=tuple(formulas), figures=(*form.figures, *options))
+        known = {figure.name for figure in form.figures}
+        known |= set(_OF_PROFILE) if form.together else {move.name for move in form.moves}
         for i, formula in enumerate(formulas):
-            with self._at(f"payoffs[{i}]"):
+            with _at(f"payoffs[{i}]"):
                 check_formula(formula, known)
-
-    def _values(self) -> list[Figure]:
-        """The options with their numbers."""
-        by_name: dict[str, float] = {}
-        given = self.data.get("values")
-        for options in self.names:
-            numbers = range(len(options)) if not isinstance(given, list) else given
-            for name, number in zip(options, numbers, strict=False):
-                if by_name.setdefault(name, float(number)) != float(number):
-                    raise self._bad("options", f"{name!r} stands at two places, so has two values.")
-        return [Figure(name, value, money=False) for name, value in by_name.items()]
+        return form
 
     # The rest.
 
-    def _figures(self, key: str) -> tuple[Figure, ...]:
-        given = self.data.get(key, {})
-        if not isinstance(given, Mapping):
-            raise self._bad(key, "is a table of numbers.")
-        for name, value in given.items():
-            self._check_name(name, f"{key}.{name}")
-            if not _is_number(value):
-                raise self._bad(f"{key}.{name}", "is a number.")
-        return tuple(Figure(name, float(value), key == "money") for name, value in given.items())
-
-    def _rule(self, moves: tuple[Move, ...], figures: tuple[Figure, ...]) -> str:
-        rule = self._text("rule", "")
-        known = {
-            *_OF_RULE,
-            *(f.name for f in figures),
-            *(n for options in self.names for n in options),
-        }
-        if any(move.options for move in moves) or "moves" in self.data:
+    def _rule(self, moves: Sequence[Move]) -> str:
+        rule = self.file.rule.strip()
+        known = {*_OF_RULE, *(figure.name for figure in self.figures)}
+        known |= {name for options in self.names for name in options}
+        if any(move.options for move in moves) or "moves" in self.given:
             known -= {"low", "high", "step"}
-        with self._at("rule"):
-            try:
-                used = {name for _, name in parse(rule) if name is not None}
-            except PromptError as problem:
-                raise ParameterError(str(problem)) from None
+        with _at("rule"):
+            used = {name for _, name in parse(rule) if name is not None}
             if unknown := sorted(used - known):
                 raise ParameterError(
                     f"{{{unknown[0]}}} is not known; known: {', '.join(sorted(known))}."
@@ -769,61 +749,39 @@ class _Reading:
         return rule
 
     def _people(self, form: GameForm) -> Iterator[PeopleResult]:
-        given = self.data.get("people", [])
-        if not (isinstance(given, list) and all(isinstance(entry, dict) for entry in given)):
-            raise self._bad("people", "is a list of tables [[people]].")
-        known = {"player", "move", "option", "value", "shares", "of", "source"}
-        for i, entry in enumerate(given):
-            location = f"people[{i}]"
-            if unknown := sorted(set(entry) - known):
-                raise self._bad(f"{location}.{unknown[0]}", "is not known.")
-            move, option = self._move_of_people(form, entry, location), entry.get("option", "")
-            if option and option not in self.names[move or 0]:
-                raise self._bad(f"{location}.option", f"{option!r} is no option.")
-            shares = self._shares(form, move or 0, entry.get("shares", []), f"{location}.shares")
-            value = entry.get("value")
-            if shares and value is None:
-                options = form.options(move or 0)
-                value = sum(o.value * p for o, p in zip(options, shares, strict=True)) / sum(shares)
-            if not _is_number(value):
-                raise self._bad(f"{location}.value", "is a number.")
-            of, source = str(entry.get("of", "people")), str(entry.get("source", ""))
-            yield PeopleResult(move, option, float(value), shares, of, source)
-
-    def _move_of_people(
-        self, form: GameForm, entry: Mapping[str, Any], location: str
-    ) -> int | None:
-        if not form.together:
-            if entry.get("move") not in self.move_names:
-                raise self._bad(f"{location}.move", "names one of the moves.")
-            return self.move_names.index(entry["move"])
-        player = entry.get("player")
-        if player is None:
-            return None
-        if isinstance(player, bool) or player not in range(1, form.n_players + 1):
-            raise self._bad(f"{location}.player", f"is a whole number from 1 to {form.n_players}.")
-        return int(player) - 1
-
-    def _shares(self, form: GameForm, move: int, given: Any, location: str) -> tuple[float, ...]:
-        if given == []:
-            return ()
-        amounts = form.moves[move].amounts
-        n = len(form.options(move)) if amounts is not None and amounts.fixed else 0
-        right = isinstance(given, list) and len(given) == n and all(map(_is_number, given))
-        if not right or not abs(sum(given) - 1) < ROUNDING:
-            raise self._bad(location, f"must be {n} shares, one an amount, with a sum of 1.")
-        return tuple(map(float, given))
+        moves = [move.name for move in form.moves]
+        for i, entry in enumerate(self.file.people):
+            place = f"people[{i}]"
+            if not form.together and entry.move not in moves:
+                raise ParameterError(f"{place}.move names one of the moves.")
+            if entry.player is not None and entry.player > self.n:
+                raise ParameterError(f"{place}.player is a whole number from 1 to {self.n}.")
+            of_player = None if entry.player is None else entry.player - 1
+            move = of_player if form.together else moves.index(str(entry.move))
+            if entry.option and entry.option not in self.names[move or 0]:
+                raise ParameterError(f"{place}.option {entry.option!r} is no option.")
+            value, shares = entry.value, tuple(entry.shares)
+            if shares:
+                amounts = form.moves[move or 0].amounts
+                options = form.options(move or 0) if amounts is not None and amounts.fixed else ()
+                if len(shares) != len(options) or not abs(sum(shares) - 1) < ROUNDING:
+                    raise ParameterError(
+                        f"{place}.shares must be {len(options)} shares, one an amount, with a sum "
+                        "of 1."
+                    )
+                if value is None:
+                    products = (o.value * p for o, p in zip(options, shares, strict=True))
+                    value = sum(products) / sum(shares)
+            if value is None:
+                raise ParameterError(f"{place}.value is missing.")
+            yield PeopleResult(move, entry.option, value, shares, entry.of, entry.source)
 
     def _check(self, form: GameForm) -> None:
         """Check that every course has payoffs, and that there are not too many."""
         if form.together:
-            sizes = [len(form.options(k)) for k in range(form.n_players)]
-            if math.prod(sizes) > MOST_OUTCOMES:
-                raise self._bad(
-                    "options", f"has {math.prod(sizes):,} outcomes, above {MOST_OUTCOMES:,}."
-                )
+            self._check_size(form, "options")
         count, ends = 0, {outcome.path for outcome in form.outcomes}
-        with self._at("outcomes" if form.outcomes else "payoffs"):
+        with _at("outcomes" if form.outcomes else "payoffs"):
             if form.together and form.formulas:
                 table_of(form)
                 return
@@ -833,8 +791,8 @@ class _Reading:
                     raise ParameterError(f"there are more than {MOST_OUTCOMES:,} outcomes.")
                 if ends and path not in ends:
                     names = [
-                        self.names[k][int(value)] if self.names[k] else f"{value:g}"
-                        for k, value in enumerate(path)
+                        names[int(value)] if names else f"{value:g}"
+                        for names, value in zip(self.names, path, strict=False)
                     ]
                     raise ParameterError(f"the path {names} has no payoffs.")
                 if form.formulas:
@@ -842,52 +800,19 @@ class _Reading:
             if form.outcomes and count != len(form.outcomes):
                 raise ParameterError("a path is there twice, or continues after an end.")
 
-    def _text(self, key: str, default: str | None = None) -> str:
-        text = self.data.get(key, default)
-        if not isinstance(text, str) or (default is None and not text.strip()):
-            raise self._bad(key, "is missing." if key not in self.data else "is a text.")
-        return text.strip()
+    def _check_size(self, form: GameForm, key: str) -> None:
+        size = math.prod(len(form.options(k)) for k in range(self.n))
+        if size > MOST_OUTCOMES:
+            raise ParameterError(f"{key} has {size:,} outcomes, above {MOST_OUTCOMES:,}.")
 
-    def _whole(self, key: str, default: int, low: int, high: int) -> int:
-        value = self.data.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise self._bad(key, f"is a whole number from {low} to {high:,}.")
-        return value
-
-    def _check_name(self, name: Any, location: str) -> None:
-        taken = {*_OF_PROFILE, *_OF_RULE, "min", "max", "abs", "floor"}
-        if not isinstance(name, str) or not _NAME.fullmatch(name) or name in taken:
-            raise self._bad(
-                location, f"{name!r} is no name: small letters, digits and _, and none of "
-                f"{', '.join(sorted(taken))}.",
-            )  # fmt: skip
-
-    def _forbid(self, key: str, beside: str) -> None:
-        if key in self.data:
-            raise self._bad(key, f"cannot be used with {beside}.")
-
-    def _bad(self, location: str, problem: str) -> ParameterError:
-        return ParameterError(f"{self.where}: {location} {problem}", parameter="game")
-
-    def _at(self, location: str) -> AbstractContextManager[None]:
-        return _placed(f"{self.where}: {location}")
+    def _forbid(self, keys: set[str], beside: str) -> None:
+        if wrong := sorted(self.given & keys):
+            raise ParameterError(f"{wrong[0]} cannot be used with {beside}.")
 
 
-@contextmanager
-def _placed(location: str) -> Iterator[None]:
-    """Prefix the message of an error with its position."""
-    try:
-        yield
-    except ParameterError as error:
-        if str(error).startswith(location):
-            raise
-        raise ParameterError(f"{location}: {error}", parameter="game") from None
-
-
-def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and abs(value) <= 1e12
-    )
+_PAID = TypeAdapter(Paid)
+_UNUSED = {
+    "options": {"outcomes"}, "moves": {"values"},
+    "auction": {"payoffs", "outcomes", "rule", "money", "numbers"},
+}  # fmt: skip
+"""Kind of game → the entries that it has no use for."""

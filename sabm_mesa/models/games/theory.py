@@ -62,9 +62,6 @@ class Course(NamedTuple):
 def pure_equilibria(payoffs: Floats) -> list[tuple[int, ...]]:
     """All pure Nash equilibria.
 
-    Args:
-        payoffs: the payoffs of a simultaneous game.
-
     Returns:
         The index of each player's option, in rising order.
     """
@@ -78,11 +75,8 @@ def pure_equilibria(payoffs: Floats) -> list[tuple[int, ...]]:
 def expected_payoffs(payoffs: Floats, player: int, beliefs: Sequence[Sequence[float]]) -> Floats:
     """The expected payoff of each option of a player.
 
-    Args:
-        payoffs: the game at the same time, or the player's own payoffs of it (without the last
-            axis).
-        player: the player, from 0.
-        beliefs: the probabilities of the options of each other player, in their order.
+    `payoffs` is the game, or the player's own payoffs of it (without the last axis); `beliefs` are
+    the probabilities of the options of each other player, in their order.
     """
     payoff = payoffs[..., player] if payoffs.ndim == len(beliefs) + 2 else payoffs
     payoff = np.moveaxis(payoff, player, 0)
@@ -92,13 +86,7 @@ def expected_payoffs(payoffs: Floats, player: int, beliefs: Sequence[Sequence[fl
 
 
 def dominant_option(payoffs: Floats, player: int, *, weakly: bool = False) -> int | None:
-    """The dominant option of a player, or None.
-
-    Args:
-        payoffs: the payoffs of a simultaneous game.
-        player: the player, from 0.
-        weakly: whether weak dominance is enough.
-    """
+    """The dominant option of a player, strictly or `weakly`, or None."""
     payoff = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
     gap = _tolerance(payoffs)
     for option in range(len(payoff)):
@@ -115,12 +103,7 @@ def dominant_option(payoffs: Floats, player: int, *, weakly: bool = False) -> in
 
 
 def dominated_options(payoffs: Floats, player: int) -> list[int]:
-    """The strictly dominated options of a player.
-
-    Args:
-        payoffs: the payoffs of a simultaneous game.
-        player: the player, from 0.
-    """
+    """The strictly dominated options of a player."""
     payoff = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
     gap = _tolerance(payoffs)
     return [
@@ -135,9 +118,6 @@ def mixed_equilibria(payoffs: Floats) -> list[tuple[Strategy, Strategy]]:
 
     These are all equilibria unless the game is degenerate: then a mixture of k options has more
     than k best responses, and the equilibria between those found are further ones.
-
-    Args:
-        payoffs: the payoffs of a simultaneous two-player game.
 
     Returns:
         The strategies of both players, sorted by larger probabilities of earlier options; empty if
@@ -157,9 +137,6 @@ def symmetric_equilibria(payoffs: Floats) -> list[Strategy]:
     They are the vertices of the best-response polytope at which each option has the probability 0
     or is a best response.
 
-    Args:
-        payoffs: the payoffs of a simultaneous game of two players with the same options.
-
     Returns:
         The strategies; empty if the game is not symmetric or has more than `MOST_OPTIONS` options.
     """
@@ -174,11 +151,7 @@ def symmetric_equilibria(payoffs: Floats) -> list[Strategy]:
 
 
 def is_symmetric(payoffs: Floats) -> bool:
-    """Whether all players have the same options and payoffs.
-
-    Args:
-        payoffs: the payoffs of a simultaneous game.
-    """
+    """Whether all players have the same options and payoffs."""
     n = payoffs.shape[-1]
     if len(set(payoffs.shape[:-1])) > 1:
         return False
@@ -196,9 +169,6 @@ def subgame_perfect(tree: Node | Sequence[float]) -> list[Course]:
 
     A course is kept if the deciding player gains at least as much as with any other choice followed
     by its worst equilibrium.
-
-    Args:
-        tree: the game in turns.
     """
     if not isinstance(tree, Node):
         return [Course((), tuple(map(float, tree)))]
@@ -219,11 +189,7 @@ def subgame_perfect(tree: Node | Sequence[float]) -> list[Course]:
 def inequity_averse(payoffs: Floats, player: int, envy: float, guilt: float) -> Floats:
     """Utility after Fehr and Schmidt 1999, equation 1: payoff minus envy and guilt.
 
-    Args:
-        payoffs: payoffs, the players on the last axis.
-        player: the player, from 0.
-        envy: the weight of being behind (alpha).
-        guilt: the weight of being ahead (beta).
+    `envy` is the weight of being behind (alpha), `guilt` that of being ahead (beta).
 
     Returns:
         The utility of the player, without the last axis.
@@ -240,10 +206,8 @@ def inequity_averse(payoffs: Floats, player: int, envy: float, guilt: float) -> 
 def logit_choice(expected: Sequence[float] | Floats, precision: float, spread: float) -> Floats:
     """Probabilities of options by the logit rule of McKelvey and Palfrey 1995.
 
-    Args:
-        expected: the expected payoff of each option.
-        precision: the weight of payoffs, as shares of `spread`; 0 makes all options equally likely.
-        spread: the largest payoff minus the smallest one; 0 makes all options equally likely.
+    `precision` is the weight of payoffs, as shares of `spread`, the largest payoff minus the
+    smallest one; if either is 0, all options are equally likely.
     """
     values = np.asarray(expected, dtype=np.float64)
     weights = (
@@ -256,14 +220,10 @@ def logit_choice(expected: Sequence[float] | Floats, precision: float, spread: f
 def auction_bid(value: float, n_players: int, least_value: float, price: str) -> float:
     """The equilibrium bid of risk-neutral bidders whose private values are uniform.
 
+    `price` is the bid that the winner pays: the ``"first"`` or the ``"second"``.
+
     Source: Vickrey 1961, "Counterspeculation, Auctions, and Competitive Sealed Tenders", Journal of
     Finance 16(1), 8-37; for real values and bids.
-
-    Args:
-        value: the bidder's own value.
-        n_players: number of bidders.
-        least_value: the smallest value.
-        price: ``"first"`` or ``"second"``: the price that the winner pays.
     """
     if price == "second":
         return value
@@ -275,11 +235,6 @@ def auction_payoff(least_value: float, largest_value: float, n_players: int) -> 
 
     Source: Vickrey 1961. The winner has the largest of n uniform values and pays the second-largest
     one on average; the expected gap between them is 1 / (n + 1) of the range.
-
-    Args:
-        least_value: the smallest value.
-        largest_value: the largest value.
-        n_players: number of bidders.
     """
     return (largest_value - least_value) / (n_players * (n_players + 1))
 

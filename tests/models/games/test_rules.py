@@ -38,7 +38,7 @@ def test_a_table_is_the_game_that_it_says() -> None:
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        ({"title": 3}, "title is a text"),
+        ({"title": 3}, "title should be a valid string"),
         ({"payof": 3}, "payof is not known"),
         ({"payoffs": [[[1, 2], [3, 4]], [[5, 6], [7]]]}, r"payoffs\[1\]\[1\] must be 2 numbers"),
         ({"payoffs": [[[1, 2], [3, 4]], [[5, 6]]]}, r"payoffs\[1\] must be a list of 2"),
@@ -46,11 +46,11 @@ def test_a_table_is_the_game_that_it_says() -> None:
         ({"options": ["x", "X y"]}, r"options\[1\] 'X y' is no name"),
         ({"options": ["x", "x"]}, "options must name"),
         ({"options": [["x"], ["y"], ["z"]]}, "options are those of 3 players, and there are 2"),
-        ({"players": 1}, "players is a whole number from 2"),
-        ({"rounds": 0}, "rounds is a whole number from 1"),
-        ({"continuation": 1.0}, "continuation is a probability"),
-        ({"talk": "yes"}, "talk is true or false"),
-        ({"moves": []}, "options and moves and auction are the three kinds of games"),
+        ({"players": 1}, "players should be greater than or equal to 2"),
+        ({"rounds": 0}, "rounds should be greater than or equal to 1"),
+        ({"continuation": 1.0}, "continuation should be less than 1"),
+        ({"talk": "yes"}, "talk should be a valid boolean"),
+        ({"auction": "first"}, "options and moves and auction are the three kinds of games"),
         ({"people": [{"option": "z", "value": 1}]}, r"people\[0\].option 'z' is no option"),
         ({"payoffs": "own"}, "rule is missing"),
         ({"payoffs": "own + thing", "rule": "r"}, r"payoffs\[0\]: the formula .* uses 'thing'"),
@@ -142,7 +142,10 @@ TURNS: dict[str, Any] = {
             {"moves": [TURNS["moves"][0], {"player": 2, "name": "back", "options": ["sent"]}]},
             "moves names the option 'sent', which is a number or a move too",
         ),
-        ({"moves": [{"player": 1, "options": ["x"]}] * 101}, "moves are 100 at most"),
+        (
+            {"moves": [{"player": 1, "options": ["x"]}] * 101},
+            "moves list should have at most 100 items",
+        ),
     ],
 )  # fmt: skip
 def test_a_bad_game_in_turns_gives_one_line_with_the_place(change: Any, place: str) -> None:
@@ -177,9 +180,10 @@ def test_published_shares_are_one_an_amount() -> None:
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        ({"auction": "third"}, "auction is"),
-        ({"values": 3}, "values is a table"),
-        ({"values": {"from": -5, "to": 5}}, "values are numbers of 0 or more"),
+        ({"auction": "third"}, "auction should be 'first' or 'second'"),
+        ({"values": 3}, "values should be a valid list"),
+        ({"values": [1, 2]}, "values is a table"),
+        ({"values": {"from": -5, "to": 5}}, "values.from should be greater than or equal to 0"),
         ({"rule": "r"}, "rule cannot be used with auction"),
     ],
 )
