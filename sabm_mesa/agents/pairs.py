@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from sabm_mesa.agents.base import AskingModel, SmartAgent
 from sabm_mesa.agents.memory import newest
 from sabm_mesa.core.answers import Choice, Decision, Text
-from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.messages import Message
 
 if TYPE_CHECKING:
@@ -201,122 +200,6 @@ def since(first: int, records: Sequence[R]) -> Sequence[R]:
     return records[bisect_left(records, first, key=attrgetter("round")) :]
 
 
-@dataclass(frozen=True, slots=True)
-class PairView(Observation):
-    """An agent's observation: the other agents, and its remembered invitations and talks.
-
-    Attributes:
-        agent: its own number, from 1.
-        n_agents: number of agents.
-        round: the round, from 0.
-        n_rounds: number of rounds.
-        invitations: its answered invitations, sent and received, of the remembered rounds.
-        chats: the remembered talks, oldest first.
-        invited: the agent it invited in this round; None without one.
-        inviters: the agents that invited it in this round.
-        inviter: the agent whose invitation the question is about; None in other questions.
-        welcomed: the inviters of this round whose invitations it has accepted so far.
-        partner: its partner in the current talk; None in other questions.
-        messages: the messages of the current talk.
-        turns_left: turns left in the current talk, including this one.
-        rounds_before: number of rounds before round 0; prompts add it to each round number.
-    """
-
-    agent: int
-    n_agents: int
-    round: int
-    n_rounds: int
-    invitations: tuple[Invitation, ...] = ()
-    chats: tuple[Chat, ...] = ()
-    invited: int | None = None
-    inviters: tuple[int, ...] = ()
-    inviter: int | None = None
-    welcomed: tuple[int, ...] = ()
-    partner: int | None = None
-    messages: tuple[Message, ...] = ()
-    turns_left: int = 0
-    rounds_before: int = 0
-
-    @property
-    def others(self) -> tuple[int, ...]:
-        """The other agents."""
-        return tuple(n for n in range(1, self.n_agents + 1) if n != self.agent)
-
-    def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """Placeholder → value.
-
-        Args:
-            book: the prompts of the run.
-        """
-
-        def names(*agents: int | None) -> str:
-            return ", ".join(name_of(book, agent) for agent in agents if agent)
-
-        return {
-            "name": name_of(book, self.agent),
-            "others": names(*self.others),
-            "n_others": self.n_agents - 1,
-            "n_agents": self.n_agents,
-            "number": self.round + 1,
-            "n_rounds": self.n_rounds,
-            "persona": book.persona(self.persona),
-            "memory": "\n\n".join(self._memory(book)) or book.render("memory_empty", {}),
-            "invited": _so_far(book, "invited", names(self.invited)),
-            "inviters": names(*self.inviters),
-            "inviter": names(self.inviter),
-            "welcomed": _so_far(book, "welcomed", names(*self.welcomed)),
-            "nobody": book.render("nobody", {}),
-            "accepts": book.render("accepts", {}),
-            "declines": book.render("declines", {}),
-            "partner": names(self.partner),
-            "lines": _conversation(book, self.agent, self.messages)
-            or book.render("lines_none", {}),
-            "turns_left": self.turns_left,
-            "leave": LEAVE,
-        }
-
-    def _memory(self, book: PromptBook) -> Iterable[str]:
-        """One paragraph for each round: the invitations, then the talks."""
-        rounds = {invitation.round for invitation in self.invitations} | {
-            chat.round for chat in self.chats
-        }
-        for turn in sorted(rounds):
-            number = turn + 1 + self.rounds_before
-            entry = "memory_now" if turn == self.round else "memory_round"
-            parts = [book.render(entry, {"number": number})]
-            parts += [
-                self._invitation(book, invitation)
-                for invitation in self.invitations
-                if invitation.round == turn
-            ]
-            for chat in (chat for chat in self.chats if chat.round == turn):
-                partner = name_of(book, chat.partner_of(self.agent))
-                parts.append(book.render("memory_chat", {"other": partner}))
-                parts.append(_conversation(book, self.agent, chat.messages))
-            yield "\n".join(parts)
-
-    def _invitation(self, book: PromptBook, invitation: Invitation) -> str:
-        sent = invitation.sender == self.agent
-        entry = "memory_sent" if sent else "memory_received"
-        outcome = "accepted" if invitation.accepted else "declined"
-        other = invitation.receiver if sent else invitation.sender
-        return book.render(f"{entry}_{outcome}", {"other": name_of(book, other)})
-
-
-def _so_far(book: PromptBook, entry: str, names: str) -> str:
-    return book.render(f"{entry}_{'some' if names else 'none'}", {entry: names})
-
-
-def _conversation(book: PromptBook, agent: int, messages: tuple[Message, ...]) -> str:
-    return "\n".join(
-        book.render(
-            "said_own" if message.sender == agent else "said_other",
-            {"number": message.sender, "text": book.quote(message.text)},
-        )
-        for message in book.quoted_in_order(messages)
-    )
-
-
 def name_of(book: PromptBook, agent: int) -> str:
     """The name of an agent in the prompts.
 
@@ -384,14 +267,13 @@ class PairAgent(SmartAgent):
 
     async def invite(self) -> Decision:
         """Choose another agent to talk with; the value is its number, 0 for nobody."""
-        view = self.observe()
-        book = self.model.book
-        names = {name_of(book, other): other for other in view.others}
-        options = Choice((*names, book.render("nobody", {})), label="invitation")
-        decision = await self.ask("invite", options, view)
+        book, facts = self.model.book, self.facts()
+        options = Choice((*facts["others"], book.render("nobody", {})), label="invitation")
+        decision = await self.ask("invite", options, **facts)
         if not decision.valid:
             return decision
-        invited = names.get(decision.value, 0)
+        numbers = {name_of(book, agent.unique_id): agent.unique_id for agent in self.others}
+        invited = numbers.get(decision.value, 0)
         return Decision(invited, decision.reasoning, attempts=decision.attempts)
 
     async def accept(self) -> Decision:
@@ -401,8 +283,10 @@ class PairAgent(SmartAgent):
         options = Choice((yes, book.render("declines", {})), label="decision")
         welcomed: list[int] = []
         for inviter in self.inviters:
-            view = self.observe(inviter=inviter, welcomed=tuple(welcomed))
-            decision = await self.ask("accept", options, view)
+            names = [name_of(book, agent) for agent in welcomed]
+            decision = await self.ask(
+                "accept", options, **self.facts(), inviter=name_of(book, inviter), welcomed=names
+            )
             if decision.value == yes:
                 welcomed.append(inviter)
         return Decision(tuple(welcomed))
@@ -429,40 +313,66 @@ class PairAgent(SmartAgent):
             dialogue: the talk, in which it is the agent's turn.
         """
         first, second = dialogue.agents
-        view = self.observe(
-            partner=second if first == self.unique_id else first,
-            messages=tuple(dialogue.messages),
+        partner = second if first == self.unique_id else first
+        return await self.ask(
+            "say",
+            UTTERANCE,
+            **self.facts(),
+            partner=name_of(self.model.book, partner),
+            messages=dialogue.messages,
             turns_left=dialogue.max_turns - dialogue.turns,
+            leave=LEAVE,
         )
-        return await self.ask("say", UTTERANCE, view)
 
-    def observe(self, **more: Any) -> PairView:
-        """The agent's knowledge at this moment.
+    @property
+    def others(self) -> list[PairAgent]:
+        """The other agents."""
+        return [agent for agent in self.model.participants if agent is not self]
 
-        Args:
-            more: the fields of the view that depend on the question.
-        """
-        return PairView(**self.known() | more)
+    def facts(self) -> dict[str, Any]:
+        """What the agent knows: the others, and what it remembers of each round.
 
-    def known(self) -> dict[str, Any]:
-        """The fields of the view that are the same for all questions.
-
-        They hold the talks that fit the window of the agent's memory, and the invitations of these
+        It remembers the talks that fit the window of its memory, and the invitations of these
         rounds.
         """
-        model = self.model
+        model, book = self.model, self.model.book
         chats = newest(self.chats, words=model.window)
-        known = self.invitations + of_agent(model.answered, self.unique_id)
+        answered = self.invitations + of_agent(model.answered, self.unique_id)
         if len(chats) < len(self.chats):
-            known = tuple(since(chats[0].round, known))
+            answered = tuple(since(chats[0].round, answered))
+        rounds = sorted({record.round for record in (*answered, *chats)})
         return {
             "agent": self.unique_id,
+            "name": name_of(book, self.unique_id),
             "n_agents": len(model.participants),
-            "round": model.round,
+            "others": [name_of(book, agent.unique_id) for agent in self.others],
+            "number": model.round + 1,
             "n_rounds": model.n_rounds,
-            "invitations": known,
-            "chats": chats,
-            "invited": self.invited,
-            "inviters": self.inviters,
-            "persona": self.persona,
+            "invited": name_of(book, self.invited) if self.invited else None,
+            "inviters": [name_of(book, agent) for agent in self.inviters],
+            "rounds": [
+                {
+                    "number": round_ + 1,
+                    "now": round_ == model.round,
+                    "invitations": [self._told(i) for i in answered if i.round == round_],
+                    "chats": [
+                        {
+                            "other": name_of(book, chat.partner_of(self.unique_id)),
+                            "messages": chat.messages,
+                        }
+                        for chat in chats
+                        if chat.round == round_
+                    ],
+                }
+                for round_ in rounds
+            ],
+        }
+
+    def _told(self, invitation: Invitation) -> dict[str, Any]:
+        sent = invitation.sender == self.unique_id
+        other = invitation.receiver if sent else invitation.sender
+        return {
+            "sent": sent,
+            "other": name_of(self.model.book, other),
+            "accepted": invitation.accepted,
         }

@@ -19,7 +19,6 @@ from sabm_mesa.agents.pairs import (
     Chat,
     Invitation,
     PairAgent,
-    PairView,
     name_of,
     of_agent,
     pairs_of,
@@ -245,41 +244,39 @@ class Sociable(ClassicalMind):
         """Invite a guest, answer an invitation, or say a line.
 
         Args:
-            ask: the question; its observation is a `PairView`.
+            ask: the question; see `PairAgent.facts`.
         """
-        view = ask.observation
-        assert isinstance(view, PairView)
         if ask.name == "invite":
-            return self._invites(ask, view)
+            return self._invites(ask)
         if ask.name == "accept":
             declined = ask.rng.random() < DECLINES
             return ask.book.render("declines" if declined else "accepts", {})
-        return self._says(ask, view)
+        return self._says(ask)
 
-    def _invites(self, ask: Ask, view: PairView) -> str:
+    def _invites(self, ask: Ask) -> str:
         if ask.rng.random() < SOLITUDE:
             return ask.book.render("nobody", {})
-        met = Counter(chat.partner_of(view.agent) for chat in view.chats)
-        weights = [1 + self.reinforcement * met[other] for other in view.others]
+        others = ask.facts.others
+        met = Counter(chat["other"] for round_ in ask.facts.rounds for chat in round_["chats"])
+        weights = [1 + self.reinforcement * met[other] for other in others]
         total = sum(weights)
-        chosen = ask.rng.choice(view.others, p=[weight / total for weight in weights])
-        return name_of(ask.book, int(chosen))
+        return str(ask.rng.choice(others, p=[weight / total for weight in weights]))
 
-    def _says(self, ask: Ask, view: PairView) -> str:
-        assert view.partner is not None
+    def _says(self, ask: Ask) -> str:
+        messages = ask.facts.messages
         topics = [topic.strip() for topic in ask.book.render("classical_topics", {}).split(";")]
-        if not self.topic or (not view.messages and ask.rng.random() < NOVELTY):
+        if not self.topic or (not messages and ask.rng.random() < NOVELTY):
             self.topic = topics[int(ask.rng.integers(len(topics)))]
         entry = "classical_opens"
-        if view.messages:
-            heard = next((topic for topic in topics if topic in view.messages[-1].text), self.topic)
+        if messages:
+            heard = next((topic for topic in topics if topic in messages[-1].text), self.topic)
             swayed = heard != self.topic and ask.rng.random() < SWAYED
             self.topic = heard if swayed else self.topic
             entry = "classical_agrees" if self.topic == heard else "classical_stays"
-        leaves = len(view.messages) > 1 and ask.rng.random() < LEAVES
+        leaves = len(messages) > 1 and ask.rng.random() < LEAVES
         words = ask.book.render(
             "classical_leaves" if leaves else entry,
-            {"topic": self.topic, "other": name_of(ask.book, view.partner)},
+            {"topic": self.topic, "other": ask.facts.partner},
         )
         return f"{words} {LEAVE}" if leaves else words
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabm_mesa.agents.pairs import PairAgent, PairView
+from sabm_mesa.agents.pairs import PairAgent
 from sabm_mesa.core.answers import Decision, InvalidAnswer, Text
 from sabm_mesa.models.sentence_making.measures import (
     MAX_WORDS,
@@ -18,7 +18,6 @@ from sabm_mesa.models.sentence_making.measures import (
 )
 
 if TYPE_CHECKING:
-    from sabm_mesa.core.prompts import PromptBook
     from sabm_mesa.models.sentence_making.model import SentenceMaking
 
 _IN_A_WORD = "[!#-Z^-~]"
@@ -80,49 +79,6 @@ class Sentence(Text):
         return {"max_words": self.max_words, "words": ", ".join(self.words)}
 
 
-@dataclass(frozen=True, slots=True)
-class TaskView(PairView):
-    """The observation of a writer: its talks, and the task.
-
-    Attributes:
-        words: the required words.
-        n_sentences: number of sentences to hand in.
-        sentences: its sentences so far.
-        alone: whether it works alone.
-        assigned: whether its partner was assigned.
-    """
-
-    words: tuple[str, ...] = ()
-    n_sentences: int = 5
-    sentences: tuple[str, ...] = ()
-    alone: bool = False
-    assigned: bool = False
-
-    def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """Placeholder → value.
-
-        Args:
-            book: the prompts of the run.
-        """
-        of_talks = PairView.placeholders(self, book)
-        company = book.render("company_none" if self.alone else "company", of_talks)
-        remembered = book.render("remembered", of_talks) if self.chats or self.invitations else ""
-        lines = [
-            book.render("own_sentence", {"number": i, "text": book.quote(text)})
-            for i, text in enumerate(self.sentences, 1)
-        ]
-        return of_talks | {
-            "company": company,
-            "remembered": remembered,
-            "assignment": book.render("assignment" if self.assigned else "no_assignment", of_talks),
-            "words": ", ".join(self.words),
-            "n_sentences": self.n_sentences,
-            "max_words": MAX_WORDS,
-            "sentences": "\n".join(lines) or book.render("lines_none", {}),
-            "place": len(self.sentences) + 1,
-        }
-
-
 class Writer(PairAgent):
     """An agent who writes sentences with given words.
 
@@ -148,23 +104,21 @@ class Writer(PairAgent):
         written: tuple[str, ...] = ()
         for _ in range(self.model.n_sentences):
             spec = Sentence(words=self.model.words, taken=written)
-            decision = await self.ask("write", spec, self.observe(sentences=written))
+            decision = await self.ask("write", spec, **self.facts(), sentences=written)
             decisions.append(decision)
             written += (decision.value,) if decision.valid else ()
         return Decision(tuple(decisions))
 
-    def observe(self, **more: Any) -> TaskView:
-        """The current observation of the writer.
-
-        Args:
-            more: the fields of the view that depend on the question.
-        """
+    def facts(self) -> dict[str, Any]:
+        """What the writer knows: its talks, and the task."""
         model = self.model
-        task = {
+        known = super().facts()
+        for round_ in known["rounds"]:
+            round_["number"] += model.rounds_before
+        return {
+            **known,
             "words": model.words,
             "n_sentences": model.n_sentences,
-            "alone": model.interaction == "individual",
-            "assigned": model.interaction == "bridged",
-            "rounds_before": model.rounds_before,
+            "max_words": MAX_WORDS,
+            "interaction": model.interaction,
         }
-        return TaskView(**self.known() | task | more)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sabm_mesa.agents.pairs import LEAVE, PairView
+from sabm_mesa.agents.pairs import LEAVE
 from sabm_mesa.models.pairs import Sociable
-from sabm_mesa.models.sentence_making.agents import TaskView
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,28 +35,27 @@ class TemplateWriter(Sociable):
         """Write a sentence, or invite and talk as at the party.
 
         Args:
-            ask: the question; its observation is a `TaskView`.
+            ask: the question; see `Writer.facts`.
         """
-        view = ask.observation
         if ask.name != "write":
             return await super().answer(ask)
-        assert isinstance(view, TaskView)
-        return self._writes(ask, view)
+        return self._writes(ask)
 
-    def _says(self, ask: Ask, view: PairView) -> str:
-        if len(view.messages) > 1:
+    def _says(self, ask: Ask) -> str:
+        if len(ask.facts.messages) > 1:
             return f"{ask.book.render('classical_leaves', {})} {LEAVE}"
-        setting = _one(ask.rng, self._own(ask, view.agent))
+        setting = _one(ask.rng, self._own(ask))
         return ask.book.render("classical_idea", {"setting": setting})
 
-    def _writes(self, ask: Ask, view: TaskView) -> str:
+    def _writes(self, ask: Ask) -> str:
         rng = ask.rng
-        words = [view.words[i] for i in rng.permutation(len(view.words))]
+        words = [ask.facts.words[i] for i in rng.permutation(len(ask.facts.words))]
         if rng.random() < CARELESS and not ask.rejected:
             words.pop()
-        text = " ".join(chat.text for chat in view.chats if chat.round == view.round)
+        chats = (chat for round_ in ask.facts.rounds if round_["now"] for chat in round_["chats"])
+        text = " ".join(message.text for chat in chats for message in chat["messages"])
         heard = [setting for setting in _entries(ask, "settings") if setting in text]
-        private = self._own(ask, view.agent)
+        private = self._own(ask)
         inspired = heard and rng.random() < INSPIRED
         return ask.book.render(
             "classical_sentence",
@@ -69,10 +67,10 @@ class TemplateWriter(Sociable):
             },
         )
 
-    def _own(self, ask: Ask, agent: int) -> list[str]:
+    def _own(self, ask: Ask) -> list[str]:
         """The three private settings of a writer."""
         settings = _entries(ask, "settings")
-        return [settings[(agent + i) % len(settings)] for i in range(3)]
+        return [settings[(ask.facts.agent + i) % len(settings)] for i in range(3)]
 
 
 def _entries(ask: Ask, name: str) -> list[str]:

@@ -30,7 +30,7 @@ class Script:
         if ask.name == "invite":
             return INVITES[key.round][key.agent]
         if ask.name == "accept":
-            yes = (key.agent, ask.observation.inviter) in ACCEPTS[key.round]
+            yes = (key.agent, int(ask.facts.inviter[1:])) in ACCEPTS[key.round]
             return "accept" if yes else "decline"
         place = self.said.setdefault((key.round, key.agent), iter(SAYS[key.round][key.agent]))
         return next(place)

@@ -2,47 +2,59 @@
 
 import re
 
-from sabm_mesa.agents.pairs import Invitation
 from tests.models.cocktail_party.support import CHATS, played
 from tests.models.support import chat
 
 
 def test_a_guest_knows_its_own_invitations_and_talks_and_no_others(scripted) -> None:
     model, asked = scripted
-    views = {(ask.key.round, ask.name, ask.key.agent): ask.observation for ask in asked}
+    views = {(ask.key.round, ask.name, ask.key.agent): ask.facts for ask in asked}
 
-    later = views[1, "invite", 2]
-    assert later.chats == (CHATS[0],)
-    assert later.invitations == (Invitation(0, 1, 2, True), Invitation(0, 2, 1, True))
-    assert views[1, "invite", 4].chats == views[1, "invite", 4].invitations == ()
-    assert views[1, "invite", 1].chats == (CHATS[0], CHATS[1])
+    assert views[1, "invite", 2].rounds == (
+        {
+            "number": 1,
+            "now": False,
+            "invitations": (
+                {"sent": False, "other": "L1", "accepted": True},
+                {"sent": True, "other": "L1", "accepted": True},
+            ),
+            "chats": ({"other": "L1", "messages": CHATS[0].messages},),
+        },
+    )
+    assert views[1, "invite", 4].rounds == ()
+    assert chats_of(views[1, "invite", 1]) == [CHATS[0].messages, CHATS[1].messages]
     for ask in asked:
-        assert all(ask.key.agent in chat.agents for chat in ask.observation.chats)
-        assert all(ask.key.agent in each.agents for each in ask.observation.invitations)
+        for messages in chats_of(ask.facts):
+            assert ask.key.agent in {agent for m in messages for agent in (m.sender, *m.to)}
     assert len(model.invitations) == 7
+
+
+def chats_of(facts):
+    """The messages of each talk that a guest remembers."""
+    return [chat["messages"] for round_ in facts.rounds for chat in round_["chats"]]
 
 
 def test_the_second_talk_of_a_round_remembers_the_first(scripted) -> None:
     _, asked = scripted
     (reply,) = [
         ask for ask in asked
-        if ask.name == "say" and ask.key.round == 0 and ask.observation.partner == 3
+        if ask.name == "say" and ask.key.round == 0 and ask.facts.partner == "L3"
     ]  # fmt: skip
 
-    assert reply.observation.chats == (CHATS[0],)
-    assert reply.observation.messages == CHATS[1].messages[:1]
+    assert chats_of(reply.facts) == [CHATS[0].messages]
+    assert reply.facts.messages == CHATS[1].messages[:1]
 
 
 def test_a_guest_that_is_asked_to_accept_knows_whom_it_invited_but_not_the_answer(scripted) -> None:
     _, asked = scripted
     shown = {
-        ask.key.agent: (ask.observation, ask.messages()[1]["content"])
+        ask.key.agent: (ask.facts, ask.messages()[1]["content"])
         for ask in asked
         if ask.name == "accept" and ask.key.round == 0
     }
     view, text = shown[2]
 
-    assert (view.invited, view.inviters, view.invitations) == (1, (1,), ())
+    assert (view.invited, view.inviters, view.rounds) == ("L1", ("L1",), ())
     assert "invited to chat by L1.\n\nYou have invited L1.\n\nDo you accept" in text
 
 
@@ -50,9 +62,9 @@ def test_in_a_talk_the_invitations_of_the_round_are_known(scripted) -> None:
     _, asked = scripted
     first = next(ask for ask in asked if ask.name == "say")
 
-    assert first.observation.invitations == (
-        Invitation(0, 1, 2, True), Invitation(0, 2, 1, True), Invitation(0, 3, 1, True),
-    )  # fmt: skip
+    assert [tuple(told.values()) for told in first.facts.rounds[0]["invitations"]] == [
+        (True, "L2", True), (False, "L2", True), (False, "L3", True),
+    ]  # fmt: skip
     assert (
         "What you remember:\nRound 1 (now)\n- You invited L2, who accepted.\n"
         in (first.messages()[1]["content"])
@@ -108,7 +120,7 @@ def test_the_window_drops_the_oldest_talks_with_what_led_to_them() -> None:
 
     def answer(ask):
         if ask.name == "invite":
-            views.append(ask.observation)
+            views.append(ask.facts)
             return "L2" if ask.key.agent == 1 else "nobody"
         if ask.name == "accept":
             return "accept"
@@ -117,5 +129,6 @@ def test_the_window_drops_the_oldest_talks_with_what_led_to_them() -> None:
     played(answer, n_agents=2, n_rounds=4, window=9)
     last = views[-2]
 
-    assert [chat.round for chat in last.chats] == [1, 2]
-    assert [each.round for each in last.invitations] == [1, 2]
+    assert [round_["number"] for round_ in last.rounds] == [2, 3]
+    assert all(len(round_["invitations"]) == 1 for round_ in last.rounds)
+    assert len(chats_of(last)) == 2

@@ -31,7 +31,7 @@ def test_a_writer_sees_its_own_sentences_and_no_others() -> None:
     seen = []
 
     def script(ask):
-        seen.append((ask.key.agent, ask.observation.sentences, ask.messages()[1]["content"]))
+        seen.append((ask.key.agent, ask.facts.sentences, ask.messages()[1]["content"]))
         return sentence(ask)
 
     played(script, interaction="individual", n_sentences=3)

@@ -106,14 +106,14 @@ def test_a_word_set_a_round_and_nothing_is_remembered_of_the_one_before() -> Non
     views = {}
 
     def script(ask):
-        views[ask.key.round, ask.name, ask.key.agent] = ask.observation
+        views[ask.key.round, ask.name, ask.key.agent] = ask.facts
         return answer(ask) if ask.name != "write" else sentence(ask, (*WORD_SETS, *WORD_SETS))
 
     model = played(script, n_rounds=6)
 
     assert [views[k, "write", 1].words for k in range(6)] == [*WORD_SETS, WORD_SETS[0]]
-    assert all(len(views[k, "write", 1].chats) == 2 for k in range(6))
-    assert all(views[k, "invite", 1].chats == () for k in range(6))
+    assert all(len(views[k, "write", 1].rounds[0]["chats"]) == 2 for k in range(6))
+    assert all(views[k, "invite", 1].rounds == () for k in range(6))
     assert model.end_measures()["valid_ratio"] == 1
 
 
@@ -164,7 +164,7 @@ def test_a_bridged_run_remembers_the_party(party) -> None:
     assert [chat.agents for chat in model.chats] == [(1, 4), (2, 3)] * 2
     for k in range(2):
         first = views[k, "say", 1]
-        assert [chat.round for chat in first.observation.chats] == [k - 2, k - 2]
+        assert len(first.facts.rounds[0]["chats"]) == 2
         text = first.messages()[1]["content"]
         assert "Round 1\n- You invited L2, who accepted." in text
         assert "Your partner for this was assigned to you." in text
