@@ -12,7 +12,7 @@ A template shows the facts of the question, ``persona``, ``memory``, ``form`` (h
 other entries, by name: ``{{ reward }}`` is the entry ``reward`` unless there is such a fact. A fact
 is data and never rendered. The text of a message is quoted (see below); other texts of minds take
 the filter ``quote``. The filter ``money`` shows an amount with two decimals, or with none if it is
-whole.
+whole; the filter ``number`` shows a number in few digits.
 
 ``core/answers.toml`` has the instructions on the answer format. A user's prompt file has the same
 form: its entries replace the built-in text, and it may add conditions, variants and personas.
@@ -45,6 +45,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, pass_context
 from jinja2.meta import find_undeclared_variables
 from jinja2.nodes import Name, Output
@@ -559,11 +560,29 @@ _TEMPLATES.filters["quote"] = pass_context(
 _TEMPLATES.filters["money"] = lambda amount: f"{amount:.2f}".removesuffix(".00")
 
 
+DIGITS, DECIMALS = 6, 9
+"""Significant digits of the filter ``number``, and its maximum number of decimals."""
+
+
+@lru_cache(maxsize=10_000)  # a prompt may show all numbers of all rounds
+def shown_number(number: float) -> str:
+    """A number in a prompt: few digits, never an exponent or a negative zero."""
+    return np.format_float_positional(
+        round(number, DECIMALS) + 0.0, precision=DIGITS, unique=False, fractional=False, trim="-"
+    )
+
+
+_TEMPLATES.filters["number"] = shown_number
+
+
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> tuple[Template, tuple[str, ...]]:
     """A template, and the names that it takes from outside."""
-    names = sorted(find_undeclared_variables(_TEMPLATES.parse(text)))
-    return _TEMPLATES.from_string(text), tuple(names)
+    parsed = _TEMPLATES.parse(text)
+    # Jinja counts what is set in a branch as taken from outside.
+    own = {node.name for node in parsed.find_all(Name) if node.ctx == "store"}
+    names = find_undeclared_variables(parsed) - own
+    return _TEMPLATES.from_string(text), tuple(sorted(names))
 
 
 def names_in(text: str) -> set[str]:

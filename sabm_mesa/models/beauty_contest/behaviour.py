@@ -13,7 +13,7 @@ from typing import Any
 from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
 from sabm_mesa.analysis.guessing_behaviour import PEOPLE, guessing_models
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.beauty_contest.agents import GuessingView
+from sabm_mesa.models.beauty_contest.agents import reference
 
 OF_A_MEAN = ("choices", "mean", "target")
 """Revealed facts that determine the mean of a round."""
@@ -48,10 +48,9 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
     Args:
         ask: the question.
     """
-    view = ask.observation
-    if ask.name != "act" or not isinstance(view, GuessingView):
+    if ask.name != "act":
         return None
-    return _known(view.reference, view.p, view.high, view.integer)
+    return _known(reference(ask.facts), ask.facts.p, ask.facts.high, ask.facts.integer)
 
 
 def answer(ask: Ask, pick: float | None) -> object:
@@ -63,9 +62,7 @@ def answer(ask: Ask, pick: float | None) -> object:
     """
     if pick is None:
         return ask.book.render(f"classical_{ask.name}", {})
-    view = ask.observation
-    assert isinstance(view, GuessingView)
-    return round(pick) if view.integer else pick
+    return round(pick) if ask.facts.integer else pick
 
 
 def _known(reference: float, p: float, high: float, whole: bool) -> dict[str, float]:

@@ -30,18 +30,21 @@ def board(ask: Ask) -> dict[str, Any] | None:
     """
     if ask.name != "act":
         return None
-    seen: Any = ask.observation
+    seen = ask.facts
     last = seen.past[-1] if seen.past else None
     known = {}
     if last is not None:
-        known = {Phrase("contest.last_mean"): last.mean, Phrase("contest.last_target"): last.target}
-        if last.choices is not None:
-            known[Phrase("contest.yours_last")] = last.choices[seen.player - 1]
+        known = {
+            Phrase("contest.last_mean"): last["mean"],
+            Phrase("contest.last_target"): last["target"],
+        }
+        if last["choices"] is not None:
+            known[Phrase("contest.yours_last")] = last["choices"][seen.player - 1]
     marks = [{"label": label, "at": at} for label, at in known.items() if at is not None]
     step = 1 if seen.integer else 0
     content = {"kind": "line", "low": 0, "high": seen.high, "step": step, "marks": marks}
-    listed = last is not None and last.choices is not None
-    if last is None or (listed and seen.n_players > MOST_LISTED):  # a long list is collapsed
+    listed = last is not None and last["choices"] is not None
+    if last is None or (listed and seen.n_others >= MOST_LISTED):  # a long list is collapsed
         p = str(Fraction(seen.p).limit_denominator(100))
         content["text"] = Phrase("contest.your_turn", p=p)
     return content

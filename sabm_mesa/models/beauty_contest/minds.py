@@ -19,9 +19,9 @@ from sabm_mesa.analysis.guessing import (
     level_k_choice,
     noisy,
 )
-from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.asks import Ask, Facts
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.beauty_contest.agents import GuessingView
+from sabm_mesa.models.beauty_contest.agents import known_mean, reference
 from sabm_mesa.models.beauty_contest.theory import (
     SMALLEST_SHARE,
     best_reply,
@@ -59,17 +59,16 @@ class Guesser(ClassicalMind):
         """Pick a number; asked for words, give the sentence of the prompt file.
 
         Args:
-            ask: the question; its observation is a `GuessingView`.
+            ask: the question; see `Player.facts`.
         """
-        game = ask.observation
-        assert isinstance(game, GuessingView)
+        game = ask.facts
         if ask.name != "act":
             return ask.book.render(f"classical_{ask.name}", {})
         pick = min(max(self.pick(game, ask.rng), 0.0), game.high)
         return round(pick) if game.integer else pick
 
     @abstractmethod
-    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
+    def pick(self, game: Facts, rng: np.random.Generator) -> float:
         """Return the pick before clipping to the range and, for integers, rounding."""
 
 
@@ -90,11 +89,11 @@ class LevelK(Guesser):
         super().__init__(spec)
         self.k, self.certain = k, k is not None
 
-    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
+    def pick(self, game: Facts, rng: np.random.Generator) -> float:
         """Reason k steps from the reference."""
         if self.k is None:
             self.k = drawn_steps(rng)
-        choice = level_k_choice(self.k, game.reference, game.p)
+        choice = level_k_choice(self.k, reference(game), game.p)
         return choice if self.certain else noisy(choice, game.p, rng)
 
 
@@ -118,11 +117,11 @@ class CognitiveHierarchy(Guesser):
         super().__init__(spec)
         self.k: int | None = None
 
-    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
+    def pick(self, game: Facts, rng: np.random.Generator) -> float:
         """Respond to players with fewer steps."""
         if self.k is None:
             self.k = drawn_steps(rng)
-        centre = game.reference
+        centre = reference(game)
         if self.k == 0:
             reach = min(centre, game.high - centre)
             return float(rng.uniform(centre - reach, centre + reach))
@@ -147,7 +146,7 @@ class EmpiricalStep(Guesser):
         dict.fromkeys(REPLIES, "picks are drawn from those of the subjects of these sessions")
     )
 
-    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
+    def pick(self, game: Facts, rng: np.random.Generator) -> float:
         """Draw a class and a number in it."""
         if game.round == 0:
             return _first_pick(game, rng)
@@ -174,20 +173,20 @@ class LearningDirection(Guesser):
         self._factor: float | None = None
         self._reference = 0.0
 
-    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
+    def pick(self, game: Facts, rng: np.random.Generator) -> float:
         """Correct the factor, and apply it to the new reference."""
-        reference = game.reference
-        mean = game.past[-1].known_mean(game.p) if game.past else None
+        centre = reference(game)
+        mean = known_mean(game.past[-1], game.p) if game.past else None
         if self._factor is None:
             self._factor = _first_pick(game, rng) / (game.high / 2)
         elif mean is not None and self._reference > 0:
             gap = game.p * mean / self._reference - self._factor
             right = rng.random() < human_guesses()["learning_direction"]["share"]
             self._factor = max(self._factor + (PART_OF_GAP if right else -PART_OF_GAP) * gap, 0.0)
-        self._reference = reference
-        pick = min(self._factor * reference, game.high)
-        if reference > 0:
-            self._factor = pick / reference
+        self._reference = centre
+        pick = min(self._factor * centre, game.high)
+        if centre > 0:
+            self._factor = pick / centre
         return pick
 
 
@@ -200,12 +199,12 @@ class BestReply(Guesser):
         spec: the spec of the mind, as shown in the data.
     """
 
-    def pick(self, game: GuessingView, rng: np.random.Generator) -> float:
+    def pick(self, game: Facts, rng: np.random.Generator) -> float:
         """Pick exactly p times the resulting mean."""
         del rng
-        if game.p >= game.n_players:
+        if game.p >= game.n_others + 1:
             return game.high
-        return best_reply(_mean_of_others(game), game.n_players, game.p)
+        return best_reply(_mean_of_others(game), game.n_others + 1, game.p)
 
 
 CLASSICAL_MINDS: Mapping[str, Callable[[str], Any]] = {
@@ -219,20 +218,20 @@ CLASSICAL_MINDS: Mapping[str, Callable[[str], Any]] = {
 """Name → factory; ``level_0`` to ``level_3`` have a fixed level without noise."""
 
 
-def _first_pick(game: GuessingView, rng: np.random.Generator) -> float:
+def _first_pick(game: Facts, rng: np.random.Generator) -> float:
     intervals, shares = first_period_shares()
     low, high = intervals[int(rng.choice(len(shares), p=shares))]
     return _within(low, high, rng) * game.high / 100
 
 
-def _class_limits(step: int, game: GuessingView) -> tuple[float, float]:
+def _class_limits(step: int, game: Facts) -> tuple[float, float]:
     """The limits of a class of the later periods; −1 is the other side of the reference."""
-    reference, p = game.reference, game.p
+    centre, p = reference(game), game.p
     if step < 0:
-        return (reference, game.high) if p <= 1 else (SMALLEST_SHARE * reference, reference)
+        return (centre, game.high) if p <= 1 else (SMALLEST_SHARE * centre, centre)
     if step < HIGHER:
-        return step_limits(step, reference, p)
-    near, far = (step_limits(depth, reference, p) for depth in (HIGHER, HIGHER - 1 + HIGHER_STEPS))
+        return step_limits(step, centre, p)
+    near, far = (step_limits(depth, centre, p) for depth in (HIGHER, HIGHER - 1 + HIGHER_STEPS))
     return min(near[0], far[0]), max(near[1], far[1])
 
 
@@ -243,12 +242,12 @@ def _within(low: float, high: float, rng: np.random.Generator) -> float:
     return math.exp(rng.uniform(math.log(low), math.log(high)))
 
 
-def _mean_of_others(game: GuessingView) -> float:
+def _mean_of_others(game: Facts) -> float:
     """The last mean of the others, or of all players if single picks are hidden."""
-    choices = game.past[-1].choices if game.past else None
+    choices = game.past[-1]["choices"] if game.past else None
     others = [
         choice
         for number, choice in enumerate(choices or (), 1)
         if choice is not None and number != game.player
     ]
-    return sum(others) / len(others) if others else game.reference
+    return sum(others) / len(others) if others else reference(game)

@@ -76,7 +76,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -237,7 +236,7 @@ class RepeatedBeautyContest(SmartModel):
         hidden: dict[str, Any] = {name: None for name in REVEALED if name not in self.revealed}
         hidden.pop("own", None)
         for past in self.played[len(self._stated) :]:
-            self._stated.append(replace(past, payoffs=None, **hidden))
+            self._stated.append(past._replace(payoffs=None, **hidden))
         return self._stated
 
     def revealed_to(
@@ -252,6 +251,8 @@ class RepeatedBeautyContest(SmartModel):
             The last rounds without hidden values, and the player's pick and payoff in each of them,
             which are empty if they are not revealed.
         """
+        if not self.revealed:
+            return (), ()
         revealed = newest(self._stated_rounds(), self.window)
         return revealed, newest(player.results, self.window) if "own" in self.revealed else ()
 

@@ -9,19 +9,20 @@ from sabm_mesa import (
     Reply,
     ScriptedMind,
 )
-from sabm_mesa.models.beauty_contest.agents import Notice, PlayedRound, shown
+from sabm_mesa.core.prompts import shown_number
+from sabm_mesa.models.beauty_contest.agents import Notice, PlayedRound, known_mean, reference
 from tests.models.beauty_contest.support import MEAN, contest, follow, played
 
 
 # Knowledge of earlier rounds.
 def asked_in(answer=follow, **more):
-    """Round, question and player → the observation, the system text and the question."""
+    """Round, question and player → the facts, the system text and the question."""
     asked = {}
 
     def noting(ask):
         system, question = ask.messages()[:2]
         place = ask.key.round, ask.name, ask.key.agent
-        asked[place] = (ask.observation, system["content"], question["content"])
+        asked[place] = (ask.facts, system["content"], question["content"])
         return answer(ask)
 
     played(noting, **{"answer_format": "paper"} | more)
@@ -55,7 +56,7 @@ def test_players_are_told_all_earlier_rounds() -> None:
     assert asked[3, "act", 2][2] == HISTORY
     assert asked[0, "act", 2][2].startswith("Earlier rounds:\n(nothing)\n\n")
     for k in range(4):
-        assert [past.round for past in asked[k, "act", 1][0].past] == list(range(k))
+        assert [past["round"] for past in asked[k, "act", 1][0].past] == list(range(k))
 
 
 def test_a_pick_is_seen_by_nobody_before_the_round_is_over() -> None:
@@ -72,9 +73,9 @@ def test_the_window_holds_the_last_rounds(window) -> None:
 
     for (k, _, player), (game, _, question) in asked.items():
         rounds = list(range(k))[-window:] if window else []
-        assert [past.round for past in game.past] == rounds
+        assert [past["round"] for past in game.past] == rounds
         assert re.findall(r"^Round (\d)$", question, re.MULTILINE) == [str(r + 1) for r in rounds]
-        assert game.reference == pytest.approx(MEAN[k - 1] if rounds else 50)
+        assert reference(game) == pytest.approx(MEAN[k - 1] if rounds else 50)
         assert game.player == player
 
 
@@ -96,13 +97,13 @@ def test_what_is_not_revealed_is_nowhere(revealed) -> None:
 
     assert {line for line in LINES.values() if line in question} == {LINES[n] for n in names}
     assert ("(nothing)" in question) == (not names)
-    (past,) = game.past
+    past = game.past[0] if names else dict.fromkeys(PlayedRound._fields)
     for name in ("choices", "mean", "target", "winners"):
-        assert (getattr(past, name) is not None) == (name in names)
-    assert past.payoffs is None
+        assert (past[name] is not None) == (name in names)
+    assert past["payoffs"] is None
     assert game.own == (((10, 0),) if "own" in names else ())
     known = names & {"choices", "mean", "target"}
-    assert game.reference == pytest.approx(30 if known else 50)
+    assert reference(game) == pytest.approx(30 if known else 50)
 
 
 def test_a_list_of_names_is_as_good_as_a_text() -> None:
@@ -120,21 +121,25 @@ def test_a_round_without_picks_is_told_as_such() -> None:
         "- Target: none", "- Won by: none", "- Your number: none; you received 0 points",
     ):  # fmt: skip
         assert line in question
-    assert asked[1, "act", 1][0].reference == 50
+    assert reference(asked[1, "act", 1][0]) == 50
 
 
 def test_numbers_in_prompts_have_few_digits_and_no_exponent() -> None:
-    assert [shown(x) for x in (100 / 3, 100.0, 0.0, 1e-7 / 3, 1e-30, 123456.7, 1e6, 0.5)] == [
+    numbers = (100 / 3, 100.0, 0.0, 1e-7 / 3, 1e-30, 123456.7, 1e6, 0.5)
+    assert [shown_number(number) for number in numbers] == [
         "33.3333", "100", "0", "0.000000033", "0", "123457", "1000000", "0.5",
     ]  # fmt: skip
 
 
 def test_the_mean_follows_from_what_is_revealed() -> None:
-    assert PlayedRound(0, (10, None, 20), None, None, None, None).known_mean(0.5) == 15
-    assert PlayedRound(0, None, None, 10, None, None).known_mean(0.5) == 20
-    assert PlayedRound(0, None, 7, 10, None, None).known_mean(0.5) == 7
-    assert PlayedRound(0, (None,), math.nan, math.nan, (), None).known_mean(0.5) is None
-    assert PlayedRound(0, None, None, None, (1,), None).known_mean(0.5) is None
+    def mean(*revealed):
+        return known_mean(PlayedRound(0, *revealed, None)._asdict(), p=0.5)
+
+    assert mean((10, None, 20), None, None, None) == 15
+    assert mean(None, None, 10, None) == 20
+    assert mean(None, 7, 10, None) == 7
+    assert mean((None,), math.nan, math.nan, ()) is None
+    assert mean(None, None, None, (1,)) is None
 
 
 def test_the_scenario_tells_the_rules_and_who_one_is() -> None:
@@ -214,7 +219,7 @@ def test_the_notice_of_fixed_opponents(told, line, variant) -> None:
 
 def test_fixed_opponents_with_different_numbers() -> None:
     model = contest(n_players=4, minds={"classical": 1, "fixed:50": 1, "fixed:0": 2})
-    notice = str(model.players[0].observe().placeholders(model.book)["notice"])
+    notice = model.book.render("fixed", model.players[0].facts())
 
     assert notice.endswith("chooses the same one of these numbers in every round: 0, 50.")
     unusable = contest(minds={"classical": 2, "fixed:x": 1})
@@ -276,7 +281,7 @@ def test_full_elicitation_asks_for_rules_once_and_for_a_goal_in_each_round() -> 
         goal = f"Your goal in this round, in your own words: To win round {k + 1}."
         assert (rules in question) == (name != "understand")
         assert (goal in question) == (name == "act")
-        assert bool(game.goal) == (name == "act")
+        assert ("goal" in game) == (name == "act")
     model = played(elicited, elicitation="full")
     assert (model.total.asks, model.total.invalid) == (3 + 4 * 3 * 2, 1)
     assert model.critical_path_asks == 1 + 2 + 2 + 4 + 2

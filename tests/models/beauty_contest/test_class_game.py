@@ -7,15 +7,15 @@ from sabm_mesa.models.beauty_contest.class_game import MOST_LISTED, board
 
 
 def _text(n_players: int, *past: Any) -> str:
-    seen = SimpleNamespace(p=2 / 3, high=100, integer=False, past=past, n_players=n_players)
+    seen = SimpleNamespace(p=2 / 3, high=100, integer=False, past=past, n_others=n_players - 1)
     seen.player = 1
-    found = board(SimpleNamespace(name="act", observation=seen))  # type: ignore[arg-type]
+    found = board(SimpleNamespace(name="act", facts=seen))  # type: ignore[arg-type]
     assert found is not None
     return str(found.get("text", ""))
 
 
 def test_the_question_names_the_factor() -> None:
-    played = SimpleNamespace(mean=30, target=20, choices=(30,) * (MOST_LISTED + 1))
+    played = {"mean": 30, "target": 20, "choices": (30,) * (MOST_LISTED + 1)}
     asked = "The target is 2/3 × the mean. Which number do you choose?"
     assert _text(2) == asked  # there are no earlier rounds to read
     assert _text(MOST_LISTED + 1, played) == asked  # the numbers of all are folded

@@ -128,8 +128,8 @@ def test_one_naive_player_among_nine_zeros_in_a_run() -> None:
     """50, then 3.33, then 0.222: two thirds of a tenth."""
 
     def naive(ask):
-        game = ask.observation
-        return str(game.p * game.past[-1].mean) if game.past else "50"
+        game = ask.facts
+        return str(game.p * game.past[-1]["mean"]) if game.past else "50"
 
     model = played(n_players=10, n_rounds=3, minds={ScriptedMind(naive): 1, "fixed:0": 9})
 
