@@ -18,7 +18,6 @@ from sabm_mesa.describe.odd import odd_of, typed_parameters
 from sabm_mesa.describe.rendering import as_markdown, as_text
 from sabm_mesa.describe.subject import Subject, of_recording, of_scenario
 from sabm_mesa.describe.texts import odd_file
-from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -121,17 +120,7 @@ def _described(subject: Subject) -> dict[str, Any]:
         "prompts": {
             entry: {"sha256": hashes[entry], "text": text}
             for entry, text in sorted(book.entries.items())
-            if not _of_another(entry, model)
         },
         "answer_forms": sorted(set(book.entries) - entries),
         "prompts_sha256": book.digest(in_use),
     }
-
-
-def _of_another(entry: str, model: type[SmartModel]) -> bool:
-    """Whether an entry belongs to another scenario in the same file, by its prefix."""
-    others = set(registry.SCENARIOS) - {model.scenario_name}
-    return any(
-        entry.startswith(f"{name}_") and registry.scenario(name).prompt_file == model.prompt_file
-        for name in others
-    )

@@ -22,7 +22,7 @@ from sabm_mesa import SmartModel
 from sabm_mesa.core.asks import Ask, Facts, Observation
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind, Mind
-from sabm_mesa.models.commons.agents import CommonsView
+from sabm_mesa.models.commons.model import CommonsGovernance
 from sabm_mesa.models.evacuation.agents import Crossing
 from sabm_mesa.models.games.agents import PlayerView as GameView
 from sabm_mesa.models.games.rules import Option
@@ -198,17 +198,16 @@ def shifted(seen: Any, path: Path, by: int) -> Any:
     return put(seen, path, partial(moved, by=by))
 
 
-def limit_of(view: CommonsView, by: int) -> CommonsView:
+def limit_of(seen: Facts, by: int) -> Facts:
     """Another agreed limit, as all remember it."""
-    limit = view.agreed_limit
-    assert limit is not None
+    limit = seen.agreed_limit
     memories = tuple(
         replace(each, text=each.text.replace(f" {limit} ", f" {limit + by} "))
         if each.own and "agreed" in each.text
         else each
-        for each in view.memory
+        for each in seen.memories
     )
-    return replace(view, agreed_limit=limit + by, memory=memories)
+    return Facts({**vars(seen), "agreed_limit": limit + by, "memories": memories})
 
 
 def others_of(seen: Facts, by: int) -> Facts:
@@ -258,7 +257,7 @@ def target_of(view: Crossing, by: int) -> Crossing:
 
 
 DECLARED: dict[tuple[type, Path], Callable[..., Any]] = {
-    (CommonsView, ("agreed_limit",)): limit_of,
+    (CommonsGovernance, ("agreed_limit",)): limit_of,
     (GameView, ("form", "formulas")): rule_of,
     (GameView, ("form", "figures")): figures_of,
     (GameView, ("form", "moves")): moves_of,

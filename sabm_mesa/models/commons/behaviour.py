@@ -24,7 +24,6 @@ from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
 from sabm_mesa.analysis.contributions import first_belief
 from sabm_mesa.analysis.social_behaviour import UNITS, cooperation_models
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.commons.agents import CommonsView
 from sabm_mesa.models.commons.minds import ORDINARY
 from sabm_mesa.models.commons.theory import cooperation, threshold
 
@@ -62,14 +61,15 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
     Args:
         ask: the question.
     """
-    view = ask.observation
-    if ask.name != "act" or not isinstance(view, CommonsView):
+    if ask.name != "act":
         return None
-    n, last, seen = len(view.names), view.last_month, []
-    if last is not None and any(catch.name == view.name for catch in last.catches):
-        others = [catch for catch in last.catches if catch.name != view.name]
-        seen = [cooperation(other.harvest, last.stock, len(last.catches)) for other in others]
-    return _known(seen, view.stock // n - threshold(view.stock, n))
+    facts = ask.facts
+    n, seen = len(facts.names), []
+    catches = facts.last_month["catches"] if facts.last_month else ()
+    if any(catch["name"] == facts.name for catch in catches):
+        stock, others = facts.last_month["stock"], [c for c in catches if c["name"] != facts.name]
+        seen = [cooperation(other["harvest"], stock, len(catches)) for other in others]
+    return _known(seen, facts.stock // n - threshold(facts.stock, n))
 
 
 def answer(ask: Ask, units: float | None) -> object:
@@ -79,11 +79,9 @@ def answer(ask: Ask, units: float | None) -> object:
         ask: the question.
         units: twentieths of full cooperation; None for other questions.
     """
-    view = ask.observation
-    assert isinstance(view, CommonsView)
     if units is not None:
-        n = len(view.names)
-        low, high = threshold(view.stock, n), view.stock // n
+        stock, n = ask.facts.stock, len(ask.facts.names)
+        low, high = threshold(stock, n), stock // n
         return round(high - units / UNITS * (high - low))
     match ask.name:
         case "communicate":

@@ -24,9 +24,9 @@ def board(ask: Ask) -> dict[str, Any] | None:
     """
     if ask.name != "act":
         return None
-    seen: Any = ask.observation
-    unit = UNITS[seen.wording]
-    return {"kind": "lake", "stock": seen.stock, "capacity": seen.capacity, "unit": unit}
+    facts = ask.facts
+    unit = UNITS[facts.wording]
+    return {"kind": "lake", "stock": facts.stock, "capacity": facts.capacity, "unit": unit}
 
 
 def result_lines(played: ToldRound) -> list[str]:

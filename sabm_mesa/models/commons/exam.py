@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from sabm_mesa.core.answers import Number, free
-from sabm_mesa.models.commons.agents import Words
+from sabm_mesa.models.commons.agents import example
 from sabm_mesa.models.commons.model import NAMES
 from sabm_mesa.models.commons.theory import regrown, threshold
 from sabm_mesa.models.exam import Exam, Problem, Problems
@@ -68,12 +68,10 @@ class SkillTest(Problems):
     def _problem(self, skill: str) -> Problem:
         stock, amount = (int(self.rng.integers(a, b + 1)) for a, b in (STOCKS, AMOUNTS))
         values: dict[str, object] = {
-            **Words(self.book, self.wording, CAPACITY).values,
-            "name": NAMES[0], "others": ", ".join(NAMES[1:]), "told": "", "persona": "",
-            "n_agents": len(NAMES), "stock": stock, "amount": amount,
+            "wording": self.wording, "name": NAMES[0], "names": NAMES, "n_agents": len(NAMES),
+            "capacity": CAPACITY, "example": example(CAPACITY), "stock": stock, "amount": amount,
+            "communication": False, "reported": False, "minutes": False,
         }  # fmt: skip
-        values["rules"] = self.book.render("rules", values)
-        values["briefing"] = self.book.render("briefing", values)
         correct = solution(skill, stock, amount)
         spec = Number(0, CAPACITY if skill == "dynamics" else stock, integer=True, reasoning=free)
         return Problem(skill, f"screen_{skill}", values, spec, partial(is_right, skill, correct))

@@ -12,9 +12,8 @@ from sabm_mesa.analysis.contributions import (
 )
 from sabm_mesa.analysis.messages import stated_numbers
 from sabm_mesa.core.answers import Number
-from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.asks import Ask, Facts
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.commons.agents import CommonsView
 from sabm_mesa.models.commons.theory import cooperation, regrown, threshold
 
 FREE_RIDER = "free_rider"
@@ -47,45 +46,44 @@ class ClassicalHarvester(ClassicalMind):
         """Answer a question.
 
         Args:
-            ask: the question; its observation is a `CommonsView`.
+            ask: the question; see `Harvester.facts`.
         """
-        view = ask.observation
-        assert isinstance(view, CommonsView)
+        facts = ask.facts
         match ask.name:
             case "act":
-                self.stock = view.stock
-                return self.amount(ask, view)
+                self.stock = facts.stock
+                return self.amount(ask, facts)
             case "communicate":
-                return self._say(ask, view)
+                return self._say(ask, facts)
             case "next_speaker":
-                spoken = {message.name for message in view.talk}
-                silent = [name for name in view.names if name not in spoken]
+                spoken = {message.name for message in facts.said}
+                silent = [name for name in facts.names if name not in spoken]
                 return silent[0] if silent else ask.book.render("nobody", {})
             case "agreed":
-                return ask.book.render("no" if _agreed(view) is None else "yes", {})
+                return ask.book.render("no" if _agreed(facts) is None else "yes", {})
             case "limit":
-                agreed = _agreed(view)
+                agreed = _agreed(facts)
                 assert isinstance(ask.spec, Number)
                 return agreed if agreed is None else min(agreed, int(ask.spec.high))
             case "importance":
                 return ORDINARY
             case "plan" | "reflect":
-                self.learn(view)
+                self.learn(facts)
         return ask.book.render(f"classical_{ask.name}", {})
 
-    def amount(self, ask: Ask, view: CommonsView) -> int:
+    def amount(self, ask: Ask, facts: Facts) -> int:
         """The amount that it requests (units)."""
         raise NotImplementedError
 
-    def learn(self, view: CommonsView) -> None:
+    def learn(self, facts: Facts) -> None:
         """Learn from the finished month; does nothing by default."""
 
-    def _say(self, ask: Ask, view: CommonsView) -> str:
-        if not view.catches:
+    def _say(self, ask: Ask, facts: Facts) -> str:
+        if not facts.catches:
             return ask.book.render("classical_silent", {})
-        left = self.stock - sum(catch.harvest for catch in view.catches)
-        limit = threshold(regrown(left, view.capacity), len(view.names))
-        proposed = any(stated_numbers(message.text)[-1:] == (limit,) for message in view.talk)
+        left = self.stock - sum(catch["harvest"] for catch in facts.catches)
+        limit = threshold(regrown(left, facts.capacity), len(facts.names))
+        proposed = any(stated_numbers(message.text)[-1:] == (limit,) for message in facts.said)
         entry = "classical_accepts" if proposed else "classical_proposes"
         return ask.book.render(entry, {"limit": limit})
 
@@ -117,23 +115,23 @@ class ConditionalHarvester(ClassicalHarvester):
         super().__init__(spec)
         self.type, self.belief = "", first_belief()
 
-    def amount(self, ask: Ask, view: CommonsView) -> int:
+    def amount(self, ask: Ask, facts: Facts) -> int:
         """The amount by its type (units)."""
-        self.type = self.type or _drawn_type(ask, view)
+        self.type = self.type or _drawn_type(ask, facts)
         expected = whole_amount(self.belief)
         given = scheduled(type_names().index(self.type), expected) / _endowment()
-        low, high = _span(view.stock, len(view.names))
+        low, high = _span(facts.stock, len(facts.names))
         amount = round(float(high - given * (high - low)))
-        if self.type != FREE_RIDER and view.agreed_limit is not None:
-            amount = min(amount, view.agreed_limit)
+        if self.type != FREE_RIDER and facts.agreed_limit is not None:
+            amount = min(amount, facts.agreed_limit)
         return amount
 
-    def learn(self, view: CommonsView) -> None:
+    def learn(self, facts: Facts) -> None:
         """Revise the belief by the cooperation of the others."""
-        others = [catch for catch in view.catches if catch.name != view.name]
+        others = [catch for catch in facts.catches if catch["name"] != facts.name]
         if others:
-            n = len(view.names)
-            degrees = [cooperation(other.harvest, self.stock, n) for other in others]
+            n = len(facts.names)
+            degrees = [cooperation(other["harvest"], self.stock, n) for other in others]
             self.belief = _endowment() * sum(degrees) / len(degrees)
 
 
@@ -146,10 +144,10 @@ class Sustainable(ClassicalHarvester):
         spec: the name of the mind in the data.
     """
 
-    def amount(self, ask: Ask, view: CommonsView) -> int:
+    def amount(self, ask: Ask, facts: Facts) -> int:
         """The sustainable amount of a person (units)."""
         del ask
-        return threshold(view.stock, len(view.names))
+        return threshold(facts.stock, len(facts.names))
 
 
 class OpenAccess(ClassicalHarvester):
@@ -161,16 +159,16 @@ class OpenAccess(ClassicalHarvester):
         spec: the name of the mind in the data.
     """
 
-    def amount(self, ask: Ask, view: CommonsView) -> int:
+    def amount(self, ask: Ask, facts: Facts) -> int:
         """The whole stock (units)."""
         del ask
-        return view.stock
+        return int(facts.stock)
 
 
-def _drawn_type(ask: Ask, view: CommonsView) -> str:
+def _drawn_type(ask: Ask, facts: Facts) -> str:
     """A type, drawn by the shares of the types; the selfish persona is a free rider."""
     drawn = type_names()[ask.rng.choice(type_shares().size, p=type_shares())]
-    return FREE_RIDER if view.persona == SELFISH else drawn
+    return FREE_RIDER if facts.persona == SELFISH else drawn
 
 
 def _endowment() -> int:
@@ -183,11 +181,11 @@ def _span(stock: int, n: int) -> tuple[int, int]:
     return threshold(stock, n), stock // n
 
 
-def _agreed(view: CommonsView) -> int | None:
+def _agreed(facts: Facts) -> int | None:
     """The common last number of two or more harvesters, or None."""
     last = {
         message.name: numbers[-1]
-        for message in view.talk
+        for message in facts.said
         if (numbers := stated_numbers(message.text))
     }
     if len(last) < 2 or len(set(last.values())) > 1:

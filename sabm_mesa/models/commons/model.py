@@ -96,7 +96,6 @@ from sabm_mesa.models.commons.agents import (
     Catch,
     Harvester,
     LastMonth,
-    Words,
 )
 from sabm_mesa.models.commons.measures import run_measures
 from sabm_mesa.models.commons.minds import ConditionalHarvester, OpenAccess, Sustainable
@@ -270,10 +269,24 @@ class CommonsGovernance(SmartModel):
         """The month, from 1."""
         return self.round + 1
 
+    def words(self, entry: str, **facts: Any) -> str:
+        """A prompt entry in the words of the wording.
+
+        Args:
+            entry: the name of the entry.
+            facts: the facts that it shows.
+        """
+        return self.book.render(entry, {"wording": self.wording, **facts})
+
     @property
-    def words(self) -> Words:
-        """The prompts with the words of the wording filled in."""
-        return Words(self.book, self.wording, self.capacity)
+    def unit(self) -> str:
+        """The unit of an amount for an answer spec: one line, without a colon."""
+        return " ".join(self.words("units").replace(":", " ").split())
+
+    @property
+    def report_text(self) -> str:
+        """The report of this month's harvests, in one sentence."""
+        return self.words("report", catches=self.catches)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -307,8 +320,8 @@ class CommonsGovernance(SmartModel):
         self.present = self.harvesters if complete else self.harvesters[:-1]
         self.threshold = threshold(self.stock, len(self.present))
         news = [
-            self.words.render(entry, stock=self.stock, threshold=self.threshold)
-            for entry in (f"{self.wording}_remember_stock", "remember_hint")
+            self.words(entry, stock=self.stock, threshold=self.threshold)
+            for entry in ("remember_stock", "remember_hint")
         ]
         for harvester in self.present:
             harvester.begin_month([text for text in news if text])
@@ -335,7 +348,7 @@ class CommonsGovernance(SmartModel):
             ]
             if not self.communication:
                 for harvester in self.present:
-                    harvester.witness(self.words.report(self.catches))
+                    harvester.witness(self.report_text)
 
     def after_communicate(self, speaker: Harvester, sentence: Decision) -> None:
         """Send the message of a harvester to all participants."""
@@ -376,7 +389,7 @@ class CommonsGovernance(SmartModel):
     def plot_options(self) -> dict[str, Any]:
         """The unit, the horizon, the stock of a collapse, and the first measured round."""
         return {
-            "unit": self.words["stock_units"],
+            "unit": self.words("stock_units"),
             "horizon": self.n_rounds,
             "collapse_below": self.collapse_below,
             "first_round": self.first_measured,
@@ -397,7 +410,7 @@ class CommonsGovernance(SmartModel):
         if given is None:
             return [NAMES[i] if i < len(NAMES) else f"Neighbour {i + 1}" for i in range(n)]
         names = parse_list("names", given)
-        reserved = {self.words.render(word).casefold() for word in ("nobody", "moderator")}
+        reserved = {self.words(word).casefold() for word in ("nobody", "moderator")}
         different = {name.casefold() for name in names} - reserved
         if not all(map(_is_plain, names)) or not len(names) == len(different) == n:
             raise ParameterError(

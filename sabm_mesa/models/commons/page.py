@@ -25,8 +25,8 @@ def charts(
         model_data: one row per round.
         agent_data: one row per round and agent.
     """
-    unit = str(model.words["stock_units"]).capitalize()
-    taken = str(model.words["units"]).capitalize()
+    unit = model.words("stock_units").capitalize()
+    taken = model.words("units").capitalize()
     stock = lines(model_data, {"stock": "before the harvest", "left": "after it"})
     lasts = lines(model_data, {"threshold": "sustainable amount"}, ("#000000",))
     collapse = Level(

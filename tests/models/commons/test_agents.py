@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from sabm_mesa import Fishery, Pasture, Pollution
-from sabm_mesa.models.commons.agents import CommonsView, first_day, last_day, talk_day
+from sabm_mesa.models.commons.agents import first_day, last_day, talk_day
 from tests.models.commons.support import WORDINGS, named_in_turn, played, remembered, says
 
 
@@ -97,7 +97,7 @@ def test_thoughts_last_63_days_and_events_to_the_end_of_their_month() -> None:
 
     def answer(ask):
         if ask.name in {"act", "communicate"} and ask.key.agent == 1:
-            seen[ask.key.round, ask.name] = [m.text for m in ask.observation.memory]
+            seen[ask.key.round, ask.name] = [m.text for m in ask.facts.memories]
         words = f"{ask.name} in month {ask.key.round + 1}"
         return says(words=words, rating=10 if ask.key.round == 0 else 1)(ask)
 
@@ -113,7 +113,7 @@ def test_an_agreement_is_known_as_long_as_it_is_remembered() -> None:
 
     def answer(ask):
         if ask.name == "act" and ask.key.agent == 1:
-            seen.append(ask.observation.agreed_limit)
+            seen.append(ask.facts.agreed_limit)
         return says(limit=9 if ask.key.round == 0 else None)(ask)
 
     played(answer, n_rounds=6)
@@ -134,9 +134,9 @@ def test_what_is_important_comes_to_mind_in_a_talk_whatever_was_said(report) -> 
 
     def answer(ask):
         if ask.name == "communicate":
-            seen.setdefault(ask.key.round, [memory.text for memory in ask.observation.memory])
+            seen.setdefault(ask.key.round, [memory.text for memory in ask.facts.memories])
         words = "Otters" if ask.name == "interest" else "Hello."
-        important = ask.name == "importance" and ask.observation.item.text == "Otters"
+        important = ask.name == "importance" and ask.facts.item.text == "Otters"
         return 10 if important else says(words=words, rating=1)(ask)
 
     played(answer, n_rounds=2, report=report)
@@ -274,14 +274,3 @@ def test_only_the_words_of_the_wording_differ(cls) -> None:
     assert "an integer from 0 to 100" in question
     assert "a month begins with 90 " in system
     assert "Then 60 " in system
-
-
-def test_every_observation_is_of_one_type() -> None:
-    kinds = set()
-
-    def answer(ask):
-        kinds.add(type(ask.observation))
-        return says()(ask)
-
-    played(answer, n_rounds=1)
-    assert kinds == {CommonsView}

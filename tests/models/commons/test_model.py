@@ -1,6 +1,5 @@
 """The commons: whole runs with numbers computed by hand."""
 
-from datetime import date
 from random import Random
 
 import pandas as pd
@@ -225,7 +224,7 @@ def test_the_newcomer() -> None:
     seen = []
 
     def answer(ask):
-        seen.append((ask.key.round, ask.key.agent, ask.name, ask.observation))
+        seen.append((ask.key.round, ask.key.agent, ask.name, ask.facts))
         return says(amount=amount, following=named_in_turn)(ask)
 
     model = played(answer, newcomer_month=4, n_rounds=15)
@@ -237,10 +236,10 @@ def test_the_newcomer() -> None:
     assert list(frame[frame["round"] == 0]["persona"]) == ["local"] * 4 + ["newcomer"]
     assert {agent for turn, agent, *_ in seen if turn < 3} == {1, 2, 3, 4}
     first = next(view for turn, agent, name, view in seen if agent == 5 and name == "act")
-    assert [each.text for each in first.memory] == [
+    assert [each.text for each in first.memories] == [
         "There are 100 tons of fish in the lake before this month's catch."
     ]
-    assert first.day == date(2024, 4, 1)
+    assert first.date == "2024-04-01"
     assert first.names == NAMES
     found = model.end_measures()
     assert found["survival_time"] == 2
@@ -305,7 +304,7 @@ def test_in_any_world_the_accounts_are_right(
 
     def answer(ask):
         if ask.name == "act":
-            return chance.randint(0, ask.observation.stock)
+            return chance.randint(0, ask.facts.stock)
         if ask.name == "next_speaker":
             return chance.choice(ask.spec.options)
         return says(limit=3 if ask.name == "limit" else chance.choice([None, 3]))(ask)
