@@ -62,7 +62,9 @@ from sabm_mesa.models.contract import (
     as_columns,
     check_constructed,
     check_super_called,
+    check_unchanged,
     playing_a_round,
+    reserved_of,
 )
 from sabm_mesa.models.declarations import Declarations
 from sabm_mesa.models.entries import round_rows, run_header
@@ -305,6 +307,7 @@ class SmartModel(Declarations, mesa.Model):
             self.playing = True
             self.usage = Usage()
             self._stage = self.current_turn = 0
+            reserved = reserved_of(self)
             self.begin_round()
             for stage, phase in enumerate(self.phases):
                 if stage:
@@ -312,8 +315,10 @@ class SmartModel(Declarations, mesa.Model):
                 self._stage, self._under_way = stage, phase
                 self.critical_path_asks += await run_phase(self, phase)
                 self._under_way = None
+                check_unchanged(self, reserved)
             self._stage, self.current_turn = len(self.phases), 0
             self.update()
+            check_unchanged(self, reserved)
             self._end_round()
             self.datacollector.collect(self)
             self.recorder.collect(self.round, partial(round_rows, self))

@@ -127,6 +127,34 @@ def check_constructed(model: Any, base: type) -> None:
     _check_phases(model)
 
 
+def reserved_of(model: Any) -> dict[str, Any]:
+    """The reserved attributes that a scenario must not set during a round, with their values.
+
+    Args:
+        model: the model.
+    """
+    counted = {"critical_path_asks", "current_turn", "in_flight"}
+    return {name: value for name, value in vars(model).items() if name in RESERVED - counted}
+
+
+def check_unchanged(model: Any, before: Mapping[str, Any]) -> None:
+    """Check that a scenario has set no reserved attribute in a round.
+
+    Args:
+        model: the model.
+        before: the result of `reserved_of` at the start of the round.
+
+    Raises:
+        RunError: for an attribute that it has set.
+    """
+    now = reserved_of(model)
+    if taken := sorted(name for name in before if now.get(name) is not before[name]):
+        raise RunError(
+            f"{type(model).__name__} sets self.{taken[0]} in a round, which SmartModel needs: "
+            "choose another name."
+        )
+
+
 def _check_phases(model: Any) -> None:
     name, kinds = type(model).__name__, model.agent_classes()
     for phase in model.phases:

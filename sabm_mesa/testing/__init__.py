@@ -15,7 +15,7 @@ It plays the scenario about 30 times without a key, and needs only the package i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +32,8 @@ __all__ = ["POINTS", "Examined", "check_scenario", "examine"]
 
 POINTS = list(CHECKS)
 """The points of the check, in their order."""
+OF_PLAIN_MODELS = ("same seed",)
+"""The points that are checked of a plain Mesa model."""
 ROUNDS = 3
 """The default number of rounds of a run, if the scenario's default is larger."""
 USUAL_ROUNDS = 50
@@ -121,19 +123,26 @@ def _examine(
     model: type[SmartModel], parameters: Mapping[str, Any]
 ) -> tuple[Examined, Exception | None]:
     """The result, and the first exception."""
-    problems = {problem: ["form"] for problem in form(model)}
+    is_plain = hasattr(model, "hosts")
+    problems = {} if is_plain else {problem: ["form"] for problem in form(model)}
     if problems:
         return Examined(problems, {}), None
+    points = [*OF_PLAIN_MODELS] if is_plain else POINTS
+    others = [point for point in POINTS if point not in points]
     with TemporaryDirectory(prefix="sabm-") as folder:
         small, usual = _rounds(model, parameters)
-        return _played(Case(model, {"n_rounds": small, **parameters}, Path(folder), usual))
+        case = Case(model, {"n_rounds": small, **parameters}, Path(folder), usual)
+        result, first = _played(case, points)
+    if others:
+        result.not_checked[f"{model.__name__} is a plain Mesa model"] = others
+    return result, first
 
 
-def _played(case: Case) -> tuple[Examined, Exception | None]:
+def _played(case: Case, points: Iterable[str]) -> tuple[Examined, Exception | None]:
     """The same for the points that play the scenario."""
     result = Examined({}, {})
     first: Exception | None = None
-    for point, check in CHECKS.items():
+    for point, check in ((point, CHECKS[point]) for point in points):
         try:
             problems = list(check(case))
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong

@@ -44,7 +44,7 @@ class Case:
         model = self.made(minds=DrawingMind())
         free = {
             agent_class.__name__: "classical"
-            if "default" in model.classical_of(agent_class)
+            if "default" in (known := model.classical_of(agent_class)) or len(known) == 1
             else DrawingMind()
             for agent_class in model.agent_classes()
         }

@@ -26,7 +26,6 @@ from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import by_spec, describe_given
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import load_page
-from sabm_mesa.models.hosted import HostedModel
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.game import Game
 from sabm_mesa.runs.rerun import fork, replay
@@ -68,9 +67,6 @@ def form(model: Any) -> Iterator[str]:
     """
     if not (isinstance(model, type) and issubclass(model, SmartModel)):
         yield f"a scenario is a subclass of SmartModel, not {model!r}"
-        return
-    if issubclass(model, HostedModel):
-        yield f"{model.__name__} is a plain Mesa model: only scenarios (SmartModel) are checked"
         return
     for name in ("scenario_name", "title", "source"):
         text = getattr(model, name)
@@ -144,7 +140,14 @@ def same_seed(case: Case) -> Iterator[str]:
     free: Any = case.free_minds
     for minds in (free, DrawingMind(SOME)) if not isinstance(free, DrawingMind) else (free,):
         one, other = (case.played(minds=minds) for _ in range(2))
-        yield from differences(one, other, f"two runs with one seed ({_named(minds)})")
+        for line in differences(one, other, f"two runs with one seed ({_named(minds)})"):
+            yield f"{line} ({_OWN_DRAWS})"
+
+
+_OWN_DRAWS = (
+    "draw every number from the rng or random of the model or an agent, also in NetworkX, as in "
+    "seed=self.random"
+)
 
 
 def latency(case: Case) -> Iterator[str]:

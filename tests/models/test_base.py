@@ -27,7 +27,7 @@ from sabm_mesa import (
 )
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.parameters import parameters_of
-from sabm_mesa.core.usage import Failures
+from sabm_mesa.core.usage import Failures, Usage
 from sabm_mesa.errors import (
     OutputError,
     ParameterError,
@@ -256,6 +256,15 @@ def test_a_default_that_cannot_be_used_is_refused(defaults: dict[str, Any], told
         type("Slip", (Tiny,), {"defaults": defaults})(rng=1)
 
     assert str(refused.value).startswith(told)
+
+
+@pytest.mark.parametrize("where", ["begin_round", "before_act", "after_act", "update"])
+@pytest.mark.parametrize("name", ["round", "total", "llm_settings", "entropy"])
+def test_a_reserved_attribute_that_is_set_in_a_round_is_named(name: str, where: str) -> None:
+    scenario = type("Taking", (Tiny,), {where: lambda self, *_: setattr(self, name, Usage())})
+
+    with pytest.raises(RunError, match=rf"^Taking sets self\.{name} in a round, which Smart"):
+        scenario(n=2, n_rounds=3, minds="fixed:1", rng=1).run_model()
 
 
 def test_a_column_may_be_an_attribute_of_what_a_model_has(tmp_path) -> None:

@@ -91,6 +91,12 @@ class Untitled(Fishing):
     title = ""
 
 
+class Counting(Fishing):
+    def update(self) -> None:
+        super().update()
+        self.round = 0
+
+
 class Demanding(Fishing):
     def __init__(self, n_lakes: int, **settings: Any) -> None:
         super().__init__(**settings)

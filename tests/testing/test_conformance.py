@@ -10,8 +10,8 @@ import mesa
 import pytest
 
 from sabm_mesa import SmartModel
-from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.testing import check_scenario, examine
+from sabm_mesa.models.registry import SCENARIOS, load, scenario
+from sabm_mesa.testing import POINTS, check_scenario, examine
 from sabm_mesa.testing.case import Case
 from sabm_mesa.testing.checks import CHECKS
 from tests.testing import fishing
@@ -111,6 +111,8 @@ def said(model: type[SmartModel], point: str, folder: Path) -> str:
             "UsageError: Planned needs the method after_plan(self, agent, d",
         ),
         (fishing.Lucky, "same seed", "two runs with one seed (drawing) differ: 'stock' in round 0"),
+        (fishing.Lucky, "same seed", "draw every number from the rng or random of the "),
+        (fishing.Counting, "same seed", "RunError: Counting sets self.round in a round, which "),
         (fishing.Forgetful, "replay", "ReplayMismatch: Run 0 "),
         (fishing.Renamed, "fork", "has no attribute 'first_stock'"),
         (fishing.Again, "cost", "let an agent act several times by at_most"),
@@ -224,3 +226,57 @@ def test_the_cause_of_an_error_is_kept() -> None:
 
     assert isinstance(caught.value.__cause__, Exception)
     assert isinstance(caught.value.__cause__.__cause__, TypeError)
+
+
+PLAIN = '''
+"""Coins on a network."""
+import random
+from pathlib import Path
+
+import mesa
+from sabm_mesa import Choice, Minds
+
+
+class Person(mesa.Agent):
+    coins = 0
+
+    def step(self):
+        said = self.model.minds.ask(self, "toss", Choice(("toss", "stay")), coins=self.coins)
+        self.coins += said.value == "toss" and SOURCE.randrange(1_000_000)
+
+
+class Tossing(mesa.Model):
+    def __init__(self, n=3, rng=None):
+        super().__init__(rng=rng)
+        prompts = Path(__file__).with_name("tossing.toml")
+        self.minds = Minds(self, "fixed:toss", prompts=prompts)
+        self.datacollector = mesa.DataCollector(agent_reporters={"coins": "coins"})
+        Person.create_agents(self, n)
+
+    def step(self):
+        self.agents.do("step")
+        self.datacollector.collect(self)
+'''
+
+
+@pytest.mark.parametrize("source", ["random", "self.random"])
+def test_numbers_that_a_plain_model_draws_from_another_source_are_found(
+    source: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"tossing_{len(source)}.py"
+    path.write_text(PLAIN.replace("SOURCE", source), "utf-8")
+    path.with_name("tossing.toml").write_text(
+        '[prompts]\ntoss = "You have {{ coins }} coins. {{ form }}"\n', "utf-8"
+    )
+    found = examine(load(str(path)))
+
+    assert list(found.not_checked) == ["Tossing is a plain Mesa model"]
+    assert found.not_checked["Tossing is a plain Mesa model"] == [
+        point for point in POINTS if point != "same seed"
+    ]
+    if source == "self.random":
+        assert found.problems == {}
+    else:
+        ((problem, points),) = found.problems.items()
+        assert points == ["same seed"]
+        assert problem.startswith("two runs with one seed (drawing) differ: 'coins' in round 0")
