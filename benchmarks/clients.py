@@ -34,8 +34,10 @@ def questions(players: int) -> list[Question]:
     Args:
         players: the number of players.
     """
-    from sabm_mesa import KeynesianBeautyContest, LLMMind, ScriptedClient
+    from sabm_mesa import KeynesianBeautyContest
+    from sabm_mesa.llm import ScriptedClient
     from sabm_mesa.llm.client import Completion, Request
+    from sabm_mesa.minds.llm import LLMMind
 
     asked: list[Question] = []
 

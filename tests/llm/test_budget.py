@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa import Budget, Connection, ScriptedClient
+from sabm_mesa import Budget, Connection
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import BudgetExceeded, ParameterError, RunError, ServerUnavailable
-from sabm_mesa.llm import Completion, connect
+from sabm_mesa.llm import Completion, ScriptedClient, connect
 from sabm_mesa.llm.budget import ANSWER_TOKENS, BudgetClient, check_price
 from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.llm.retry import RetryClient

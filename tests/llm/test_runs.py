@@ -16,20 +16,14 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa import (
-    Connection,
-    KeynesianBeautyContest,
-    LLMMind,
-    LLMSettings,
-    Recording,
-    ScriptedClient,
-)
+from sabm_mesa import Connection, KeynesianBeautyContest, Recording
 from sabm_mesa import llm as access
 from sabm_mesa.core.engine import WIND_UP_S
 from sabm_mesa.core.usage import Failures
 from sabm_mesa.errors import BadRequest, MissingKey, RunError, ServerUnavailable
-from sabm_mesa.llm import Completion
+from sabm_mesa.llm import Completion, ScriptedClient
 from sabm_mesa.llm.in_flight import GRACE_S
+from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.runs.run import run_models
 from tests.llm.support import ROOT, contest, rows
 from tests.llm_server import Fault, LLMServer, Reply

@@ -2,9 +2,8 @@
 
 import pytest
 
-from sabm_mesa import ScriptedClient
 from sabm_mesa.errors import MindError, RateLimited
-from sabm_mesa.llm import Completion
+from sabm_mesa.llm import Completion, ScriptedClient
 from tests.llm.support import ask, complete, outcomes
 
 

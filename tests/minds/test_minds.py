@@ -5,18 +5,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from sabm_mesa import (
-    FixedMind,
-    KeynesianBeautyContest,
-    LLMMind,
-    LLMSettings,
-    Mind,
-    ScriptedMind,
-    action,
-    communication,
-)
+from sabm_mesa import KeynesianBeautyContest, Mind, ScriptedMind, action, communication
 from sabm_mesa.errors import MindError, MindSpecError, UnknownName
 from sabm_mesa.llm import Completion, ScriptedClient
+from sabm_mesa.minds.llm import LLMMind, LLMSettings
+from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.minds.specs import assign, by_spec
 from tests.core.support import question, rows, tiny
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa import LLMMind, ScriptedClient
+from sabm_mesa.llm import ScriptedClient
+from sabm_mesa.minds.llm import LLMMind
 from sabm_mesa.models.registry import scenario
 from tests.llm_server.stub import stub
 

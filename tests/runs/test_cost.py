@@ -15,17 +15,15 @@ from sabm_mesa import (
     EmergencyEvacuation,
     Fishery,
     KeynesianBeautyContest,
-    LLMMind,
-    LLMSettings,
     Number,
-    ScriptedClient,
     ScriptedMind,
 )
 from sabm_mesa.cli.cost import in_words
 from sabm_mesa.errors import MindSpecError, ParameterError, RecordingError, UnknownName
-from sabm_mesa.llm import Completion
+from sabm_mesa.llm import Completion, ScriptedClient
 from sabm_mesa.llm.budget import ANSWER_TOKENS
 from sabm_mesa.llm.thinking import thinks_unasked
+from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.cost import (
     Cost,

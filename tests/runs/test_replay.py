@@ -5,15 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from sabm_mesa import (
-    BertrandCompetition,
-    LLMMind,
-    LLMSettings,
-    ScriptedClient,
-    ScriptedMind,
-)
+from sabm_mesa import BertrandCompetition, ScriptedMind
 from sabm_mesa.errors import ParameterError, RecordingError, ReplayMismatch, UnknownName
-from sabm_mesa.llm import close_all
+from sabm_mesa.llm import ScriptedClient, close_all
+from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.recording.store import ASK_COLUMNS, FORMAT
 from sabm_mesa.runs.rerun import replay
 from tests.core.support import Priced, Tiny, rows, tiny

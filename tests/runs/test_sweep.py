@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from filelock import FileLock
 
-from sabm_mesa import Budget, Connection, FixedMind, KeynesianBeautyContest, sweep
+from sabm_mesa import Budget, Connection, KeynesianBeautyContest, sweep
 from sabm_mesa.errors import (
     BudgetExceeded,
     MindSpecError,
@@ -17,6 +17,7 @@ from sabm_mesa.errors import (
     UnknownName,
 )
 from sabm_mesa.llm import close_all
+from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.recording import Recording, load_runs
 from sabm_mesa.recording.tasks import TASKS
 from sabm_mesa.runs.planned import RunSpec

@@ -8,15 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sabm_mesa import (
-    LLMMind,
-    LLMSettings,
-    RepeatedBeautyContest,
-    ScriptedClient,
-    ScriptedMind,
-)
+from sabm_mesa import RepeatedBeautyContest, ScriptedMind
 from sabm_mesa.core.usage import Failures
 from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.llm import ScriptedClient
+from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.models.beauty_contest.agents import Notice
 from sabm_mesa.models.beauty_contest.minds import (
     CLASSICAL_MINDS,
