@@ -16,8 +16,6 @@ from annotated_types import Ge
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import AnswerSpec, Decision
-from sabm_mesa.core.asks import Observation
-from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.models.base import SmartModel
 
@@ -62,27 +60,23 @@ def exam_of(scenario: type[SmartModel]) -> Exam | None:
     return exam
 
 
-@dataclass(frozen=True, slots=True)
-class Problem(Observation):
+@dataclass(frozen=True)
+class Problem:
     """One problem.
 
     Attributes:
         kind: its kind.
         entry: the prompt entry with the question.
-        values: placeholder → value.
+        facts: the facts for the prompt.
         spec: what a legal answer is.
         is_right: the checker of a legal answer.
     """
 
     kind: str
     entry: str
-    values: Mapping[str, object]
+    facts: Mapping[str, object]
     spec: AnswerSpec
     is_right: Callable[[Any], bool]
-
-    def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """The values of the problem."""
-        return {**Observation.placeholders(self, book), **self.values}
 
 
 class Examinee(SmartAgent):
@@ -93,7 +87,7 @@ class Examinee(SmartAgent):
 
     async def act(self) -> Decision:
         """Solve the problem."""
-        return await self.ask(self.problem.entry, self.problem.spec, self.problem)
+        return await self.ask(self.problem.entry, self.problem.spec, **self.problem.facts)
 
 
 class Problems(SmartModel):

@@ -33,7 +33,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -44,7 +43,7 @@ from pydantic import BaseModel, Field, create_model
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.analysis.messages import CODES, MessageCoder, read_words
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.asks import Ask, Observation
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import bind
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.scheduler import Phase
@@ -77,25 +76,6 @@ def message_coder() -> MessageCoder:
     """
     declared = {model.message_words for model in find_all().models.values()} - {""}
     return MessageCoder(*(read_words(path) for path in sorted(declared, key=str)))
-
-
-@dataclass(frozen=True, slots=True)
-class OneMessage(Observation):
-    """The observation of a judge: one message, and nothing of the run that it comes from.
-
-    Attributes:
-        text: the message.
-    """
-
-    text: str
-
-    def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """The message as a quotation on one line, which marks in it cannot end.
-
-        Args:
-            book: the prompts of the run.
-        """
-        return {"message": book.quote(self.text)}
 
 
 @cache
@@ -133,7 +113,7 @@ class Judge(SmartAgent):
     async def judge(self) -> Decision:
         """Code the message."""
         text = self.model.texts[self.unique_id - 1]
-        return await self.ask("judge", coded(self.model.codes), OneMessage(text))
+        return await self.ask("judge", coded(self.model.codes), text=text)
 
 
 class RuleCoder(ClassicalMind):
@@ -149,8 +129,7 @@ class RuleCoder(ClassicalMind):
         Args:
             ask: the question.
         """
-        assert isinstance(ask.observation, OneMessage)
-        return {"codes": sorted(message_coder().codes(ask.observation.text))}
+        return {"codes": sorted(message_coder().codes(ask.facts.text))}
 
 
 class Judging(SmartModel):

@@ -54,7 +54,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from importlib.resources import files
@@ -69,7 +69,7 @@ from annotated_types import Ge, Le
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.analysis.tests import AGREES, DISAGREES, Inference, infer
 from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Text
-from sabm_mesa.core.asks import Ask, Observation
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.minds.base import ClassicalMind
@@ -136,8 +136,8 @@ Floats = npt.NDArray[np.float64]
 Payoffs = tuple[tuple[tuple[float, float], ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeQuestion(Observation):
+@dataclass(frozen=True)
+class ProbeQuestion:
     """One game, and the question on it.
 
     Attributes:
@@ -211,27 +211,6 @@ class ProbeQuestion(Observation):
         if self.game == "guess":
             return str(round(self.guess_of(math.inf)))
         return self.options[_equilibrium(np.array(self.payoffs, dtype=np.float64))]
-
-    def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """The rules of the game in words.
-
-        Args:
-            book: the prompts of the run.
-        """
-        if self.game == "guess":
-            names = ("n_others", "low", "high", "p", "people", "prize", "currency")
-            values = {name: getattr(self, name) for name in names}
-            return {"rules": book.render(f"guess_{self.language}", values)}
-        lines = [
-            book.render(
-                "outcome",
-                {"own": mine, "other": other, "mine": pay[0], "theirs": pay[1]},
-            )
-            for mine, row in zip(self.options, self.payoffs, strict=True)
-            for other, pay in zip(self.options, row, strict=True)
-        ]
-        values = {"options": ", ".join(self.options), "currency": self.currency}
-        return {"rules": book.render("table", {**values, "outcomes": "\n".join(lines)})}
 
 
 def _equilibrium(payoffs: Floats) -> int:
@@ -323,6 +302,10 @@ def _drawn(
     )  # fmt: skip
 
 
+def _question_of(ask: Ask) -> ProbeQuestion:
+    return ProbeQuestion(**{field.name: ask.facts[field.name] for field in fields(ProbeQuestion)})
+
+
 class ProbeAgent(SmartAgent):
     """An agent that answers one question of the probe.
 
@@ -346,7 +329,7 @@ class ProbeAgent(SmartAgent):
 
     async def act(self) -> Decision:
         """Play the game, or recognize it."""
-        return await self.ask(self.situation.entry, self.situation.spec, self.situation)
+        return await self.ask(self.situation.entry, self.situation.spec, **asdict(self.situation))
 
 
 class Reasoner(ClassicalMind):
@@ -367,10 +350,9 @@ class Reasoner(ClassicalMind):
         """Answer one question.
 
         Args:
-            ask: the question; its observation is a `ProbeQuestion`.
+            ask: the question; its facts are the fields of a `ProbeQuestion`.
         """
-        seen = ask.observation
-        assert isinstance(seen, ProbeQuestion)
+        seen = _question_of(ask)
         if seen.question in {"name", "paper"}:
             return self.said(seen)
         if seen.question == "equilibrium":
@@ -434,8 +416,7 @@ class RandomAnswers(Reasoner):
         Args:
             ask: the question.
         """
-        seen = ask.observation
-        assert isinstance(seen, ProbeQuestion)
+        seen = _question_of(ask)
         if seen.question in {"name", "paper"}:
             return "none"
         if seen.game == "table":

@@ -33,12 +33,12 @@ def sit(name: str, minds: Any, **given: Any) -> tuple[bool, dict[str, float]]:
 
 def solve(ask: Any) -> str:
     """The right answer to a problem, found with its own checker."""
-    right = next(n for n in range(101) if ask.observation.is_right(n))
+    right = next(n for n in range(101) if ask._agent.problem.is_right(n))  # noqa: SLF001
     return f"I computed it.\nAnswer: {right}"
 
 
 def walk(ask: Any) -> str:
-    return ROUTES[ask.observation.values["start"]]
+    return ROUTES[ask.facts.start]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_problem_tells_the_rules_and_the_numbers_and_nothing_of_the_purpose(wo
 
     def answer(ask: Any) -> str:
         system, question = (message["content"] for message in ask.messages())
-        stock = ask.observation.values["stock"]
+        stock = ask.facts.stock
         assert 10 <= stock <= 100
         assert "{" not in system + question
         assert f"begins with {stock} " in question

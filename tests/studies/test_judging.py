@@ -344,8 +344,8 @@ def test_each_text_is_judged_once_and_what_cannot_be_read_is_missing(tmp_path: P
     asked: list[str] = []
 
     def answer(ask) -> str:
-        asked.append(ask.observation.text)
-        agrees = "agree" in ask.observation.text
+        asked.append(ask.facts.text)
+        agrees = "agree" in ask.facts.text
         return '{"codes": ["agreement", "number"]}' if agrees else "It depends."
 
     judged, runs = judge(SAID, ScriptedMind(answer, spec="m"), tmp_path / "j.sqlite")
@@ -429,7 +429,7 @@ def test_private_reasoning_is_coded_beside_the_step_of_the_pick(tmp_path: Path) 
     assert found["name"].tolist() == ["act"] * 4
     assert found["level"].tolist()[:2] == [1, 3]
     answers = {"The average": ["step_1", "reference"], "17 is my lu": ["step_0"]}
-    coder = ScriptedMind(lambda ask: {"codes": answers[ask.observation.text[:11]]})
+    coder = ScriptedMind(lambda ask: {"codes": answers[ask.facts.text[:11]]})
     judged, _ = judge(found, coder, tmp_path / "j.sqlite", judging=ReasoningJudging)
     assert judged["reference"].tolist() == [True, False, True, False]
     assert steps_of(judged).tolist() == [1, 0, 1, 0]
