@@ -40,7 +40,7 @@ from sabm_mesa.analysis.behaviour import (
 )
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.models.bertrand.agents import FirmView
-from sabm_mesa.models.bertrand.minds import BEYOND, DISCOUNT, POINTS, QLearner
+from sabm_mesa.models.bertrand.minds import BEYOND, POINTS, QLearner
 from sabm_mesa.models.bertrand.model import MarketParameters
 from sabm_mesa.models.bertrand.theory import (
     Benchmarks,
@@ -358,29 +358,22 @@ def _learn(
     several: dict[int, list[int]] = {}
     recorded = _index_of(panel.decisions).tolist()
     earned = None if lots is not None else _profits(panel)
-    rows: dict[tuple[int, int], list[float]] = {}
-    state = before = (0, 0)
-    choice = 0
-    first: list[float] = []
-    market: Market | None = None
+    state, choice = (0, 0), 0
     position = panel.position.tolist()
     for i in range(len(panel)):
         if position[i] == 0:
             market = market_of(tuple(panel.known["market"][i].tolist()))
-            first, rows = [start * value for value in _first_values(market)], {}
+            learner = QLearner(market, start=start, alpha=alpha)
             state = int(_index_of(panel.known["first"][i : i + 1])[0]), rival_index[i]
         else:
             before, state = state, (choice, rival_index[i])
-            assert market is not None
             if earned is not None:
                 profit = earned[i]
             else:
                 prices = money(market, _point(choice), rivals[i])
                 profit = market.profits(prices)[0]
-            row = rows.setdefault(before, list(first))
-            target = profit + DISCOUNT * max(rows.setdefault(state, list(first)))
-            row[choice] += alpha * (target - row[choice])
-        row = rows.setdefault(state, list(first))
+            learner.learn(before, choice, profit, state)
+        row = learner.values(state)
         best = max(row)
         greedy = row.index(best)
         if row.count(best) > 1:
@@ -404,12 +397,6 @@ def _profits(panel: Panel) -> list[float]:
         market = market_of(tuple(panel.known["market"][i].tolist()))
         profits[i] = market.profits(money(market, panel.decisions[i - 1], rivals[i]))[0]
     return profits
-
-
-@cache
-def _first_values(market: Market) -> tuple[float, ...]:
-    """The initial Q-values of each state, as in the mind."""
-    return tuple(QLearner(market).values((0, 0)))
 
 
 # Units of the market.

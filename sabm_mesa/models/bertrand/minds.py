@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from itertools import product
 from types import MappingProxyType
 
@@ -384,6 +384,7 @@ class QLearner:
         market: the demand system.
         decay: exploration happens with probability ``exp(-decay * t)`` in period t.
         start: the initial Q-values, as a share of these discounted profits.
+        alpha: the learning rate.
 
     Attributes:
         grid: the prices.
@@ -393,14 +394,16 @@ class QLearner:
         ValueError: for too many firms to compute the start values.
     """
 
-    def __init__(self, market: Market, decay: float = DECAY, start: float = 1.0) -> None:
+    def __init__(
+        self, market: Market, decay: float = DECAY, start: float = 1.0, alpha: float = ALPHA
+    ) -> None:
         if POINTS ** (market.n - 1) > MOST_PROFILES:
             raise ValueError(f"Q-learning on this grid is not made for {market.n} firms")
         self.grid = price_grid(market)
-        self.decay = decay
+        self.decay, self.alpha = decay, alpha
         self.time = 0
         self._rows: dict[tuple[int, ...], list[float]] = {}
-        self._start = [start * value for value in self._start_values(market)]
+        self._start = [start * value for value in _profits_at_random(market)]
 
     def choose(self, state: tuple[int, ...], rng: np.random.Generator) -> int:
         """The grid index of the next price: a random one, or one with the largest Q-value."""
@@ -417,7 +420,7 @@ class QLearner:
         """Update the Q-value of a choice with its profit and the next state."""
         row = self.values(state)
         target = profit + DISCOUNT * max(self.values(after))
-        row[choice] += ALPHA * (target - row[choice])
+        row[choice] += self.alpha * (target - row[choice])
 
     def index_of(self, price: float) -> int:
         """The index of the grid price that is nearest to a price."""
@@ -432,15 +435,6 @@ class QLearner:
             self._rows[state] = list(self._start)
         return self._rows[state]
 
-    def _start_values(self, market: Market) -> Sequence[float]:
-        profiles = list(product(self.grid, repeat=market.n - 1))
-        return [
-            sum(market.profits((price, *others))[0] for others in profiles)
-            / len(profiles)
-            / (1 - DISCOUNT)
-            for price in self.grid
-        ]
-
 
 def price_grid(market: Market) -> list[float]:
     """`POINTS` prices from below the Bertrand price to above the cartel price (section II)."""
@@ -448,6 +442,19 @@ def price_grid(market: Market) -> list[float]:
     beyond = BEYOND * marks.distance
     prices = np.linspace(marks.bertrand_price - beyond, marks.cartel_price + beyond, POINTS)
     return [float(price) for price in prices]
+
+
+@cache
+def _profits_at_random(market: Market) -> list[float]:
+    """The discounted profits of each price of the grid against rivals with uniform prices."""
+    grid = price_grid(market)
+    profiles = list(product(grid, repeat=market.n - 1))
+    return [
+        sum(market.profits((price, *others))[0] for others in profiles)
+        / len(profiles)
+        / (1 - DISCOUNT)
+        for price in grid
+    ]
 
 
 CLASSICAL_MINDS: dict[str, Callable[[str], PricingRule]] = {
