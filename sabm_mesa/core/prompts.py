@@ -12,7 +12,7 @@ A template shows the facts of the question, ``persona``, ``memory``, ``form`` (h
 other entries, by name: ``{{ reward }}`` is the entry ``reward`` unless there is such a fact. A fact
 is data and never rendered. The text of a message is quoted (see below); other texts of minds take
 the filter ``quote``. The filter ``money`` shows an amount with two decimals, or with none if it is
-whole; the filter ``number`` shows a number in few digits.
+whole; the filter ``number`` shows a number in few digits, ``number(5)`` in five.
 
 ``core/answers.toml`` has the instructions on the answer format. A user's prompt file has the same
 form: its entries replace the built-in text, and it may add conditions, variants and personas.
@@ -565,10 +565,12 @@ DIGITS, DECIMALS = 6, 9
 
 
 @lru_cache(maxsize=10_000)  # a prompt may show all numbers of all rounds
-def shown_number(number: float) -> str:
+def shown_number(number: float, digits: int = DIGITS) -> str:
     """A number in a prompt: few digits, never an exponent or a negative zero."""
+    if abs(number) >= 10**digits:
+        return f"{number:.0f}"
     return np.format_float_positional(
-        round(number, DECIMALS) + 0.0, precision=DIGITS, unique=False, fractional=False, trim="-"
+        round(number, DECIMALS) + 0.0, precision=digits, unique=False, fractional=False, trim="-"
     )
 
 

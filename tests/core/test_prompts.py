@@ -12,7 +12,7 @@ from sabm_mesa import Choice, Number, Text
 from sabm_mesa.core.answers import InvalidAnswer, free, words
 from sabm_mesa.core.asks import Ask, Facts, Key
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.prompts import PromptBook, load, load_builtin, merge, names_in
+from sabm_mesa.core.prompts import PromptBook, load, load_builtin, merge, names_in, shown_number
 from sabm_mesa.errors import PromptError, UnknownName
 from sabm_mesa.models.registry import scenario
 
@@ -448,3 +448,17 @@ def test_blank_lines_of_a_prompt_are_as_one_substitution_would_leave_them(tmp_pa
         text = "".join(draw.choices(" \t\na", k=draw.randrange(12)))
         expected = re.sub(r"[ \t]*\n(?:[ \t]*\n)+", "\n\n", text).strip()
         assert book.render("scenario", {"text": text}) == expected, repr(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (7, "7"), (20 / 3, "6.6667"), (123456.7, "123457"), (99_999.6, "100000"), (0, "0"),
+        # A profit below cost without a buyer is -0.0, which equals the 0.0 of another run.
+        (-0.0, "0"), (-0.00004, "-0.00004"), (-1e-12, "0"),
+    ],
+)  # fmt: skip
+def test_numbers_have_five_digits_and_neither_exponent_nor_minus_zero(
+    value: float, text: str
+) -> None:
+    assert shown_number(value, 5) == text

@@ -13,7 +13,6 @@ from sabm_mesa.core.asks import Facts
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.errors import one_line
-from sabm_mesa.models.bertrand.agents import Strategy
 
 BOOKS = {
     scenario.scenario_name: PromptBook(scenario.prompt_file)
@@ -159,7 +158,7 @@ def rendered(scenario, texts):
         },
         "bertrand": lambda: {
             "said": tuple(Message(1, 1 + i % 2, t) for i, t in enumerate(texts)),
-            "strategies": (Strategy(1, texts[0]),),
+            "strategies": (Message(1, 1, texts[0]),),
         },
         "evacuation": lambda: {
             "heard": tuple(Message(1, 9 + i, t) for i, t in enumerate(texts)),

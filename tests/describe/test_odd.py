@@ -382,8 +382,8 @@ def test_references_are_those_that_are_named() -> None:
 def test_minds_of_theory_that_know_more_than_the_prompts_tell_are_listed_under_sensing() -> None:
     known = blocks(described("bertrand"), "Sensing")[-1]
 
-    assert known["classical:best_response"] == "`market`, `low`, `high`"
-    assert known["classical:tit_for_tat"] == "`low`, `high`"
+    assert known["classical:best_response"] == "`market`, `high`"
+    assert known["classical:tit_for_tat"] == "`high`"
     assert "informed" not in str(blocks(described("kbc"), "Sensing"))
 
 

@@ -250,6 +250,13 @@ def price_of(view: GameView, by: int) -> GameView:
     return replace(view, form=replace(view.form, auction=other))
 
 
+def firm_of(known: Facts, by: int) -> Facts:
+    """The other firm, with its name."""
+    del by
+    other = 3 - known.firm
+    return Facts({**vars(known), "firm": other, "name": known.names[other - 1]})
+
+
 def target_of(view: Crossing, by: int) -> Crossing:
     """Another exit of the room."""
     names = view.room.names
@@ -264,6 +271,7 @@ DECLARED: dict[tuple[type, Path], Callable[..., Any]] = {
     (GameView, ("form", "figures", EACH, "name")): rule_of,
     (GameView, ("form", "moves", EACH, "amounts", "high")): rule_of,
     (GameView, ("form", "auction", "price")): price_of,
+    (Facts, ("firm",)): firm_of,
     (Crossing, ("target",)): target_of,
     (PublicGoods, ("games", EACH, "others_mean")): others_of,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa.core.prompts import placeholders
+from sabm_mesa.core.prompts import names_in
 from sabm_mesa.models.registry import scenario
 
 FAMILY = ("reworded_1", "reworded_2", "reworded_3")
@@ -46,14 +46,14 @@ FACTS = {
         r"brief",
         r"strategy, which stays private|strategy stays private",
         r"integer",
-        r"from \{low\} to \{high\}",
+        r"from \{\{ low .*?\}\} to \{\{ high .*?\}\}",
     ],
     ("bertrand", "scenario"): [
         r"many rounds",
         r"invent|make up|name no other",
         r"artificial intelligence, assistants or models",
         r"\(p - c\) \* q",
-        r"c = \{cost\}",
+        r"c = \{\{ cost .*?\}\}",
         r"unit",
         r"own product",
         r"as large (a profit|as possible)|as large a profit|largest profit",
@@ -76,7 +76,7 @@ FACTS = {
     ("bertrand", "plan"): [
         r"figures",
         r"earlier",
-        r"strategy for|strategy do you have for|For \{ahead\}",
+        r"strategy for|strategy do you have for|For \{\{ ahead .*?\}\}",
     ],
     ("bertrand", "act"): [
         r"own profit",
@@ -143,17 +143,17 @@ FACTS = {
         r"random",
         r"letters",
         r"fastest",
-        r"lies \{towards\}",
+        r"lies \{\{ towards .*?\}\}",
         r"want to leave",
     ],
     ("public-goods", "scenario"): [
         r"money",
-        r"\$\{endowment\}",
+        r"\$\{\{ endowment .*?\}\}",
         r"private|nobody else sees",
         r"decides",
         r"common pot",
         r"rest",
-        r"multiplied by \{multiplier\}",
+        r"multiplied by \{\{ .*?multiplier.*?\}\}",
         r"equal",
         r"whatever|no matter what",
         r"share of the pot",
@@ -182,7 +182,7 @@ def texts(name: str) -> dict[str, Any]:
 
 
 def numbers(text: str) -> set[str]:
-    return set(re.findall(r"\d+", re.sub(r"\{\w+\}", "", text)))
+    return set(re.findall(r"\d+", re.sub(r"\{\{.*?\}\}|{%.*?%}", "", text)))
 
 
 @pytest.mark.parametrize("variant", FAMILY)
@@ -192,7 +192,7 @@ def test_a_wording_has_the_same_placeholders_numbers_and_facts(name, entry, vari
     own, other = book["prompts"][entry], book["variants"][variant][entry]
 
     assert other != own
-    assert placeholders(other) == placeholders(own)
+    assert names_in(other) == names_in(own)
     assert numbers(other) == numbers(own)
     for fact in FACTS[name, entry]:
         assert re.search(fact, own, re.IGNORECASE), f"{fact} is no fact of the entry itself"

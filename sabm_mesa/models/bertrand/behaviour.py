@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,15 +38,12 @@ from sabm_mesa.analysis.behaviour import (
     once_a_panel,
 )
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.bertrand.agents import FirmView
 from sabm_mesa.models.bertrand.minds import BEYOND, POINTS, QLearner
 from sabm_mesa.models.bertrand.model import MarketParameters
 from sabm_mesa.models.bertrand.theory import (
     Benchmarks,
-    HomogeneousMarket,
-    LinearMarket,
-    LogitMarket,
     Market,
+    market_of,
 )
 
 STEP = (1 + 2 * BEYOND) / (POINTS - 1)
@@ -56,7 +52,6 @@ OUTSIDE = 0.01
 """The probability of a price outside the grid of Q-learning (our choice)."""
 DUOPOLY = 2
 """Number of firms for which Q-learning is estimated; with more, there are too many states."""
-KINDS: tuple[type[Market], ...] = (LinearMarket, HomogeneousMarket, LogitMarket)
 UNIT = "distance from the Bertrand to the cartel price"
 INTERCEPT = FreeParameter("intercept", "price when the rivals charge the Bertrand price", -5.0, 5.0,
                           UNIT)  # fmt: skip
@@ -402,29 +397,6 @@ def _profits(panel: Panel) -> list[float]:
 # Units of the market.
 
 
-@cache
-def market_of(code: tuple[float, ...]) -> Market:
-    """The market of two firms with the facts of a row.
-
-    Args:
-        code: the number of its kind, cost, a, and the other parameters, padded with 0.
-    """
-    kind, cost, a, *rest = code
-    n_parameters = {LinearMarket: 2, HomogeneousMarket: 1, LogitMarket: 2}[KINDS[int(kind)]]
-    return KINDS[int(kind)](DUOPOLY, cost, a, *rest[:n_parameters])
-
-
-def _code(market: Market) -> tuple[float, ...]:
-    match market:
-        case LinearMarket():
-            return 0.0, market.cost, market.a, market.beta, market.d
-        case HomogeneousMarket():
-            return 1.0, market.cost, market.a, market.d, 0.0
-        case LogitMarket():
-            return 2.0, market.cost, market.a, market.mu, market.a_0
-    raise TypeError(f"no code for {market}")
-
-
 def units(market: Market, price: float) -> float:
     """A price in market units.
 
@@ -510,12 +482,10 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
     Args:
         ask: the question.
     """
-    view = ask.observation
-    if ask.name != "act" or not isinstance(view, FirmView):
+    if ask.name != "act":
         return None
-    assert view.market is not None  # the minds are informed of the market
-    last = view.recent[-1]
-    return facts(view.market, last.price, last.rivals)
+    last = ask.facts.recent[-1]
+    return facts(market_of(ask.facts.market), last["price"], last["rivals"])
 
 
 def answer(ask: Ask, price: float | None) -> object:
@@ -525,13 +495,11 @@ def answer(ask: Ask, price: float | None) -> object:
         ask: the question.
         price: the price in units of the market; None when the firm talks or plans.
     """
-    view = ask.observation
-    assert isinstance(view, FirmView)
     if price is None:
         entry = "classical_plans" if ask.name == "plan" else "fitted_says"
         return ask.book.render(entry, {})
-    assert view.market is not None
-    return min(max(money(view.market, price)[0], view.low), view.high)
+    firm = ask.facts
+    return min(max(money(market_of(firm.market), price)[0], firm.cost), firm.high)
 
 
 def facts(market: Market, first: float, rivals: Any) -> dict[str, Any]:
@@ -549,7 +517,7 @@ def facts(market: Market, first: float, rivals: Any) -> dict[str, Any]:
         "low": units(market, market.cost),
         "high": units(market, Benchmarks.of(market).highest_price(market)),
     }
-    return values | ({"market": _code(market)} if market.n == DUOPOLY else {})
+    return values | ({"market": market.figures} if market.n == DUOPOLY else {})
 
 
 def _markets(run: PlayedRun) -> dict[int, Market]:
@@ -574,5 +542,5 @@ BEHAVIOUR = Behaviour(
     rows=rows,
     known=known,
     answer=answer,
-    informed=("market", "low", "high"),
+    informed=("market", "high"),
 )

@@ -15,12 +15,13 @@ def board(ask: Ask) -> dict[str, Any] | None:
     Args:
         ask: the question.
     """
-    seen: Any = ask.observation
     if ask.name != "act":
         return None
-    last = seen.recent[-1].rivals if seen.recent else (None,) * len(seen.rivals)
-    tags = [{"name": name, "at": at} for name, at in zip(seen.rivals, last, strict=True)]
-    known = [period.price for period in seen.recent] + [at for at in last if at is not None]
+    seen = ask.facts
+    rivals = [name for name in seen.names if name != seen.name]
+    last = seen.recent[-1]["rivals"] if seen.recent else (None,) * len(rivals)
+    tags = [{"name": name, "at": at} for name, at in zip(rivals, last, strict=True)]
+    known = [past["price"] for past in seen.recent] + [at for at in last if at is not None]
     # The axis covers the prices that sell, so that positions reveal no theoretical prediction.
     high = min(seen.high, max([10 * seen.cost, *(1.5 * price for price in known)]) or seen.high)
     return {"kind": "prices", "low": seen.cost, "high": high, "step": 0, "tags": tags}

@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from itertools import product
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from sabm_mesa.analysis.messages import stated_prices
-from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.asks import Ask, Facts
 from sabm_mesa.errors import MindError
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.bertrand.agents import FirmView, PeriodSummary, figure
-from sabm_mesa.models.bertrand.theory import Benchmarks, Market
+from sabm_mesa.models.bertrand.theory import Benchmarks, Market, market_of
 
 STEP = 0.01
 """Step of trial and error, as a share of the distance from cost to highest price (our choice)."""
@@ -58,7 +58,7 @@ class PricingRule(ClassicalMind):
             messages.
     """
 
-    informed: tuple[str, ...] = ("low", "high")
+    informed: tuple[str, ...] = ("high",)
 
     def __init__(self, spec: str) -> None:
         super().__init__(spec)
@@ -67,17 +67,16 @@ class PricingRule(ClassicalMind):
         self.heard: dict[int, float] = {}
 
     @abstractmethod
-    def price(self, view: FirmView, rng: np.random.Generator) -> float:
-        """Return the price of this round, based on the observation before the talk."""
+    def price(self, view: Facts, rng: np.random.Generator) -> float:
+        """Return the price of this round, from what is known before the talk."""
 
     async def answer(self, ask: Ask) -> object:
         """Name a price, write down the rule, or set the price.
 
         Args:
-            ask: the question; its observation is a `FirmView`.
+            ask: the question; see `Firm.facts`.
         """
-        view = ask.observation
-        assert isinstance(view, FirmView)
+        view = ask.facts
         if self._decided != view.round:
             self._decided = view.round
             self._price = _legal(self.price(view, ask.rng), view)
@@ -88,32 +87,32 @@ class PricingRule(ClassicalMind):
             return self._speak(ask, view)
         return _legal(self.settled(view), view)
 
-    def settled(self, view: FirmView) -> float:
+    def settled(self, view: Facts) -> float:
         """Return the price to set after the talk."""
         del view
         return self._price
 
-    def proposal(self, view: FirmView) -> float:
+    def proposal(self, view: Facts) -> float:
         """Return the price that the firm proposes to all."""
         del view
         return self._price
 
-    def accepts(self, price: float, proposal: float, view: FirmView) -> bool:
+    def accepts(self, price: float, proposal: float, view: Facts) -> bool:
         """Return whether the firm agrees to a price: whether it will set that price.
 
         Args:
             price: the price.
             proposal: its own one.
-            view: its observation.
+            view: what it knows.
         """
-        return abs(price - proposal) <= SAME * (view.high - view.low)
+        return abs(price - proposal) <= SAME * _range(view)
 
-    def _speak(self, ask: Ask, view: FirmView) -> str:
+    def _speak(self, ask: Ask, view: Facts) -> str:
         others = [price for firm, price in self.heard.items() if firm != view.firm]
         proposal = self.proposal(view)
         if others and self.accepts(others[-1], proposal, view):
-            return ask.book.render("classical_accepts", {"price": figure(others[-1])})
-        return ask.book.render("classical_proposes", {"price": figure(proposal)})
+            return ask.book.render("classical_accepts", {"price": others[-1]})
+        return ask.book.render("classical_proposes", {"price": proposal})
 
 
 class BestResponse(PricingRule):
@@ -137,34 +136,33 @@ class BestResponse(PricingRule):
         self._named: dict[int, float] = {}
         self._disbelieved: set[int] = set()
 
-    def price(self, view: FirmView, rng: np.random.Generator) -> float:
+    def price(self, view: Facts, rng: np.random.Generator) -> float:
         """The best response before the talk."""
         del rng
         self._disbelieved = {
             firm
             for firm, price in rivals_of(view).items()
-            if firm in self._named
-            and abs(price - self._named[firm]) > SAME * (view.high - view.low)
+            if firm in self._named and abs(price - self._named[firm]) > SAME * _range(view)
         }
         self._named = {}
-        return _market(view).best_response(view.recent[-1].rivals)
+        return market_of(view.market).best_response(view.recent[-1]["rivals"])
 
-    def settled(self, view: FirmView) -> float:
+    def settled(self, view: Facts) -> float:
         """The best response to the messages."""
         self._named = self.heard
         return self._reply(view)
 
-    def proposal(self, view: FirmView) -> float:
+    def proposal(self, view: Facts) -> float:
         """The best response to the messages so far."""
         return self._reply(view)
 
-    def _reply(self, view: FirmView) -> float:
+    def _reply(self, view: Facts) -> float:
         heard, disbelieved = self.heard, self._disbelieved
         expected = [
             price if firm in disbelieved else heard.get(firm, price)
             for firm, price in rivals_of(view).items()
         ]
-        return _legal(_market(view).best_response(expected), view)
+        return _legal(market_of(view.market).best_response(expected), view)
 
 
 class KeepsAgreements(BestResponse):
@@ -189,14 +187,14 @@ class KeepsAgreements(BestResponse):
         self._agreed: float | None = None
         self._broken = False
 
-    def price(self, view: FirmView, rng: np.random.Generator) -> float:
+    def price(self, view: Facts, rng: np.random.Generator) -> float:
         """The best response before the talk; detects a breach of the last agreement."""
         if self._agreed is not None:
             self._broken |= undercut(self._agreed, view)
         self._agreed = None
         return super().price(view, rng)
 
-    def settled(self, view: FirmView) -> float:
+    def settled(self, view: Facts) -> float:
         """The agreed price, or the best response to the messages."""
         reply, common = super().settled(view), common_price(self.heard, view)
         if common is None or not self._seeks(view) or not self._gains(common, view):
@@ -204,28 +202,28 @@ class KeepsAgreements(BestResponse):
         self._agreed = common
         return self.charged(common, view)
 
-    def charged(self, agreed: float, view: FirmView) -> float:
+    def charged(self, agreed: float, view: Facts) -> float:
         """Return the price that it sets if all have agreed to one."""
         del view
         return agreed
 
-    def proposal(self, view: FirmView) -> float:
+    def proposal(self, view: Facts) -> float:
         """The cartel price, unless an agreement was broken before."""
         if not self._seeks(view):
             return super().proposal(view)
-        return _legal(Benchmarks.of(_market(view)).cartel_price, view)
+        return _legal(Benchmarks.of(market_of(view.market)).cartel_price, view)
 
-    def accepts(self, price: float, proposal: float, view: FirmView) -> bool:
+    def accepts(self, price: float, proposal: float, view: Facts) -> bool:
         """Return whether all earn more at a price than in the one-shot equilibrium."""
         if self._seeks(view):
             return self._gains(price, view)
         return super().accepts(price, proposal, view)
 
-    def _seeks(self, view: FirmView) -> bool:
+    def _seeks(self, view: Facts) -> bool:
         return not (self._broken or refuses_to_cooperate(view))
 
-    def _gains(self, price: float, view: FirmView) -> bool:
-        market = _market(view)
+    def _gains(self, price: float, view: Facts) -> bool:
+        market = market_of(view.market)
         return market.common_profit(price) > Benchmarks.of(market).bertrand_profit
 
 
@@ -241,9 +239,9 @@ class Cheats(KeepsAgreements):
         | {"cheats": "what all firms have agreed to, a firm undercuts"}
     )
 
-    def charged(self, agreed: float, view: FirmView) -> float:
+    def charged(self, agreed: float, view: Facts) -> float:
         """Return the best response to rivals that keep the agreed price."""
-        market = _market(view)
+        market = market_of(view.market)
         return market.best_response([agreed] * (market.n - 1))
 
 
@@ -257,12 +255,12 @@ class WinContinueLoseReverse(PricingRule):
     Journal of Theoretical Biology 220(1), 47-54.
     """
 
-    def price(self, view: FirmView, rng: np.random.Generator) -> float:
+    def price(self, view: Facts, rng: np.random.Generator) -> float:
         """One step from the last price."""
         direction = last_success(view)
         if direction == 0 or rng.random() < ERROR:
             direction = int(rng.choice((-1, 1)))
-        return view.recent[-1].price + direction * STEP * (view.high - view.low)
+        return _last_price(view) + direction * STEP * _range(view)
 
 
 class TitForTat(PricingRule):
@@ -292,16 +290,16 @@ class TitForTat(PricingRule):
         super().__init__(spec)
         self._agreed: tuple[int, float] | None = None
 
-    def price(self, view: FirmView, rng: np.random.Generator) -> float:
+    def price(self, view: Facts, rng: np.random.Generator) -> float:
         """The lowest price of the rivals, or a step from the common price."""
         del rng
-        lowest = min(view.recent[-1].rivals)
+        lowest: float = min(view.recent[-1]["rivals"])
         same = len(view.recent) > 1 and all(_alike(past, view) for past in view.recent[-2:])
         if not same or refuses_to_cooperate(view):
             return lowest
         return lowest + self._step(view)
 
-    def settled(self, view: FirmView) -> float:
+    def settled(self, view: Facts) -> float:
         """The agreed price, or the price of the rule."""
         common = common_price(self.heard, view)
         if common is None or self._refuses(view):
@@ -309,22 +307,22 @@ class TitForTat(PricingRule):
         self._agreed = (view.round, common)
         return common
 
-    def proposal(self, view: FirmView) -> float:
+    def proposal(self, view: Facts) -> float:
         """One step from the last price, unless agreements are suspended."""
         if self._refuses(view):
             return self._price
-        return _legal(view.recent[-1].price + self._step(view), view)
+        return _legal(_last_price(view) + self._step(view), view)
 
-    def accepts(self, price: float, proposal: float, view: FirmView) -> bool:
+    def accepts(self, price: float, proposal: float, view: Facts) -> bool:
         """Return whether a price lies in the firm's direction."""
         if self._refuses(view):
             return super().accepts(price, proposal, view)
-        return (price - view.recent[-1].price) * (last_success(view) or 1) > 0
+        return (price - _last_price(view)) * (last_success(view) or 1) > 0
 
-    def _step(self, view: FirmView) -> float:
-        return (last_success(view) or 1) * STEP * (view.high - view.low)
+    def _step(self, view: Facts) -> float:
+        return (last_success(view) or 1) * STEP * _range(view)
 
-    def _refuses(self, view: FirmView) -> bool:
+    def _refuses(self, view: Facts) -> bool:
         if refuses_to_cooperate(view):
             return True
         if self._agreed is None or self._agreed[0] != view.round - 1:
@@ -357,18 +355,17 @@ class QLearning(PricingRule):
         self.learner: QLearner | None = None
         self._last: tuple[tuple[int, ...], int] | None = None
 
-    def price(self, view: FirmView, rng: np.random.Generator) -> float:
+    def price(self, view: Facts, rng: np.random.Generator) -> float:
         """Learn from the last round, and choose a price from the grid."""
-        assert view.market is not None
         if self.learner is None:
             try:
-                self.learner = QLearner(view.market, self._decay)
+                self.learner = QLearner(market_of(view.market), self._decay)
             except ValueError as error:
                 raise MindError(f"{error}: choose another mind.") from None
         learner, last = self.learner, view.recent[-1]
-        state = (learner.index_of(last.price), *map(learner.index_of, last.rivals))
+        state = (learner.index_of(last["price"]), *map(learner.index_of, last["rivals"]))
         if self._last is not None:
-            learner.learn(*self._last, last.profit, state)
+            learner.learn(*self._last, last["profit"], state)
         choice = learner.choose(state, rng)
         self._last = (state, choice)
         return learner.grid[choice]
@@ -472,10 +469,10 @@ CLASSICAL_MINDS: dict[str, Callable[[str], PricingRule]] = {
 # Signs that the rules read from the past and from the talk.
 
 
-def proposals(view: FirmView) -> dict[int, float]:
+def proposals(view: Facts) -> dict[int, float]:
     """The last price that each firm named in this round, in the order of their last messages."""
     latest_first: dict[int, float] = {}
-    low, high, n = view.low, view.high, len(view.names)
+    low, high, n = view.cost, view.high, view.n_firms
     for message in reversed(view.said):
         sender = message.sender
         if sender not in latest_first and (named := stated_prices(message.text, low, high)):
@@ -485,53 +482,59 @@ def proposals(view: FirmView) -> dict[int, float]:
     return dict(reversed(latest_first.items()))
 
 
-def rivals_of(view: FirmView) -> dict[int, float]:
+def rivals_of(view: Facts) -> dict[int, float]:
     """The last price of each other firm, by its number."""
     me = view.firm
-    return {n if n < me else n + 1: price for n, price in enumerate(view.recent[-1].rivals, 1)}
+    return {n if n < me else n + 1: price for n, price in enumerate(view.recent[-1]["rivals"], 1)}
 
 
-def common_price(heard: Mapping[int, float], view: FirmView) -> float | None:
+def common_price(heard: Mapping[int, float], view: Facts) -> float | None:
     """The common last price that all firms named in this round; None if they differ."""
     named = heard.values()
-    if len(named) < len(view.names) or max(named) - min(named) > SAME * (view.high - view.low):
+    if len(named) < view.n_firms or max(named) - min(named) > SAME * _range(view):
         return None
     return min(named)
 
 
-def undercut(agreed: float, view: FirmView) -> bool:
+def undercut(agreed: float, view: Facts) -> bool:
     """Whether a rival charged less than the agreed price in the last round."""
-    return min(view.recent[-1].rivals) < agreed - SAME * (view.high - view.low)
+    lowest: float = min(view.recent[-1]["rivals"])
+    return lowest < agreed - SAME * _range(view)
 
 
-def refuses_to_cooperate(view: FirmView) -> bool:
+def refuses_to_cooperate(view: Facts) -> bool:
     """Whether the condition or the persona is uncooperative."""
     return "uncooperative" in (view.condition, view.persona)
 
 
-def last_success(view: FirmView) -> int:
+def last_success(view: Facts) -> int:
     """The direction for the firm's price: 1, −1, or 0 if the past gives none."""
     if len(view.recent) < 2:
         return 0
     before, last = view.recent[-2:]
-    return _sign(last.price - before.price) * _sign(last.profit - before.profit)
+    return _sign(last["price"] - before["price"]) * _sign(last["profit"] - before["profit"])
 
 
 def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
 
 
-def _legal(price: float, view: FirmView) -> float:
-    return min(max(price, view.low), view.high)
+def _last_price(view: Facts) -> float:
+    price: float = view.recent[-1]["price"]
+    return price
 
 
-def _alike(past: PeriodSummary, view: FirmView) -> bool:
+def _range(view: Facts) -> float:
+    span: float = view.high - view.cost
+    return span
+
+
+def _legal(price: float, view: Facts) -> float:
+    legal: float = min(max(price, view.cost), view.high)
+    return legal
+
+
+def _alike(past: Mapping[str, Any], view: Facts) -> bool:
     """Whether all firms charged the same price in a round."""
-    prices = (past.price, *past.rivals)
-    return max(prices) - min(prices) <= SAME * (view.high - view.low)
-
-
-def _market(view: FirmView) -> Market:
-    """The demand system, for minds that are informed of it."""
-    assert view.market is not None
-    return view.market
+    prices: tuple[float, ...] = (past["price"], *past["rivals"])
+    return max(prices) - min(prices) <= SAME * _range(view)

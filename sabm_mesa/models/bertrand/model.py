@@ -88,6 +88,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from annotated_types import Ge, Le
 
 from sabm_mesa.core.answers import Decision, Number
+from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import (
     check_at_most,
     check_choice,
@@ -105,7 +106,6 @@ from sabm_mesa.models.bertrand.agents import (
     STRATEGY,
     Firm,
     PeriodSummary,
-    Strategy,
 )
 from sabm_mesa.models.bertrand.measures import (
     first_price_agreement,
@@ -343,7 +343,7 @@ class BertrandCompetition(SmartModel):
     def after_plan(self, firm: Firm, strategy: Decision) -> None:
         """Keep the written strategy of a firm."""
         if strategy.valid:
-            firm.strategies.add(Strategy(self.round, strategy.value))
+            firm.strategies.add(Message(self.round, firm.unique_id, strategy.value))
 
     def after_act(self, firm: Firm, price: Decision) -> None:
         """Set the price of a firm; an unreadable answer leaves it unchanged."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import cache
 
 import numpy as np
@@ -54,6 +54,12 @@ class Market(ABC):
         """Check that the parameters define a market of several firms."""
         if self.n < 2 or not self.cost < self.a:
             raise ValueError(f"need n >= 2 and cost < a, not {self.n}, {self.cost}, {self.a}")
+
+    @property
+    def figures(self) -> tuple[float, ...]:
+        """Its kind and parameters, padded with 0: what `market_of` needs."""
+        own = astuple(self)
+        return KINDS.index(type(self)), *own, *[0.0] * (MOST_PARAMETERS - len(own))
 
     @abstractmethod
     def demands(self, prices: Sequence[float]) -> list[float]:
@@ -207,6 +213,19 @@ class LogitMarket(Market):
 
         omega = wrightomega((self.a - self.cost) / self.mu - 1 - log_alternative)
         return float(self.cost + self.mu * (1 + omega))
+
+
+KINDS: tuple[type[Market], ...] = (LinearMarket, HomogeneousMarket, LogitMarket)
+MOST_PARAMETERS = 5
+"""The largest number of parameters of a market."""
+
+
+@cache
+def market_of(figures: tuple[float, ...]) -> Market:
+    """The market with these `Market.figures`."""
+    kind, n, *rest = figures
+    cls = KINDS[int(kind)]
+    return cls(int(n), *rest[: len(fields(cls)) - 1])
 
 
 def linear_market(n: int, cost: float, a: float, beta: float, d: float) -> Market:

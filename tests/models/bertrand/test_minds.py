@@ -199,9 +199,9 @@ def test_tit_for_tat_answers_a_broken_agreement_for_one_round() -> None:
 
     def rival(ask):
         if ask.name == "communicate":
-            named = [m.text for m in ask.observation.said if m.sender == 1]
+            named = [m.text for m in ask.facts.said if m.sender == 1]
             return f"I agree: {stated_prices(named[-1], 2, 14)[-1]}" if named else "Hello."
-        agreed = stated_prices(ask.observation.said[-1].text, 2, 14)[-1]
+        agreed = stated_prices(ask.facts.said[-1].text, 2, 14)[-1]
         return 4 if ask.key.round == 2 else agreed
 
     model = BertrandCompetition(

@@ -163,7 +163,7 @@ def test_later_speakers_hear_the_talk_of_this_round_alone() -> None:
     for k in (1, 2, 3):
         before = 0
         for ask in (ask for ask in asks if ask.key.round == k):
-            said = ask.observation.said
+            said = ask.facts.said
             assert len(said) == before
             assert all(message.text.startswith(f"round {k},") for message in said)
             before += ask.name == "communicate"

@@ -15,6 +15,7 @@ from sabm_mesa.models.bertrand.theory import (
     Market,
     collusion_index,
     linear_market,
+    market_of,
 )
 from tests.models.bertrand.search import (
     solve_bertrand_price,
@@ -47,6 +48,12 @@ from tests.models.bertrand.support import CALVANO, PAPER, linear, logit
 def test_linear_demand_of_the_paper(prices, demands, profits) -> None:
     assert PAPER.demands(prices) == pytest.approx(demands, abs=1e-9)
     assert PAPER.profits(prices) == pytest.approx(profits, abs=1e-9)
+
+
+@pytest.mark.parametrize("market", [PAPER, linear(3, d=1 / 150), CALVANO], ids=repr)
+def test_figures_make_the_same_market(market: Market) -> None:
+    assert market_of(market.figures) == market
+    assert len(market.figures) == 6
 
 
 @given(st.floats(2, 14), st.floats(2, 14))
