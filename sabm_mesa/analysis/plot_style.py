@@ -361,7 +361,7 @@ def interval_band(ax: Axes, summary: pd.DataFrame) -> None:
 
 
 def mean_note(data: pd.DataFrame, *, kept: bool) -> str:
-    """What a mean by round does with runs that have ended; ``""`` when all are equally long.
+    """A remark on runs that have ended in a mean by round; ``""`` when all are equally long.
 
     Args:
         data: the runs, with ``run`` and ``round``.

@@ -57,10 +57,6 @@ def audit(
             "its values. Repeatable (default: those of the first five that apply).",
         ),
     ] = None,
-    cells: Annotated[
-        int | None,
-        typer.Option(help="Number of combinations (default: the smallest balanced number)."),
-    ] = None,
     scale: Annotated[
         str, typer.Option(help="Size of the runs: quick, or paper (the published size).")
     ] = "quick",
@@ -104,7 +100,7 @@ def audit(
     experiment = load_experiment(name)
     planned = audit_plan(
         experiment, scale, minds=_minds(experiment, minds or []), given=_factors(factor or []),
-        cells=cells, runs=runs, seed=seed, budget_usd=llm.budget_usd, max_asks=llm.max_asks,
+        runs=runs, seed=seed, budget_usd=llm.budget_usd, max_asks=llm.max_asks,
         prices=llm.prices,
     )  # fmt: skip
     folder = out or Path("out", "audit", experiment.name)
@@ -168,9 +164,8 @@ def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) 
             )
             files = report.write(done, folder)
         except (RunError, KeyboardInterrupt) as error:
-            wider = f"--cells {len(planned.plans)} and a larger budget"
             name = f"Audit of {planned.experiment.name}"
-            raise stopped_early(error, name, recordings, progress.asks, wider) from error
+            raise stopped_early(error, name, recordings, progress.asks) from error
     if not quiet:
         say(_said(done, files))
     return done
@@ -187,7 +182,6 @@ def _before(planned: AuditPlan) -> str:
         f"  {design_in_words(planned)}",
         *(f"  Not varied: {name}, since {why}." for name, why in planned.left_out.items()),
         f"  {planned.n_runs:,} runs: {size}.",
-        *(f"  {line}" for line in planned.coinciding),
     ]
     return "\n".join(lines)
 

@@ -128,7 +128,6 @@ def stopped_early(
     name: str,
     recordings: Iterable[Path],
     asks: int,
-    wider: str = "a larger budget",
 ) -> RunError:
     """Return why a study ended early, where its answers are, and the next command.
 
@@ -137,14 +136,13 @@ def stopped_early(
         name: the name of the study.
         recordings: the recordings of its answers; missing ones are not named.
         asks: the number of answers of this command.
-        wider: the options to continue with after a cap was reached.
     """
     reason = f"{name}: {str(error) or 'Stopped.'}"
     there = [path for path in recordings if path.exists()]
     early = isinstance(error, RecordingError | MissingKey | OutputError) and not asks
     if early or not there:
         return RunError(reason)
-    more = f" with {wider}" if isinstance(error, BudgetExceeded) else ""
+    more = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
     where = " and ".join(map(str, there))
     if isinstance(error, ContextTooSmall):
         return RunError(f"{reason} {answers_are(there)} in {where}.")

@@ -1,30 +1,29 @@
 """The plan of an audit: an experiment in several cells, each with a different presentation.
 
-A cell is the whole experiment with one level of every factor; the first cell is the unchanged
-experiment. All cells have the same seeds. The default factors are those of `KNOWN` that change a
-prompt of the experiment: before anything is run, a mind collects the questions with each level.
+A cell is the whole experiment. The first one is the unchanged experiment, and each other one
+changes one factor to another level. All cells have the same seeds. The default factors are those of
+`KNOWN` that change a prompt of the experiment: before anything is run, a mind collects the
+questions with each level.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sabm_mesa.analysis.factorial import Design, balanced_fraction, fewest_cells, fraction
 from sabm_mesa.core.answers import DEFAULT_FORMAT
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.parameters import check_int, parameters_of
+from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.prompts import PERSONA_FORMATS, PromptBook
 from sabm_mesa.errors import ParameterError, PromptError, UnknownName
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.runs.cost import Estimate, Line, StubMind
-from sabm_mesa.studies.audit.verdicts import coinciding
 from sabm_mesa.studies.experiments.design import Experiment, Scale
 from sabm_mesa.studies.experiments.expecting import expected_cost
 from sabm_mesa.studies.experiments.plan import (
@@ -90,7 +89,7 @@ class AuditPlan:
         scale: ``quick`` or ``paper``.
         runs: the number of runs per condition and cell.
         factors: the factors.
-        design: the levels of the factors in the cells.
+        levels: for each cell the number of the level of each factor.
         plans: the plan of each cell.
         left_out: factor → why it is not varied.
     """
@@ -99,7 +98,7 @@ class AuditPlan:
     scale: str
     runs: int
     factors: Sequence[Factor]
-    design: Design
+    levels: Sequence[tuple[int, ...]]
     plans: Sequence[Plan]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -113,26 +112,25 @@ class AuditPlan:
         """The number of all runs."""
         return sum(len(cell_plan.cells) for cell_plan in self.plans)
 
-    @cached_property
-    def coinciding(self) -> list[str]:
-        """A line on each pair of levels that occur in the same cells; most designs have none."""
-        lines = []
-        for pair in coinciding(self.design):
-            names = [f"{self.factors[f].name} = {self.factors[f].labels[n]}" for f, n in pair]
-            lines.append(
-                f"{names[0]} and {names[1]} are in exactly the same cells: their effects cannot be "
-                "distinguished. More --cells can."
-            )
-        return lines
-
     def cell_labels(self, cell: int) -> list[str]:
         """The level of each factor in a cell, in words.
 
         Args:
             cell: the number of the cell, from 0.
         """
-        numbers = self.design.cells[cell]
-        return [factor.labels[int(i)] for factor, i in zip(self.factors, numbers, strict=True)]
+        numbers = self.levels[cell]
+        return [factor.labels[i] for factor, i in zip(self.factors, numbers, strict=True)]
+
+    def change(self, cell: int) -> tuple[str, str]:
+        """The factor that a cell changes, and its level; twice ``""`` for the first cell.
+
+        Args:
+            cell: the number of the cell, from 0.
+        """
+        for factor, i in zip(self.factors, self.levels[cell], strict=True):
+            if i:
+                return factor.name, factor.labels[i]
+        return "", ""
 
 
 def audit_plan(
@@ -141,7 +139,6 @@ def audit_plan(
     *,
     minds: Sequence[Minds] | Mapping[str, Minds] = ("classical",),
     given: Mapping[str, Sequence[Any] | None] | None = None,
-    cells: int | None = None,
     runs: int | None = None,
     seed: int = SEED,
     budget_usd: float | None = None,
@@ -158,7 +155,6 @@ def audit_plan(
         given: factor, or any parameter of the scenario → its levels, the first of which is that of
             the experiment; None for the default levels of a factor of `KNOWN`. None: all of `KNOWN`
             that change a prompt.
-        cells: the number of cells; None: the smallest balanced design.
         runs: the number of runs per condition and cell; None: that of the scale.
         seed: the first seed.
         budget_usd: the limit for the high estimate of the cost of all runs, in dollars.
@@ -166,8 +162,8 @@ def audit_plan(
         prices: the user's price file, or None.
 
     Raises:
-        UsageError: for factors, levels, minds or numbers that cannot be used, and when no design
-            fits into the budget.
+        UsageError: for factors, levels, minds or numbers that cannot be used, and when the audit
+            costs more than the budget.
     """
     _check(experiment)
     several = isinstance(minds, Sequence) and not isinstance(minds, str) and len(minds) > 1
@@ -198,11 +194,16 @@ def audit_plan(
         changed = experiment.model_copy(update={"scales": sizes})
         return plan(changed, scale, minds=specs, runs=runs, seed=seed)
 
-    sizes = [len(factor.levels) for factor in factors]
-    affordable = _affordable(factors, in_cell, budget_usd, max_asks, prices)
-    design = _design(sizes, cells, affordable, experiment.name)
-    plans = [in_cell(row) for row in design.cells.tolist()]
-    return AuditPlan(experiment, scale, base.runs, factors, design, plans, left_out)
+    unchanged = (0,) * len(factors)
+    levels = [unchanged] + [
+        (*unchanged[:i], level, *unchanged[i + 1 :])
+        for i, factor in enumerate(factors)
+        for level in range(1, len(factor.levels))
+    ]
+    plans = [in_cell(cell) for cell in levels]
+    audit = AuditPlan(experiment, scale, base.runs, factors, levels, plans, left_out)
+    _check_budget(audit, budget_usd, max_asks, prices)
+    return audit
 
 
 def _without_minds(
@@ -342,72 +343,35 @@ def _prompts(base: Plan, changes: Mapping[str, Any]) -> Iterator[list[str]]:
         yield reader.read
 
 
-# The number of cells.
+# The cost.
 
 
-def _affordable(
-    factors: Sequence[Factor],
-    in_cell: Callable[[Sequence[int]], Plan],
-    budget_usd: float | None,
-    max_asks: int | None,
-    prices: str | Path | None,
-) -> Callable[[int], str]:
-    """Why a number of cells is too expensive; ``""`` when it fits or nothing limits it."""
-    costs: list[Estimate] = []
-    once: list[Estimate] = []  # earlier runs, the same for all cells of a model
-    if budget_usd is not None or max_asks is not None:
-        model_factor = next((i for i, factor in enumerate(factors) if factor.name == MODEL), None)
-        n_models = 1 if model_factor is None else len(factors[model_factor].levels)
-        for i in range(n_models):
-            cell = in_cell([i if j == model_factor else 0 for j in range(len(factors))])
-            if any(map(asks_language_model, cell.minds.values())):
-                costs.append(expected_cost(cell, Path("nowhere"), prices, earlier=False))
-                if cell.earlier is not None:
-                    once.append(expected_cost(cell.earlier, Path("nowhere"), prices))
-
-    def too_much(n_cells: int) -> str:
-        if not costs:
-            return ""
-        share = n_cells / max(1, len(costs))
-        parts = [(share, cost.total) for cost in costs] + [(1.0, cost.total) for cost in once]
-        usd = sum(times * cost.usd.high for times, cost in parts)
-        asks = sum(times * cost.requests.high for times, cost in parts)
-        if budget_usd is not None and math.isnan(usd):
-            return "the price of a model is not known, so that no budget in dollars can be planned"
-        if budget_usd is not None and usd > budget_usd:
-            return f"up to {_dollars(usd)} dollars: give --budget-usd {_dollars(usd)}"
-        if max_asks is not None and asks > max_asks:
-            return f"up to {math.ceil(asks):,} requests: give --max-asks {math.ceil(asks)}"
-        return ""
-
-    return too_much
+def _check_budget(
+    audit: AuditPlan, budget_usd: float | None, max_asks: int | None, prices: str | Path | None
+) -> None:
+    """Refuse an audit whose high estimate is above a cap."""
+    minds = [mind for cell in audit.plans for mind in cell.minds.values()]
+    if (budget_usd is None and max_asks is None) or not any(map(asks_language_model, minds)):
+        return
+    total = expected_cost_of_audit(audit, Path("nowhere"), prices).total
+    usd, asks = total.usd.high, total.requests.high
+    costs = ""
+    if budget_usd is not None and math.isnan(usd):
+        costs = "an unknown price, so that no budget in dollars can be planned: use --max-asks"
+    elif budget_usd is not None and usd > budget_usd:
+        costs = f"up to {_dollars(usd)} dollars: give --budget-usd {_dollars(usd)}"
+    elif max_asks is not None and asks > max_asks:
+        costs = f"up to {math.ceil(asks):,} requests: give --max-asks {math.ceil(asks)}"
+    if costs:
+        raise ParameterError(
+            f"The audit has {len(audit.plans)} cells and costs {costs}, or choose fewer levels "
+            "(--factor) or fewer --runs."
+        )
 
 
 def _dollars(usd: float) -> str:
     places = 2 if usd >= 1 else 4
     return f"{math.ceil(usd * 10**places) / 10**places:.{places}f}"
-
-
-def _design(
-    sizes: Sequence[int], cells: int | None, too_much: Callable[[int], str], name: str
-) -> Design:
-    least, full = fewest_cells(sizes), math.prod(sizes)
-    if cells is not None:
-        check_int("cells", cells, 2)
-        if not least <= cells <= full:
-            raise ParameterError(
-                f"--cells: an audit of {name} with factors of {list(sizes)} levels has {least} to "
-                f"{full} cells (got {cells})."
-            )
-    wanted = least if cells is None else cells
-    if why := too_much(wanted):
-        more = "fewer levels (--factor), fewer --runs, or a larger budget"
-        smallest = "The smallest design" if cells is None else "The design"
-        raise ParameterError(f"{smallest} has {wanted} cells and costs {why}, or choose {more}.")
-    if cells is not None:
-        return fraction(sizes, cells)
-    most = next((n - 1 for n in range(least + 1, 2 * least + 1) if too_much(n)), 2 * least)
-    return balanced_fraction(sizes, min(most, full))
 
 
 def expected_cost_of_audit(

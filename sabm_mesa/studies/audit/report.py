@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.factorial import CHANCE, OTHER, SEED
 from sabm_mesa.minds.specs import by_spec
 from sabm_mesa.recording.export import (
     make_folder,
@@ -40,12 +39,9 @@ from sabm_mesa.studies.page import (
     markdown,
     number,
     p_value,
-    percent,
 )
 
 FIGURES = "figures"
-SOURCES = {OTHER: "combinations", SEED: "seeds", CHANCE: "chance"}
-"""Source of variance → its name in the report, if it is not a factor."""
 _COLOURS = {"for": style.GREEN, "against": style.VERMILLION, "": style.GREY}
 _DETECTED = {"for": "claim detected", "against": "opposite detected", "": "neither detected"}
 _MARKERS = {"for": "o", "against": "s", "": "D"}
@@ -64,7 +60,7 @@ def write(audited: Audited, folder: Path) -> list[Path]:
 
     Returns:
         The files: ``cells.csv``, ``claims.csv``, ``effects.csv`` (by claim and cell),
-        ``by_seed.csv``, ``levels.csv``, ``shares.csv``, ``measures.csv``, ``figures/`` with a
+        ``by_seed.csv``, ``measures.csv``, ``figures/`` with a
         specification curve per claim as PNG, ``report.md``, ``report.html`` (one file that needs no
         other) and, last, ``summary.json``.
 
@@ -106,15 +102,11 @@ def tables(audited: Audited) -> dict[str, pd.DataFrame]:
     """
     plan = audited.plan
     cells = _cells(plan)
-    labels = {factor.name: factor.labels for factor in plan.factors}
-    effects, levels, shares, claims = [], [], [], []
+    effects, claims = [], []
     for n, (claim, judged) in enumerate(audited.claims, 1):
         effects.append(
             cells.merge(judged.cells.assign(cell=judged.cells["cell"] + 1)).assign(claim=n)
         )
-        names = [labels[row["factor"]][row["level"]] for _, row in judged.levels.iterrows()]
-        levels.append(judged.levels.assign(level=names, claim=n))
-        shares.append(judged.shares.assign(claim=n))
         claims.append({
             "claim": n, "text": claim.text, "verdict": judged.word, "why": judged.why,
             "effect": judged.effect, "low": judged.low, "high": judged.high,
@@ -127,10 +119,7 @@ def tables(audited: Audited) -> dict[str, pd.DataFrame]:
     return {
         "cells": cells,
         "claims": pd.DataFrame(claims),
-        **{
-            name: _claim_first(pd.concat(frames, ignore_index=True))
-            for name, frames in (("effects", effects), ("levels", levels), ("shares", shares))
-        },
+        "effects": _claim_first(pd.concat(effects, ignore_index=True)),
         **{name: table.assign(cell=table["cell"] + 1) for name, table in counted.items()},
     }
 
@@ -200,7 +189,7 @@ def _draw_levels(ax: Any, table: pd.DataFrame, plan: AuditPlan) -> None:
             y += 1
             ticks.append(y)
             names.append(label if len(label) <= 24 else f"{label[:23]}…")
-            here = plan.design.cells[table["cell"].to_numpy(), column] == level
+            here = np.array(plan.levels)[table["cell"].to_numpy(), column] == level
             ax.plot(table.index, np.full(len(table), y), ".", color="#D8D8D8", markersize=4)
             ax.plot(table.index[here], np.full(here.sum(), y), "o", color=style.BLUE, markersize=5)
         y += 1.5
@@ -279,15 +268,10 @@ def design_in_words(plan: AuditPlan) -> str:
     Args:
         plan: the plan of the audit.
     """
-    full = math.prod(plan.design.levels)
-    n = len(plan.plans)
     varied = ", ".join(f"{factor.name} ({len(factor.levels)})" for factor in plan.factors)
-    if n == full:
-        return f"Factors with their number of levels: {varied}. All {full} combinations are run."
     return (
-        f"Factors with their number of levels: {varied}. {n} of {full} combinations are run: a "
-        f"fraction for main effects with a D-efficiency of {plan.design.efficiency:.2f} (1: "
-        "balanced and orthogonal)."
+        f"Factors with their number of levels: {varied}. Cell 1 is the experiment as it is, and "
+        "each other cell changes one factor."
     )
 
 
@@ -298,7 +282,6 @@ def warnings(audited: Audited) -> list[str]:
         audited: the audit.
     """
     lines = list(dict.fromkeys(_sentence(judged.why) for judged in audited.judged if judged.why))
-    lines += audited.plan.coinciding
     if invalid := int(audited.all_runs["invalid"].sum()):
         asks = int(audited.all_runs["asks"].sum())
         lines.append(f"{invalid:,} of {asks:,} questions got no usable answer.")
@@ -322,16 +305,25 @@ def said_of(audited: Audited, judged: Judged) -> str:
         audited: the audit.
         judged: the verdict.
     """
-    labels = {factor.name: factor.labels for factor in audited.plan.factors}
-    where = " and ".join(f"{factor} = {labels[factor][i]}" for factor, i in judged.fragile_in)
+    where = " and ".join(changed(audited.plan, cell) for cell in judged.fragile_in)
     broken = f" It does not hold with {where}." if where and judged.word == "fragile" else ""
     why = f" {_sentence(judged.why)}" if judged.why else ""
     return f"{_sentence(_verdict_in_words(judged))}{broken}{why}"
 
 
+def changed(plan: AuditPlan, cell: int) -> str:
+    """The change of a cell, in words.
+
+    Args:
+        plan: the plan of the audit.
+        cell: the number of the cell, from 0.
+    """
+    factor, level = plan.change(cell)
+    return f"{factor} = {level}" if factor else "the experiment as it is"
+
+
 def _claim(audited: Audited, n: int) -> dict[str, Any]:
     claim, judged = audited.claims[n - 1]
-    labels = {factor.name: factor.labels for factor in audited.plan.factors}
     total = len(judged.cells)
     smallest, largest = judged.cells["effect"].min(), judged.cells["effect"].max()
     return {
@@ -346,30 +338,20 @@ def _claim(audited: Audited, n: int) -> dict[str, Any]:
         "detected_against": f"{judged.detected_against} of {total}",
         "alt": f"Specification curve of the claim: {claim.text}",
         "picture": f"claim-{n}",
-        "levels": [
+        "cells": [
             {
-                "factor": row["factor"] if row["level"] == 0 else "",
-                "level": labels[row["factor"]][row["level"]],
+                "change": changed(audited.plan, int(row["cell"])),
                 "effect": estimate(row["effect"], row["low"], row["high"]),
                 "detected": "–"
                 if judged.word == "not judged"
                 else "fragile"
                 if row["fragile"]
                 else "yes"
-                if row["detected_for"]
+                if row["shown"]
                 else "no",
                 "p": p_value(row["p_fragile"]),
             }
-            for _, row in judged.levels.iterrows()
-        ],
-        "shares": [
-            {
-                "source": SOURCES.get(row["source"], row["source"]),
-                "share": f"{percent(row['share'])} ({percent(row['low'])} to "
-                f"{percent(row['high'])})",
-            }
-            for _, row in judged.shares.iterrows()
-            if not math.isnan(row["share"])
+            for _, row in judged.cells.iterrows()
         ],
     }
 
@@ -403,7 +385,6 @@ def commands(audited: Audited) -> list[str]:
     name = plan.experiment.name
     words = ["sabm", "audit", name if name in experiment_names() else f"{name}.toml"]
     words += ["--scale", plan.scale, "--runs", str(plan.runs), "--seed", str(plan.seeds[0])]
-    words += ["--cells", str(len(plan.plans))]
     for factor in plan.factors:
         if factor.name == MODEL:
             words += [word for level in factor.levels for word in ("--minds", _spec(level))]

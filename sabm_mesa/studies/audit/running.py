@@ -94,10 +94,8 @@ class Audited:
             "runs": plan.runs,
             "seeds": plan.seeds,
             "cells": len(plan.plans),
-            "efficiency": plan.design.efficiency,
             "factors": {factor.name: factor.labels for factor in plan.factors},
             "left_out": dict(plan.left_out),
-            "coinciding": plan.coinciding,
             "asks": int(self.all_runs["asks"].sum()),
             "invalid": int(self.all_runs["invalid"].sum()),
             "paid_usd": float(self.all_runs["paid_usd"].sum(skipna=False)),
@@ -105,7 +103,6 @@ class Audited:
         }
 
     def _in_json(self, claim: Claim, judged: Judged) -> dict[str, Any]:
-        labels = {factor.name: factor.labels for factor in self.plan.factors}
         return {
             "claim": claim.text,
             "verdict": judged.word,
@@ -121,10 +118,9 @@ class Audited:
             "detected_against": judged.detected_against,
             "cells": len(judged.cells),
             "fragile_in": [
-                {"factor": factor, "level": labels[factor][level]}
-                for factor, level in judged.fragile_in
+                dict(zip(("factor", "level"), self.plan.change(cell), strict=True))
+                for cell in judged.fragile_in
             ],
-            "shares": judged.shares.to_dict("records"),
         }
 
 
@@ -174,10 +170,9 @@ def read_audit(
     values = [measured(outcome) for outcome in outcomes]
     claims = audit.experiment.claims
     effects = [_effects(audit, values, claim) for claim in claims]
-    design, names = audit.design, [factor.name for factor in audit.factors]
     alpha = audit.experiment.alpha
     judged = [
-        _judged(audit, claim, table, judge(table, design, names, limits(claim), alpha))
+        _judged(audit, claim, table, judge(table, limits(claim), alpha))
         for claim, table in zip(claims, effects, strict=True)
     ]
     rows = [
@@ -210,9 +205,8 @@ def _judged(audit: AuditPlan, claim: Claim, effects: pd.DataFrame, judged: Judge
     """The verdict; ``not judged`` if these minds cannot judge the claim or do not read texts."""
     why = next(filter(None, (why_not_judged(plan, claim) for plan in audit.plans)), "")
     if why := why or _why(audit, effects):
-        cells, levels = judged.cells.assign(detected=""), judged.levels.assign(detected_for=False)
-        levels = levels.assign(fragile=False, p_fragile=math.nan)
-        return replace(judged, word="not judged", why=why, cells=cells, levels=levels)
+        cells = judged.cells.assign(detected="", shown=False, fragile=False, p_fragile=math.nan)
+        return replace(judged, word="not judged", why=why, cells=cells)
     return judged
 
 

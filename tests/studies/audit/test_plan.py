@@ -74,20 +74,30 @@ def test_several_minds_are_a_factor_and_those_of_a_condition_are_not() -> None:
     assert found.plans[0].minds == {"baseline": "fixed:3", "cooperative": "classical"}
 
 
-def test_a_budget_holds_fewer_cells_and_a_smaller_one_is_refused_with_the_smallest() -> None:
-    whole = audit_plan(experiment(), minds=[LLM], runs=3)
-    assert len(whole.plans) == 8
+def test_each_cell_but_the_first_changes_one_factor() -> None:
+    given = {"wording": ["default", "reworded_1", "reworded_2"], "format": None}
+    found = audit_plan(experiment(), given=given, runs=1)
+
+    assert found.levels == [(0, 0), (1, 0), (2, 0), (0, 1)]
+    assert [found.change(cell) for cell in range(4)] == [
+        ("", ""), ("wording", "reworded_1"), ("wording", "reworded_2"), ("format", "json"),
+    ]  # fmt: skip
+    assert found.cell_labels(2) == ["reworded_2", "labelled"]
+    assert found.plans[2].cells[0].parameters["variant"] == "reworded_2"
+
+
+def test_an_audit_above_a_budget_is_refused_with_its_costs() -> None:
     with pytest.raises(UsageError) as refused:
         audit_plan(experiment(), minds=[LLM], runs=3, max_asks=10)
     said = str(refused.value)
-    assert said.startswith("The smallest design has 5 cells and costs up to ")
+    assert said.startswith("The audit has 5 cells and costs up to ")
     least = int(said.partition("--max-asks ")[2].partition(",")[0])
     fits = audit_plan(experiment(), minds=[LLM], runs=3, max_asks=least)
     assert len(fits.plans) == 5
     with pytest.raises(UsageError, match="--budget-usd 0"):
         audit_plan(experiment(), minds=[LLM], runs=3, budget_usd=1e-6)
     free = audit_plan(experiment(), runs=3, budget_usd=0.0)  # classical minds cost nothing
-    assert len(free.plans) == 8
+    assert len(free.plans) == 5
 
 
 @pytest.mark.parametrize(
@@ -101,8 +111,6 @@ def test_a_budget_holds_fewer_cells_and_a_smaller_one_is_refused_with_the_smalle
         ({"given": {"condition": ["baseline", "cooperative"]}}, "differ in condition"),
         ({"given": {"wording": ["default", "no_such"]}}, "no_such"),
         ({"given": {"options": None}}, "changes no prompt"),
-        ({"cells": 2}, "has 5 to 8 cells (got 2)"),
-        ({"cells": 9}, "has 5 to 8 cells (got 9)"),
     ],
 )
 def test_what_cannot_be_planned_is_one_line(given, says) -> None:

@@ -28,7 +28,7 @@ GIVEN = {"wording": ["default", "reworded_1", "reworded_2", "reworded_3"], "form
 def audited(tmp_path_factory):
     """An audit of players that read, in which one wording turns the claim round."""
     folder = tmp_path_factory.mktemp("audit")
-    plan = audit_plan(experiment(), minds=[Reader()], given=GIVEN, cells=8)
+    plan = audit_plan(experiment(), minds=[Reader()], given=GIVEN)
     done = run(plan, folder)
     report.write(done, folder)
     return done
@@ -38,29 +38,26 @@ def audited(tmp_path_factory):
 def test_the_wording_that_turns_the_claim_round_is_named(audited) -> None:
     (found,) = audited.judged
 
-    assert (found.word, found.fragile_in) == ("fragile", [("wording", 3)])
-    assert (found.survives, len(found.cells)) == (6, 8)
-    flipped = found.cells.loc[~found.cells["side"], "cell"]
-    assert [audited.plan.cell_labels(cell)[0] for cell in flipped] == ["reworded_3"] * 2
-    shares = found.shares.set_index("source")["share"]
-    assert shares["wording"] > 0.5
-    assert shares["format"] < 0.05
+    assert (found.word, found.fragile_in) == ("fragile", [3])
+    assert (found.survives, len(found.cells)) == (4, 5)
+    (flipped,) = found.cells.loc[~found.cells["side"], "cell"]
+    assert audited.plan.change(flipped) == ("wording", "reworded_3")
 
 
 @pytest.mark.slow
 def test_the_same_call_again_runs_nothing_and_one_with_more_runs_the_rest(audited) -> None:
     folder, minds = audited.path.parent, [Reader()]
-    assert audited.ran == 8 * 2 * 10
+    assert audited.ran == 5 * 2 * 10
 
-    assert run(audit_plan(experiment(), minds=minds, given=GIVEN, cells=8), folder).ran == 0
-    more = audit_plan(experiment(), minds=minds, given=GIVEN, cells=8, runs=11)
-    assert run(more, folder).ran == 8 * 2
-    assert len({run.tags["spec"] for run in load_runs(audited.path)}) == 8 * 2 * 11
+    assert run(audit_plan(experiment(), minds=minds, given=GIVEN), folder).ran == 0
+    more = audit_plan(experiment(), minds=minds, given=GIVEN, runs=11)
+    assert run(more, folder).ran == 5 * 2
+    assert len({run.tags["spec"] for run in load_runs(audited.path)}) == 5 * 2 * 11
 
 
 def test_all_cells_replay(audited) -> None:
     last = load_runs(audited.path)[-1]
-    assert last.parameters["variant"] == "reworded_3"
+    assert last.parameters["answer_format"] == "json"
     replay(audited.path, last.run)
 
 
@@ -69,10 +66,10 @@ def test_the_report_says_the_verdict_and_its_tables_hold_every_cell(audited) -> 
 
     text = (folder / "report.md").read_text("utf-8")
     assert "It does not hold with wording = reworded\\_3." in text
-    assert "1 claim in 8 cells: 1 fragile." in text
+    assert "1 claim in 5 cells: 1 fragile." in text
     assert (folder / "figures" / "claim-1.png").stat().st_size > 5_000
     effects = pd.read_csv(folder / "effects.csv")
-    assert effects["cell"].tolist() == list(range(1, 9))
+    assert effects["cell"].tolist() == list(range(1, 6))
     by_seed = pd.read_csv(folder / "by_seed.csv").groupby("cell")["effect"].median()
     assert by_seed.tolist() == pytest.approx(effects["effect"].tolist())
     assert pd.read_csv(folder / "cells.csv").iloc[0].tolist() == [1, "default", "labelled"]
@@ -83,13 +80,13 @@ def test_the_report_says_the_verdict_and_its_tables_hold_every_cell(audited) -> 
 def test_a_model_that_is_added_later_costs_its_own_runs_only(tmp_path) -> None:
     """Also what a process leaves that was killed before the second model was asked anything."""
     given = {"wording": ["default", "reworded_1"]}
-    both = audit_plan(experiment(), minds=["fixed:3", "classical"], given=given, cells=4, runs=2)
+    both = audit_plan(experiment(), minds=["fixed:3", "classical"], given=given, runs=2)
     first = both.plans[0]
     run_missing({tmp_path / RECORDING: list(first.specs.values())})
 
     estimate = expected_cost_of_audit(both, tmp_path)
-    assert estimate.runs == 12
-    assert run(both, tmp_path).ran == 12
+    assert estimate.runs == 8
+    assert run(both, tmp_path).ran == 8
 
 
 def test_the_recording_of_something_else_is_refused(tmp_path) -> None:
@@ -102,11 +99,11 @@ def test_the_recording_of_something_else_is_refused(tmp_path) -> None:
 
 
 def test_minds_that_read_nothing_say_so(tmp_path) -> None:
-    plan = audit_plan(experiment(), given={"wording": None}, cells=4, runs=3)
+    plan = audit_plan(experiment(), given={"wording": None}, runs=3)
 
     (found,) = run(plan, tmp_path).judged
     assert (found.word, found.why) == ("not judged", NOT_READ)
-    assert not found.levels["detected_for"].any()
+    assert not found.cells["shown"].any()
 
 
 @pytest.mark.slow
@@ -118,10 +115,10 @@ def test_earlier_runs_are_played_once_a_model_and_are_the_same_in_all_cells(
     with LLMServer() as server:
         minds = [f"llm:{name}@{server.url}" for name in ("gpt-4o-mini", "gpt-4o")]
         given = {"wording": ["default", "reworded_1"]}
-        plan = audit_plan(own, minds=minds, given=given, cells=4, runs=3)
+        plan = audit_plan(own, minds=minds, given=given, runs=3)
         estimate = expected_cost_of_audit(plan, tmp_path / "out")
         assert [line.question for line in estimate.lines] == [
-            "earlier runs", "earlier runs", *(f"cell {n}" for n in range(1, 5))
+            "earlier runs", "earlier runs", *(f"cell {n}" for n in range(1, 4))
         ]  # fmt: skip
         done = run(plan, tmp_path / "out")
         asked = server.stats["requests"]
@@ -129,7 +126,7 @@ def test_earlier_runs_are_played_once_a_model_and_are_the_same_in_all_cells(
         parties = load_runs(tmp_path / "out" / EARLIER / RECORDING)
         assert [each.parameters["minds"] for each in parties] == minds
         played = [each.parameters for each in load_runs(done.path)]
-        assert len(played) == done.ran == 4 * 3 * 3
+        assert len(played) == done.ran == 3 * 3 * 3
         held = {
             (each["minds"], json.dumps(each["party"], sort_keys=True))
             for each in played

@@ -492,7 +492,7 @@ def test_a_link_cannot_leave_its_folder(tmp_path: Path) -> None:
 
 def verdict(word: str, why: str = "") -> Verdict:
     claim = parse_experiment("small", SMALL).claims[0]
-    return Verdict(claim, word, infer([1.0], above=0), 0.5, None, why)  # type: ignore[arg-type]
+    return Verdict(claim, word, infer([1.0], above=0), 0.5, "", why)  # type: ignore[arg-type]
 
 
 def test_the_sentence_on_top_counts_the_verdicts() -> None:
