@@ -249,10 +249,10 @@ def choice_columns(rules: Rules) -> list[ChoiceColumn]:
                 columns.append(ChoiceColumn(f"share_{name}_{k + 1}", label, (k,), name))
     amounts = [k for k in numbers if not rules.options[k]]
     if symmetric and amounts:
-        name = rules.move_names[0]
+        name = form.moves[0].name
         return [*columns, ChoiceColumn(f"mean_{name}", f"Mean {name}", tuple(amounts), "")]
     for k in amounts:
-        name = rules.move_names[k]
+        name = form.moves[k].name
         name, words = (
             (f"{name}_{k + 1}", f"{name}, player {k + 1}") if form.together else (name, name)
         )

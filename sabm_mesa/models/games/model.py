@@ -348,9 +348,9 @@ class FiniteGame(SmartModel):
         """The payoffs of a group; a random draw decides between equal highest bids."""
         if not self.form.auction:
             return self.form.payoffs(path)
-        best = self.form.winners(path)
+        best, price = self.form.sold(path)
         winner = best[int(self.rng.integers(len(best)))] if best[1:] else best[0]
-        won = group[winner].value - self.form.price(path)
+        won = group[winner].value - price
         return tuple(won if k == winner else 0.0 for k in range(len(group)))
 
 

@@ -215,6 +215,10 @@ class Auction:
     largest: float
 
 
+_RANK = {"first": -1, "second": -2}
+"""The index of the price of an auction among the bids in rising order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A named number, for formulas and the rule."""
@@ -283,10 +287,8 @@ class GameForm:
         )
         return low, high
 
-    def payoffs(self, path: Choices, values: Sequence[float] = ()) -> tuple[float, ...]:
-        """The payoff of each player at the end of a course; the winners of a tied auction share."""
-        if self.auction:
-            return tuple(self._auctioned(np.array([path]), np.array(values))[0].tolist())
+    def payoffs(self, path: Choices) -> tuple[float, ...]:
+        """The payoff of each player at the end of a course; not for auctions."""
         if self.outcomes:
             return next(outcome.payoffs for outcome in self.outcomes if outcome.path == path)
         formulas = self.formulas * (self.n_players // len(self.formulas))
@@ -294,13 +296,11 @@ class GameForm:
             evaluate(formula, self._values(path, player)) for player, formula in enumerate(formulas)
         )
 
-    def winners(self, bids: Choices) -> list[int]:
-        """The players with the highest bid of an auction."""
-        return [player for player, bid in enumerate(bids) if bid == max(bids)]
-
-    def price(self, bids: Choices) -> float:
-        """The price that the winner of an auction pays."""
-        return sorted(bids)[self._place_of_price()]
+    def sold(self, bids: Choices) -> tuple[list[int], float]:
+        """The players with the highest bid of an auction, and the price that the winner pays."""
+        assert self.auction is not None
+        highest = [player for player, bid in enumerate(bids) if bid == max(bids)]
+        return highest, sorted(bids)[_RANK[self.auction.price]]
 
     def courses(self) -> Iterator[Choices]:
         """All courses of the game."""
@@ -318,20 +318,23 @@ class GameForm:
                 open_paths += [(*path, o.value) for o in reversed(self.options(move, path))]
 
     def table(self, values: Sequence[float] = ()) -> Floats:
-        """The payoffs of a simultaneous game.
+        """The payoffs of a simultaneous game, shape (options of player 1, …, of player n, n).
 
-        Returns:
-            Array of shape (options of player 1, …, options of player n, n).
+        `values` are the private values of an auction; the winners of a tied auction share.
         """
         sizes = tuple(len(self.options(k)) for k in range(self.n_players))
         paths = np.array(list(self.courses()))
         if self.auction:
-            paid = self._auctioned(paths, np.array(values))
+            ranked = np.sort(paths, axis=1)
+            won = paths == ranked[:, -1:]
+            gain = np.array(values) - ranked[:, _RANK[self.auction.price], None]
+            paid = won * gain / won.sum(axis=1, keepdims=True)
         else:
             known = {outcome.path: outcome.payoffs for outcome in self.outcomes}
             rows = map(tuple, paths.tolist())
             paid = np.array([known[row] if known else self.payoffs(row) for row in rows])
-        return paid.reshape((*sizes, self.n_players))
+        table: Floats = paid.reshape((*sizes, self.n_players))
+        return table
 
     def scaled(self, scale: float) -> GameForm:
         """The same game with scaled amounts of money."""
@@ -376,19 +379,6 @@ class GameForm:
             }  # fmt: skip
         return known
 
-    def _place_of_price(self) -> int:
-        """The index of the price among the bids in rising order."""
-        assert self.auction is not None
-        return -1 if self.auction.price == "first" else -2
-
-    def _auctioned(self, bids: Floats, values: Floats) -> Floats:
-        """The payoffs of auctions, shape (auctions, players)."""
-        ranked = np.sort(bids, axis=1)
-        price = ranked[:, self._place_of_price()]
-        won = bids == ranked[:, -1:]
-        paid: Floats = won * (values - price[:, None]) / won.sum(axis=1, keepdims=True)
-        return paid
-
 
 @lru_cache(maxsize=128)
 def table_of(form: GameForm, values: tuple[float, ...] = ()) -> Floats:
@@ -427,7 +417,6 @@ class Rules:
         source: its publication.
         form: the game, with the names of the file.
         options: for each move the names of its options; empty for amounts.
-        move_names: the names of the moves.
         rounds: number of rounds.
         continuation: the probability of another round after each round; None if the end is known.
         talk: whether players talk before each round.
@@ -439,7 +428,6 @@ class Rules:
     source: str
     form: GameForm
     options: tuple[tuple[str, ...], ...]
-    move_names: tuple[str, ...]
     rounds: int
     continuation: float | None
     talk: bool
@@ -574,7 +562,6 @@ class _Reading:
             source=file.source.strip(),
             form=form,
             options=tuple(self.names),
-            move_names=tuple(move.name for move in form.moves),
             rounds=file.rounds or (100 if file.continuation else 1),
             continuation=file.continuation,
             talk=file.talk,
