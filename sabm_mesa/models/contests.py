@@ -50,6 +50,26 @@ def place_in_words(played: ToldRound) -> list[str]:
     return [Phrase("contest.place", place=ordinal(int(mine.iloc[0])), of=among)]
 
 
+def picture(played: ToldRound, high: float) -> dict[str, Any] | None:
+    """A number line with the mean, the target and the player's number; None without a target.
+
+    Args:
+        played: the round.
+        high: the largest legal number.
+    """
+    known = {
+        Phrase("contest.last_mean"): played.values["mean"],
+        Phrase("contest.last_target"): played.values["target"],
+        Phrase("contest.yours_last"): played.own.get("choice"),
+    }
+    marks = [
+        {"label": label, "at": float(at)}
+        for label, at in known.items()
+        if at is not None and math.isfinite(at)
+    ]
+    return {"kind": "line", "low": 0, "high": high, "marks": marks} if len(marks) > 1 else None
+
+
 def course_in_words(_model: Any, began: float, ended: float) -> str:
     """Whether the mean moved towards the equilibrium of 0.
 

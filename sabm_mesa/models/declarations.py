@@ -307,18 +307,23 @@ class ClassGame:
         people_answer: the names of the questions that people answer, while a mind answers the
             others. None: people answer all questions.
         board: returns the board beside the inputs of the form, as plain data, from the ask: a
-            mapping with the ``kind`` ``"line"`` (``low``, ``high``, ``step``, and ``marks`` with a
-            ``label`` and ``at``), ``"prices"`` (as a line, and ``tags`` with a ``name`` and
-            ``at``), ``"lake"`` (``stock``, ``capacity``, ``unit``), ``"pot"`` (``endowment``,
-            ``multiplier``, ``unit``), ``"matrix"`` (``rows``: the own options, ``columns``, and
-            ``cells`` of own and other payoff), ``"talk"`` (a talk of all at the same time) or
-            ``"map"`` (``width``, ``height``, ``me``, ``target``, and lists of cells: ``exits``,
-            ``walls``, ``people``, and ``options`` with an ``option`` and ``at``; ``whole``: whether
-            the whole map is shown, also on a phone, with named options). A ``text`` replaces the
-            text of the question, which is then collapsed. If it is None or returns None, an answer
-            that is a number between two limits has a line.
+            mapping with the ``kind`` ``"line"`` (``low``, ``high``, ``step``), ``"prices"`` (as a
+            line, and ``tags`` with a ``name`` and ``at``), ``"lake"`` (``stock``, ``capacity``,
+            ``unit``), ``"pot"`` (``endowment``, ``multiplier``, ``unit``), ``"matrix"`` (``rows``:
+            the own options, ``columns``, and ``cells`` of own and other payoff) or ``"map"``
+            (``width``, ``height``, ``me``, ``target``, and ``options`` with an ``option`` and
+            ``at``; ``whole``: whether the whole map is shown with named options, else a tap on a
+            cell is the answer; the scene of the page is below it). A ``text`` is the question in
+            words for people, as in `questions`. If it is None or returns None, an answer that is a
+            number between two limits has a line.
+        questions: the name of a question → the question in short words for people; the prompt is
+            then collapsed.
         told: returns the sentences that a player reads after a round, if players see results; None:
             tables only.
+        picture: returns a small picture of a round for a player, as plain data, or None: a mapping
+            with the ``kind`` ``"line"`` (``low``, ``high``, and ``marks`` with a ``label`` and
+            ``at``), ``"pot"`` (``share``, ``parts``: the pot is split into equal parts) or
+            ``"path"`` (``width``, ``height``, and the cells of the ``path``, on the scene).
         never: the word for a score with `Score.until` that is not reached yet, and the word for one
             that was never reached.
         debrief: the comparison of the decisions of a class; None: none.
@@ -331,7 +336,9 @@ class ClassGame:
     choices: Mapping[str, Callable[[], Sequence[str]]] = field(default_factory=dict)
     people_answer: Collection[str] | None = None
     board: Callable[[Any], Mapping[str, Any] | None] | None = None
+    questions: Mapping[str, str] = field(default_factory=dict)
     told: Callable[[ToldRound], Sequence[str]] | None = None
+    picture: Callable[[ToldRound], Mapping[str, Any] | None] = lambda _: None
     never: tuple[str, str] = (Phrase("seat.not_yet"), Phrase("seat.never"))
     debrief: Debrief | None = None
 

@@ -20,14 +20,23 @@ from sabm_mesa.visualization.labels import name_of
 from sabm_mesa.visualization.pages.play import state_of
 
 
-def told(model, agent):
-    """The sentences on the last round."""
+def played(model, agent):
+    """The last round, as an agent is told of it."""
     agents = model.agent_frame()
-    played = ToldRound(
+    return ToldRound(
         model, agent, dict(model.model_frame().iloc[-1]),
         agents[agents["round"] == model.round], lambda a: name_of(model, a),
     )  # fmt: skip
-    return list(load_class_game(model.class_game).told(played))
+
+
+def told(model, agent):
+    """The sentences on the last round."""
+    return list(load_class_game(model.class_game).told(played(model, agent)))
+
+
+def picture(model, agent):
+    """The small picture of the last round."""
+    return load_class_game(model.class_game).picture(played(model, agent))
 
 
 def scripts(*answers):
@@ -150,13 +159,14 @@ def test_the_page_of_a_firm_has_a_range_a_sentence_and_rounds_from_1():
         game.join(0.01)
 
     first, last = states[0], states[-1]
-    assert first["lines"] == ["Round 1 of 2"]
+    assert first["round"] == {"label": "Round 1 of 2", "number": 1, "n": 2}
     assert first["rounds"] == {"n": 2, "done": 0, "over": False}
     assert first["told"] is None
-    assert "Before the first round: 2, 1200, 0, 2" in first["question"]["text"]
+    assert first["question"]["text"] == "Which price do you set? One unit costs you 2."
+    assert "Before the first round: 2, 1200, 0, 2" in first["question"]["rules"]
     price = first["question"]["inputs"][0]
     assert (price["label"], price["low"], price["high"]) == ("Number from 0 to 14", 0, 14)
-    assert last["lines"] == ["Round 2 of 2"]
+    assert last["round"]["label"] == "Round 2 of 2"
     assert last["told"]["title"] == "Round 1"
     assert last["turns"][0]["title"].startswith("Round 1: ")
     over = state_of(game, game.seats[1], "me")
@@ -174,6 +184,34 @@ def test_who_never_got_out_reads_no_number():
     game.seats[1].take("me")
     score = state_of(game, game.seats[1], "me")["score"]
     assert score == {"label": "Rounds until out of the room", "value": "did not get out"}
+
+
+def test_rounds_have_small_pictures():
+    minds = scripts(["24"], ["30"], ["60"], ["100"])
+    contest = RepeatedBeautyContest(n_players=4, n_rounds=1, minds=minds, rng=1)
+    contest.run_model()
+    marks = {mark["label"]: mark["at"] for mark in picture(contest, 1)["marks"]}
+    assert marks == pytest.approx(
+        {"last mean": 53.5, "last target": 53.5 * 2 / 3, "your last number": 24}
+    )
+
+    pot = PublicGoods(n_players=2, group_size=2, n_rounds=1, minds=scripts(["4"], ["8"]), rng=1)
+    pot.run_model()
+    shared = picture(pot, 1)
+    assert shared["share"] == pytest.approx(12 * pot.multiplier / 2)
+    assert shared["parts"] == 2
+
+
+def test_the_path_out_of_a_room_is_compared_with_the_nearest_exit():
+    room = EmergencyEvacuation(n_people=4, n_rounds=20, width=9, height=9, rng=1)
+    room.run_model()
+    mine = room.agent_frame().query("agent == 1").dropna(subset=["x"])
+    cells = list(zip(mine["x"].astype(int), mine["y"].astype(int), strict=True))
+    assert [tuple(reversed(cell)) for cell in picture(room, 1)["path"]] == cells
+    nearest = min(float(steps[cells[0]]) for steps in room.room.steps)
+    assert told(room, 1)[-1] == (
+        f"After the first round an exit was {nearest:.0f} steps away; you took {len(cells) - 1}."
+    )
 
 
 @pytest.mark.parametrize(

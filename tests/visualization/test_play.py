@@ -161,7 +161,7 @@ def test_texts_of_a_language_model_are_not_shown_to_people() -> None:
         for seat in seats:
             if (question := seat.question) is not None:
                 state = state_of(game, seat, "me")
-                texts.append(state["question"]["text"])
+                texts.append(state["question"]["rules"])
                 kinds = [each["kind"] for each in state["question"]["inputs"]]
                 seat.answer("me", question.number, "7" if kinds == ["number"] else "words")
         game.join(0.01)

@@ -10,20 +10,19 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.languages import Phrase
 from sabm_mesa.models.contests import (
     course_in_words,
+    picture,
     place_in_words,
     target_in_words,
     winners_in_words,
 )
 from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 
-MOST_LISTED = 6
-"""Maximum number of players whose picks are listed in a person's question."""
 P_OF_NAGEL = 2 / 3
 """The factor of the published distribution of people's picks, on the range 0 to 100."""
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """A number line with the last mean, the last target and the player's last number, if known.
+    """A number line for the pick.
 
     Args:
         ask: the question.
@@ -31,23 +30,10 @@ def board(ask: Ask) -> dict[str, Any] | None:
     if ask.name != "act":
         return None
     seen = ask.facts
-    last = seen.past[-1] if seen.past else None
-    known = {}
-    if last is not None:
-        known = {
-            Phrase("contest.last_mean"): last["mean"],
-            Phrase("contest.last_target"): last["target"],
-        }
-        if last["choices"] is not None:
-            known[Phrase("contest.yours_last")] = last["choices"][seen.player - 1]
-    marks = [{"label": label, "at": at} for label, at in known.items() if at is not None]
     step = 1 if seen.integer else 0
-    content = {"kind": "line", "low": 0, "high": seen.high, "step": step, "marks": marks}
-    listed = last is not None and last["choices"] is not None
-    if last is None or (listed and seen.n_others >= MOST_LISTED):  # a long list is collapsed
-        p = str(Fraction(seen.p).limit_denominator(100))
-        content["text"] = Phrase("contest.your_turn", p=p)
-    return content
+    p = str(Fraction(seen.p).limit_denominator(100))
+    text = Phrase("contest.your_turn", p=p)
+    return {"kind": "line", "low": 0, "high": seen.high, "step": step, "text": text}
 
 
 def result_lines(played: ToldRound) -> list[str]:
@@ -60,6 +46,11 @@ def result_lines(played: ToldRound) -> list[str]:
     target = target_in_words(played) if "target" in known else []
     winners = winners_in_words(played) if "winners" in known else []
     return [*target, *winners, *place_in_words(played)] if target else []
+
+
+def _tells(played: ToldRound) -> bool:
+    """Whether players learn both the mean and the target."""
+    return {"mean", "target"} <= set(played.model.revealed)
 
 
 def levels(model: Any) -> dict[str, float]:
@@ -103,6 +94,7 @@ GAME = ClassGame(
     minutes=8,
     board=board,
     told=result_lines,
+    picture=lambda played: picture(played, played.model.high) if _tells(played) else None,
     debrief=Debrief(
         "choice",
         Phrase("decisions.number"),

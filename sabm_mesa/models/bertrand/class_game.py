@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
@@ -24,7 +25,8 @@ def board(ask: Ask) -> dict[str, Any] | None:
     known = [past["price"] for past in seen.recent] + [at for at in last if at is not None]
     # The axis covers the prices that sell, so that positions reveal no theoretical prediction.
     high = min(seen.high, max([10 * seen.cost, *(1.5 * price for price in known)]) or seen.high)
-    return {"kind": "prices", "low": seen.cost, "high": high, "step": 0, "tags": tags}
+    text = Phrase("market.your_turn", cost=float(seen.cost))
+    return {"kind": "prices", "low": seen.cost, "high": high, "step": 0, "tags": tags, "text": text}
 
 
 def result_lines(played: ToldRound) -> list[str]:
@@ -46,6 +48,20 @@ def result_lines(played: ToldRound) -> list[str]:
         Phrase(key, price=float(mine["price"]), rivals=rivals),
         Phrase("market.sold", sold=sold, earned=earned),
     ]
+
+
+def picture(played: ToldRound) -> dict[str, Any] | None:
+    """The prices of all firms on a line.
+
+    Args:
+        played: the round.
+    """
+    prices = played.agents["price"].astype(float)
+    marks = [
+        {"label": played.name(int(agent)), "at": price}
+        for agent, price in zip(played.agents["agent"], prices, strict=True)
+    ]
+    return {"kind": "line", "low": 0, "high": math.ceil(1.25 * prices.max()), "marks": marks}
 
 
 def prices(model: Any) -> dict[str, float]:
@@ -80,6 +96,11 @@ GAME = ClassGame(
     parameters={"told_range": True},  # people see the range in the field
     board=board,
     told=result_lines,
+    picture=picture,
+    questions={
+        "communicate": Phrase("asks.say"),
+        "plan": Phrase("asks.plan"),
+    },
     debrief=Debrief(
         "price", Phrase("decisions.price"), lambda model: model.market.cost,
         lambda model: 1.6 * model.cartel_price, prices, course=course,

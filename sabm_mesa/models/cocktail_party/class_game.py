@@ -8,6 +8,11 @@ GAME = ClassGame(
     rule=Phrase("rules.party"),
     people=(4, 12),
     minutes=15,
+    questions={
+        "invite": Phrase("asks.invite"),
+        "accept": Phrase("asks.accept"),
+        "say": Phrase("asks.say_to_partner"),
+    },
     told=partners_in_words,
     people_answer=("invite", "accept", "say"),
 )

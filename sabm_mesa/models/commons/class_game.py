@@ -26,7 +26,13 @@ def board(ask: Ask) -> dict[str, Any] | None:
         return None
     facts = ask.facts
     unit = UNITS[facts.wording]
-    return {"kind": "lake", "stock": facts.stock, "capacity": facts.capacity, "unit": unit}
+    return {
+        "kind": "lake",
+        "stock": facts.stock,
+        "capacity": facts.capacity,
+        "unit": unit,
+        "text": Phrase("share.your_turn", unit=unit),
+    }
 
 
 def result_lines(played: ToldRound) -> list[str]:
@@ -68,6 +74,10 @@ GAME = ClassGame(
     people_answer=("act", "communicate", "next_speaker"),
     board=board,
     told=result_lines,
+    questions={
+        "communicate": Phrase("asks.say"),
+        "next_speaker": Phrase("asks.speaker"),
+    },
     debrief=Debrief(
         "wanted", Phrase("decisions.wanted"), lambda _: 0, lambda model: model.capacity / 2,
         lambda model: {Phrase("share.lasts"): model.capacity / 2 / model.n_agents},

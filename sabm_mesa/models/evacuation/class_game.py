@@ -7,8 +7,6 @@ from collections import Counter
 from math import dist
 from typing import Any
 
-import numpy as np
-
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.languages import Lines, Phrase, known, slug
 from sabm_mesa.models.declarations import ClassGame, ToldRound
@@ -28,18 +26,10 @@ def board(ask: Ask) -> dict[str, Any] | None:
         return None
     room = seen.room
     options = zip(ask.spec.options, seen.options, strict=False)  # type: ignore[attr-defined]
-    free = {tuple(map(int, cell)) for cell in (seen.cell, *seen.options)}
-    row, column = map(int, seen.cell)
-    beside = [(row + i, column + j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
     cells = room.exit_cells[seen.target]
     nearest = min(cells, key=lambda cell: dist(cell, seen.cell))
     return {
         **_room(seen),
-        "people": [
-            _place(cell)
-            for cell in beside
-            if cell not in free and not room.solid[cell] and cell not in room.exit_at
-        ],
         "target": _place(nearest),
         "text": Phrase("room.step", exit=_named(seen.target)),
         "options": [{"option": name, "at": _place(cell)} for name, cell in options],
@@ -48,18 +38,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
 
 def _room(seen: Any) -> dict[str, Any]:
     room = seen.room
-    # People do not see obstacles on the board.
-    last = room.height - 1, room.width - 1
-    solid = np.argwhere(room.solid)
-    walls = [cell for cell in solid if 0 in cell or cell[0] == last[0] or cell[1] == last[1]]
-    return {
-        "kind": "map",
-        "width": room.width,
-        "height": room.height,
-        "me": _place(seen.cell),
-        "exits": [_place(cell) for cells in room.exit_cells.values() for cell in cells],
-        "walls": [_place(cell) for cell in walls if tuple(map(int, cell)) not in room.exit_at],
-    }
+    return {"kind": "map", "width": room.width, "height": room.height, "me": _place(seen.cell)}
 
 
 def _exits(seen: Any) -> dict[str, Any]:
@@ -77,7 +56,6 @@ def _exits(seen: Any) -> dict[str, Any]:
     return {
         **_room(seen),
         "whole": True,
-        "people": [],
         "text": Lines([Phrase("room.which"), "", *lines]),
         "options": [
             {"option": name, "at": _place(cells[len(cells) // 2])}
@@ -117,12 +95,35 @@ def result_lines(played: ToldRound) -> list[str]:
     lines: list[str] = [Phrase("room.out", n=out, of=len(played.model.population))]
     mine = played.own
     if mine.get("status") == ESCAPED:
+        path, nearest = _path(played)
         lines.append(Phrase("room.you_are_out", exit=_named(mine["exit"])))
+        lines.append(Phrase("room.compared", n=len(path) - 1, away=nearest))
     elif mine.get("status") == DEAD:
         lines.append(Phrase("room.not_out"))
     elif mine:
         lines.append(Phrase("room.inside"))
     return lines
+
+
+def picture(played: ToldRound) -> dict[str, Any] | None:
+    """The path of a player who is out, or whose time is over.
+
+    Args:
+        played: the round.
+    """
+    if not (mine := played.own) or (mine["status"] not in (ESCAPED, DEAD)):
+        return None
+    room = played.model.room
+    path, _ = _path(played)
+    return {"kind": "path", "width": room.width, "height": room.height, "path": path}
+
+
+def _path(played: ToldRound) -> tuple[list[list[int]], int]:
+    """The cells of a player after each round, and the steps from the first one to an exit."""
+    data = played.model.agent_frame()
+    mine = data[(data["agent"] == played.agent) & data["x"].notna()]
+    cells = [(int(x), int(y)) for x, y in zip(mine["x"], mine["y"], strict=True)]
+    return [_place(cell) for cell in cells], int(played.model.room.steps[:, *cells[0]].min())
 
 
 GAME = ClassGame(
@@ -136,5 +137,6 @@ GAME = ClassGame(
     people_answer=("choose", "act"),
     board=board,
     told=result_lines,
+    picture=picture,
     never=(Phrase("room.still_inside"), Phrase("room.never_out")),
 )  # fmt: skip

@@ -36,6 +36,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
 
     return {
         "kind": "matrix",
+        "text": Phrase("asks.choose"),
         "rows": [option.label for option in my_options],
         "columns": [option.label for option in their_options],
         "cells": [

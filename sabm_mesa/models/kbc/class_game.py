@@ -8,6 +8,7 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.languages import Phrase
 from sabm_mesa.models.contests import (
     course_in_words,
+    picture,
     place_in_words,
     target_in_words,
     winners_in_words,
@@ -22,7 +23,10 @@ def board(ask: Ask) -> dict[str, Any] | None:
     Args:
         ask: the question.
     """
-    return {"kind": "line", "low": LOW, "high": HIGH, "step": 1} if ask.name == "act" else None
+    if ask.name != "act":
+        return None
+    text = Phrase("contest.your_turn", p="2/3")
+    return {"kind": "line", "low": LOW, "high": HIGH, "step": 1, "text": text}
 
 
 def levels(_model: Any) -> dict[str, float]:
@@ -51,6 +55,10 @@ GAME = ClassGame(
     minutes=15,
     board=board,
     told=result_lines,
+    picture=lambda played: picture(played, HIGH),
+    questions={
+        "communicate": Phrase("asks.say"),
+    },
     debrief=Debrief(
         "choice", Phrase("decisions.pick"), lambda _: LOW, lambda _: HIGH, levels,
         lambda _: ("nagel-1995",), course_in_words,

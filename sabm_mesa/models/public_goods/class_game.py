@@ -43,6 +43,20 @@ def result_lines(played: ToldRound) -> list[str]:
     ]
 
 
+def picture(played: ToldRound) -> dict[str, Any] | None:
+    """The pot of the player's group, and its share.
+
+    Args:
+        played: the round.
+    """
+    mine = played.own
+    if not mine or math.isnan(float(mine["contribution"])):
+        return None
+    model = played.model
+    share = float(mine["payoff"]) - model.endowment + float(mine["contribution"])
+    return {"kind": "pot", "share": share, "parts": model.group_size}
+
+
 def course(model: Any, began: float, ended: float) -> str:
     """Whether contributions fell, as in most experiments.
 
@@ -61,6 +75,7 @@ GAME = ClassGame(
     minutes=8,
     board=board,
     told=result_lines,
+    picture=picture,
     debrief=Debrief(
         "contribution", Phrase("decisions.contribution"), lambda _: 0,
         lambda model: model.endowment,

@@ -21,6 +21,11 @@ GAME = ClassGame(
     rule=Phrase("rules.sentences"),
     people=(2, 10),
     minutes=20,
+    questions={
+        "invite": Phrase("asks.invite"),
+        "accept": Phrase("asks.accept"),
+        "say": Phrase("asks.say_to_partner"),
+    },
     told=result_lines,
     people_answer=("invite", "accept", "say", "write"),
 )

@@ -4,6 +4,7 @@
   const { base, token } = app.dataset;
   const STORED = ":solara:theme.variant";
   const SVG = "http://www.w3.org/2000/svg";
+  const MOST_BESIDE = 4;  // options that are beside Send
   const POLL_AGAIN_MS = 1500, POST_MS = 8000, POLL_MS = 35000;
 
   // Texts in the language of the page; every request says which one it is.
@@ -50,6 +51,15 @@
     keep(STORED, JSON.stringify(isDark() ? "dark" : "light"));
   });
 
+  // Nothing takes the focus by itself where a keyboard on the glass would cover the question.
+  const keyboard = matchMedia("(pointer:fine)").matches;
+  // The page is as high as the screen above the keyboard, so that Send is always seen.
+  if (window.visualViewport) visualViewport.addEventListener("resize", () => {
+    if (visualViewport.scale === 1) { document.body.style.height = `${visualViewport.height}px`; scrollTo(0, 0); }
+  });
+  const menu = document.querySelector(".phone-menu");
+  document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
+
   // A connection may be dead without a word: what gets no response in time has failed.
   const within = (ms) => (AbortSignal.timeout ? AbortSignal.timeout(ms) : undefined);
   async function post(path, content) {
@@ -91,7 +101,7 @@
       h("button", { type: "submit", class: "second" }, t("back")));
     app.replaceChildren(h("div", { class: "game-join" }, seat, problem,
       h("details", { class: "sabm-card" }, h("summary", {}, t("had_seat")), back)));
-    (app.dataset.code ? seat.querySelector("button") : code).focus();
+    if (keyboard) (app.dataset.code ? seat.querySelector("button") : code).focus();
   }
 
   // Boards: each is beside the inputs of the form, which stay, and sets them. A board returns its
@@ -100,29 +110,8 @@
   const width = () => Math.max(250, Math.min(680, app.clientWidth - 66));
   const BOARDS = {
     line(board, field) {
-      const wide = width(), low = board.low, span = board.high - board.low || 1;
-      const at = (value) => 10 + (wide - 20) * Math.min(1, Math.max(0, (value - low) / span));
-      const pin = s("path", { d: "M0 0l-9-16h18z", fill: "#0072b2", visibility: "hidden" });
-      const said = s("text", { y: 14, "text-anchor": "middle", "font-weight": "700" });
-      // Labels stand on the side on which no line of another mark crosses them.
-      const known = [...(board.marks || [])].sort((a, b) => b.at - a.at), ends = known.length > 0 && at(known[0].at) > wide * .6;
-      if (ends) known.reverse();
-      const marks = known.map((mark, i) => s("g", { transform: `translate(${at(mark.at)} 0)` },
-        s("path", { d: `M0 34v${46 + 18 * i}`, stroke: "currentColor", "stroke-width": 2 }),
-        s("text", { x: ends ? -6 : 6, y: 80 + 18 * i, "text-anchor": ends ? "end" : "start" }, `${mark.label} ${round(mark.at)}`)));
-      const svg = s("svg", { viewBox: `0 0 ${wide} ${known.length ? 70 + 18 * known.length : 66}`, role: "img",
-        "aria-label": told(known, low, board.high) },
-        s("path", { d: `M10 40h${wide - 20}`, stroke: "currentColor", "stroke-width": 3, "stroke-linecap": "round" }),
-        s("text", { x: 10, y: 60, class: "soft" }, round(low)),
-        s("text", { x: wide - 10, y: 60, class: "soft", "text-anchor": "end" }, round(board.high)), marks, pin, said);
-      const slide = slider(board, field, false);
-      return [[svg, slide.element], (value) => {
-        slide.follow(value);
-        pin.setAttribute("visibility", value === "" ? "hidden" : "visible");
-        pin.setAttribute("transform", `translate(${at(Number(value))} 36)`);
-        said.setAttribute("x", Math.min(wide - 24, Math.max(24, at(Number(value)))));
-        said.textContent = value;
-      }];
+      const slide = slider(board, field);
+      return [[slide.element], (value) => slide.follow(value)];
     },
     prices(board, field) {
       const wide = width(), beside = Math.max(1, Math.floor(wide / 145));
@@ -176,29 +165,25 @@
         pot.textContent = value === "" ? "?" : round(given);
       }];
     },
-    map(board, field) {
+    map(board, field, send) {
       // A cell is large enough for a finger, so a phone shows the neighbourhood of a large room.
-      const least = 36, odd = (n) => (n % 2 ? n : n - 1);
-      const whole = board.whole, wide = whole ? board.width : Math.min(board.width, odd(Math.floor(width() / least))), high = whole ? board.height : Math.min(board.height, Math.max(7, odd(Math.round(wide * .7))));
+      const least = 40, odd = (n) => (n % 2 ? n : n - 1);
+      const whole = board.whole, wide = whole ? board.width : Math.min(board.width, odd(Math.floor(width() / least))), high = whole ? board.height : Math.min(board.height, 7);
       const from = (at, most, n) => Math.max(0, Math.min(most - n, at - Math.floor(n / 2)));
-      const left = from(board.me[0], board.width, wide), top = from(board.me[1], board.height, high), cells = [];
+      const left = from(board.me[0], board.width, wide), top = from(board.me[1], board.height, high), cells = [], to = board.target;
       const inside = ([x, y]) => x >= left && x < left + wide && y >= top && y < top + high;
-      const square = ([x, y], extra) => s("rect", { x, y, width: 1, height: 1, ...extra });
-      const dot = ([x, y], extra) => s("circle", { cx: x + .5, cy: y + .5, ...extra });
-      const to = board.target;
-      const svg = s("svg", { viewBox: `${left} ${top} ${wide} ${high}`, style: `max-width:${wide * (whole ? 30 : 48)}px;overflow:hidden`, role: "img",
-        "aria-label": t(whole ? "map_whole" : "map") },
-        board.walls.filter(inside).map((cell) => square(cell, { fill: "currentColor", opacity: .75 })),
-        board.exits.filter(inside).map((cell) => square(cell, { fill: "#009e73" })),
-        board.people.filter(inside).map((cell) => dot(cell, { r: .32, fill: "var(--sabm-soft)" })),
+      const take = (option) => { field.set(option); if (!whole) send(); };
+      const svg = room(board, left, top, wide, high, whole ? 30 : 48, t(whole ? "map_whole" : "map"),
         board.options.map((each) => {
-          const [x, y] = each.at;
-          const cell = s("g", { class: "cell", onclick: () => field.set(each.option) }, square(each.at, { "stroke-width": .05 }),
-            whole ? exitName(board, each) : s("text", { x: x + .5, y: y + .68, "text-anchor": "middle", style: "font-size:.5px" }, each.option));
+          const [x, y] = each.at, arrow = ARROWS[(y - board.me[1] + 1) * 3 + x - board.me[0] + 1];
+          const cell = s("g", whole ? { class: "cell", onclick: () => take(each.option) }
+            : { class: "cell", role: "button", tabindex: 0, "aria-label": arrow, onclick: () => take(each.option), onkeydown: (event) => { if (event.key === "Enter") take(each.option); } },
+          s("rect", { x, y, width: 1, height: 1, "stroke-width": .05 }),
+          whole ? exitName(board, each) : s("text", { x: x + .5, y: y + .68, "text-anchor": "middle", style: "font-size:.5px" }, arrow));
           cells.push([each.option, cell]);
           return cell;
         }),
-        dot(board.me, { r: .44, fill: "none", stroke: "#d55e00", "stroke-width": .1, "pointer-events": "none" }),
+        s("circle", { cx: board.me[0] + .5, cy: board.me[1] + .5, r: .44, fill: "none", stroke: "currentColor", "stroke-width": .12, "pointer-events": "none" }),
         to && !inside(to) ? pointer(to, left, top, wide, high) : null);
       return [[svg], (value) => cells.forEach(([option, cell]) => cell.classList.toggle("chosen", option === value))];
     },
@@ -209,6 +194,40 @@
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("you_and_other")), board.columns.map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, rows));
       return [[h("div", { class: "sabm-table" }, table)], (value) => rows.forEach((row, i) => row.classList.toggle("chosen", board.rows[i] === value))];
+    },
+  };
+  const ARROWS = ["↖", "↑", "↗", "←", "•", "→", "↙", "↓", "↘"];
+  // A part of the room as the wall shows it: walls, exits, and people in the colour of their exit.
+  function room(board, left, top, wide, high, most, label, ...above) {
+    const mark = ([x, y, colour, shape]) => (shape === "^" ? s("path", { d: `M${x + .5} ${y + .12}l.4 .72h-.8z`, fill: colour }) : s("circle", { cx: x + .5, cy: y + .5, r: .36, fill: colour }));
+    return s("svg", { viewBox: `${left} ${top} ${wide} ${high}`, class: "room", style: `max-width:${wide * most}px`, role: "group", "aria-label": label },
+      s("rect", { x: left, y: top, width: wide, height: high, fill: "var(--sabm-card)" }), (board.ground || []).map(([x, y, colour]) => s("rect", { x, y, width: 1.02, height: 1.02, fill: colour })), (board.marks || []).map(mark), ...above);
+  }
+  // Small pictures of a finished round.
+  const PICTURES = {
+    line(picture) {
+      const wide = width(), low = picture.low, span = picture.high - low || 1, at = (value) => 10 + (wide - 20) * Math.min(1, Math.max(0, (value - low) / span));
+      // Labels stand on the side on which no line of another mark crosses them.
+      const known = [...picture.marks].sort((a, b) => b.at - a.at), ends = known.length > 0 && at(known[0].at) > wide * .6;
+      if (ends) known.reverse();
+      return s("svg", { viewBox: `0 0 ${wide} ${40 + 18 * known.length}`, role: "img", "aria-label": told(known, low, picture.high) },
+        s("path", { d: `M10 10h${wide - 20}`, stroke: "currentColor", "stroke-width": 3, "stroke-linecap": "round" }),
+        s("text", { x: 10, y: 30, class: "soft" }, round(low)), s("text", { x: wide - 10, y: 30, class: "soft", "text-anchor": "end" }, round(picture.high)),
+        known.map((mark, i) => s("g", { transform: `translate(${at(mark.at)} 0)` }, s("g", { class: "falls" },
+          s("path", { d: `M0 4v${46 + 18 * i}`, stroke: "currentColor", "stroke-width": 2 }),
+          s("text", { x: ends ? -6 : 6, y: 50 + 18 * i, "text-anchor": ends ? "end" : "start" }, `${mark.label} ${round(mark.at)}`)))));
+    },
+    pot(picture) {
+      const wide = width(), each = (wide - 4) / picture.parts, amount = round(picture.share);
+      return s("svg", { viewBox: `0 0 ${wide} 46`, role: "img", "aria-label": `${picture.parts} × ${amount}` }, Array.from({ length: picture.parts }, (_, i) => s("rect", {
+        class: "fills", style: `animation-delay:${i * 60}ms`, x: 2 + i * each, y: 4, width: each - 2, height: 38, rx: 4, fill: "#0072b2", opacity: i ? .3 : 1 })),
+      s("text", { x: 2 + each / 2, y: 29, "text-anchor": "middle", style: "font-weight:700;fill:#fff" }, each > 40 ? amount : ""));
+    },
+    path(picture) {
+      const points = picture.path.map(([x, y]) => `${x + .5} ${y + .5}`), [x, y] = picture.path[picture.path.length - 1];
+      return room({ ground: picture.ground }, 0, 0, picture.width, picture.height, 18, points.join(", "),
+        s("path", { d: `M${points.join("L")}`, fill: "none", stroke: "currentColor", "stroke-width": .25, "stroke-linejoin": "round", "stroke-linecap": "round" }),
+        s("circle", { cx: x + .5, cy: y + .5, r: .4, fill: "currentColor" }));
     },
   };
   function exitName(board, { at: [x, y], option }) {
@@ -222,7 +241,7 @@
     const clamp = (value, low, most) => Math.max(low + .5, Math.min(low + most - .5, value + .5));
     const px = clamp(x, left, wide), py = clamp(y, top, high);
     const angle = Math.atan2(y + .5 - top - high / 2, x + .5 - left - wide / 2) * 180 / Math.PI;
-    return s("path", { d: "M.45 0L-.25-.4v.8z", fill: "#009e73", transform: `translate(${px} ${py}) rotate(${angle})` });
+    return s("path", { d: "M.45 0L-.25-.4v.8z", fill: "currentColor", transform: `translate(${px} ${py}) rotate(${angle})` });
   }
   function slider(board, field, ends = true) {
     const input = h("input", { type: "range", min: board.low, max: board.high, "aria-label": t("slider"),
@@ -278,7 +297,7 @@
       const common = { name: name(each), autocomplete: "off", oninput: () => { given[each.path] = input.value; count(); changed(); } };
       const input = each.kind === "number"
         ? h("input", { ...common, type: "number", min: each.low, max: each.high, step: each.step, inputmode: each.step === 1 ? "numeric" : "decimal" })
-        : h("textarea", { ...common, rows: 3, onkeydown: (event) => {
+        : h("textarea", { ...common, rows: 2, onkeydown: (event) => {
           // Enter that ends the choice of a character in an input method is not meant to send.
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           event.preventDefault();
@@ -300,17 +319,15 @@
     let figure = null;
     if (question.board && BOARDS[question.board.kind]) {
       const path = question.inputs[0].path;
-      const [parts, follow] = BOARDS[question.board.kind](question.board, fields[path]);
+      const [parts, follow] = BOARDS[question.board.kind](question.board, fields[path], () => send());
       figure = h("figure", { class: "board" }, parts);
       followers.push(() => follow(given[path]));
     }
     const refusal = h("p", { class: "sabm-refusal", role: "alert", hidden: true });
-    const button = h("button", { type: "submit" }, t("send"));
-    const ring = s("circle", { cx: 12, cy: 12, r: 9, fill: "none", stroke: "currentColor", "stroke-width": 5, pathLength: 100, "stroke-dasharray": "100 100" });
-    const left = h("span", {});
-    const clock = h("span", { class: "sabm-clock", role: "timer", hidden: question.remaining_s === null },
-      s("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, ring), left);
-    let end = 0, held = null, sending = false, paused = false, all = question.remaining_s || 1;
+    const stepping = question.board && question.board.kind === "map" && !question.board.whole;
+    const here = stepping && question.board.options.find(({ at }) => String(at) === String(question.board.me));
+    const button = h("button", { type: "submit", onclick: () => { if (here) fields[question.inputs[0].path].set(here.option); } }, t(here ? "wait" : "send"));
+    let end = 0, held = null, sending = false, paused = false;
     async function send(event) {
       if (event) event.preventDefault();
       if (sending || paused) return;
@@ -324,37 +341,42 @@
       sending = button.disabled = false;
       if (problem) { refusal.textContent = problem; refusal.hidden = false; } else { drop(place); missed = ""; }
     }
-    const element = h("form", { class: "sabm-answer", "data-question": question.number, novalidate: true, onsubmit: send },
-      figure, list, question.reasoning ? h("label", { class: "sabm-field" },
-        h("span", {}, t("reasoning")), thought) : null, refusal, h("div", { class: "sabm-send" }, button, clock));
+    // One short input is beside Send; several inputs are above.
+    const only = question.inputs.length === 1 && question.inputs[0].kind !== "several" && question.inputs[0].options.length <= MOST_BESIDE;
+    const element = h("form", { class: "phone-form", "data-question": question.number, novalidate: true, onsubmit: send },
+      figure, only || stepping ? null : list, question.reasoning ? h("label", { class: "sabm-field" }, h("span", {}, t("reasoning")), thought) : null,
+      h("div", { class: "phone-bar" }, refusal, only && !stepping ? list : null, button));
     thought.addEventListener("input", changed);
     changed();
     return {
       number: question.number, element,
       focus() {
+        if (stepping) figure.scrollIntoView({ block: "nearest" });
+        if (!keyboard) return;
         const first = element.querySelector("[name^=answer]:checked") || element.querySelector("[name^=answer]");
         if (first) first.focus({ preventScroll: true });
       },
       update(now) {
         paused = now.paused;
         button.disabled = sending || paused;
-        all = Math.max(all, now.question.remaining_s || 0);
         held = paused ? now.question.remaining_s : null;
         end = performance.now() + 1000 * (now.question.remaining_s || 0);
         this.tick();
       },
       tick() {
         const seconds = Math.max(0, held === null ? (end - performance.now()) / 1000 : held), whole = Math.ceil(seconds);
-        const text = paused ? t("stopped") : t("left", { time: `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}` });
-        if (left.textContent !== text) left.textContent = text;
-        ring.setAttribute("stroke-dasharray", `${100 * seconds / all} 100`);
+        const time = `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+        if (clock.textContent !== time) clock.textContent = time;
+        clock.setAttribute("aria-label", paused ? t("stopped") : t("left", { time }));
         clock.classList.toggle("soon", seconds < 10 && !paused);
+        clock.hidden = question.remaining_s === null;
       },
     };
   }
 
   // The page of a seat. Each part is drawn again only when what it shows has changed.
-  const PARTS = ["offline", "missed", "head", "told", "now", "form", "rules", "rule", "vote", "debrief", "results", "turns"];
+  const PARTS = ["offline", "missed", "told", "lead", "now", "form", "said", "vote", "debrief", "results", "turns", "rules"];
+  const clock = h("span", { class: "phone-clock", role: "timer", hidden: true });
   const places = {};
   const drawn = {};
   let form = null;
@@ -391,28 +413,19 @@
         h("tbody", {}, one.rows.map((row) => h("tr", {}, row.map((cell, i) => h("td", { "data-title": one.columns[i] }, cell))))))));
   const prose = (text) => h("div", { class: "prose" }, text);
 
-  const lead = (rule) => h("p", { class: "sabm-lead" }, rule);
-  // After the first round the rule makes room for the result and the field, and stands below them.
-  const below = (state) => state.question && state.rounds.done > 0;
-  function head(state) {
-    const { rounds, score } = state;
-    const pips = rounds && rounds.n > 1 && rounds.n <= 30
-      ? h("ol", { class: "game-rounds", "aria-label": t("rounds_done", { n: rounds.n, done: rounds.done }) },
-        Array.from({ length: rounds.n }, (_, i) => h("li", { class: i < rounds.done ? "done" : i === rounds.done && !rounds.over ? "now" : "" })))
-      : null;
-    return h("header", {}, h("h1", {}, state.title),
-      h("div", { class: "game-head" }, state.who ? h("p", {}, state.who) : null,
-        state.word ? h("p", {}, t("your_word") + " ", h("span", { class: "game-word" }, state.word)) : null),
-      state.rule && !below(state) ? lead(state.rule) : null, pips,
-      score ? h("p", { class: "game-score" }, h("span", {}, `${score.label}${texts.colon}`, h("b", {}, score.value)),
-        score.rank ? h("span", {}, t("rank") + texts.colon, h("b", {}, t("rank_of", score))) : null) : null);
+  function head({ title, name, rounds, over }) {
+    return [h("h1", {}, title), name ? h("span", {}, name) : null,
+      rounds && !over ? h("span", { role: "img", "aria-label": rounds.label }, `${rounds.number}/${rounds.n}`) : null, clock];
   }
+  const score = (one) => h("p", { class: "game-score" }, h("span", {}, `${one.label}${texts.colon}`, h("b", {}, one.value)),
+    one.rank ? h("span", {}, t("rank") + texts.colon, h("b", {}, t("rank_of", one))) : null);
+  const ask = (text) => { const [first, ...more] = text.split("\n"); return [h("h2", {}, first), more.length ? prose(more.join("\n").trim()) : null]; };
   function now(state) {
     const elements = state.lines.map((each, i) => h(i === 0 && state.heading ? "h2" : "p", {}, each));
     if (state.text) elements.push(state.english ? h("p", { class: "sabm-hint" }, t("in_english")) : null,
-      h("div", { class: "prose", lang: state.english ? "en" : false }, state.text));
+      state.english ? h("div", { class: "prose", lang: "en" }, state.text) : ask(state.text));
     if (state.waiting) elements.push(h("div", { class: "waiting", "aria-hidden": "true" }, h("i"), h("i"), h("i")));
-    return elements.filter(Boolean);
+    return elements.flat().filter(Boolean);
   }
   // A figure as a file of its own, with the colours of the light page.
   function takeHome(figure) {
@@ -452,26 +465,30 @@
     part("offline", null);
     lookBack(state);
     part("missed", missed || null, (text) => h("p", { class: "game-notice", role: "status" }, text));
-    part("head", { title: state.title, who: state.who, word: state.word, rule: state.rule, rounds: state.rounds, score: state.score, question: Boolean(state.question) }, head);
-    const question = state.question;
-    part("rule", below(state) ? state.rule : null, lead);
-    part("told", state.told || null, (told) => h("section", { class: "sabm-card told" },
-      h("h2", {}, told.title), told.lines.map((line) => h("p", {}, line))));
+    const question = state.question, first = !state.rounds || (!state.rounds.done && !state.rounds.over);
+    part("head", { title: state.title, name: state.name, rounds: state.round, over: state.rounds && state.rounds.over }, head);
+    part("menu", state.word || null, (word) => h("p", {}, t("your_word") + " ", h("span", { class: "game-word" }, word)));
+    part("lead", first && state.who ? { who: question ? "" : state.who, rule: state.rule } : null, ({ who, rule }) => [
+      who ? h("p", {}, who) : null, h("p", { class: "sabm-lead" }, rule)]);
+    part("told", state.told || state.score ? { told: state.told, score: state.score } : null, (done) => h("section", { class: "sabm-card told" },
+      done.told ? [h("h2", {}, done.told.title), h("p", {}, done.told.lines.join(" ")),
+        done.told.picture ? h("figure", { class: "board" }, PICTURES[done.told.picture.kind](done.told.picture)) : null] : null, done.score ? score(done.score) : null));
+    part("said", question && question.said.length ? question.said : null, (said) => h("section", { class: "sabm-card" },
+      h("h2", {}, t("said")), h("ul", { class: "said" }, said.map((one) => h("li", { class: one.own ? "own" : false }, h("b", {}, one.who), " ", one.text)))));
     part("now", { lines: state.lines, heading: state.heading, waiting: state.waiting,
       text: question ? question.text : "", english: question && question.in_english && language !== "en" }, now);
     if (question && (!form || form.number !== question.number)) {
       form = answerForm(state);
       places.form.replaceChildren(form.element);
-      places.card.hidden = false;  // nothing in what is hidden takes the focus
       form.focus();
     } else if (!question && form) {
       form = null;
+      clock.hidden = true;
       places.form.replaceChildren();
     }
     if (form) form.update(state);
-    part("rules", question ? question.rules : null, (rules) =>
-      h("details", {}, h("summary", {}, t("rules")), prose(rules)));
-    places.card.hidden = places.now.matches(":empty") && !form;
+    part("rules", state.rule && !first ? { rule: state.rule, rules: question && question.rules } : question && question.rules ? { rules: question.rules } : null, (one) =>
+      h("details", { class: "sabm-card" }, h("summary", {}, t("rules")), one.rule ? h("p", {}, one.rule) : null, one.rules ? prose(one.rules) : null));
     part("vote", state.vote || null, ballot);
     part("debrief", state.debrief || null, (debrief) => {
       const section = h("section", { class: "sabm-card debrief" }, h("h2", {}, debrief.title));
@@ -494,8 +511,9 @@
   async function follow() {
     const again = location.hash === AGAIN ? h("p", { class: "game-notice", role: "status" }, t("again")) : null;
     for (const name of PARTS) places[name] = h("div", name === "now" ? { "aria-live": "polite" } : {});
-    places.card = h("section", { class: "sabm-card", hidden: true }, places.now, places.form, places.rules);
-    app.replaceChildren(...[again].filter(Boolean), ...PARTS.filter((n) => n !== "form" && n !== "rules").map((n) => (n === "now" ? places.card : places[n])));
+    places.head = document.getElementById("head");
+    places.menu = document.getElementById("menu");
+    app.replaceChildren(...[again].filter(Boolean), ...PARTS.map((name) => places[name]));
     setInterval(() => { if (form) form.tick(); }, 250);
     let version = -1, take = true;
     for (;;) {

@@ -39,8 +39,10 @@ from sabm_mesa.minds.human import LONGEST, Input, Question, Seat, Turn, inputs_o
 from sabm_mesa.models.declarations import ToldRound, load_class_game
 from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game, Games
 from sabm_mesa.visualization.access import LOOPBACK, listens_at, name_in_network, open_to_others
+from sabm_mesa.visualization.game_view import VIEWS
 from sabm_mesa.visualization.labels import (
     count,
+    counting,
     in_words,
     localized,
     name_of,
@@ -65,8 +67,10 @@ POLL_S = 20.0
 NOBODY = Phrase("seat.nobody")
 TOO_LONG = 413
 """The status of a request whose body is too long."""
-DIGITS, ID = 12, 40
-"""Digits of a version and characters of the id of a message that are read, at most."""
+DIGITS = 12
+"""Digits of a version that are read, at most."""
+ROUNDS_OF_TALK, MOST_MESSAGES = 2, 20
+"""The talk beside a question: its rounds, and its messages at most."""
 FOLDER = Path(__file__).parent
 Identify = Callable[[Request], str]
 """Returns the session of a browser, ``""`` for one without."""
@@ -292,7 +296,8 @@ def _answer(seat: Seat, holder: str, given: Mapping[str, Any]) -> str:
 
 
 _EMPTY: dict[str, Any] = {
-    "version": -1, "title": "", "who": "", "word": "", "rule": "", "rounds": None, "score": None,
+    "version": -1, "title": "", "name": "", "who": "", "word": "", "rule": "", "rounds": None,
+    "round": None, "score": None,
     "lines": [], "heading": False, "waiting": False, "question": None, "paused": False,
     "told": None, "vote": None, "results": "", "tables": [], "turns": [],
     "debrief": None, "take": False,
@@ -316,10 +321,12 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
     tables = _tables(game)
     done = len(tables.game["rows"]) - model.given_rounds
     state |= {
+        "name": name_of(model, seat.agent),
         "who": _who(game, seat),
         "word": seat.word,
         "rule": rule_of(model),
         "rounds": {"n": model.n_rounds - model.given_rounds, "done": max(0, done), "over": over},
+        "round": None if game.status == "open" else _round_now(seat.question, model),
         "score": _score(game, seat),
         "paused": game.paused,
         **_now(game, seat),
@@ -357,9 +364,7 @@ def _now(game: Game, seat: Seat) -> dict[str, Any]:
         return {"lines": [Phrase("seat.over"), *ended], "heading": True}
     lines: list[str] = [Phrase("seat.clock_stopped")] if game.paused else []
     if question is not None:
-        asked = _question(question, model)
-        lines = [_round(question.ask.key.round, model), *lines]
-        return {"lines": lines, "heading": True, "question": asked}
+        return {"lines": lines, "question": _question(question, game)}
     if game.status == "open":
         return {"lines": [Phrase("seat.seated")]}
     if game.has_left(seat):
@@ -372,23 +377,48 @@ def _now(game: Game, seat: Seat) -> dict[str, Any]:
     return {"lines": lines, "waiting": True}
 
 
-def _question(question: Question, model: SmartModel) -> dict[str, Any]:
-    ask, board = question.ask, board_of(question.ask, model)
+def _question(question: Question, game: Game) -> dict[str, Any]:
+    ask, model = question.ask, game.model
+    board = _on_scene(board_of(ask, model), game)
     rules, text = (_of_people(part, model) for part in question.text)
-    in_english = True
-    if board is not None and (instead := board.pop("text", "")):
-        rules, text = f"{rules}\n\n{text}", instead
-        in_english = False
+    words = load_class_game(model.class_game).questions.get(ask.name, "")
+    words = (board or {}).pop("text", words)
+    if words:
+        rules, text = f"{rules}\n\n{text}", words
     return {
         "number": question.number,
         "rules": rules,
         "text": text,
-        "in_english": in_english,
+        "in_english": not words,
         "inputs": [_input(field) for field in inputs_of(ask.spec)],
         "reasoning": ask.spec.reasoning is not None,
         "remaining_s": question.remaining_s,
         "board": board,
+        "said": [] if board and board["kind"] == "map" else _said(ask.key.agent, model),
     }
+
+
+def _on_scene(board: dict[str, Any] | None, game: Game) -> dict[str, Any] | None:
+    """A map or a path with the scene of the wall below it; other boards are unchanged."""
+    view = VIEWS.get(game)
+    if board is None or view is None or board["kind"] not in {"map", "path"}:
+        return board
+    (scene, *_) = view.scenes(view.shown.played)
+    marks = [mark[1:5] for mark in scene.frame()["marks"]]
+    return {**board, "ground": scene.ground, "marks": marks}
+
+
+def _said(agent: int, model: SmartModel) -> list[dict[str, Any]]:
+    """The latest messages that an agent sent or heard."""
+    messages = model.agent_of_id(agent).conversation(ROUNDS_OF_TALK)[-MOST_MESSAGES:]
+    return [
+        {
+            "who": message.name or name_of(model, message.sender),
+            "text": str(message.text),
+            "own": message.sender == agent,
+        }
+        for message in messages
+    ]
 
 
 def _input(field: Input) -> dict[str, Any]:
@@ -460,8 +490,14 @@ def _last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | Non
         game.model, seat.agent, dict(decided.iloc[-1]), frame[frame["round"] == round_],
         lambda agent: name_of(game.model, agent),
     )  # fmt: skip
-    lines = list(sentences(played))
-    return {"title": round_of(game.model, round_).capitalize(), "lines": lines} if lines else None
+    if not (lines := list(sentences(played))):
+        return None
+    picture = load_class_game(game.model.class_game).picture(played)
+    return {
+        "title": round_of(game.model, round_).capitalize(),
+        "lines": lines,
+        "picture": _on_scene(None if picture is None else dict(picture), game),
+    }
 
 
 def _turn(game: Game, turn: Turn) -> dict[str, Any]:
@@ -537,6 +573,16 @@ def _round(round_: int, model: SmartModel) -> str:
     shown = round_of(model, max(round_, model.given_rounds)).capitalize()
     n = model.n_rounds - model.given_rounds
     return Phrase("seat.round_of", round=shown, of=n) if n > 1 else shown
+
+
+def _round_now(question: Question | None, model: SmartModel) -> dict[str, Any]:
+    """The current round at a seat: in words, its number, and the number of rounds."""
+    round_ = max(model.round if question is None else question.ask.key.round, model.given_rounds)
+    return {
+        "label": _round(round_, model),
+        "number": round_ + counting(model)[1],
+        "n": model.n_rounds - model.given_rounds,
+    }
 
 
 def _language(request: Request) -> str:

@@ -30,5 +30,5 @@ def test_the_question_of_the_exit_has_the_whole_room_and_the_talk_in_groups() ->
     assert "left: " in shown["text"]
     assert (shown["kind"], shown["width"], shown["height"], shown["whole"]) == ("map", 15, 15, True)
     assert [each["option"] for each in shown["options"]] == list(model.room.names)
-    assert all(each["at"] in shown["exits"] for each in shown["options"])
+    assert all(tuple(each["at"][::-1]) in model.room.exit_at for each in shown["options"])
     assert shown["me"] == [seen.cell[1], seen.cell[0]]

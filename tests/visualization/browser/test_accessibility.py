@@ -24,7 +24,7 @@ axe = Axe()
 
 def look(page: Page) -> None:
     """Check a page in each of `LOOKS`: the rules, and that nothing is beside the screen."""
-    page.locator("main h1").first.wait_for()
+    page.locator("h1").first.wait_for()
     for scheme, width in LOOKS:
         page.set_viewport_size({"width": width, "height": 844})
         light_up(page, scheme)

@@ -59,7 +59,9 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
         join(page, server, code)
         says(page, "You have your seat.")
     says(wall, "2 of 4 joined")
+    ben.get_by_label("Menu").click()
     word = ben.locator(".game-word").inner_text()
+    ben.get_by_label("Menu").click()
     start(host)
     give(ann, "33")  # one person a group: a classical mind plays for the other
     ben.get_by_label(NUMBER, exact=True).fill("4")

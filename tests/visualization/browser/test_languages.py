@@ -40,7 +40,7 @@ def test_each_phone_reads_its_own_language_and_a_host_english(server, browse) ->
         page = pages[language] = browse(f"{server.url}/join/{code}", viewport=PHONE, locale=locale)
         page.locator(".game-code button").click()
         page.wait_for_url("**/play/*")
-        page.locator(".game-word").wait_for()
+        page.locator(".sabm-lead").wait_for()
         assert page.evaluate("document.documentElement.lang") == language
         keep(page, f"{language}-seat")
     start(host)
@@ -59,6 +59,7 @@ def test_each_phone_reads_its_own_language_and_a_host_english(server, browse) ->
         keep(page, f"{language}-over")
 
     phone = pages["en"]
+    phone.get_by_label("Menu").click()
     phone.locator("#language").select_option("ja")
     says(phone, PHONES["ja"][2])
     assert phone.evaluate("document.documentElement.lang") == "ja"

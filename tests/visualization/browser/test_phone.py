@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+import pytest
+from playwright.sync_api import expect
+
 from tests.visualization.browser.test_class import join
 from tests.visualization.browser.test_play import PHONE, choose, put, says, start
 
@@ -65,6 +68,41 @@ def test_the_field_of_a_contest_of_40_is_above_the_fold_and_wraps_on_a_narrow_ph
         summary.click()
     phone.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     keep(phone, "narrow-over")
+
+
+SIZES = ((390, 844), (390, 664), (390, 380))
+"""A phone, one with bars of its browser, and one with its keyboard."""
+LESSONS = {"beauty-contest": "30", "public-goods": "10", "bertrand": "Hello"}
+
+
+@pytest.mark.parametrize("game", LESSONS)
+def test_input_and_send_are_always_seen_and_nothing_opens_the_keyboard(
+    server, browse, game: str
+) -> None:
+    host = browse(f"/host?game={game}&people=1&rounds=2&seconds=3000")
+    host.get_by_role("button", name="Open the game").click()
+    code = host.locator(".sabm-code").first.inner_text()
+    phone = browse(f"{server.url}/join/{code}", viewport=PHONE, has_touch=True, is_mobile=True)
+    phone.get_by_role("button", name="Take a seat").click()
+    says(phone, "You have your seat.")
+    start(host)
+    for turn in range(2):
+        form = phone.locator("form[data-question]")
+        field = form.locator("input[type=number], textarea")
+        field.wait_for()
+        assert phone.evaluate("document.activeElement === document.body")
+        for width, height in SIZES:
+            phone.set_viewport_size({"width": width, "height": height})
+            for part in (phone.locator(".phone-head"), field, form.get_by_role("button")):
+                expect(part).to_be_in_viewport(ratio=1)
+            assert phone.locator(".phone-head").bounding_box()["height"] < 50
+            phone.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+            keep(phone, f"{game}-{turn}-{height}")
+        number = form.get_attribute("data-question")
+        field.fill(LESSONS[game])
+        form.get_by_role("button").click()
+        phone.locator(f'form[data-question="{number}"]').wait_for(state="detached")
+    host.get_by_role("button", name="End the game").click()
 
 
 def test_a_talk_wraps_on_a_narrow_phone_and_a_result_is_read(server, browse) -> None:
