@@ -20,11 +20,7 @@ OF_A_MEAN = ("choices", "mean", "target")
 
 
 def rows(run: PlayedRun) -> Iterator[Row]:
-    """The picks of a run.
-
-    Args:
-        run: the run.
-    """
+    """The picks of a run."""
     revealed = run.parameters.get("revealed", "choices,mean,target,winners")
     named = revealed.split(",") if isinstance(revealed, str) else list(revealed or ())
     shows_mean = any(name.strip() in OF_A_MEAN for name in named)
@@ -43,23 +39,14 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
-    """The facts of a player that picks; None for questions that ask for text.
-
-    Args:
-        ask: the question.
-    """
+    """The facts of a player that picks; None for questions that ask for text."""
     if ask.name != "act":
         return None
     return _known(reference(ask.facts), ask.facts.p, ask.facts.high, ask.facts.integer)
 
 
 def answer(ask: Ask, pick: float | None) -> object:
-    """Pick a number; for questions that ask for text, return the sentence of the prompt file.
-
-    Args:
-        ask: the question.
-        pick: the pick; None for questions that ask for text.
-    """
+    """Pick a number; for questions that ask for text, return the sentence of the prompt file."""
     if pick is None:
         return ask.book.render(f"classical_{ask.name}", {})
     return round(pick) if ask.facts.integer else pick

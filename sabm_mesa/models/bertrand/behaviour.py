@@ -73,15 +73,7 @@ TIES = FreeParameter("ties", "probability of the lowest of equally good prices, 
 
 
 class PriceRule(BehaviouralModel):
-    """A price determined by the last prices, with a normal error censored at the limits.
-
-    Args:
-        name: see `BehaviouralModel`.
-        title: see `BehaviouralModel`.
-        source: see `BehaviouralModel`.
-        parameters: the parameters of the rule, without the error.
-        needs: see `BehaviouralModel`.
-    """
+    """A price determined by the last prices, with a normal error censored at the limits."""
 
     needs: tuple[str, ...] = ("rivals", "low", "high")
     parameters: tuple[FreeParameter, ...] = (SIGMA,)
@@ -89,10 +81,6 @@ class PriceRule(BehaviouralModel):
     @abstractmethod
     def mean(self, parameters: Floats, panel: Panel) -> Floats:
         """The price without error.
-
-        Args:
-            parameters: the vector of parameters.
-            panel: the decisions.
 
         Returns:
             Shape (n,), in units of the market.
@@ -398,23 +386,13 @@ def _profits(panel: Panel) -> list[float]:
 
 
 def units(market: Market, price: float) -> float:
-    """A price in market units.
-
-    Args:
-        market: the demand system.
-        price: the price in money.
-    """
+    """A price in market units."""
     marks = Benchmarks.of(market)
     return (price - marks.bertrand_price) / marks.distance
 
 
 def money(market: Market, *units: float) -> list[float]:
-    """Prices in money.
-
-    Args:
-        market: the demand system.
-        units: the prices in market units.
-    """
+    """Prices in money."""
     marks = Benchmarks.of(market)
     return [marks.bertrand_price + float(unit) * marks.distance for unit in units]
 
@@ -442,11 +420,7 @@ def _point(cell: Any) -> Any:
 
 
 def own_last(panel: Panel) -> Floats:
-    """The firm's last price before each decision, in units of the market.
-
-    Args:
-        panel: the decisions.
-    """
+    """The firm's last price before each decision, in units of the market."""
     prices: Floats = panel.known["first"].copy()
     later = panel.position > 0
     prices[later] = panel.decisions[np.flatnonzero(later) - 1]
@@ -457,11 +431,7 @@ def own_last(panel: Panel) -> Floats:
 
 
 def rows(run: PlayedRun) -> Iterator[Row]:
-    """The prices of a run.
-
-    Args:
-        run: the run.
-    """
+    """The prices of a run."""
     markets = _markets(run)
     agents = run.agents.sort_values("agent")
     by_round = {time: agents[agents["round"] == time] for time in sorted(set(agents["round"]))}
@@ -477,11 +447,7 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
-    """The facts of a firm that sets a price; None when it talks or plans.
-
-    Args:
-        ask: the question.
-    """
+    """The facts of a firm that sets a price; None when it talks or plans."""
     if ask.name != "act":
         return None
     last = ask.facts.recent[-1]
@@ -489,12 +455,7 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
 
 
 def answer(ask: Ask, price: float | None) -> object:
-    """Set a price; other questions get a neutral answer.
-
-    Args:
-        ask: the question.
-        price: the price in units of the market; None when the firm talks or plans.
-    """
+    """Set a price; other questions get a neutral answer."""
     if price is None:
         entry = "classical_plans" if ask.name == "plan" else "fitted_says"
         return ask.book.render(entry, {})

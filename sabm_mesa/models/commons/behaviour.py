@@ -29,11 +29,7 @@ from sabm_mesa.models.commons.theory import cooperation, threshold
 
 
 def rows(run: PlayedRun) -> Iterator[Row]:
-    """The requests of a run.
-
-    Args:
-        run: the run.
-    """
+    """The requests of a run."""
     stocks = dict(zip(run.rounds["round"], run.rounds["stock"], strict=True))
     report = run.parameters.get("report")
     reported = bool(run.parameters["communication"] if report is None else report)
@@ -56,11 +52,7 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
-    """The facts of a harvester that requests units; None for other questions.
-
-    Args:
-        ask: the question.
-    """
+    """The facts of a harvester that requests units; None for other questions."""
     if ask.name != "act":
         return None
     facts = ask.facts
@@ -73,12 +65,7 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
 
 
 def answer(ask: Ask, units: float | None) -> object:
-    """Request units; otherwise stay silent, and agree to nothing.
-
-    Args:
-        ask: the question.
-        units: twentieths of full cooperation; None for other questions.
-    """
+    """Request units; otherwise stay silent, and agree to nothing."""
     if units is not None:
         stock, n = ask.facts.stock, len(ask.facts.names)
         low, high = threshold(stock, n), stock // n

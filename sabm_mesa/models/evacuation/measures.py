@@ -27,9 +27,6 @@ def evenness(counts: Iterable[float]) -> float:
     Source: Pielou 1966, "The measurement of diversity in different types of biological
     collections", Journal of Theoretical Biology 13.
 
-    Args:
-        counts: the count of each kind, including zeros.
-
     Returns:
         1 if all kinds are equally frequent, 0 if only one kind occurs; NaN without counts or with
         fewer than two kinds.
@@ -50,10 +47,6 @@ def codes(text: str, exits: tuple[str, ...]) -> frozenset[str]:
     ``informing``: it names an exit or the way to it together with a word about distance or crowd.
     ``encouraging``: it contains a calming or heartening phrase. ``guiding``: it recommends an exit
     in a clause with a word of direction ("let's take the left exit").
-
-    Args:
-        text: one message.
-        exits: the names of the exits.
     """
     present = set()
     for clause in _clauses(text):
@@ -70,12 +63,7 @@ def codes(text: str, exits: tuple[str, ...]) -> frozenset[str]:
 
 
 def shares(messages: Iterable[str], exits: tuple[str, ...]) -> dict[str, float]:
-    """Return code → share of the messages with it; NaN without messages.
-
-    Args:
-        messages: the messages; blank ones do not count.
-        exits: the names of the exits.
-    """
+    """Return code → share of the messages with it; NaN without messages."""
     coded = [codes(text, exits) for text in messages if text.strip()]
     if not coded:
         return dict.fromkeys(CODES, math.nan)
@@ -87,10 +75,6 @@ def recommended(text: str, exits: tuple[str, ...]) -> tuple[str, ...]:
 
     An exit counts when a clause names it without a word against it ("avoid the left exit", "the
     left exit is crowded").
-
-    Args:
-        text: one message.
-        exits: the names of the exits.
     """
     named: dict[str, None] = {}
     for clause in _clauses(text):

@@ -44,11 +44,7 @@ MOST_OUTCOMES = 2_500
 
 
 def rows(run: PlayedRun) -> Iterator[Row]:
-    """The choices of a run.
-
-    Args:
-        run: the run.
-    """
+    """The choices of a run."""
     rules = load_game(run.parameters["game"])
     form = in_order(rules.form.scaled(float(run.parameters.get("scale", 1.0))))
     if has_payoffs(form):
@@ -58,11 +54,7 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
-    """The facts of a player that chooses; None for messages.
-
-    Args:
-        ask: the question.
-    """
+    """The facts of a player that chooses; None for messages."""
     view = ask.observation
     if not isinstance(view, PlayerView) or ask.name == "communicate":
         return None
@@ -77,12 +69,7 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
 
 
 def answer(ask: Ask, choice: float | None) -> object:
-    """Choose an option, or send a neutral message.
-
-    Args:
-        ask: the question.
-        choice: the index of the option; None for messages.
-    """
+    """Choose an option, or send a neutral message."""
     if choice is None:
         return ask.book.render("classical_quiet", {})
     view = ask.observation
@@ -143,11 +130,7 @@ def _rows_in_turn(run: PlayedRun, rules: Rules, form: GameForm) -> Iterator[Row]
 
 
 def has_payoffs(form: GameForm) -> bool:
-    """Whether the game is simultaneous, with known payoffs and not too many outcomes.
-
-    Args:
-        form: the game.
-    """
+    """Whether the game is simultaneous, with known payoffs and not too many outcomes."""
     if not form.together or form.auction is not None:
         return False
     return math.prod(len(form.options(k)) for k in range(form.n_players)) <= MOST_OUTCOMES
@@ -155,11 +138,7 @@ def has_payoffs(form: GameForm) -> bool:
 
 @lru_cache(maxsize=128)
 def in_order(form: GameForm) -> GameForm:
-    """The same game with the options of each move in the order of their values.
-
-    Args:
-        form: the game.
-    """
+    """The same game with the options of each move in the order of their values."""
     moves = tuple(
         replace(move, options=tuple(sorted(move.options, key=lambda option: option.value)))
         for move in form.moves
@@ -192,11 +171,7 @@ def facts(
 
 
 def plans_once(form: GameForm) -> bool:
-    """Whether the players move in turn, each at most once.
-
-    Args:
-        form: the game.
-    """
+    """Whether the players move in turn, each at most once."""
     movers = [move.player for move in form.moves]
     return not form.together and len(set(movers)) == len(movers)
 
@@ -256,11 +231,7 @@ def _expected(form: GameForm, me: int, path: Choices, paths: Sequence[Choices]) 
 
 
 def _unequal(payoffs: Floats) -> Floats:
-    """The player's payoff, and mean differences to others with more and less, on the last axis.
-
-    Args:
-        payoffs: the players on the last axis, the player itself first.
-    """
+    """The player's payoff, and mean differences to others with more and less, on the last axis."""
     gaps = payoffs[..., 1:] - payoffs[..., :1]
     behind, ahead = np.maximum(gaps, 0).mean(axis=-1), np.maximum(-gaps, 0).mean(axis=-1)
     return np.stack([payoffs[..., 0], behind, ahead], axis=-1)

@@ -84,21 +84,13 @@ class Predictions:
     largest: float
 
     def efficiency(self, payoff: float) -> float:
-        """A mean payoff, scaled from the smallest (0) to the largest (1) of the game.
-
-        Args:
-            payoff: the mean payoff.
-        """
+        """A mean payoff, scaled from the smallest (0) to the largest (1) of the game."""
         if not self.largest > self.least:
             return math.nan
         return (payoff - self.least) / (self.largest - self.least)
 
     def equilibrium_share(self, paths: Sequence[Choices]) -> float:
-        """The share of games whose choices are a pure equilibrium.
-
-        Args:
-            paths: the choices of each game.
-        """
+        """The share of games whose choices are a pure equilibrium."""
         pure = [equilibrium for equilibrium in self.equilibria if equilibrium.pure]
         if not pure or not paths:
             return math.nan
@@ -106,22 +98,14 @@ class Predictions:
         return float(np.mean([path in known for path in paths]))
 
     def shares(self, paths: Sequence[Choices]) -> dict[str, float]:
-        """Column → share of the option, or mean amount, over several games.
-
-        Args:
-            paths: the choices of each game.
-        """
+        """Column → share of the option, or mean amount, over several games."""
         return {
             name: self._mean(column, [{v: 1.0} for k in column.moves for v in _made(paths, k)])
             for name, column in self.columns.items()
         }
 
     def predicted(self, column: str) -> list[float]:
-        """The distinct values of a column in the equilibria.
-
-        Args:
-            column: the column.
-        """
+        """The distinct values of a column in the equilibria."""
         sale = self.form.auction
         if sale is not None:
             mean = (sale.least + sale.largest) / 2
@@ -145,11 +129,7 @@ class Predictions:
         )
 
     def people(self, column: str) -> list[tuple[float, str]]:
-        """Published results of people for a column: the value and a description of the people.
-
-        Args:
-            column: the column.
-        """
+        """Published results of people for a column: the value and a description of the people."""
         asked = self.columns[column]
         return [
             (person.value if person.option else person.value * self._unit(asked), person.of)
@@ -159,23 +139,14 @@ class Predictions:
         ]
 
     def distributions(self, column: ChoiceColumn) -> list[PeopleResult]:
-        """Published shares of each amount of a column.
-
-        Args:
-            column: the column.
-        """
+        """Published shares of each amount of a column."""
         people = [person for person in self.rules.people if person.shares and not column.option]
         return [
             person for person in people if person.move is None or (person.move,) == column.moves
         ]
 
     def distribution(self, column: ChoiceColumn, equilibrium: Equilibrium) -> dict[float, float]:
-        """The probability of each value of a column's moves in an equilibrium.
-
-        Args:
-            column: the column.
-            equilibrium: the equilibrium.
-        """
+        """The probability of each value of a column's moves in an equilibrium."""
         probabilities: dict[float, float] = {}
         moves = [equilibrium.choices[k] for k in column.moves if equilibrium.choices[k]]
         for choice in moves:
@@ -197,11 +168,7 @@ class Predictions:
         return float(np.mean([choice.get(value, 0.0) for choice in choices]))
 
     def value_of(self, column: ChoiceColumn) -> float | None:
-        """The value of a column's option; None for an amount.
-
-        Args:
-            column: the column.
-        """
+        """The value of a column's option; None for an amount."""
         if not column.option:
             return None
         k = column.moves[0]
@@ -209,12 +176,7 @@ class Predictions:
 
 
 def predictions_of(rules: Rules, scale: float) -> Predictions:
-    """The predictions for a game.
-
-    Args:
-        rules: the game.
-        scale: the factor of all money.
-    """
+    """The predictions for a game."""
     form = rules.form.scaled(scale)
     sums = (math.nan, math.nan)
     if form.together and not form.auction:
@@ -231,9 +193,6 @@ def choice_columns(rules: Rules) -> list[ChoiceColumn]:
     """The columns of the choices of a game.
 
     A symmetric game has one column per option; otherwise there is one column per option and player.
-
-    Args:
-        rules: the game.
     """
     form, columns = rules.form, []
     numbers = range(len(form.moves))
@@ -268,9 +227,6 @@ def equilibria_of(form: GameForm) -> tuple[Equilibrium, ...]:
     enumeration if there are few supports, otherwise the symmetric equilibria of a symmetric game.
     Games in turns: the subgame-perfect courses. Auctions, where players do not know the values of
     the others: none.
-
-    Args:
-        form: the game.
     """
     if form.auction:
         return ()
@@ -295,11 +251,7 @@ def equilibria_of(form: GameForm) -> tuple[Equilibrium, ...]:
 
 @lru_cache(maxsize=64)
 def tree_of(form: GameForm) -> Node | tuple[float, ...]:
-    """The tree of a game in turns.
-
-    Args:
-        form: the game.
-    """
+    """The tree of a game in turns."""
     return _tree(form, ())
 
 

@@ -20,11 +20,7 @@ from sabm_mesa.models.kbc.agents import HIGH, LOW, P
 
 
 def rows(run: PlayedRun) -> Iterator[Row]:
-    """The picks of a run.
-
-    Args:
-        run: the run.
-    """
+    """The picks of a run."""
     named = _named(
         (int(row["round"]), int(row["speaker"]), str(row["text"]))
         for row in run.messages.to_dict("records")
@@ -37,11 +33,7 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
-    """The facts of a player that picks; None for messages.
-
-    Args:
-        ask: the question.
-    """
+    """The facts of a player that picks; None for messages."""
     discussion = ask.facts
     if ask.name != "act":
         return None
@@ -50,12 +42,7 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
 
 
 def answer(ask: Ask, pick: float | None) -> object:
-    """Pick a number, or send a neutral message.
-
-    Args:
-        ask: the question.
-        pick: the pick; None for messages.
-    """
+    """Pick a number, or send a neutral message."""
     if pick is None:
         return ask.book.render("fitted_says", {})
     return round(pick)

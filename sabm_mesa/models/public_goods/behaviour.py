@@ -29,11 +29,7 @@ SHARES = [f"share_{model.name}" for model in cooperation_types()]
 
 
 def rows(run: PlayedRun) -> Iterator[Row]:
-    """The contributions of a run.
-
-    Args:
-        run: the run.
-    """
+    """The contributions of a run."""
     endowment, multiplier = float(run.parameters["endowment"]), float(run.parameters["multiplier"])
     remembers = run.parameters.get("memory") != 0
     expected: dict[int, float] = {}
@@ -54,11 +50,7 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 
 def known(ask: Ask) -> Mapping[str, Any]:
-    """The facts of a player that contributes.
-
-    Args:
-        ask: the question.
-    """
+    """The facts of a player that contributes."""
     facts = ask.facts
     means = [game["others_mean"] for game in facts.games if game["others_mean"] is not None]
     expected = means[-1] / facts.endowment if means else None
@@ -66,12 +58,7 @@ def known(ask: Ask) -> Mapping[str, Any]:
 
 
 def answer(ask: Ask, units: float | None) -> object:
-    """The contribution.
-
-    Args:
-        ask: the question.
-        units: twentieths of the endowment.
-    """
+    """The contribution."""
     assert units is not None  # there are no other questions
     return ask.facts.endowment * units / UNITS
 
