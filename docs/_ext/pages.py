@@ -68,6 +68,8 @@ OUTSIDE = ("course", "examples/mixed_study")
 """Folders with Markdown pages that are part of the site too."""
 
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)\)")
+PUBLIC = [name for name in dir(sabm_mesa) if not name.startswith("_")]
+"""The public names, those of the scenarios included."""
 
 
 def generated() -> dict[str, str]:
@@ -213,9 +215,11 @@ def _api() -> Iterator[tuple[str, str]]:
         ".. module:: sabm_mesa\n",
         "The public names of the package: ``from sabm_mesa import …``.\n",
     ]
-    for name in sabm_mesa.__all__:
-        is_class = isinstance(getattr(sabm_mesa, name), type)
-        kind, members = ("class", "   :members:\n") if is_class else ("function", "")
+    for name in PUBLIC:
+        public = getattr(sabm_mesa, name)
+        is_class = isinstance(public, type)
+        members = "   :members:\n" if is_class else ""
+        kind = "class" if is_class else "function" if callable(public) else "data"
         top.append(f".. auto{kind}:: sabm_mesa.{name}\n{members}")
     yield "api/public.rst", "\n".join(top)
     parts = ["public"]
@@ -233,7 +237,7 @@ def _api() -> Iterator[tuple[str, str]]:
 
 def _module(name: str) -> str:
     """The page of a module; what is public at the top is described there."""
-    hidden = [public for public in sabm_mesa.__all__ if hasattr(import_module(name), public)]
+    hidden = [public for public in PUBLIC if hasattr(import_module(name), public)]
     shown = [exported for exported in hidden if getattr(sabm_mesa, exported).__module__ == name]
     excluded = f"   :exclude-members: {', '.join(hidden)}\n" if hidden else ""
     there = ", ".join(f":obj:`sabm_mesa.{exported}`" for exported in shown)

@@ -30,7 +30,7 @@ def bundle(
     from sabm_mesa.recording.export import readable_json
     from sabm_mesa.visualization.records.bundle import write_bundle
 
-    registry.load_given(scenario)
+    registry.load_given(scenario, path)
     folder = path.parent / "bundle" if out is None else out
     write_bundle(path, folder, run or None)
     first = folder / "index.html"

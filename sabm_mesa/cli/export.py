@@ -46,7 +46,7 @@ def export(
     from sabm_mesa.recording import export
     from sabm_mesa.recording.frames import Recorded
 
-    registry.load_given(scenario)
+    registry.load_given(scenario, path)
     export.check_format(to)
     folder = path.parent / "export" if out is None else out
     with Recorded(path).tables(messages) as tables:

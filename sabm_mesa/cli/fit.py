@@ -77,7 +77,7 @@ def fit(
     )
     from sabm_mesa.studies.plots import draw_fingerprint
 
-    registry.load_given(scenario)
+    registry.load_given(scenario, path)
     options = FitOptions(
         models=model or (), mind=mind, rounds=rounds, agents=agents, bootstrap=bootstrap,
         confusion=confusion, absolute=absolute, seed=seed,

@@ -49,7 +49,7 @@ def humans(
     from sabm_mesa.studies import humans as study
     from sabm_mesa.studies.people import load_people
 
-    registry.load_given(scenario)
+    registry.load_given(scenario, path)
     people = load_people(against, codebook)
     with reporting_lost([path]):
         comparison = study.compare(people, study.read_runs(path, people, run), seed=seed)

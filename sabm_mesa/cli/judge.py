@@ -77,7 +77,7 @@ def judge(
     from sabm_mesa.studies.judging import message_measures, reasoning_of
     from sabm_mesa.studies.plots import codes_by_round
 
-    registry.load_given(scenario)
+    registry.load_given(scenario, path)
     parameters = parameters_from(set_ or [], {"minds": minds, "prompts": prompts})
     if unknown := set(parameters) - {"minds", "prompts", *JUDGE_SETTINGS}:
         raise UnknownName("parameter of a judge", min(unknown), JUDGE_SETTINGS)

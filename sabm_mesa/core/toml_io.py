@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,18 @@ def expand_home(path: str) -> Path:
     with suppress(RuntimeError):
         return Path(path).expanduser()
     return Path(path)
+
+
+def state_file(name: str) -> Path | None:
+    """A file in which commands remember something; None without a home folder.
+
+    Args:
+        name: its name.
+    """
+    with suppress(RuntimeError):
+        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        return Path(state, "sabm-mesa", name)
+    return None
 
 
 def read_file(path: str | Path, what: str, error: type[UsageError]) -> bytes:

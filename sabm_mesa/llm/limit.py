@@ -15,13 +15,13 @@ import asyncio
 import hashlib
 import json
 import logging
-import os
 import time
 from collections import Counter, deque
 from contextlib import suppress
 from pathlib import Path
 
 from sabm_mesa.core import engine
+from sabm_mesa.core.toml_io import state_file
 from sabm_mesa.errors import OutputError, RateLimited, ServerUnavailable
 from sabm_mesa.llm.client import Client, Completion, Request
 from sabm_mesa.recording.export import write_text_file
@@ -188,10 +188,7 @@ class LimitClient:
 
 def limits_file() -> Path | None:
     """The file in which commands remember the limits of endpoints; None without a home folder."""
-    with suppress(RuntimeError):
-        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-        return Path(state, "sabm-mesa", "limits.json")
-    return None
+    return state_file("limits.json")
 
 
 def remembered_limit(file: Path | None, endpoint: str) -> int:

@@ -149,6 +149,8 @@ class Declarations:
     Class attributes:
         title: the name in words; by default that of the class.
         source: the publications that it follows; `NO_SOURCE` by default.
+        loaded_from: the file of a scenario that was loaded from a file, relative to the working
+            folder; set when it is loaded.
         given_rounds: the number of rounds at the start whose state is given. Their rows are in the
             data, but not in the measures.
         column_bounds: column of the model or agent data → its minimum and maximum possible value,
@@ -178,6 +180,7 @@ class Declarations:
     scenario_name: ClassVar[str] = NameOfClass("-".join)  # type: ignore[assignment]  # a text
     title: ClassVar[str] = NameOfClass(in_words)  # type: ignore[assignment]
     source: ClassVar[str] = NO_SOURCE
+    loaded_from: ClassVar[str] = ""
     given_rounds: ClassVar[int] = 0
     column_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     kept_columns: ClassVar[Collection[str]] = ()

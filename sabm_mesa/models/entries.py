@@ -22,6 +22,7 @@ def run_header(model: Any) -> RunHeader:
     return RunHeader(
         scenario=model.scenario_name,
         model=f"{kind.__module__}:{kind.__name__}",
+        file=vars(kind).get("loaded_from", ""),
         parameters={
             name: by_spec(value) if name == "minds" else value
             for name, value in model.parameters.items()

@@ -5,13 +5,17 @@ the scenario, and ``module:Class``. They are imported on first use, and an unusa
 affect the others.
 
 A scenario in a file, ``FILE.py`` or ``FILE.py:Class``, is known by its name after `load` has loaded
-the file. Nothing else runs a file: neither a recording that names it nor an address in a browser.
+the file. A recording names the file of its scenario, which is loaded only if the user has loaded
+that file before (`LOADED_FILES`): recordings come from others, too. An address in a browser runs no
+file.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import logging
+import os
 import re
 import sys
 from contextlib import suppress
@@ -21,8 +25,10 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sabm_mesa.core.toml_io import expand_home
+from sabm_mesa.core.toml_io import expand_home, state_file
 from sabm_mesa.errors import (
+    OutputError,
+    SabmError,
     UnknownName,
     UsageError,
     error_message,
@@ -63,6 +69,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<cls>\w+))?")
 _loaded: dict[str, tuple[type[SmartModel], str]] = {}
 """Name → scenario of a loaded file, and the file as given."""
+LOADED_FILES = "scenarios.json"
+"""The file with the paths of the scenario files that the user has loaded."""
+MOST_REMEMBERED = 1000
 _log = logging.getLogger(__name__)
 
 
@@ -148,8 +157,7 @@ def load(name: str) -> type[SmartModel]:
     module = _imported(path)
     models = _models_in(module, SmartModel)
     if plain := _plain_model(module, named["cls"] or ""):
-        _loaded[plain.scenario_name] = plain, name
-        return plain
+        return _keep(plain, name, path)
     bases = {base for model in models.values() for base in model.__mro__[1:]}
     chosen = (
         [named["cls"]] if named["cls"] else [n for n, model in models.items() if model not in bases]
@@ -173,21 +181,116 @@ def load(name: str) -> type[SmartModel]:
             f"{path}: the scenario_name {scenario_name!r} of {model.__name__} is that of a "
             "scenario of this package: choose another."
         )
-    _loaded[scenario_name] = model, name
+    return _keep(model, name, path)
+
+
+def _keep(model: type[SmartModel], given: str, path: Path) -> type[SmartModel]:
+    """Know the scenario of a file by its name, and remember the file."""
+    _loaded[model.scenario_name] = model, given
+    path = path.resolve()
+    try:
+        model.loaded_from = os.path.relpath(path)
+    except ValueError:  # on another drive
+        model.loaded_from = str(path)
+    _remember(path)
     return model
 
 
-def load_given(name: str | None) -> None:
-    """Load the scenario file given with a recording, so that the scenario is known by its name.
+def recorded_model(address: str, name: str, file: str, recording: Path) -> type[SmartModel]:
+    """The model class of a recorded run whose scenario is in a file.
 
     Args:
-        name: as of `load`; None: there is none.
+        address: ``module:Class``, as it is recorded.
+        name: the recorded name of the scenario.
+        file: the recorded file.
+        recording: the recording; the file may also be relative to one of its folders.
 
     Raises:
-        UsageError: when it cannot be used.
+        UsageError: when the file or the class is not there, or the user has not loaded the file
+            before.
+    """
+    module, _, cls = address.partition(":")
+    given = [
+        model for model, _ in _loaded.values()
+        if model.__module__ == module or model.scenario_name == name
+    ]  # fmt: skip
+    if len(given) == 1:
+        return given[0]
+    if not file:
+        raise UsageError(
+            "it is not registered here: give its file with --scenario FILE.py, or continue in "
+            "Python with scenario=YourModel."
+        )
+    folders = (Path.cwd(), *recording.resolve().parents)
+    paths = [path for folder in folders if (path := _existing(folder / file))]
+    if not paths:
+        raise UsageError(
+            f"its file {file} is not here: if it was renamed or moved, give it with --scenario "
+            "FILE.py."
+        )
+    path = next((path for path in paths if str(path) in _remembered()), None)
+    if path is None:
+        raise UsageError(
+            f"its file is {paths[0]}, which you have not run on this computer before: to run it, "
+            f"give it with --scenario {quote(os.path.relpath(paths[0]))}."
+        )
+    defined = set(_models_in(_imported(path), object))
+    if cls not in defined:
+        raise UsageError(
+            f"its file {path} has no class {cls}: if it was renamed, give it with --scenario "
+            f"{quote(os.path.relpath(path))}:CLASS."
+        )
+    return load(f"{path}:{cls}")
+
+
+def _existing(path: Path) -> Path | None:
+    """The whole path of a file; None when there is none, or a recorded path is nonsense."""
+    with suppress(OSError, ValueError, RuntimeError):
+        return path.resolve() if path.is_file() else None
+    return None
+
+
+def _remembered() -> list[str]:
+    """The files of scenarios that the user has loaded, the latest last."""
+    file = state_file(LOADED_FILES)
+    with suppress(OSError, ValueError, RecursionError):
+        stored = json.loads(file.read_text("utf-8")) if file else []
+        return [path for path in stored if isinstance(path, str)]
+    return []
+
+
+def _remember(path: Path) -> None:
+    """Remember that the user has loaded a file; a list that cannot be written is ignored."""
+    known, file = _remembered(), state_file(LOADED_FILES)
+    if file is None or str(path) in known:
+        return
+    from sabm_mesa.recording.export import write_text_file
+
+    with suppress(OSError, OutputError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_text_file(file, json.dumps([*known, str(path)][-MOST_REMEMBERED:]))
+
+
+def load_given(name: str | None, recording: Path | None = None) -> None:
+    """Load the scenario file of a recording, so that the scenario is known by its name.
+
+    Args:
+        name: the file given with the recording, as of `load`; None: that which the recording names,
+            if it is found (`recorded_model`).
+        recording: the recording.
+
+    Raises:
+        UsageError: when the given file cannot be used.
     """
     if name is not None:
         load(name)
+    elif recording is not None:
+        from sabm_mesa.recording import load_runs
+
+        with suppress(SabmError):
+            for run in load_runs(recording):
+                if run.file and model_at(run.model) is None:
+                    recorded_model(run.model, run.scenario, run.file, run.path)
 
 
 def _models_in(module: ModuleType, base: type) -> dict[str, type[Any]]:
@@ -218,12 +321,16 @@ def _plain_model(module: ModuleType, name: str) -> type[SmartModel] | None:
 
 
 def option_for(name: str) -> str:
-    """The command-line option for recordings of a scenario: ``""`` unless it is in a file.
+    """The command-line option for recordings of a scenario: ``""`` unless they do not find it.
 
     Args:
         name: the name of the scenario.
     """
-    return f" --scenario {quote(_loaded[name][1])}" if name in _loaded else ""
+    if name not in _loaded:
+        return ""
+    model, given = _loaded[name]
+    is_found = str(Path(model.loaded_from).resolve()) in _remembered()
+    return "" if is_found else f" --scenario {quote(given)}"
 
 
 def _imported(path: Path) -> ModuleType:

@@ -68,6 +68,7 @@ class Header(_Row):
     command: _Id
     scenario: _Name
     model: _Name
+    file: _Name
     parameters: Json[dict[_Name, Any]]
     forks: Json[list[Fork]]
     tags: Json[_Names]

@@ -23,7 +23,7 @@ from sabm_mesa.recording.store import (
     reporting_damage,
 )
 
-_PLAIN = {"scenario", "model"}
+_PLAIN = {"scenario", "model", "file"}
 _PERSONA = "persona "
 """The prefix of prompt entries that are personas."""
 _AMONG = "{} IN (SELECT value FROM json_each(?))"

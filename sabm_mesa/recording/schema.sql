@@ -5,6 +5,7 @@ CREATE TABLE runs (
     command       TEXT NOT NULL,        -- the same for the runs that were started together
     scenario      TEXT NOT NULL,
     model         TEXT NOT NULL,        -- module:class
+    file          TEXT NOT NULL,        -- the file of a scenario that is not installed, or ''
     parameters    TEXT NOT NULL,        -- JSON: those the run began with
     forks         TEXT NOT NULL,        -- JSON: [{"at": round, "set": {parameter: value}}, ...]
     tags          TEXT NOT NULL,        -- JSON: name -> text; "spec" is the digest of what was planned

@@ -64,6 +64,8 @@ class RunHeader:
     Attributes:
         scenario: the name of the scenario.
         model: ``module:class``.
+        file: the file of a scenario that is not installed, relative to the working folder; or
+            ``""``.
         parameters: all parameters with their initial values.
         seed: the seed.
         minds: spec → number of agents.
@@ -80,6 +82,7 @@ class RunHeader:
 
     scenario: str
     model: str
+    file: str
     parameters: Mapping[str, Any]
     seed: Sequence[int]
     minds: Mapping[str, int]

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.errors import ParameterError, RecordingError
+from sabm_mesa.errors import ParameterError, RecordingError, UsageError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import most_of
 from sabm_mesa.llm.endpoints import OPENAI_URL, PRESETS
@@ -292,21 +292,22 @@ def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type
         scenario: the class when it is given.
 
     Raises:
-        RecordingError: when it is neither registered nor already imported.
+        RecordingError: when it is neither registered nor imported, and its file is not found.
     """
     if scenario is not None:
         return scenario
     if (registered := registry.model_at(run.model)) is not None:
         return registered
-    # Nothing else is imported because a file names it: recordings come from others, too.
     module, _, name = run.model.partition(":")
     model = getattr(sys.modules.get(module), name, None)
-    if not (isinstance(model, type) and issubclass(model, SmartModel)):
+    if isinstance(model, type) and issubclass(model, SmartModel):
+        return model
+    try:
+        return registry.recorded_model(run.model, run.scenario, run.file, run.path)
+    except UsageError as error:
         raise RecordingError(
-            f"{run.name} is a run of {run.scenario!r} ({run.model}), which is not registered here: "
-            "give its file with --scenario FILE.py, or continue in Python with scenario=YourModel."
-        )
-    return model
+            f"{run.name} is a run of {run.scenario!r} ({run.model}): {error}"
+        ) from error
 
 
 def lost_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> Usage:

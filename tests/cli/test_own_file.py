@@ -13,6 +13,7 @@ import pytest
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models import registry
 from tests.cli.support import Sabm, one_line
+from tests.core.support import rows
 
 PROMPTS = """
 [prompts]
@@ -172,22 +173,86 @@ def test_processes_that_sweep_know_it(sabm: Sabm, folder: Path) -> None:
         assert (folder / "a" / table).read_bytes() == (folder / "b" / table).read_bytes()
 
 
-def test_a_recording_runs_no_file(
+def forgotten(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+    """Forget the loaded files, as another process has not loaded them."""
+    for module in modules:
+        sys.modules.pop(module, None)
+    monkeypatch.setattr(registry, "_loaded", {})
+
+
+def test_a_recording_runs_no_file_that_the_user_has_not_run(
     sabm: Sabm, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Tests have no folder for what is remembered, like a new computer."""
     path = written(folder)
     assert sabm("run", path, "--out", "out").status == 0
-    del sys.modules["own_ring"]
-    monkeypatch.setattr(registry, "_loaded", {})
+    forgotten(monkeypatch, "own_ring")
     path.write_text("raise SystemExit('it was run')\n", "utf-8")
 
     for command in ("replay", "resume", "describe"):
         outcome = sabm(command, folder / "out" / "recording.sqlite")
         assert outcome.status == 1
         assert one_line(outcome).endswith(
-            "is a run of 'ring' (own_ring:Ring), which is not registered here: give its file "
-            "with --scenario FILE.py, or continue in Python with scenario=YourModel."
+            f"is a run of 'ring' (own_ring:Ring): its file is {path}, which you have not run on "
+            "this computer before: to run it, give it with --scenario own_ring.py."
         )
+
+
+@pytest.fixture
+def remembering(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder, in which commands remember the scenario files that were loaded."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    return folder
+
+
+def test_a_recording_finds_the_file_of_its_scenario(
+    sabm: Sabm, remembering: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(remembering)
+    assert sabm("run", "own_ring.py", "--out", "out").status == 0
+    record = remembering / "out" / "recording.sqlite"
+    assert rows(record, "SELECT file FROM runs") == [("own_ring.py",)]
+    (remembering / "elsewhere").mkdir()
+
+    for command in (("replay", record), ("resume", record), ("describe", record)):
+        for place in (remembering, remembering / "elsewhere"):
+            forgotten(monkeypatch, "own_ring")
+            monkeypatch.chdir(place)
+            outcome = sabm(*command)
+            assert outcome.status == 0, outcome.err
+
+
+def test_a_command_to_continue_needs_no_file(sabm: Sabm, remembering: Path) -> None:
+    written(remembering, CODE.replace("said = [int", "said = [unknown"))
+
+    outcome = sabm("run", "own_ring.py", "--out", "out")
+    assert one_line(outcome).endswith("continue with: sabm resume out/recording.sqlite")
+
+
+def test_a_renamed_file_and_a_renamed_class_are_named(
+    sabm: Sabm, remembering: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(remembering)
+    assert sabm("run", "own_ring.py", "--out", "out").status == 0
+    record = remembering / "out" / "recording.sqlite"
+
+    forgotten(monkeypatch, "own_ring")
+    path.write_text(path.read_text("utf-8").replace("class Ring(", "class Circle("), "utf-8")
+    outcome = sabm("replay", record)
+    assert one_line(outcome).endswith(
+        f"its file {path} has no class Ring: if it was renamed, give it with --scenario "
+        "own_ring.py:CLASS."
+    )
+    assert sabm("replay", record, "--scenario", "own_ring.py:Circle").status == 0
+
+    forgotten(monkeypatch, "own_ring")
+    path.rename(remembering / "circle.py")
+    outcome = sabm("replay", record)
+    assert one_line(outcome).endswith(
+        "its file own_ring.py is not here: if it was renamed or moved, give it with --scenario "
+        "FILE.py."
+    )
+    assert sabm("replay", record, "--scenario", "circle.py").status == 0
 
 
 def test_an_address_in_a_browser_runs_no_file(folder: Path) -> None:
