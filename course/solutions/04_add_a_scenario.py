@@ -29,7 +29,6 @@ from sabm_mesa import (
     SmartModel,
     action,
 )
-from sabm_mesa.core.prompts import PromptBook
 
 STAG, HARE = "stag", "hare"
 
@@ -44,7 +43,7 @@ class Day(Observation):
     needed: int
     n_stag: int | None
 
-    def placeholders(self, book: PromptBook) -> dict[str, object]:
+    def placeholders(self, book: Any) -> dict[str, object]:
         """Placeholder → value, with yesterday in words."""
         entry = "last_none" if self.n_stag is None else "last_some"
         values = {} if self.n_stag is None else {"n_stag": self.n_stag}

@@ -3,11 +3,9 @@
 Rules. Each of ``n_growers`` growers bakes ``harvest`` loaves a day and asks a price from 0.1 to 10
 coins, all at once. Then the eaters, at first ``n_eaters``, shop one after another in random order:
 each earns 5 coins a day, names a grower, and buys there as many loaves as it can pay and carry (4).
-A loaf gives 1 of strength, a day takes 2. At strength 0 an eater leaves; above 10 it has a child,
-which gets half of its strength and coins. Loaves that are left spoil. An unreadable answer leaves
-the price as it is, or buys nothing.
-
-Measures. ``mean_price``, ``bread_sold`` (loaves of the day) and ``eaters``.
+A loaf gives 1 of strength, a day takes 2. At strength 0 an eater leaves; above 10 it has a child
+with half of its strength and coins. Unsold loaves spoil. Without a readable answer, a grower keeps
+its price, and an eater buys nothing. Measures are the mean price, the loaves sold, and the eaters.
 
 Classical minds. Growers raise their price by a tenth when they sold out and lower it by a tenth
 when they did not (tatonnement, Walras 1874); eaters buy at the lowest price.
@@ -21,9 +19,17 @@ from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
 
-from sabm_mesa import Choice, ClassicalMind, Decision, Number, Observation, Phase, SmartAgent
-from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.declarations import Score
+from sabm_mesa import (
+    Choice,
+    ClassicalMind,
+    Decision,
+    Number,
+    Observation,
+    Phase,
+    Score,
+    SmartAgent,
+    SmartModel,
+)
 
 PRICE, INCOME, CARRIED, NEEDED, BIRTH = Number(0.1, 10), 5.0, 4, 2, 10
 
@@ -108,9 +114,7 @@ class Eater(SmartAgent):
 class Market(SmartModel):
     """A market with births; see the docstring of the module."""
 
-    scenario_name = "market"
-    title = "A market with births"
-    source = "Walras 1874"
+    title, source = "A market with births", "Walras 1874"
     prompt_file = Path(__file__).with_name("market.toml")
     phases = (Phase("offer", who=Grower), Phase("shop", who=Eater, order="shuffled"))
     model_columns: ClassVar = {"mean_price": "price", "bread_sold": "sold", "eaters": "eaters"}

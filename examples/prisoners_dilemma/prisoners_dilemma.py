@@ -27,13 +27,13 @@ from sabm_mesa import (
     ClassicalMind,
     Decision,
     Observation,
+    ParameterError,
     Phase,
+    Score,
     SmartAgent,
     SmartModel,
     Text,
 )
-from sabm_mesa.errors import ParameterError
-from sabm_mesa.models.declarations import Score
 
 SHARE, TAKE = "share", "take"
 POINTS = {(SHARE, SHARE): 3, (SHARE, TAKE): 0, (TAKE, SHARE): 5, (TAKE, TAKE): 1}

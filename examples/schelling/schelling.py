@@ -27,13 +27,13 @@ from sabm_mesa import (
     ClassicalMind,
     Decision,
     Observation,
+    ParameterError,
     Portrayal,
     SmartAgent,
     SmartModel,
     SpacePicture,
     action,
 )
-from sabm_mesa.core.parameters import check_at_most
 
 COLOURS = {"blue": "#0072B2", "orange": "#E69F00"}
 STAY = Choice(("stay", "move"))
@@ -109,7 +109,8 @@ class City(SmartModel):
         **settings: Any,
     ) -> None:
         super().__init__(n_rounds=n_rounds, **settings)
-        check_at_most(City, "n_people", n_people, size**2 - 1)
+        if n_people >= size**2:
+            raise ParameterError("n_people must leave a place free.", parameter="n_people")
         self.grid = OrthogonalMooreGrid((size, size), torus=True, capacity=1, random=self.random)
         self.people = self.populate(Person, n_people)
         homes = self.rng.permutation(size**2)[:n_people].tolist()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import sabm_mesa
 from sabm_mesa.models.registry import load
 from sabm_mesa.testing import check_scenario
 from sabm_mesa.visualization.pages.scenario import View
@@ -25,6 +26,24 @@ def test_an_example_has_the_form_of_mesas(folder: Path) -> None:
     assert f"python {place}/run.py" in readme
     assert ast.get_docstring(ast.parse((folder / "app.py").read_text("utf-8")))
     assert ast.get_docstring(ast.parse((folder / "run.py").read_text("utf-8")))
+
+
+SCENARIOS = [
+    *(folder / f"{folder.name}.py" for folder in FOLDERS),
+    EXAMPLES.parent / "course" / "solutions" / "04_add_a_scenario.py",
+]
+"""The scenarios in files, of the examples and of the course."""
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.name)
+def test_a_scenario_needs_the_public_names_alone(path: Path) -> None:
+    tree = ast.parse(path.read_text("utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    from_package = [node for node in imports if str(node.module).startswith("sabm_mesa")]
+
+    assert {node.module for node in from_package} == {"sabm_mesa"}
+    names = {alias.name for node in from_package for alias in node.names}
+    assert names <= set(sabm_mesa.__all__)
 
 
 @pytest.mark.slow
