@@ -42,7 +42,6 @@ from sabm_mesa.analysis import likeness, plot_style
 from sabm_mesa.analysis.intervals import LEVEL, Floats
 from sabm_mesa.analysis.likeness import DecisionSample
 from sabm_mesa.analysis.tests import holm, infer
-from sabm_mesa.analysis.variance_split import REST, variance_split
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.recording.decisions import played_runs
@@ -62,7 +61,7 @@ NOT_DETECTED, NOT_JUDGED = "no difference detected", "not judged"
 NOT_FOUND = "not found"
 INFERENCE, EFFECT, DISTRIBUTION = "same inference", "same effect", "same distribution"
 RANK, SPREAD, ENTROPY = "rank among people", "ratio of variances", "entropy"
-PERSONS, PERSONAS = "between persons", "between personas"
+PERSONS = "between persons"
 LEVELS = (INFERENCE, EFFECT, DISTRIBUTION)
 BINS = 20
 """Bins of the entropy and of the picture, when the data have none."""
@@ -578,7 +577,7 @@ def _edges(people: PeopleData, values: Floats) -> Floats:
 
 
 def _persons(people: PeopleData, played: Played) -> list[HumanLikeness]:
-    """Shares of the variance between persons, and between personas."""
+    """Shares of the variance between persons."""
     of_runs = _components(played.decisions, "run", "agent")
     rows = people.decisions
     columns = people.book.columns
@@ -591,26 +590,11 @@ def _persons(people: PeopleData, played: Played) -> list[HumanLikeness]:
         why = "no run has two agents with decisions in two rounds."
     elif not why and math.isnan(of_people.between):
         why = "no session has two persons with two decisions each."
-    first = HumanLikeness(
+    row = HumanLikeness(
         PERSONS, "all periods", of_people.share, of_runs.share,
         _quotient(of_runs.between, of_people.between), verdict=NOT_JUDGED if why else "", why=why,
     )  # fmt: skip
-    return [first, *_between_personas(played)]
-
-
-def _between_personas(played: Played) -> list[HumanLikeness]:
-    rows = played.decisions[played.decisions["value"].notna()]
-    rows = rows.assign(number=rows["round"].astype(str))
-    if rows["persona"].nunique() < 2:
-        return []
-    shares = variance_split(rows, "value", ["persona", "number"])
-    by_source = {str(row["source"]): row for row in shares.to_dict("records")}
-    of, rest = by_source["persona"], float(by_source[REST]["share"])
-    return [HumanLikeness(
-        PERSONAS, f"{rows['persona'].nunique()} personas", value=float(of["share"]),
-        low=float(of["low"]), high=float(of["high"]),
-        why=f"of the runs' variance; {rest:.0%} is of neither persona nor round",
-    )]  # fmt: skip
+    return [row]
 
 
 def _components(rows: pd.DataFrame, session: str, person: str) -> likeness.Components:
@@ -789,7 +773,7 @@ def lines_of(comparison: Comparison) -> list[str]:
         else:
             lines += [f"    {_line(row)}" for row in comparison.rows if row.level == level]
     lines.append("Persons")
-    lines += [f"    {_line(row)}" for row in comparison.rows if row.level in (PERSONS, PERSONAS)]
+    lines += [f"    {_line(row)}" for row in comparison.rows if row.level == PERSONS]
     return lines
 
 
@@ -878,8 +862,6 @@ def _line(row: HumanLikeness) -> str:
                 f"{row.of}: {row.verdict}, people {number(row.people)}, runs {number(row.runs)}, "
                 f"ratio {number(row.value)}{interval}{remark}"
             )
-    if row.level == PERSONAS:
-        return f"{row.of}: {row.value:.0%} [{row.low:.0%}, {row.high:.0%}] {row.why}"
     shares = ["none" if math.isnan(share) else f"{share:.0%}" for share in (row.people, row.runs)]
     return (
         f"share of the variance between persons: {shares[0]} of people, {shares[1]} of runs; "

@@ -22,7 +22,6 @@ from sabm_mesa.analysis.intervals import (
     require_rows,
 )
 from sabm_mesa.analysis.messages import CODES, shares
-from sabm_mesa.analysis.variance_split import INTERACTION, REST
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,14 +45,6 @@ _LABEL_LINE, _HALF_TITLE = 22, 32
 """Characters of a line of a condition's label, and of a panel's title in half a figure."""
 _ROW, _HEAD, _LINE = 0.34, 0.62, 0.2
 """Inches of a condition, of a panel's axis with the space around it, and of a line of title."""
-FACTOR_LOOKS = (
-    (style.BLUE, "white", ""), (style.ORANGE, "black", "//"), (style.PURPLE, "black", "\\\\"),
-    (style.SKY_BLUE, "black", "xx"),
-)  # fmt: skip
-"""Colour, colour of the writing on it, and hatching of the factors: distinguished in grey too."""
-LAST_SOURCES = {INTERACTION: (style.YELLOW, "black", ".."), REST: ("#D9D9D9", "black", "")}
-LEAST_SHARE = 0.07
-"""The smallest share with room for its number."""
 MOST_POINTS = 60
 """The maximum number of points; more rounds are combined to this many intervals."""
 _LOOKS = (
@@ -273,67 +264,6 @@ def by_condition(
     for ax in panels[len(measures) :]:
         ax.set_axis_off()
     _legend_by_condition(figure, starred, bool(people))
-    return figure
-
-
-def variance_shares(
-    shares: pd.DataFrame,
-    measures: Mapping[str, str],
-    sources: Mapping[str, str],
-    *,
-    title: str = "Where the variance comes from",
-    subtitle: str = "",
-) -> Figure | None:
-    """Shares of the variance by source, one stacked bar per measure.
-
-    Args:
-        shares: one row per measure and source: ``measure``, ``source``, ``share`` (0 to 1; NaN for
-            a measure without variance, which gets no bar).
-        measures: measure → its name, from top to bottom.
-        sources: source → its name.
-        title: the title.
-        subtitle: the minds and the number of runs.
-
-    Returns:
-        The figure; None when no measure has any variance.
-
-    Raises:
-        ValueError: if a column is missing.
-    """
-    require_columns(shares, ["measure", "source", "share"])
-    known = shares.dropna(subset=["share"])
-    shown = [name for name in measures if name in set(known["measure"])]
-    if not shown:
-        return None
-    table = known.pivot_table(index="measure", columns="source", values="share").reindex(shown)
-    present = list(dict.fromkeys(known["source"]))
-    order = [
-        *(source for source in present if source not in LAST_SOURCES),
-        *(source for source in LAST_SOURCES if source in present),
-    ]
-    figure = style.new_figure(title, subtitle, height=0.5 * len(shown) + 0.9)
-    ax = figure.add_subplot()
-    left = np.zeros(len(shown))
-    for number, source in enumerate(order):
-        color, ink, hatch = LAST_SOURCES.get(source, FACTOR_LOOKS[number % len(FACTOR_LOOKS)])
-        width = table[source].fillna(0.0).to_numpy(dtype=float)
-        bars = ax.barh(
-            range(len(shown)), width, left=left, height=0.62, color=color, hatch=hatch,
-            edgecolor=style.BLACK, linewidth=0.5, label=sources.get(source, source),
-        )  # fmt: skip
-        texts = [f"{100 * share:.0f} %" if share >= LEAST_SHARE else "" for share in width]
-        for text in ax.bar_label(bars, texts, label_type="center", color=ink, fontsize=style.NOTE):
-            if hatch:
-                text.set_bbox({"facecolor": color, "edgecolor": "none", "pad": 1.5})
-        left += width
-    style.plain_axes(ax, "Share of the variance over runs")
-    ax.grid(visible=False)
-    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-    ax.set_xlim(0, 1)
-    ax.set_yticks(range(len(shown)), [textwrap.fill(measures[name], 26) for name in shown])
-    ax.set_ylim(len(shown) - 0.5, -0.5)
-    ax.tick_params(axis="y", length=0)
-    figure.legend(loc="outside lower left", ncols=len(order), frameon=False, fontsize=style.NOTE)
     return figure
 
 

@@ -16,7 +16,6 @@ from sabm_mesa.studies.humans import (
     INFERENCE,
     NOT_DETECTED,
     NOT_JUDGED,
-    PERSONAS,
     PERSONS,
     RANK,
     SAME,
@@ -187,16 +186,6 @@ def test_published_summaries_are_judged_as_far_as_they_go() -> None:
     mean_only = compare(published_people()["grosskopf-nagel-2008"], found.played)
     assert mean_only.verdicts[INFERENCE] == mean_only.verdicts[DISTRIBUTION] == NOT_JUDGED
     assert "neither decisions nor their distribution" in "\n".join(lines_of(mean_only))
-
-
-def test_what_personas_explain_is_said() -> None:
-    rows = groups(np.random.default_rng(3), 4)
-    played = runs(rows)
-    played.decisions["persona"] = np.where(played.decisions["agent"] < 4, "bold", "shy")
-    played.decisions.loc[played.decisions["agent"] < 4, "value"] += 40
-    (row,) = (row for row in compare(data(rows), played).rows if row.level == PERSONAS)
-    assert row.low < row.value < row.high
-    assert row.value > 0.5
 
 
 def test_every_form_says_the_same() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from sabm_mesa.analysis import plot_style as style
@@ -18,7 +17,6 @@ from sabm_mesa.studies.plots import (
     by_round,
     distributions,
     look,
-    variance_shares,
 )
 
 LABELS = {"a": "First", "b": "Second"}
@@ -168,42 +166,6 @@ def test_any_number_of_conditions_and_measures_has_room(n_conditions: int, n_mea
         assert height > 0.2 * n_conditions
 
 
-def test_shares_of_the_variance_by_hand() -> None:
-    shares = pd.DataFrame(
-        [("m", "model", 0.5), ("m", "wording", 0.05), ("m", "interaction", 0.15),
-         ("m", "rest", 0.3), ("n", "model", math.nan), ("n", "rest", math.nan),
-         ("o", "model", 0.0), ("o", "rest", 1.0)],
-        columns=["measure", "source", "share"],
-    )  # fmt: skip
-    figure = variance_shares(
-        shares, {"o": "Other", "n": "None", "m": "Measure"}, {"rest": "seed and all else"}
-    )
-    assert figure is not None
-    (ax,) = figure.axes
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["Other", "Measure"]
-    bars = {
-        container.get_label(): [(bar.get_x(), bar.get_width()) for bar in container]
-        for container in ax.containers
-    }
-    assert bars == {
-        "model": [(0, 0), (0, 0.5)],
-        "wording": [(0, 0), (0.5, 0.05)],
-        "interaction": [(0, 0), (pytest.approx(0.55), 0.15)],
-        "seed and all else": [(0, 1), (pytest.approx(0.7), pytest.approx(0.3))],
-    }
-    assert [text.get_text() for text in ax.texts if text.get_text()] == [
-        "50 %", "15 %", "100 %", "30 %",
-    ]  # fmt: skip
-    assert legend(figure) == list(bars)
-    looks = {(to_hex(c[0].get_facecolor()), c[0].get_hatch()) for c in ax.containers}
-    assert len(looks) == 4
-
-
-def test_without_variance_there_is_nothing_to_show() -> None:
-    nothing = pd.DataFrame({"measure": ["m"], "source": ["rest"], "share": [math.nan]})
-    assert variance_shares(nothing, {"m": "M"}, {}) is None
-
-
 def test_missing_columns_are_named() -> None:
     empty = pd.DataFrame({"condition": []})
     with pytest.raises(ValueError, match="run, round, price"):
@@ -212,8 +174,6 @@ def test_missing_columns_are_named() -> None:
         by_condition(empty, LABELS, {"m": "M"}, title="T")
     with pytest.raises(ValueError, match="pick"):
         distributions(empty, "pick", LABELS, title="T", label="L")
-    with pytest.raises(ValueError, match="measure, source, share"):
-        variance_shares(empty, {"m": "M"}, {})
 
 
 def test_the_same_figure_gives_the_same_svg(tmp_path) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 
-SOURCES = {"rest": "seed and all else"}
 """Source of variance → its label, if that is not its name."""
 
 
@@ -51,7 +50,7 @@ def drawings(results: Results) -> list[ReportFigure]:
     """
     asked = results.outcome.plan.experiment.plots
     drawn = [_plot(results, number, plot) for number, plot in enumerate(asked, 1)]
-    drawn += [_measures(results), *_shares(results), *_of_scenario(results)]
+    drawn += [_measures(results), *_of_scenario(results)]
     for drawing in drawn:
         style.freeze_layout(drawing.figure)
     return drawn
@@ -164,20 +163,6 @@ def _of_people(results: Results) -> dict[str, list[float]]:
         if published.measure and not published.condition:
             numbers.setdefault(published.measure, []).extend(published.numbers)
     return numbers
-
-
-def _shares(results: Results) -> Iterator[ReportFigure]:
-    if results.shares.empty:
-        return
-    measures = {measure.name: measure.label for measure in results.outcome.plan.experiment.measures}
-    figure = plots.variance_shares(
-        results.shares, _drawn_all(measures), SOURCES, subtitle=_subtitle(results)
-    )
-    if figure is not None:
-        yield ReportFigure(
-            "variance-shares", "Stacked bars: shares of the variance of each measure by source",
-            "Where the variance of each measure over all runs comes from.", figure,
-        )  # fmt: skip
 
 
 def _of_scenario(results: Results) -> Iterator[ReportFigure]:

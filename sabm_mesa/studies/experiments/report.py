@@ -37,7 +37,6 @@ from sabm_mesa.studies.experiments.design import (
     published_models,
 )
 from sabm_mesa.studies.experiments.figures import (
-    SOURCES,
     ReportFigure,
     drawings,
     labels,
@@ -100,7 +99,7 @@ def write(results: Results, folder: Path) -> list[Path]:
 
     Returns:
         The files: tidy tables (``measures.csv``, ``estimates.csv``, ``comparisons.csv``,
-        ``published.csv``, ``shares.csv``, ``verdicts.csv``, ``prompts.csv``,
+        ``published.csv``, ``verdicts.csv``, ``prompts.csv``,
         ``model.csv``, ``agents.csv``), ``figures/`` as PNG, PDF and SVG,
         ``report.md``, ``report.html`` (one file that needs no other) and, last, ``summary.json``.
 
@@ -114,7 +113,6 @@ def write(results: Results, folder: Path) -> list[Path]:
         "estimates": results.estimates,
         "comparisons": results.comparisons,
         "published": results.courses,
-        "shares": results.shares,
         "verdicts": pd.DataFrame(summary["claims"]),
         "prompts": prompts(results),
         "model": results.outcome.model_data,
@@ -215,7 +213,6 @@ def content(results: Results, drawn: Sequence[ReportFigure]) -> dict[str, Any]:
         "n_comparisons": len(results.comparisons),
         "courses": _courses_rows(results),
         "n_courses": len(results.courses),
-        "shares": _shares_rows(results),
         "codes": [Verbatim(code) for code in CODES],
         "said": _codes_rows(results),
         "facts": _facts(results),
@@ -594,23 +591,6 @@ def _courses_rows(results: Results) -> Rows:
                 }
             )
     return rows
-
-
-def _shares_rows(results: Results) -> Rows:
-    """Return the rows on the sources of the variance of each measure."""
-    experiment = results.outcome.plan.experiment
-    rows = [
-        {
-            "measure": experiment.measure(row["measure"]).label,
-            "source": SOURCES.get(row["source"], row["source"]),
-            "share": percent(row["share"]),
-            "interval": NONE
-            if math.isnan(row["low"])
-            else f"{percent(row['low'])} to {percent(row['high'])}",
-        }
-        for _, row in results.shares.iterrows()
-    ]
-    return _grouped(rows, "measure")
 
 
 def _codes_rows(results: Results) -> Rows:

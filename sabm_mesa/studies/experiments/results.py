@@ -11,7 +11,6 @@ import pandas as pd
 
 from sabm_mesa.analysis.intervals import estimate_mean, mean_by_round
 from sabm_mesa.analysis.tests import holm
-from sabm_mesa.analysis.variance_split import variance_split
 from sabm_mesa.studies.experiments.claims import (
     Verdict,
     compare,
@@ -48,8 +47,6 @@ class Results:
             ``p`` (two-sided, Holm over the pairs of the measure).
         courses: published courses and those of the runs: ``condition``, ``column``, ``round``,
             ``published``, ``n``, ``mean``, ``low``, ``high``, ``source``.
-        shares: the sources of the variance of each measure, when conditions differ in their minds
-            or in the wording: ``measure`` and the columns of `variance_split`.
         verdicts: one on each claim.
         standing: the comparison of these runs with their registration, or None.
     """
@@ -59,7 +56,6 @@ class Results:
     estimates: pd.DataFrame
     comparisons: pd.DataFrame
     courses: pd.DataFrame
-    shares: pd.DataFrame
     verdicts: Sequence[Verdict]
     standing: Standing | None = None
 
@@ -137,8 +133,7 @@ def results(outcome: Outcome) -> Results:
     values = measured(outcome)
     return Results(
         outcome, values, _estimates(outcome, values), _comparisons(outcome, values),
-        _courses(outcome), _shares(outcome, values),
-        verdicts(outcome, values),
+        _courses(outcome), verdicts(outcome, values),
     )  # fmt: skip
 
 
@@ -200,24 +195,3 @@ def _courses(outcome: Outcome) -> pd.DataFrame:
             )
     columns = ["condition", "column", "round", "published", "n", "mean", "low", "high", "source"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _shares(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
-    """The split of each measure's variance over model, wording and seed."""
-    cells = {cell.condition: cell.parameters for cell in outcome.plan.cells if not cell.fork_of}
-    factors = {
-        "model": {name: str(given["minds"]) for name, given in cells.items()},
-        "wording": {name: str(given.get("variant", "default")) for name, given in cells.items()},
-    }
-    varying = [name for name, levels in factors.items() if len(set(levels.values())) > 1]
-    if not varying:
-        return pd.DataFrame()
-    data = values[values["condition"].isin(cells)]
-    data = data.assign(**{name: data["condition"].map(factors[name]) for name in varying})
-    return pd.concat(
-        [
-            variance_split(mine, "value", varying).assign(measure=measure)
-            for measure, mine in data.groupby("measure", sort=False)
-        ],
-        ignore_index=True,
-    )
