@@ -1,7 +1,6 @@
 """A mind's words cannot pose as another speaker, a role or a part of the prompt."""
 
 import re
-from dataclasses import replace
 from unicodedata import combining, normalize
 
 import pytest
@@ -123,7 +122,7 @@ def test_no_mark_is_left(text) -> None:
 
 
 def observed(model, mind_kind="communicate"):
-    """The first observation that a mind is asked with, and the book."""
+    """The first question of this kind to the first agent."""
     seen = []
 
     def answer(ask):
@@ -151,7 +150,6 @@ LABELS = {
 def rendered(scenario, texts):
     """The question of an agent to whom these texts were said."""
     ask = ASKS[scenario]
-    seen = ask.observation
     said = {
         "kbc": lambda: {
             "said": tuple(Message(0, 1 + i % 3, t) for i, t in enumerate(texts)),
@@ -161,14 +159,11 @@ def rendered(scenario, texts):
             "strategies": (Message(1, 1, texts[0]),),
         },
         "evacuation": lambda: {
-            "heard": tuple(Message(1, 9 + i, t) for i, t in enumerate(texts)),
-            "feeling": texts[0],
+            "said": tuple(Message(1, 9 + i, t) for i, t in enumerate(texts)),
+            "own_feeling": texts[0],
         },
     }[scenario]()  # fmt: skip
-    if isinstance(seen, Facts):
-        values = ask.book.shown(Facts({**vars(seen), **said}))
-    else:
-        values = replace(seen, **said).placeholders(ask.book)
+    values = ask.book.shown(Facts({**vars(ask.facts), **said}))
     return ask.book.render(ask.name, {**values, "form": ""})
 
 

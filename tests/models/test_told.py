@@ -23,7 +23,6 @@ from sabm_mesa.core.asks import Ask, Facts, Observation
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind, Mind
 from sabm_mesa.models.commons.model import CommonsGovernance
-from sabm_mesa.models.evacuation.agents import Crossing
 from sabm_mesa.models.games.agents import PlayerView as GameView
 from sabm_mesa.models.games.rules import Option
 from sabm_mesa.models.public_goods.model import PublicGoods
@@ -257,12 +256,6 @@ def firm_of(known: Facts, by: int) -> Facts:
     return Facts({**vars(known), "firm": other, "name": known.names[other - 1]})
 
 
-def target_of(view: Crossing, by: int) -> Crossing:
-    """Another exit of the room."""
-    names = view.room.names
-    return replace(view, target=names[(names.index(view.target) + by) % len(names)])
-
-
 DECLARED: dict[tuple[type, Path], Callable[..., Any]] = {
     (CommonsGovernance, ("agreed_limit",)): limit_of,
     (GameView, ("form", "formulas")): rule_of,
@@ -272,7 +265,6 @@ DECLARED: dict[tuple[type, Path], Callable[..., Any]] = {
     (GameView, ("form", "moves", EACH, "amounts", "high")): rule_of,
     (GameView, ("form", "auction", "price")): price_of,
     (Facts, ("firm",)): firm_of,
-    (Crossing, ("target",)): target_of,
     (PublicGoods, ("games", EACH, "others_mean")): others_of,
 }
 """Changes as a scenario would make them: of facts that stand in two places, and of names."""

@@ -7,7 +7,7 @@ from collections import Counter
 from math import dist
 from typing import Any
 
-from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.asks import Ask, Facts
 from sabm_mesa.core.languages import Lines, Phrase, known, slug
 from sabm_mesa.models.declarations import ClassGame, ToldRound
 from sabm_mesa.models.evacuation.agents import DEAD, ESCAPED
@@ -19,47 +19,44 @@ def board(ask: Ask) -> dict[str, Any] | None:
     Args:
         ask: the question.
     """
-    seen: Any = ask.observation
+    seen = ask.facts
     if ask.name == "choose":
         return _exits(seen)
     if ask.name != "act":
         return None
-    room = seen.room
-    options = zip(ask.spec.options, seen.options, strict=False)  # type: ignore[attr-defined]
-    cells = room.exit_cells[seen.target]
-    nearest = min(cells, key=lambda cell: dist(cell, seen.cell))
+    nearest = min(seen.exits[seen.target]["cells"], key=lambda cell: dist(cell, seen.cell))
     return {
         **_room(seen),
         "target": _place(nearest),
         "text": Phrase("room.step", exit=_named(seen.target)),
-        "options": [{"option": name, "at": _place(cell)} for name, cell in options],
+        "options": [
+            {"option": letter, "at": _place(cell)} for letter, cell in seen.options.items()
+        ],
     }
 
 
-def _room(seen: Any) -> dict[str, Any]:
-    room = seen.room
-    return {"kind": "map", "width": room.width, "height": room.height, "me": _place(seen.cell)}
+def _room(seen: Facts) -> dict[str, Any]:
+    return {"kind": "map", "width": seen.width, "height": seen.height, "me": _place(seen.cell)}
 
 
-def _exits(seen: Any) -> dict[str, Any]:
+def _exits(seen: Facts) -> dict[str, Any]:
     """The whole room with the exits as options, their visible crowds, and messages about them."""
-    room, glance = seen.room, seen.glance
-    sights = zip(room.names, glance.distances, glance.crowds, strict=True)
+    sights = zip(seen.exits, seen.distances, seen.crowds, strict=True)
     lines: list[str] = [
         Phrase("room.sight", exit=_named(name), away=round(away), n=round(crowd))
         for name, away, crowd in sights
     ]
-    if seen.heard:
+    if seen.said:
         lines += ["", Phrase("room.heard", exits=_grouped(seen))]
-    if seen.choices:
-        lines += ["", Phrase("room.last_choice", exit=_named(seen.choices[-1]))]
+    if seen.chosen:
+        lines += ["", Phrase("room.last_choice", exit=_named(seen.chosen[-1]))]
     return {
         **_room(seen),
         "whole": True,
         "text": Lines([Phrase("room.which"), "", *lines]),
         "options": [
-            {"option": name, "at": _place(cells[len(cells) // 2])}
-            for name, cells in room.exit_cells.items()
+            {"option": name, "at": _place(exit_["cells"][len(exit_["cells"]) // 2])}
+            for name, exit_ in seen.exits.items()
         ],
     }
 
@@ -69,20 +66,19 @@ def _named(exit_: str) -> str:
     return known(f"words.{slug(exit_)}", exit_)
 
 
-def _grouped(seen: Any) -> list[str]:
+def _grouped(seen: Facts) -> list[str]:
     """The number of messages about each exit, such as ``"left (11)"``."""
     counts = Counter[str]()
-    for message in seen.heard:
+    for message in seen.said:
         words = set(re.findall(r"\w+", message.text.lower()))
-        named = [name for name in seen.room.names if name.lower() in words]
+        named = [name for name in seen.exits if name.lower() in words]
         counts[named[0] if len(named) == 1 else ""] += 1
     parts: list[str] = [f"{name} ({n})" for name, n in counts.most_common() if name]
     return [*parts, Phrase("room.no_exit", n=counts[""])] if counts[""] else parts
 
 
-def _place(cell: Any) -> list[int]:
-    row, column = cell
-    return [int(column), int(row)]
+def _place(cell: tuple[int, int]) -> list[int]:
+    return [cell[1], cell[0]]
 
 
 def result_lines(played: ToldRound) -> list[str]:

@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.asks import Ask, Facts
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.evacuation.agents import LETTERS, Crossing, Situation
 from sabm_mesa.models.evacuation.measures import recommended
-from sabm_mesa.models.evacuation.room import FRESH, Floats
+from sabm_mesa.models.evacuation.room import FRESH, Cell
 
 K_S, K_D = 2.0, 1.0
 """Coupling to the static and to the dynamic floor field. The papers vary both over wide ranges and
@@ -40,9 +39,9 @@ choice."""
 class FloorField(ClassicalMind):
     """A person who chooses the exit with the shortest time, and walks by the floor fields.
 
-    It is `informed`: it knows the room, including the steps to each exit around obstacles (prompts
-    only mention that there are obstacles), its own position also when it talks and plans, and the
-    trace that walking people leave. It remembers the crowds of earlier prompts.
+    It is `informed`: it knows the cells of the exits, the steps to each exit from its own cell and
+    from the cells beside it, around obstacles (prompts only mention that there are obstacles), and
+    the trace that walking people leave. It remembers the crowds of earlier prompts.
 
     The time to leave by an exit is the walking time (steps divided by the person's pace) plus the
     queueing time (people seen towards the exit divided by its number of cells, since a cell lets
@@ -67,7 +66,7 @@ class FloorField(ClassicalMind):
         k_d: the coupling to the dynamic field.
     """
 
-    informed: tuple[str, ...] = ("room", "cell", "trace")
+    informed: tuple[str, ...] = ("exits", "steps", "field", "trace")
     assumes = MappingProxyType(
         {"guides": "a person that talks names the exit that is quickest for it"}
     )
@@ -82,24 +81,23 @@ class FloorField(ClassicalMind):
         """Speak, state its feeling, judge the exits, choose one, or step.
 
         Args:
-            ask: the question; its observation is a `Situation` or a `Crossing`.
+            ask: the question; see `Evacuee.situation` and `Evacuee.act`.
         """
-        seen, name, book = ask.observation, ask.name, ask.book
-        if isinstance(seen, Crossing):
-            return LETTERS[self.step(seen, ask.rng)]
-        assert isinstance(seen, Situation)
+        seen, name, book = ask.facts, ask.name, ask.book
+        if name == "act":
+            return self.step(seen, ask.rng)
         if name == "communicate" and seen.condition == "uncooperative":
             return book.render("classical_says_nothing", {})
         if name == "panic":
-            self._in_view = seen.glance.in_view
+            self._in_view = seen.in_view
             afraid = _traits(seen.persona).afraid
             return book.render("classical_panic" if afraid else "classical_calm", {})
         if name == "choose":
-            times = self.times(seen, self._crowds, seen.heard, self._in_view)
+            times = self.times(seen, self._crowds, seen.said, self._in_view)
         else:
-            self._crowds = seen.glance.crowds
+            self._crowds = seen.crowds
             times = self.times(seen, self._crowds)
-        names = seen.room.names
+        names = tuple(seen.exits)
         if name == "evaluate":
             rounds = [round(time) if isfinite(time) else None for time in times]
             return " ".join([_judgement(book, *exit_) for exit_ in zip(names, rounds, strict=True)])
@@ -108,7 +106,7 @@ class FloorField(ClassicalMind):
 
     def times(
         self,
-        seen: Situation,
+        seen: Facts,
         crowds: Sequence[float],
         heard: Sequence[Message] = (),
         in_view: int = 0,
@@ -116,17 +114,17 @@ class FloorField(ClassicalMind):
         """Return the number of rounds to leave by each exit; infinite if it cannot be reached.
 
         Args:
-            seen: the observation of the person.
+            seen: the facts of the person.
             crowds: people seen towards each exit.
             heard: the messages of others.
             in_view: people seen in all directions.
         """
-        room, pace, (x, y) = seen.room, _traits(seen.persona).pace, seen.cell
-        ways, widths = room.steps[:, x, y].tolist(), room.widths
+        names, ways, pace = tuple(seen.exits), seen.steps, _traits(seen.persona).pace
+        widths = [len(seen.exits[name]["cells"]) for name in names]
         if not heard:
             queues = zip(ways, crowds, widths, strict=True)
             return [way / pace + crowd / width for way, crowd, width in queues]
-        votes_for, named, names = [0.0] * len(widths), 0, room.names
+        votes_for, named = [0.0] * len(widths), 0
         for message in heard:
             if votes := _votes(message.text, names):
                 named += 1
@@ -136,39 +134,40 @@ class FloorField(ClassicalMind):
         known = zip(ways, crowds, votes_for, widths, strict=True)
         return [way / pace + (others * crowd + say) / width for way, crowd, say, width in known]
 
-    def step(self, seen: Crossing, rng: np.random.Generator) -> int:
-        """Return the index of a cell among the options.
+    def step(self, seen: Facts, rng: np.random.Generator) -> str:
+        """Return the letter of an option.
 
         Args:
-            seen: the observation before a step.
+            seen: the facts before a step.
             rng: the random stream of the person.
         """
-        field = seen.room.field[seen.room.names.index(seen.target)]
+        letters: list[str] = list(seen.options)
+        cells = [seen.options[letter] for letter in letters]
+        own = cells.index(seen.cell)
         # One draw serves twice: below the pace the person walks, and the rescaled draw is uniform
         # again.
         draw = rng.random() / _traits(seen.persona).pace
-        if draw >= 1 or not isfinite(field[seen.cell]):
-            return seen.options.index(seen.cell)
-        return self.walk(seen, field, draw)
+        here = seen.field[own]
+        if draw >= 1 or not isfinite(here):
+            return letters[own]
+        return letters[self.walk(seen, cells, [here - away for away in seen.field], draw)]
 
-    def walk(self, seen: Crossing, field: Floats, draw: float) -> int:
-        """Return the index of the cell of its step among the options, if it walks.
+    def walk(self, seen: Facts, cells: Sequence[Cell], nearer: Sequence[float], draw: float) -> int:
+        """Return the index of the cell of its step, if it walks.
 
         Args:
-            seen: the observation before a step.
-            field: the static field of its exit, in steps by (x, y).
+            seen: the facts before a step.
+            cells: the free cells beside it, and its own.
+            nearer: by how much each cell is nearer to the exit than its own, in the static field.
             draw: a random number from 0 to below 1.
         """
-        options, k_s = seen.options, self.k_s
-        here = field[seen.cell]
+        k_s = self.k_s
         if k_d := self.k_d * _traits(seen.persona).follows:
-            assert seen.trace is not None
-            trace, previous = seen.trace, seen.previous
-            weights = [exp(k_s * (here - field[cell]) + k_d * trace[cell]) for cell in options]
-            if previous != seen.cell and previous in options:
-                weights[options.index(previous)] *= exp(-k_d * FRESH)  # its own trace
+            weights = [exp(k_s * n + k_d * t) for n, t in zip(nearer, seen.trace, strict=True)]
+            if seen.before != seen.cell and seen.before in cells:
+                weights[cells.index(seen.before)] *= exp(-k_d * FRESH)  # its own trace
         else:
-            weights = [exp(k_s * (here - field[cell])) for cell in options]
+            weights = [exp(k_s * n) for n in nearer]
         ends = list(accumulate(weights))
         return bisect_right(ends, draw * ends[-1], 0, len(ends) - 1)
 
@@ -185,15 +184,13 @@ class NearestCell(FloorField):
         spec: the spec of the mind, as the data have it.
     """
 
-    informed = ("room", "cell")
+    informed = ("exits", "steps", "field")
 
-    def walk(self, seen: Crossing, field: Floats, draw: float) -> int:
+    def walk(self, seen: Facts, cells: Sequence[Cell], nearer: Sequence[float], draw: float) -> int:
         """Return the index of the nearest cell."""
         del draw
-        here = field[seen.cell]
-        nearer = [here - field[cell] for cell in seen.options]
         best = max(nearer)
-        return nearer.index(best) if best > 0 else seen.options.index(seen.cell)
+        return nearer.index(best) if best > 0 else cells.index(seen.cell)
 
 
 @lru_cache(maxsize=4096)

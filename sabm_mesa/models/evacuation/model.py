@@ -65,11 +65,10 @@ Deviations from the authors' program
     Its texts swap the two traits, and its perception and logs take most of its running time;
     neither is repeated here. Prompts state the number of people in view and in the eight
     neighbouring cells. The step names all cells of the exit, not only the nearest. Classical
-    persons know the room, the way around obstacles and their own cell at all times
-    (`FloorField.informed`). The prompts are in our own words. As in the program the right exit has
-    one cell and the others have three; the paper gives no widths. This is probably an error, and it
-    affects figure 9. Steps are ordered by exit, nearest first, not by the cells of an exit.
-    Trampling is left out.
+    persons know all exits and the way around obstacles at all times (`FloorField.informed`). The
+    prompts are in our own words. As in the program the right exit has one cell and the others have
+    three; the paper gives no widths. This is probably an error, and it affects figure 9. Steps are
+    ordered by exit, nearest first, not by the cells of an exit. Trampling is left out.
 
 Source
     Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",

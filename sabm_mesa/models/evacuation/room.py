@@ -90,11 +90,6 @@ class Room:
         return tuple(self.exit_cells)
 
     @cached_property
-    def widths(self) -> tuple[int, ...]:
-        """The number of cells of each exit."""
-        return tuple(map(len, self.exit_cells.values()))
-
-    @cached_property
     def solid(self) -> npt.NDArray[np.bool_]:
         """Whether a cell is wall or obstacle, by (x, y)."""
         solid = np.ones((self.height, self.width), dtype=np.bool_)

@@ -1,7 +1,6 @@
 """Helpers of the tests of the evacuation."""
 
 from sabm_mesa import EmergencyEvacuation, ScriptedMind
-from sabm_mesa.models.evacuation.agents import LETTERS
 
 LEFT = {"left": [[2, 0]]}
 """The exit of the tiny room: 5 × 5 cells, of which 3 × 3 are inside."""
@@ -16,15 +15,20 @@ def tiny(script, positions, **options):
     )
 
 
+def letter_of(facts, cell):
+    """The letter of the option that is a cell."""
+    return next(letter for letter, at in facts.options.items() if at == cell)
+
+
 def walkers(ways, target="left"):
     """People who want certain cells, one a round, and then stay."""
 
     def answer(ask):
         if ask.name == "act":
-            seen = ask.observation
+            seen = ask.facts
             way = ways.get(ask.key.agent, [])
             wanted = way[ask.key.round] if ask.key.round < len(way) else seen.cell
-            return LETTERS[list(seen.options).index(wanted)]
+            return letter_of(seen, wanted)
         return target if ask.name == "choose" else "Well."
 
     return answer

@@ -1,4 +1,4 @@
-"""The observations and prompts of evacuees."""
+"""The facts and prompts of evacuees."""
 
 import math
 import re
@@ -18,7 +18,7 @@ def test_a_person_hears_who_spoke_before_it_within_five_cells() -> None:
 
     def answer(ask):
         if ask.name == "communicate":
-            heard[ask.key.agent] = [message.sender for message in ask.observation.heard]
+            heard[ask.key.agent] = [message.sender for message in ask.facts.said]
             return f"I am number {LETTERS[ask.key.agent]}."
         return walkers({})(ask)
 
@@ -77,7 +77,7 @@ def test_without_diagonals_there_are_at_most_five_options() -> None:
         if ask.name == "act":
             assert "Diagonal steps are not allowed" in ask.question[0]
             assert "one of the four cells" in ask.question[1]
-            offered.update(ask.observation.options)
+            offered.update(ask.facts.options.values())
         return walkers({})(ask)
 
     tiny(answer, [(2, 2)], variant="no_diagonals").step()
@@ -181,7 +181,7 @@ def test_letters_come_in_random_order_from_the_persons_own_stream() -> None:
 
     def answer(ask):
         if ask.name == "act":
-            orders.append(tuple(ask.observation.options))
+            orders.append(tuple(ask.facts.options.values()))
         return walkers({})(ask)
 
     tiny(answer, [(2, 2)], n_rounds=12).run_model()
@@ -205,7 +205,7 @@ def reader(ask):
     """A mind that knows nothing but the texts it is sent; it walks straight to the cells told."""
     _, question = ask.question
     if ask.name == "choose":
-        return min(ask.observation.room.names, key=len)
+        return min(ask.facts.exits, key=len)
     if ask.name != "act":
         return "Well."
     told, options = question.split("\n\n", 1)

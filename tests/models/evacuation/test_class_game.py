@@ -13,15 +13,15 @@ def test_the_question_of_the_exit_has_the_whole_room_and_the_talk_in_groups() ->
         if ask.name == "communicate":
             return SAID[ask.key.agent % len(SAID)]
         if ask.name == "choose":
-            boards.append((board(ask), ask.observation))
+            boards.append((board(ask), ask.facts))
         return {"choose": "left", "act": "A"}.get(ask.name, "Fine.")
 
     model = EmergencyEvacuation(
         n_people=30, n_rounds=2, width=15, height=15, minds=ScriptedMind(answer), rng=1
     )
     model.step()
-    shown, seen = max(boards, key=lambda each: len(each[1].heard))
-    heard = [message.text for message in seen.heard]
+    shown, seen = max(boards, key=lambda each: len(each[1].said))
+    heard = [message.text for message in seen.said]
     n = {text: heard.count(text) for text in SAID}
     parts = f"left ({n[SAID[0]] + n[SAID[1]]}), right ({n[SAID[3]]})"
     rest = f"no exit or several ({n[SAID[2]] + n[SAID[4]]})"

@@ -6,23 +6,19 @@ import numpy as np
 import pytest
 
 from sabm_mesa import EmergencyEvacuation
+from sabm_mesa.core.asks import Facts
 from sabm_mesa.core.messages import Message
-from sabm_mesa.models.evacuation.agents import Crossing, Situation
+from sabm_mesa.models.evacuation.agents import LETTERS
 from sabm_mesa.models.evacuation.minds import FloorField, NearestCell
-from sabm_mesa.models.evacuation.room import Glance, Room
+from sabm_mesa.models.evacuation.room import Room
 
 
 # The classical mind
-def situation(**changes) -> Situation:
+def situation(persona="none") -> Facts:
     """A person in the middle of the published room."""
-    given = {
-        "glance": Glance([16.0, 16.0, 16.0], [0, 0, 0], 0, 0), "communication": True, "heard": (),
-        "choices": (),
-        "persona": "none", "condition": "baseline",
-    } | changes  # fmt: skip
-    return Situation(
-        room=Room(), round=0, n_rounds=50, cell=(16, 16), feeling="", evaluation="", **given
-    )
+    room = Room()
+    exits = {name: {"cells": cells} for name, cells in room.exit_cells.items()}
+    return Facts({"exits": exits, "steps": room.steps[:, 16, 16].tolist(), "persona": persona})
 
 
 def test_an_exit_costs_the_time_of_the_way_and_of_the_queue() -> None:
@@ -54,31 +50,36 @@ def test_people_who_name_an_exit_count_there_and_not_where_they_are_seen() -> No
     )
 
 
-def crossing(target="left", previous=None, trace=None, persona="none", blocked=(), **changes):
+def crossing(before=None, trace=None, persona="none", blocked=()) -> Facts:
     """A person beside the middle of the left side of an empty room of 7 × 7, and its options."""
-    room = Room(7, 7, {"left": [[3, 0]]})
-    here = (3, 2)
+    field = Room(7, 7, {"left": [[3, 0]]}).field[0]
+    trace = np.zeros((7, 7)) if trace is None else trace
     options = [(x, y) for x in (2, 3, 4) for y in (1, 2, 3) if (x, y) not in blocked]
-    empty = np.zeros((7, 7))
-    return Crossing(
-        room, 1, 50, "baseline", here, target, previous, options, empty if trace is None else trace,
-        persona=persona, **changes,
-    )  # fmt: skip
+    return Facts(
+        {
+            "cell": (3, 2),
+            "before": before,
+            "options": dict(zip(LETTERS, options, strict=False)),
+            "field": [field[cell] for cell in options],
+            "trace": [trace[cell] for cell in options],
+            "persona": persona,
+        }
+    )
 
 
 def shares(mind, seen, n=4000):
     """The share of each option among many steps."""
     rng = np.random.default_rng(1)
     found = Counter(seen.options[mind.step(seen, rng)] for _ in range(n))
-    return {cell: found[cell] / n for cell in seen.options}
+    return {cell: found[cell] / n for cell in seen.options.values()}
 
 
 def test_steps_follow_the_static_field() -> None:
     """The three cells on the left are one step nearer, those on the right one farther."""
     seen = crossing()
-    field = seen.room.field[0]
     mind = FloorField("classical", k_s=1.0, k_d=0.0)
-    weights = {cell: np.exp(-field[cell]) for cell in seen.options}
+    cells = seen.options.values()
+    weights = {cell: np.exp(-away) for cell, away in zip(cells, seen.field, strict=True)}
 
     for cell, share in shares(mind, seen).items():
         assert share == pytest.approx(weights[cell] / sum(weights.values()), abs=0.02)
@@ -102,7 +103,7 @@ def test_people_follow_the_trace_of_others_and_not_their_own() -> None:
     assert to_the_trace(persona="afraid_strong") == pytest.approx(8 / 10, abs=0.03)
     assert to_the_trace(persona="confident_strong") == pytest.approx(1 / 3, abs=0.03)
     own = 8 * np.exp(-0.9 * 0.7)
-    assert to_the_trace(previous=(4, 3)) == pytest.approx(own / (own + 2), abs=0.03)
+    assert to_the_trace(before=(4, 3)) == pytest.approx(own / (own + 2), abs=0.03)
 
 
 def test_weak_people_walk_in_63_of_100_rounds() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sabm_mesa import EmergencyEvacuation, ScriptedMind
 from sabm_mesa.describe import describe
 from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
-from sabm_mesa.models.evacuation.agents import LETTERS, Crossing
-from tests.models.evacuation.support import LEFT, tiny, walkers
+from sabm_mesa.models.evacuation.agents import LETTERS
+from tests.models.evacuation.support import LEFT, letter_of, tiny, walkers
 
 
 def paths(model) -> dict[int, list]:
@@ -55,10 +55,10 @@ def test_the_one_nearest_to_its_exit_steps_first() -> None:
 
     def answer(ask):
         if ask.name == "act":
-            asked.append((ask.key.round, ask.key.agent, (2, 1) in ask.observation.options))
-            options = list(ask.observation.options)
-            wanted = (2, 1) if (2, 1) in options else ask.observation.cell
-            return LETTERS[options.index(wanted)]
+            asked.append((ask.key.round, ask.key.agent, (2, 1) in ask.facts.options.values()))
+            options = ask.facts.options.values()
+            wanted = (2, 1) if (2, 1) in options else ask.facts.cell
+            return letter_of(ask.facts, wanted)
         return "left" if ask.name == "choose" else "Well."
 
     model = tiny(answer, [(3, 2), (1, 1)])
@@ -76,7 +76,7 @@ def test_people_step_exit_by_exit() -> None:
     def answer(ask):
         if ask.name == "act":
             order.append(ask.key.agent)
-            return LETTERS[list(ask.observation.options).index(ask.observation.cell)]
+            return letter_of(ask.facts, ask.facts.cell)
         return targets[ask.key.agent] if ask.name == "choose" else "Well."
 
     model = tiny(answer, [(2, 1), (1, 1), (2, 3), (3, 3)], exits=exits)
@@ -91,7 +91,7 @@ def test_a_tie_goes_to_the_smaller_number() -> None:
     def answer(ask):
         if ask.name == "act":
             order.append(ask.key.agent)
-            return LETTERS[list(ask.observation.options).index(ask.observation.cell)]
+            return letter_of(ask.facts, ask.facts.cell)
         return "left" if ask.name == "choose" else "Well."
 
     tiny(answer, [(3, 2), (1, 2)]).step()
@@ -157,7 +157,7 @@ def test_simultaneous_steps_see_one_grid() -> None:
 
     def answer(ask):
         if ask.name == "act":
-            offered[ask.key.agent] = set(ask.observation.options)
+            offered[ask.key.agent] = set(ask.facts.options.values())
         return walkers({1: [(2, 1)]})(ask)
 
     model = tiny(answer, [(2, 2), (2, 3)], movement="simultaneous")
@@ -300,7 +300,7 @@ def test_unreadable_sentences_are_left_out() -> None:
         if ask.name in {"communicate", "panic", "evaluate"}:
             return ""
         if ask.name == "choose":
-            seen.append((ask.observation.heard, ask.observation.feeling, ask.question[1]))
+            seen.append((ask.facts.said, ask.facts.own_feeling, ask.question[1]))
         return walkers({})(ask)
 
     model = tiny(answer, [(2, 2), (2, 3)], communication=True, n_rounds=1)
@@ -331,13 +331,7 @@ def noise(seed: int):
     """Answers that depend on all that is seen, some of them of no use."""
 
     def answer(ask):
-        seen = ask.observation
-        what = (
-            (ask.key, seen.cell, seen.target, tuple(seen.options))
-            if isinstance(seen, Crossing)
-            else (ask.key, seen.glance, seen.heard, seen.feeling, seen.evaluation, seen.choices)
-        )
-        draw = Random(f"{seed} {what} {len(ask.rejected)}")
+        draw = Random(f"{seed} {ask.key} {ask.facts} {len(ask.rejected)}")
         if draw.random() < 0.1:
             return "gibberish 1 2 3"
         if ask.name in {"act", "choose"}:
