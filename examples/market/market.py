@@ -80,7 +80,7 @@ class Grower(SmartAgent):
     """A grower with a price."""
 
     model: Market
-    columns: ClassVar = {"price": "price", "sold": "sold", "earned": "earned"}
+    columns = ("price", "sold", "earned")
     classical_minds: ClassVar = {"default": Tatonnement}
     scenario_prompt = "grower"
     price, sold, earned = 2.0, 0, 0.0
@@ -96,7 +96,7 @@ class Eater(SmartAgent):
     """An eater with strength and coins."""
 
     model: Market
-    columns: ClassVar = {"energy": "energy", "money": "money"}
+    columns = ("energy", "money")
     classical_minds: ClassVar = {"default": Cheapest}
     scenario_prompt = "eater"
     energy, money = 6, INCOME

@@ -83,8 +83,8 @@ class SmartAgent(mesa.Agent):
             MyModel``.
 
     Class attributes:
-        columns: column of the agent data → attribute; the model's `agent_columns` come first. The
-            column is empty for agents of other classes.
+        columns: column of the agent data → attribute, or a tuple of attributes; the model's
+            `agent_columns` come first. The column is empty for agents of other classes.
         classical_minds: name → behavioural model, made from its spec; the names of the model are
             also available.
         scenario_prompt: the prompt entry that precedes every question.
@@ -107,7 +107,7 @@ class SmartAgent(mesa.Agent):
     given_mind: str | Mind
     memory: Any = None
     history: Any = None
-    columns: ClassVar[Mapping[str, str]] = {}
+    columns: ClassVar[Any] = {}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
     scenario_prompt: ClassVar[str] = SCENARIO
     no_value: ClassVar[None] = None
