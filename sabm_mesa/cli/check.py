@@ -20,6 +20,7 @@ def check(
     checked: to check them, use --rounds and --set. Small values are fast. The exit status is 1 if a
     check fails.
     """
+    from sabm_mesa.core.scheduler import orders
     from sabm_mesa.recording import export
     from sabm_mesa.testing import POINTS, examine
 
@@ -47,6 +48,8 @@ def check(
         checked = [point for point in POINTS if point not in not_checked]
         say(f"{model.__name__} conforms: {', '.join(checked)}.")
     if not as_json:
+        if phases := getattr(model, "phases", ()):
+            say(f"Each round: {orders(phases)}")
         for reason, points in conformance.not_checked.items():
             say(f"Not checked: {', '.join(points)}: {reason}.")
     if conformance.problems:

@@ -14,6 +14,7 @@ from typing import Any
 
 from sabm_mesa.cli.app import say
 from sabm_mesa.cli.progress import in_words
+from sabm_mesa.core.scheduler import orders
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import RecordingError
 from sabm_mesa.llm import close_all
@@ -103,6 +104,7 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
     ends = [model.end_measures() for model in runs.models]
     lines = [
         f"{first.title}: {number}, {first.condition}, minds {minds}, {seeds}",
+        *([f"Each round: {orders(first.phases)}"] if first.phases else []),
         "At the end" + (" (mean over runs): " if len(runs.models) > 1 else ": ") + _measures(ends),
         *_end_reasons(runs),
         f"Spent: {in_words(total)}, {runs.wall_s:.1f} s",

@@ -164,6 +164,13 @@ class Phase:
             )
 
 
+def orders(phases: Iterable[Phase]) -> str:
+    """Name phases with their orders, as in ``communicate (shuffled), act (simultaneous)``."""
+    return ", ".join(
+        f"{phase.name} ({getattr(phase.order, '__name__', phase.order)})" for phase in phases
+    )
+
+
 def every(n: int | str, since: int = 0) -> When:
     """Rounds that are a multiple of a number, for the `when` of a phase.
 

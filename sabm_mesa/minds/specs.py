@@ -626,8 +626,16 @@ def _classical(name: str, context: MindContext) -> MindMaker:
                 "attribute `classical_minds`): name other minds, such as --minds llm:MODEL or "
                 "fixed:VALUE."
             )
-        kind = f"classical mind of {context.scenario}{_for(context)}"
-        raise UnknownName(kind, name, context.classical)
+        if name != "default":
+            kind = f"classical mind of {context.scenario}{_for(context)}"
+            raise UnknownName(kind, name, context.classical)
+        if len(context.classical) > 1:
+            known = ", ".join(f"classical:{other}" for other in context.classical)
+            raise MindSpecError(
+                f"The scenario {context.scenario} has no default mind{_for(context)}: name one of "
+                f"{known}, or another, such as llm:MODEL."
+            )
+        (name,) = context.classical
     make = context.classical[name]
     spec = "classical" if name == "default" else f"classical:{name}"
     return lambda _agent: as_mind(make(spec))

@@ -139,7 +139,8 @@ class SmartModel(Declarations, mesa.Model):
             of attributes; a class of agents may add `columns`.
         defaults: parameter → its default in this scenario, where it differs from the base class.
         changeable: parameters of the scenario that can change during a run.
-        classical_minds: name → behavioural model, made from its spec; ``"default"`` is one of them.
+        classical_minds: name → behavioural model, made from its spec. The spec ``classical`` is the
+            one named ``"default"``, or the only one.
 
     Class attributes for studies and the viewer are in `sabm_mesa.models.declarations.Declarations`.
 

@@ -127,6 +127,7 @@ def test_it_is_checked_run_replayed_resumed_forked_and_described(sabm: Sabm, fol
     checked = sabm("check", "own_ring.py", "--set", "n_people=4")
     assert (checked.status, checked.err) == (0, "")
     assert checked.out.startswith("Ring conforms: form, same seed, latency, replay, ")
+    assert checked.out.splitlines()[1] == "Each round: act (shuffled)"
     assert sabm("run", "own_ring.py", "--seed", 1, "--out", "out").status == 0
     assert json.loads((folder / "out" / "summary.json").read_text())["scenario"] == "ring"
     assert (folder / "out" / "mean.png").is_file()

@@ -128,5 +128,6 @@ def test_why_runs_ended_is_said_and_written(
     outcome = sabm("run", "evacuation", *room, "--runs", runs, "--out", tmp_path)
 
     assert line in outcome.out.splitlines(), outcome
+    assert outcome.out.splitlines()[1].startswith("Each round: ")
     summary = json.loads((tmp_path / "summary.json").read_text("utf-8"))
     assert {run["end_reason"] for run in summary["runs"]} == {"all people are out"}

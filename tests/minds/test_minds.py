@@ -2,16 +2,17 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 
-from sabm_mesa import KeynesianBeautyContest, Mind, ScriptedMind, action, communication
+from sabm_mesa import KeynesianBeautyContest, Mind, ScriptedMind, action, communication, replay
 from sabm_mesa.errors import MindError, MindSpecError, UnknownName
 from sabm_mesa.llm import Completion, ScriptedClient
 from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.minds.specs import assign, by_spec
-from tests.core.support import question, rows, tiny
+from tests.core.support import Tiny, question, rows, tiny
 
 
 def specs(**given):
@@ -150,6 +151,36 @@ def test_a_classical_mind_that_the_scenario_does_not_have() -> None:
     assert "classical mind of kbc 'level-k'. Did you mean 'level_k'?" in str(unknown.value)
     with pytest.raises(MindSpecError, match=r"^The scenario tiny has no classical mind \(class "):
         tiny(minds="classical")
+
+
+class Ruled(Tiny):
+    classical_minds: ClassVar = {"three": lambda spec: ScriptedMind(lambda _: 3, spec)}
+
+
+class TwiceRuled(Tiny):
+    classical_minds: ClassVar = {**Ruled.classical_minds, "two": Ruled.classical_minds["three"]}
+
+
+def test_the_only_classical_mind_is_the_default_one(tmp_path) -> None:
+    model = Ruled(n=2, rng=1, recording=tmp_path / "r.sqlite")
+    model.run_model()
+
+    assert [cell.mind.spec for cell in model.cells] == ["classical:three"] * 2
+    assert model.log == [(1, 3), (2, 3)]
+    assert replay(tmp_path / "r.sqlite", scenario=Ruled).models[0].log == model.log
+
+
+def test_without_a_default_one_of_several_classical_minds_is_to_be_named() -> None:
+    with pytest.raises(MindSpecError) as refused:
+        TwiceRuled(n=2, rng=1)
+
+    assert str(refused.value) == (
+        "The scenario tiny has no default mind: name one of classical:three, classical:two, or "
+        "another, such as llm:MODEL."
+    )
+    assert [cell.mind.spec for cell in TwiceRuled(n=1, minds="classical:two").cells] == [
+        "classical:two"
+    ]
 
 
 # Fixed and scripted minds.
