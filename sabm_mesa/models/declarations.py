@@ -305,6 +305,7 @@ class ClassGame:
         rule: the rules in one sentence for people. ``""``: the first sentence of the spec sheet.
         people: the minimum and maximum number of people for whom one group works well.
         minutes: the approximate duration of a game.
+        lesson: the settings of its lesson, as in the link to a new game; ``""``: no lesson.
         parameters: parameter → its value in a new game, if it differs from the scenario's default.
         choices: parameter → the values from which a host chooses.
         people_answer: the names of the questions that people answer, while a mind answers the
@@ -335,6 +336,7 @@ class ClassGame:
     rule: str = ""
     people: tuple[int, int] | None = None
     minutes: int = 0
+    lesson: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     choices: Mapping[str, Callable[[], Sequence[str]]] = field(default_factory=dict)
     people_answer: Collection[str] | None = None

@@ -13,7 +13,8 @@ from sabm_mesa import RepeatedBeautyContest
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm import close_all
 from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE
-from sabm_mesa.models.registry import scenario
+from sabm_mesa.models.declarations import load_class_game
+from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.visualization.pages.host import Page, open_session, progress, take_up, tile_of
 from sabm_mesa.visualization.pages.play_parts import GAMES
@@ -108,3 +109,14 @@ def test_only_a_seat_with_a_question_can_be_skipped() -> None:
     assert game.join(30)
     for each in (seat, other):
         assert not tile_of(game, each)["asked"]
+
+
+def test_the_settings_of_a_lesson_are_those_of_its_page() -> None:
+    lessons = Path(__file__).parents[2] / "docs" / "lessons"
+    texts = [page.read_text(encoding="utf-8") for page in lessons.glob("*.md")]
+    settings = {name: load_class_game(scenario(name).class_game).lesson for name in SCENARIOS}
+    linked = {name: lesson for name, lesson in settings.items() if lesson}
+
+    assert len(linked) == len(texts)
+    for name, lesson in linked.items():
+        assert any(f"`localhost:8765/host?game={name}&{lesson}`" in text for text in texts), name

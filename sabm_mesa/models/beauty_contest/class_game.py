@@ -92,6 +92,7 @@ GAME = ClassGame(
     rule=Phrase("rules.numbers"),
     people=(3, 40),
     minutes=8,
+    lesson="people=30&rounds=5&seconds=40",
     board=board,
     told=result_lines,
     picture=lambda played: picture(played, played.model.high) if _tells(played) else None,

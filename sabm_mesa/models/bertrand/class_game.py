@@ -93,6 +93,7 @@ GAME = ClassGame(
     rule=Phrase("rules.prices"),
     people=(2, 4),
     minutes=10,
+    lesson="people=2&groups=10&rounds=4&seconds=45",
     parameters={"told_range": True},  # people see the range in the field
     board=board,
     told=result_lines,

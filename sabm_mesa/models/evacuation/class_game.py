@@ -126,6 +126,7 @@ GAME = ClassGame(
     rule=Phrase("rules.room"),
     people=(2, 30),
     minutes=10,
+    lesson="people=30&rounds=12&seconds=20",
     # A smaller room, in which people do not wait long for the steps of others.
     parameters={
         "n_people": 30, "n_rounds": 20, "width": 15, "height": 15, "movement": "simultaneous",

@@ -73,6 +73,7 @@ GAME = ClassGame(
     rule=Phrase("rules.pot"),
     people=(4, 40),
     minutes=8,
+    lesson="people=4&groups=10&rounds=8&seconds=40",
     board=board,
     told=result_lines,
     picture=picture,

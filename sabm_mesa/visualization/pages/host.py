@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -138,8 +138,15 @@ def Page() -> None:
             Line(ABOUT)
         for session in own:
             _hosted(session, at_once, closing == session.code, ask)
-        for session in _sessions(GAMES.of_others(host)):
-            _elsewhere(host, session, at_once)
+        others = _sessions(GAMES.of_others(host))
+        over = [session for session in others if session.status == "over"]
+        for session in others:
+            if session not in over:
+                _elsewhere(host, session, at_once)
+        if over:
+            with card().key("over"), unfolds(f"{count(len(over), 'game')} of other browsers, over"):
+                for session in over:
+                    _elsewhere(host, session, at_once)
         # A host looks after one game at a time, so the form for another one is folded.
         going_on = any(session.status != "over" for session in own)
         _NewGame(host, linked, folded=going_on and not linked.game).key("new")
@@ -329,6 +336,8 @@ def _NewGame(host: str, linked: LinkedSettings, *, folded: bool) -> None:
         cards = solara.use_memo(lambda: [_card(game) for game in scenarios], [])
         if linked.problem:
             problem(linked.problem)
+        if not linked.game:
+            _lessons(scenarios)
         if name == linked.game:  # the lesson is ready: all else is behind a line
             _Settings(host, name, linked).key(name)
             with unfolds("Another game"):
@@ -336,6 +345,16 @@ def _NewGame(host: str, linked: LinkedSettings, *, folded: bool) -> None:
         else:
             GameCards(games=cards, chosen=name, label="Scenario", event_choose=set_name)
             _Settings(host, name, LinkedSettings()).key(name)
+
+
+def _lessons(scenarios: Iterable[str]) -> None:
+    """A link to the settings of each lesson."""
+    with inside("nav", "sabm-lessons", aria_label="Lessons"):
+        for name in scenarios:
+            if lesson := load_class_game(scenario(name).class_game).lesson:
+                words = f"Lesson: {scenario(name).title}"
+                href = {"href": f"{root_path()}/host?game={name}&{lesson}"}
+                solara.v.Html(tag="a", children=[words], attributes=href).key(f"lesson {name}")
 
 
 @solara.component

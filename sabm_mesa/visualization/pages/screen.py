@@ -5,6 +5,7 @@ and any other one by a read-only link, which cannot change what is shown. Solara
 annotation of `Page` with the part of the path, so annotations are no texts here.
 """
 
+import time
 from collections.abc import Callable
 from urllib.parse import parse_qsl
 
@@ -25,11 +26,12 @@ from sabm_mesa.visualization.connections import use_poll
 from sabm_mesa.visualization.frame import Head, accepted_languages
 from sabm_mesa.visualization.game_view import VIEWS
 from sabm_mesa.visualization.html import html, inside
-from sabm_mesa.visualization.labels import counting, title_of
-from sabm_mesa.visualization.pages.board import board, session_of_link, wall_of
+from sabm_mesa.visualization.labels import counting, name_of, title_of
+from sabm_mesa.visualization.pages.board import board, points_of, session_of_link, wall_of
 from sabm_mesa.visualization.pages.debrief import slides
 from sabm_mesa.visualization.pages.play_parts import GAMES
 from sabm_mesa.visualization.panels import world
+from sabm_mesa.visualization.scenario_view import rule_of
 
 
 @solara.component
@@ -98,24 +100,34 @@ def _draw(session: ClassSession | None, asked: str, *, of_host: bool) -> None:
 
 def _now(session: ClassSession, language: str) -> None:
     """How to join, how many are ready, and the board."""
-    status = session.status
+    status, model = session.status, session.games[0].model
     asked, answered = _counts(session)
-    html("h1", translated(title_of(session.games[0].model), language))
+    taken = [seat.agent for _, seat in session.seats if seat.taken]
+    html("h1", translated(title_of(model), language))
     Wall(
         code=session.code, reachable=open_to_others(), machine=name_in_network(listens_at()),
         joinable=status != "over", asked=asked, answered=answered,
         words=translated(_words(session), language), small=status != "open",
+        steps=translated([Phrase("wall.open"), Phrase("wall.seat"), rule_of(model)], language),
+        names=translated([name_of(model, agent) for agent in taken], language)
+        if len(session.games) == 1 else [],
+        left=_left(session),
         texts=table_of(language, "wall"),
     )  # fmt: skip
     if status == "open":
         return
+    decided = any(map(points_of, session.games))
     view = VIEWS[session.games[min(wall_of(session).group, len(session.games) - 1)]]
     scenes = view.scenes(view.shown.played)
-    with inside("div", "sabm-screen-board" + (" sabm-screen-world" if scenes else "")):
+    both = scenes and decided
+    with inside("div", "sabm-screen-board" + (" sabm-screen-world" if both else "")):
         if scenes:
             with inside("div"):
                 world(view, view.shown.played, language=language)
-        board(session, language)
+        if decided or len(session.games) > 1:
+            board(session, language)
+        elif not scenes:
+            html("p", translated(rule_of(model), language), "sabm-wall-rule")
 
 
 def _present(session: ClassSession, slide: int, language: str) -> None:
@@ -139,6 +151,13 @@ def _counts(session: ClassSession) -> tuple[int, int]:
     return len(taken), sum(seat.question is None for seat in taken)
 
 
+def _left(session: ClassSession) -> float | None:
+    """The seconds until the last open question is given up; None while no clock runs."""
+    asked = [seat.question for game, seat in session.seats if seat.taken and not game.paused]
+    left = [question.remaining_s for question in asked if question is not None]
+    return max((seconds for seconds in left if seconds is not None), default=None)
+
+
 def _words(session: ClassSession) -> str:
     seats = [seat for _, seat in session.seats]
     joined = sum(seat.taken for seat in seats)
@@ -160,8 +179,9 @@ def _state(session: ClassSession | None) -> object:
     if session is None:
         return None
     views = [VIEWS[game].version for game in session.games]
-    wall = wall_of(session)
-    return session.status, views, _counts(session), _words(session), wall.group, wall.slide
+    wall, left = wall_of(session), _left(session)
+    end = None if left is None else round(time.monotonic() + left)
+    return session.status, views, _counts(session), _words(session), end, wall.group, wall.slide
 
 
 @solara.component_vue("slide_bar.vue")
@@ -185,6 +205,9 @@ def Wall(
     asked: int,
     answered: int,
     words: str,
+    steps: list[str],
+    names: list[str],
+    left: float | None,
     texts: dict[str, Text],
     small: bool = False,
 ) -> None:
@@ -198,6 +221,9 @@ def Wall(
         asked: how many people are asked.
         answered: how many of them have answered.
         words: the state in words.
+        steps: how to join, and the rule.
+        names: the players who have joined.
+        left: seconds until the clock of the questions has run down; None: no clock runs.
         texts: the texts of the wall.
         small: whether it is one line, which leaves room for the board.
     """

@@ -10,6 +10,12 @@ CODE = "Code of six letters"
 NUMBER = "Number from 0 to 100"
 
 
+WALL, SMALLEST_PX = {"width": 1280, "height": 720}, 16
+SIZES = """all => all.map(
+  (text) => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"""
+"""The sizes of texts in pictures, in pixels of the screen."""
+
+
 def join(page, server, code, *, word=""):
     """Join by the code, with the keyboard alone; or get a seat back."""
     page.goto(f"{server.url}/join")
@@ -43,7 +49,7 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
     host.get_by_role("button", name="Open the game").click()
     host.get_by_role("button", name="Start the game").wait_for()
     code = host.locator(".sabm-code").first.inner_text()
-    wall = browse(f"/screen/{code}")
+    wall = browse(f"/screen/{code}", viewport=WALL)
     says(wall, "0 of 4 joined")
     assert server.key not in wall.content()
     assert "/play/" not in wall.content()
@@ -81,6 +87,7 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
         says(page, "You and the others")
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     says(wall, "The game is over")
+    assert min(wall.locator("main svg text").evaluate_all(SIZES)) >= SMALLEST_PX
     tile = host.locator(".sabm-board-tile").nth(1)
     tile.click()
     says(projector, "Group 2 in colour")
@@ -97,3 +104,30 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
     with host.expect_download() as download:
         host.get_by_role("button", name="Download all").click()
     assert download.value.suggested_filename == f"{code}.zip"
+
+
+def test_the_wall_shows_how_to_join_who_is_there_and_the_time_left(server, browse) -> None:
+    host = browse("/host?game=beauty-contest&people=2&rounds=1&seconds=3000")
+    host.get_by_role("button", name="Open the game").click()
+    code = host.locator(".sabm-code").first.inner_text()
+    wall = browse(f"/screen/{code}", viewport=WALL)
+    expect(wall.locator(".sabm-wall-steps li")).to_have_count(3)
+    assert wall.evaluate("document.elementFromPoint(5, 3).closest('.sabm-app') !== null")
+    phone = browse(f"{server.url}/join", viewport=PHONE)
+    join(phone, server, code)
+    expect(wall.locator(".sabm-wall-names li")).to_have_text(["Player 1"])
+    start(host)
+    expect(wall.locator(".sabm-wall-clock")).to_have_text(re.compile(r"^(50:00|49:\d\d)$"))
+    says(wall, "0 of 1 person ready")
+    expect(wall.locator(".sabm-wall-rule")).to_contain_text("whoever is closest")
+    give(phone, "20")
+    says(wall, "The game is over")
+    expect(wall.locator(".sabm-wall-clock")).to_have_count(0)
+
+
+def test_a_lesson_is_one_click(browse) -> None:
+    host = browse("/host")
+    expect(host.get_by_role("link", name="Lesson: ")).to_have_count(4)
+    host.get_by_role("link", name="Lesson: Public goods").click()
+    says(host, "Public goods: 4 seats for people in each of 10 groups; 8 rounds")
+    host.get_by_role("button", name="Open the game").wait_for()
