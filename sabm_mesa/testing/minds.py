@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel
 
-from sabm_mesa.core.answers import FORMATS, LABEL, AnswerSpec, InvalidAnswer
+from sabm_mesa.core.answers import FORMATS, LABEL, AnswerSpec, InvalidAnswer, Text
 from sabm_mesa.core.asks import Ask, Key
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.prompts import NO_PERSONA
@@ -221,7 +221,8 @@ class Silent:
     async def answer(self, ask: Ask) -> object:
         """Read the prompts, with the reason of the earlier refusal, and give no answer."""
         ask.messages()
-        return ""
+        is_legal = isinstance(ask.spec, Text) and ask.spec.optional  # silence
+        return 0 if is_legal else ""
 
 
 class People:

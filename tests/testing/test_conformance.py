@@ -280,3 +280,51 @@ def test_numbers_that_a_plain_model_draws_from_another_source_are_found(
         ((problem, points),) = found.problems.items()
         assert points == ["same seed"]
         assert problem.startswith("two runs with one seed (drawing) differ: 'coins' in round 0")
+
+
+QUIET = '''
+"""People who may speak."""
+from sabm_mesa import ClassicalMind, SmartAgent, SmartModel, Text, communication
+
+
+class Shy(ClassicalMind):
+    async def answer(self, ask):
+        return "Hello" if ask.rng.random() < 0.5 else ""
+
+
+class Guest(SmartAgent):
+    async def communicate(self):
+        """Say a word, or nothing."""
+        return await self.ask("communicate", Text(optional=True), said=self.conversation())
+
+
+class QuietParty(SmartModel):
+    prompt_file = "quiet.toml"
+    phases = (communication(),)
+    model_columns = ("n_said",)
+    defaults = {"n_rounds": 3}
+    classical_minds = {"shy": Shy}
+    n_said = 0
+
+    def __init__(self, n_guests: int = 4, **settings):
+        super().__init__(**settings)
+        self.populate(Guest, n_guests)
+
+    def after_communicate(self, guest, words):
+        self.say(guest, words.value)
+
+    def update(self):
+        self.n_said = len(self.said)
+'''
+
+
+def test_a_short_scenario_whose_agents_may_be_silent_conforms(tmp_path: Path) -> None:
+    path = tmp_path / "quiet_party.py"
+    path.write_text(QUIET, "utf-8")
+    path.with_name("quiet.toml").write_text(
+        "[prompts]\nscenario = 'You are at a party. {{ persona }}'\n"
+        "communicate = '{{ said | length }} words were said. {{ form }}'\n",
+        "utf-8",
+    )
+
+    check_scenario(load(str(path)))
