@@ -9,12 +9,11 @@ Same effect
     (Fieller 1954). ``different`` when the interval excludes 1; ``same`` when it includes 1 and lies
     between 1/`FACTOR` and `FACTOR`; else ``undecided``, since the data are too few.
 Same distribution
-    Decisions of a period: energy test by permutation, Wasserstein distance, ratio of variances,
-    entropy, and the rank among halves of the people (`sabm_mesa.analysis.likeness`). ``different``
-    when the energy test rejects at `ALPHA`, adjusted for the number of periods (Holm 1979); else
-    ``no difference detected``, which is not a proof of equality: ``by_chance`` is the distance that
-    the data cannot distinguish from chance, and the remark gives the shift of all decisions that
-    they can.
+    Decisions of a period: energy test by permutation, Wasserstein distance, and the ratio of the
+    variances (`sabm_mesa.analysis.likeness`). ``different`` when the energy test rejects at
+    `ALPHA`, adjusted for the number of periods (Holm 1979); else ``no difference detected``, which
+    is not a proof of equality: ``by_chance`` is the distance that the data cannot distinguish from
+    chance.
 
 A comparison also has the parts of the variance between and within persons. A model that plays the
 average person again and again can have the right mean and even the right variance, and no persons
@@ -42,10 +41,9 @@ from sabm_mesa.analysis import likeness, plot_style
 from sabm_mesa.analysis.intervals import LEVEL, Floats
 from sabm_mesa.analysis.likeness import DecisionSample
 from sabm_mesa.analysis.tests import holm, infer
-from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.recording.decisions import played_runs
-from sabm_mesa.recording.reading import RecordedRun, load_runs
+from sabm_mesa.recording.reading import load_runs
 from sabm_mesa.recording.votes import read_votes
 from sabm_mesa.studies.page import Verbatim, markdown, number, p_in_words, p_value
 from sabm_mesa.studies.people import ALL, Effect, PeopleData, numbers_of
@@ -60,7 +58,7 @@ SAME, DIFFERENT, UNDECIDED = "same", "different", "undecided"
 NOT_DETECTED, NOT_JUDGED = "no difference detected", "not judged"
 NOT_FOUND = "not found"
 INFERENCE, EFFECT, DISTRIBUTION = "same inference", "same effect", "same distribution"
-RANK, SPREAD, ENTROPY = "rank among people", "ratio of variances", "entropy"
+SPREAD = "ratio of variances"
 PERSONS = "between persons"
 LEVELS = (INFERENCE, EFFECT, DISTRIBUTION)
 BINS = 20
@@ -108,7 +106,7 @@ class Played:
     Attributes:
         scenario: its name.
         decisions: one row per decision: ``run``, ``round``, ``agent``, ``value`` (NaN when it could
-            not be read), ``treatment`` and ``persona`` (``""`` when it is not known).
+            not be read) and ``treatment``.
         talked: the rounds with messages.
         unlike: parameters that differ from those of people's game, in words.
         left_out: runs that were not compared, in words.
@@ -208,15 +206,11 @@ def read_runs(path: str | Path, people: PeopleData, runs: Sequence[int] | None =
             )
         data = data[data["run"].isin(known)]
     data["treatment"] = data["run"].map(treatment)
-    personas = {run.run: _personas(run) for run in chosen}
-    data["persona"] = [
-        personas[run].get(agent, "") for run, agent in zip(data["run"], data["agent"], strict=True)
-    ]
     spoken = frozenset(int(n) for run in played for n in run.messages["round"].unique())
     left = len(recorded) - data["run"].nunique()
     return Played(
         ", ".join(scenarios),
-        data[["run", "round", "agent", "value", "treatment", "persona"]].reset_index(drop=True),
+        data[["run", "round", "agent", "value", "treatment"]].reset_index(drop=True),
         spoken,
         _unlike(people, [run.parameters for run in chosen]),
         f"{left} of {len(recorded)} runs are left out: not finished, forks, or of no treatment"
@@ -452,17 +446,12 @@ def _distributions(
             )
             rows.append(HumanLikeness(DISTRIBUTION, name, verdict=NOT_JUDGED, why=why))
             continue
-        rows += _cell(people, name, theirs, runs, ALPHA / len(places), seed)
+        rows += _cell(name, theirs, runs, seed)
     return rows, cells
 
 
 def _cell(
-    people: PeopleData,
-    name: str,
-    theirs: DecisionSample,
-    runs: DecisionSample,
-    alpha: float,
-    seed: int,
+    name: str, theirs: DecisionSample, runs: DecisionSample, seed: int
 ) -> list[HumanLikeness]:
     n_people, n_runs = theirs.n_units, runs.n_units
     of_people, of_runs = (float(sample.decisions.mean()) for sample in (theirs, runs))
@@ -472,47 +461,18 @@ def _cell(
         verdict, p = NOT_JUDGED, math.nan
     else:
         why, verdict, p = "", "", test.p
-        if p > alpha:
-            why = _power(likeness.least_shift(theirs, n_runs, alpha, rng=seed))
     rows = [HumanLikeness(
         DISTRIBUTION, name, of_people, of_runs, test.wasserstein, high=test.by_chance, p=p,
         n_people=n_people, n_runs=n_runs, verdict=verdict, why=why,
     )]  # fmt: skip
-    rank = likeness.rank_among_people(theirs, runs, rng=seed)
-    why = f"halves need {likeness.FEWEST} units of people." if math.isnan(rank) else ""
-    rows.append(
-        HumanLikeness(RANK, name, 0.5, rank, rank, why=why, verdict=NOT_JUDGED if why else "")
-    )
-    ratio = likeness.variance_ratio(runs, theirs, seed=seed)
-    rows.append(HumanLikeness(
-        SPREAD, name, _variance(theirs.decisions), _variance(runs.decisions), ratio.value,
-        ratio.low, ratio.high, why=_spread(ratio),
-    ))  # fmt: skip
-    edges = _edges(people, np.concatenate([theirs.decisions, runs.decisions]))
-    bits, of_the_runs = (likeness.entropy(sample.decisions, edges) for sample in (theirs, runs))
-    rows.append(HumanLikeness(ENTROPY, name, bits, of_the_runs, of_the_runs - bits, why="bits"))
-    return rows
-
-
-def _power(shift: float) -> str:
-    power = f"in {100 * likeness.POWER:g} % of samples of this size"
-    if math.isnan(shift):
-        return f"no shift within the range of the decisions would be detected {power}"
-    return f"a shift of all decisions by about {shift:.2g} would be detected {power}"
+    before, now = _variance(theirs.decisions), _variance(runs.decisions)
+    ratio = _quotient(now, before)
+    why = "people all decided alike." if math.isnan(ratio) else ""
+    return [*rows, HumanLikeness(SPREAD, name, before, now, ratio, why=why)]
 
 
 def _variance(values: Floats) -> float:
     return float(values.var(ddof=1)) if values.size > 1 else math.nan
-
-
-def _spread(ratio: likeness.Interval) -> str:
-    if math.isnan(ratio.low):
-        return "people all decided alike." if math.isnan(ratio.value) else ""
-    if ratio.high < 1:
-        return "the runs vary less than people"
-    return (
-        "the runs vary more than people" if ratio.low > 1 else "not significantly different from 1"
-    )
 
 
 def _adjusted(rows: Sequence[HumanLikeness]) -> list[HumanLikeness]:
@@ -632,17 +592,6 @@ def _equal(first: Any, second: Any) -> bool:
         return abs(Fraction(str(first)) - Fraction(str(second))) < Fraction(1, 10**6)
     except (ValueError, ZeroDivisionError):
         return bool(first == second)
-
-
-def _personas(run: RecordedRun) -> dict[int, str]:
-    """Agent → persona, for a run with personas; it is rebuilt if they were drawn."""
-    from sabm_mesa.recording.replaying import ReplayRecorder
-    from sabm_mesa.runs.rerun import class_of, rebuild
-
-    if run.parameters.get("personas") in (None, NO_PERSONA):
-        return {}
-    model = rebuild(class_of(run), ReplayRecorder(run))
-    return {int(agent.unique_id): agent.persona for agent in model.population}
 
 
 def picture(comparison: Comparison) -> Figure | None:
@@ -823,27 +772,22 @@ def _table(rows: Sequence[HumanLikeness]) -> list[str]:
     cells = {(row.level, row.of): row for row in rows}
     mine = [row for row in rows if row.level == DISTRIBUTION]
     lines = [f"    {_line(row)}" for row in mine if row.verdict == NOT_JUDGED]
-    judged = [row for row in mine if (RANK, row.of) in cells]
+    judged = [row for row in mine if (SPREAD, row.of) in cells]
     if not judged:
         return lines
     width = max(len(row.of) for row in judged)
-    heads = f"{'people':>7} {'runs':>7} {'distance':>8} {'by chance':>9} {'p':>7}  {'rank':>4}"
-    table = [f"    {'mean of':<{width}} {heads}  {'variances':<20} bits"]
+    heads = f"{'people':>7} {'runs':>7} {'distance':>8} {'by chance':>9} {'p':>7}"
+    table = [f"    {'mean of':<{width}} {heads}  variances"]
     for row in judged:
-        rank, spread, bits = (cells[level, row.of] for level in (RANK, SPREAD, ENTROPY))
-        interval = "" if math.isnan(spread.low) else f" [{spread.low:.2f}, {spread.high:.2f}]"
-        ratio = "none" if math.isnan(spread.value) else f"{spread.value:.2f}{interval}"
+        spread = cells[SPREAD, row.of].value
+        ratio = "none" if math.isnan(spread) else f"{spread:.2f}"
         table.append(
             f"    {row.of:<{width}} {number(row.people):>7} {number(row.runs):>7} "
             f"{number(row.value):>8} {number(row.high):>9} {p_value(row.p):>7}  "
-            f"{rank.value:>4.2f}  {ratio:<20} {bits.people:.1f}, {bits.runs:.1f}  {row.verdict}"
+            f"{ratio:<9}  {row.verdict}"
         )
-    table += [f"    {row.of}: {row.why}" for row in judged if row.verdict == NOT_DETECTED]
-    table.append(
-        "    distance: Wasserstein, and up to which chance alone goes; rank among halves of people "
-        "(0.50: ceiling);"
-    )
-    table.append("    variances: runs by people; bits: entropy of people, of runs")
+    table.append("    distance: Wasserstein, and up to which chance alone goes")
+    table.append("    variances: runs by people")
     return lines + table
 
 

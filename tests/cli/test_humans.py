@@ -57,15 +57,6 @@ def test_a_recording_without_decisions_is_one_line(sabm: Sabm, tmp_path: Path) -
     assert one_line(done) == f"No decision was recorded in the column choice of {path}."
 
 
-def test_personas_that_were_drawn_are_known(sabm: Sabm, tmp_path: Path) -> None:
-    path = tmp_path / "personas.sqlite"
-    KeynesianBeautyContest(
-        n_players=8, n_rounds=2, personas={"none": 5, "disagreeable": 3}, rng=1, recording=path
-    ).run_model()
-    done = sabm("humans", path, "--against", "nagel-1995")
-    assert "    2 personas: " in done.out, done.err
-
-
 CODEBOOK = """
 who = "students in 12 sessions"
 source = "made up"

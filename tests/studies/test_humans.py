@@ -12,12 +12,10 @@ from sabm_mesa.studies.humans import (
     DIFFERENT,
     DISTRIBUTION,
     EFFECT,
-    ENTROPY,
     INFERENCE,
     NOT_DETECTED,
     NOT_JUDGED,
     PERSONS,
-    RANK,
     SAME,
     SPREAD,
     Comparison,
@@ -63,12 +61,12 @@ def data(rows: pd.DataFrame) -> PeopleData:
     return PeopleData("class.csv", book, rows)
 
 
-def runs(rows: pd.DataFrame, persona: str = "") -> Played:
+def runs(rows: pd.DataFrame) -> Played:
     decisions = pd.DataFrame(
         {
             "run": rows["session"].astype(int), "round": rows["round"] - 1,
             "agent": [int(each.split("/")[1]) for each in rows["person"]],
-            "value": rows["value"], "treatment": "", "persona": persona,
+            "value": rows["value"], "treatment": "",
         }
     )  # fmt: skip
     return Played("kbc", decisions, frozenset(), [])
@@ -110,8 +108,6 @@ def test_the_average_person_has_no_variance_and_no_persons() -> None:
     found = compare(data(rows), runs(the_average(rows)))
     by_level = {row.level: row for row in found.rows}
     assert by_level[SPREAD].value == 0
-    assert by_level[RANK].value < 0.05
-    assert by_level[ENTROPY].runs == 0
     assert by_level[PERSONS].value == 0
     assert math.isnan(by_level[PERSONS].runs)
     assert "share of the variance between persons: 63% of people, none of" in "\n".join(
@@ -158,16 +154,6 @@ def test_nothing_found_by_tests_that_can_find_nothing_is_no_same_inference() -> 
     assert first(whole, whole)[0] == SAME
 
 
-def test_not_told_apart_says_which_shift_would_have_been_told() -> None:
-    rows = groups(np.random.default_rng(4), 10)
-    found = compare(data(rows), runs(rows))
-    row = next(row for row in found.rows if row.level == DISTRIBUTION)
-    assert row.verdict == NOT_DETECTED
-    assert row.why.startswith("a shift of all decisions by about ")
-    assert row.why.endswith(" would be detected in 80 % of samples of this size")
-    assert f"    {row.of}: {row.why}" in lines_of(found)
-
-
 def test_published_summaries_are_judged_as_far_as_they_go() -> None:
     """Nagel's 67 students: bins of the first period, means of four sessions."""
     people = published_people()["nagel-1995"]
@@ -175,7 +161,7 @@ def test_published_summaries_are_judged_as_far_as_they_go() -> None:
     picks = np.repeat(middles, counts.astype(int))[:64]
     decisions = pd.DataFrame(
         {"run": np.arange(64) // 8, "round": 0, "agent": np.arange(64) % 8, "value": picks}
-    ).assign(treatment="", persona="")
+    ).assign(treatment="")
     found = compare(people, Played("kbc", decisions, frozenset(), []))
     assert found.verdicts[DISTRIBUTION] == NOT_DETECTED
     assert found.verdicts[INFERENCE] == NOT_JUDGED
@@ -193,7 +179,6 @@ def test_every_form_says_the_same() -> None:
     found = compare(data(rows), runs(rows))
     text = as_markdown(found, ["humans.png"])
     assert "| same distribution | **no difference detected** |" in text
-    assert "ceiling" in text
     assert "p = <" not in "\n".join(lines_of(found))
     people = data(rows)
     book = people.book.model_copy(update={"who": "<b>me</b> | *you*"})
