@@ -470,7 +470,7 @@ class Number(AnswerSpec):
 
     @property
     def json_type(self) -> tuple[type, ...]:  # type: ignore[override]  # of the class in others
-        """A bounded decimal may be sent as a text (`sabm_mesa.llm.decimals`)."""
+        """Models may send a decimal as a text."""
         return (int, float) if self.integer else (int, float, str)
 
     def __post_init__(self) -> None:

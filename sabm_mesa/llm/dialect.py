@@ -16,7 +16,6 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sabm_mesa.llm.decimals import LIMITS, with_patterns, without_limits
 from sabm_mesa.llm.translation import texts_in
 
 _FORM = "response_format"
@@ -79,7 +78,9 @@ _OF_VALUE = re.compile(
     re.IGNORECASE,
 )
 """Words of a refusal that is about one picture, function or name of a model."""
-_LIMIT = re.compile(rf"\b(?:{'|'.join(LIMITS)}|grammar|regex)\b")
+_LIMITS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern")
+"""Keywords of JSON schemas that some servers refuse in their strict mode."""
+_LIMIT = re.compile(rf"\b(?:{'|'.join(_LIMITS)}|grammar|regex)\b")
 """Limits of a schema, which a server may name when it does not support them."""
 _BOTH = re.compile(r"\bboth\b|only one|together|at the same time|mutually exclusive", re.IGNORECASE)
 _to_json = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
@@ -256,6 +257,16 @@ def dropped(asked: Mapping[str, Any], sent: Mapping[str, Any], needed: Collectio
     return ""
 
 
+def _without_limits(schema: Any) -> Any:
+    """A JSON schema without bounds, lengths and patterns, for servers that refuse them."""
+    if isinstance(schema, list):
+        return [_without_limits(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    limits = _LIMITS if isinstance(schema.get("type"), str) else ()
+    return {name: _without_limits(part) for name, part in schema.items() if name not in limits}
+
+
 def _json_schema(name: str, schema: Any) -> Any:
     named = {"name": name, "strict": True, "schema": schema}
     return {"type": "json_schema", "json_schema": named}
@@ -263,9 +274,9 @@ def _json_schema(name: str, schema: Any) -> Any:
 
 _LOOSE = "answer_without_limits"
 _FORMS = (
-    lambda schema: _json_schema("answer", with_patterns(schema)),
-    lambda schema: _json_schema(_LOOSE, without_limits(schema)),  # strict mode of OpenAI
-    lambda schema: {"type": "json_object", "schema": with_patterns(schema)},  # Together
+    lambda schema: _json_schema("answer", schema),
+    lambda schema: _json_schema(_LOOSE, _without_limits(schema)),  # strict mode of OpenAI
+    lambda schema: {"type": "json_object", "schema": schema},  # Together
     lambda _: {"type": "json_object"},  # DeepSeek
     lambda _: None,
 )

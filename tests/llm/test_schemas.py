@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 from sabm_mesa import Number, Text
 from sabm_mesa.core.answers import free, words
 from sabm_mesa.core.structured import as_spec
-from sabm_mesa.llm.decimals import between
 from sabm_mesa.llm.dialect import Dialect
 
 PRICE = Number(0, 14)
@@ -71,7 +70,7 @@ def test_servers_that_refuse_limits_get_the_schema_without_them() -> None:
         return dialect.mend(asked).get("response_format")
 
     first = sent()["json_schema"]["schema"]["properties"]["answer"]
-    assert first == {"type": "string", "pattern": f"^{between(0, 14)}$"}
+    assert first == {"type": "number", "minimum": 0, "maximum": 14}
     refusal = {
         "error": {
             "message": "Invalid schema for response_format 'answer': In context=('properties', "
@@ -85,6 +84,18 @@ def test_servers_that_refuse_limits_get_the_schema_without_them() -> None:
     other = Dialect("here", "m")
     other.adopt(asked, {"response_format": "json_schema without limits"})
     assert other.mend(asked) == dialect.mend(asked)
+
+
+def test_a_field_that_is_named_like_a_limit_is_kept() -> None:
+    limited = {"type": "string", "maxLength": 8}
+    listed = {"type": "array", "items": {"type": "number", "minimum": 0}, "maxItems": 2}
+    schema = {"type": "object", "properties": {"pattern": limited, "list": listed}}
+    dialect, asked = Dialect("here", "m"), {"response_format": schema}
+    dialect.adopt(asked, {"response_format": "json_schema without limits"})
+
+    assert dialect.mend(asked)["response_format"]["json_schema"]["schema"]["properties"] == {
+        "pattern": {"type": "string"}, "list": {"type": "array", "items": {"type": "number"}},
+    }  # fmt: skip
 
 
 def test_servers_that_refuse_schemas_are_not_sent_another_strict_one() -> None:
