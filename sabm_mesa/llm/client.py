@@ -37,8 +37,6 @@ class Request:
             answer, when `max_thought_tokens` is None.
         pictures: the pictures whose marks stand in the messages; None without any. A model without
             vision gets their texts.
-        tools: functions of which the model calls one, in the format of chat completions; None for
-            an answer in words. A model without tools answers in words, as the prompt says.
     """
 
     model: str
@@ -54,7 +52,6 @@ class Request:
     max_thought_tokens: int | None = None
     extra_body: Mapping[str, Any] | None = None
     room: int = 0
-    tools: list[dict[str, Any]] | None = field(default=None, hash=False)
     pictures: tuple[Picture, ...] | None = None
 
     @property
@@ -66,9 +63,8 @@ class Request:
 
     @property
     def texts(self) -> list[str]:
-        """All that the model reads: the content of each message, and the functions."""
-        functions = [] if self.tools is None else [canonical_json(self.tools)]
-        return [content for _, content in self.messages] + functions
+        """All that the model reads: the content of each message."""
+        return [content for _, content in self.messages]
 
     def digest(self) -> str:
         """SHA-256 of the exact request, hexadecimal."""
@@ -89,9 +85,7 @@ class Completion(NamedTuple):
             from answers leaves them in it, for `sabm_mesa.core.thoughts` to split off.
         thoughts: the thoughts that the server keeps apart from the text.
         model: the model the server says it used.
-        finish_reason: why it stopped: ``"stop"``, ``"length"``, ``"content_filter"``,
-            ``"tool_calls"`` (the text is JSON of the calls, see
-            `sabm_mesa.core.tools.call_as_text`), …
+        finish_reason: why it stopped: ``"stop"``, ``"length"``, ``"content_filter"``, …
         prompt_tokens: tokens sent.
         completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.

@@ -19,7 +19,7 @@ from typing import Any
 from sabm_mesa.llm.translation import texts_in
 
 _FORM = "response_format"
-_TOOLS, _MUST_CALL, _PICTURES = "tools", "tool_choice", "pictures"
+_PICTURES = "pictures"
 OTHER_NAME = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
@@ -31,8 +31,6 @@ TAKEN_AS_NAMED = {
     *_SAMPLING,
     *OTHER_NAME,
     _FORM,
-    _TOOLS,
-    _MUST_CALL,
     _PICTURES,
     "reasoning_effort",
 }
@@ -46,17 +44,13 @@ _OTHER_WORDS = {
         "response_format", "json_schema", "json schema", "json_object", "structured output",
         "grammar",
     ),
-    _TOOLS: (
-        "tools", "tool use", "tool calling", "tool calls", "tool choice", "function calling",
-        "functions", "auto-tool-choice",
-    ),
     _PICTURES: (
         "image_url", "image", "images", "image input", "inlineData", "vision", "multimodal",
         "mmproj",
     ),
 }  # fmt: skip
 _REFUSING = {400, 404, 415, 422, 500, 501}
-"""Statuses with which servers refuse a parameter; llama.cpp sends 500 for forms and functions."""
+"""Statuses with which servers refuse a parameter; llama.cpp sends 500 for forms."""
 _NO_DIALECT = re.compile(
     r"too (?:large|big|high|long|small|low)|exceed|maximum|context|at least|at most (?!1\b)"
     r"|must be (?!at most 1\b|1\b|unset|omitted|none|null|\S*text)"
@@ -71,13 +65,13 @@ _LACKS = re.compile(
     r"|unknown (?:variant|name|field)|extra inputs",
     re.IGNORECASE,
 )
-"""Words of a server without functions or without vision."""
+"""Words of a server without vision."""
 _OF_VALUE = re.compile(
     r"(?:unsupported|invalid|corrupt\w*|damaged) image|(?:process|download\w*|decode|read|fetch)"
     r"\w* (?:the |your )?image|does not exist|invalid schema",
     re.IGNORECASE,
 )
-"""Words of a refusal that is about one picture, function or name of a model."""
+"""Words of a refusal that is about one picture, or the name of a model."""
 _LIMITS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern")
 """Keywords of JSON schemas that some servers refuse in their strict mode."""
 _LIMIT = re.compile(rf"\b(?:{'|'.join(_LIMITS)}|grammar|regex)\b")
@@ -113,8 +107,6 @@ class Dialect:
         """
         sent: dict[str, Any] = {}
         for name, value in asked.items():
-            if not self._applies(name, asked):
-                continue
             if name == _FORM:
                 value = _FORMS[self.form](value)  # noqa: PLW2901
                 if value is None:
@@ -139,20 +131,14 @@ class Dialect:
         if status not in _REFUSING:
             return ""
         message = texts_in(body)
-        named = [
-            name
-            for name in asked
-            if self._applies(name, asked) and self._is_named(name, message, body)
-        ]
+        named = [name for name in asked if self._is_named(name, message, body)]
         if set(_SAMPLING) <= {*named} and _BOTH.search(message):
             return self._change("top_p", None)
         refuses_limits = _FORM in named and self.form == 0 and bool(_LIMIT.search(message))
         if _NO_DIALECT.search(message) and not refuses_limits:
             return ""
         # An older form of the schema is tried before anything else is left out.
-        for name in sorted(
-            named, key=lambda parameter: (parameter != _FORM, parameter != _MUST_CALL)
-        ):
+        for name in sorted(named, key=lambda parameter: parameter != _FORM):
             if name == _FORM:
                 if self.form + 1 < len(_FORMS):
                     return self._loosen(1 if refuses_limits else max(2, self.form + 1))
@@ -163,7 +149,7 @@ class Dialect:
             other = OTHER_NAME.get(name)
             if other and sent == name and (name != "seed" or other in message):
                 return self._change(name, other)
-            if sent is not None and (status != 500 or name in {_TOOLS, _PICTURES}):
+            if sent is not None and (status != 500 or name == _PICTURES):
                 return self._change(name, None)
         return ""
 
@@ -174,28 +160,18 @@ class Dialect:
             asked: parameters as they were asked for.
             sent: the same as they were sent.
         """
-        called = _TOOLS in sent
         for name in set(asked) & TAKEN_AS_NAMED:
-            if name in {_FORM, _MUST_CALL} and _TOOLS in asked and called == (name == _FORM):
-                continue  # left out because of the functions, and taken elsewhere
             if name == _FORM:
                 self.form = max(self.form, _KINDS.index(str(sent.get(_FORM, "none"))))
             elif name not in sent and name not in self.changes:
                 other = OTHER_NAME.get(name)
                 self.changes[name] = other if other in sent else None
 
-    def _applies(self, name: str, asked: Mapping[str, Any]) -> bool:
-        """A call needs functions, and has the form of its function."""
-        calls = _TOOLS in asked and self.changes.get(_TOOLS, _TOOLS) is not None
-        return {_FORM: not calls, _MUST_CALL: calls}.get(name, True)
-
     def _is_named(self, name: str, message: str, body: Any) -> bool:
         sent = self.changes.get(name, name)
         if sent is None or (name == _FORM and self.form == len(_FORMS) - 1):
             return False
-        if name in {_TOOLS, _PICTURES} and (
-            _OF_VALUE.search(message) or not _LACKS.search(message)
-        ):
+        if name == _PICTURES and (_OF_VALUE.search(message) or not _LACKS.search(message)):
             return False
         if _param(body) == sent:
             return True
@@ -288,10 +264,8 @@ _KINDS = (
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Recorded parameters: schemas as one word, functions by name, pictures by hash."""
+    """Recorded parameters: schemas as one word, pictures by hash."""
     plain = dict(parameters)
-    if _TOOLS in plain:
-        plain[_TOOLS] = [tool["function"]["name"] for tool in plain[_TOOLS]]
     if _PICTURES in plain:
         plain[_PICTURES] = [picture.sha256 for picture in plain[_PICTURES]]
     if _FORM in plain:

@@ -287,8 +287,6 @@ class OpenAIClient:
             "seed": request.seed,
             "response_format": request.schema,
             "pictures": request.pictures,
-            "tools": request.tools,
-            "tool_choice": "required" if request.tools else None,
         }
         return {name: value for name, value in optional.items() if value is not None}
 

@@ -76,11 +76,9 @@ class LocalMind(LLMMind):
         seed = int(seeds.generate_state(1)[0]) % _SEEDS
         request = super()._request(ask)
         limit = self._limit(ask, request.schema)
-        # The grammar of a local model already forces the form of a call, and it does not see.
+        # It does not see.
         messages = tuple((role, described(text, ask.pictures)) for role, text in request.messages)
-        return replace(
-            request, messages=messages, seed=seed, max_tokens=limit, tools=None, pictures=None
-        )
+        return replace(request, messages=messages, seed=seed, max_tokens=limit, pictures=None)
 
     def _limit(self, ask: Ask, schema: Mapping[str, Any] | None) -> int:
         limit = self.settings.max_tokens
