@@ -35,7 +35,7 @@ from sabm_mesa.errors import (
 from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.endpoints import OPENAI_URL, URL_VARIABLE, endpoint_url
 from sabm_mesa.llm.openai_client import OpenAIClient
-from sabm_mesa.llm.prices import PriceClient, PriceTable
+from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.minds.files.sandbox import (
     DEMANDED,
     SENTENCES,
@@ -262,7 +262,7 @@ async def _ask(client: OpenAIClient, model: str | None) -> str:
     try:
         request = replace(TINY, model=model or await _some_model(client))
         try:
-            done = await PriceClient(client, prices).complete(request)
+            done = prices.priced(await client.complete(request), request)
         except BadRequest as error:
             raise BadRequest(f"{error}{await _other_models(client, model)}") from None
     finally:

@@ -2,7 +2,7 @@
 
 ::
 
-    MakeRoomClient → RetryClient → LimitClient → BudgetClient → PriceClient → NoteSentClient
+    MakeRoomClient → RetryClient → LimitClient → BudgetClient → CostClient
         → FinishInFlightClient → OpenAIClient
 
 All runs of the process share one connection and one limiter for each endpoint. The chain has a
@@ -40,9 +40,9 @@ from sabm_mesa.llm.endpoints import (
     is_openai,
     read_endpoints,
 )
-from sabm_mesa.llm.in_flight import FinishInFlightClient, NoteSentClient
+from sabm_mesa.llm.in_flight import CostClient, FinishInFlightClient
 from sabm_mesa.llm.limit import CEILING, LimitClient, Limiter, remember_limit, remembered_limit
-from sabm_mesa.llm.prices import PriceClient, PriceTable
+from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.llm.retry import MAX_RETRIES, RetryClient
 from sabm_mesa.llm.scripted import ScriptedClient
 from sabm_mesa.llm.thinking import MakeRoomClient, ThoughtRoom
@@ -382,8 +382,7 @@ def _within_limits(
     grace_s: float | None = None,
 ) -> Client:
     """A client with notes, prices, budget, limit, retries and room for thoughts around it."""
-    client: Client = NoteSentClient(FinishInFlightClient(sender, grace_s), prices)
-    client = PriceClient(client, prices)
+    client: Client = CostClient(FinishInFlightClient(sender, grace_s), prices)
     if how.budget is not None:
         client = BudgetClient(client, how.budget, prices, where)
     client = RetryClient(LimitClient(client, limiter, ceiling), how.max_retries)

@@ -75,10 +75,11 @@ class FinishInFlightClient:
         _awaited.discard(sending)
 
 
-class NoteSentClient:
-    """Notes requests on disk before they are sent, so that a crash loses none without a trace.
+class CostClient:
+    """Notes requests on disk before they are sent, and says what their answers cost.
 
-    A note is removed when its answer is recorded, or here when nothing is billed.
+    So a crash loses no request without a trace. A note is removed when its answer is recorded, or
+    here when nothing is billed.
 
     Args:
         client: the client that sends.
@@ -98,19 +99,18 @@ class NoteSentClient:
             RecordingError: when it cannot be noted; then it is not sent.
             LLMError: raised by the client.
         """
-        if request.sent_notes is None:
-            return await self._client.complete(request)
-        note = await request.sent_notes.note_sent(request.model, self._most(request))
-        if note is None:
-            return await self._client.complete(request)
+        notes, note = request.sent_notes, None
+        if notes is not None:
+            note = await notes.note_sent(request.model, self._most(request))
         try:
             done = await self._client.complete(request)
         except (LLMError, asyncio.CancelledError) as error:
             problem = error if isinstance(error, LLMError) else error.__cause__
-            if isinstance(problem, LLMError) and not problem.billed:
-                request.sent_notes.take_back(note)
+            unbilled = isinstance(problem, LLMError) and not problem.billed
+            if unbilled and notes is not None and note is not None:
+                notes.take_back(note)
             raise
-        return done._replace(note=note)
+        return self._prices.priced(done, request)._replace(note=note)
 
     def _most(self, request: Request) -> Usage:
         """The highest cost of a request."""

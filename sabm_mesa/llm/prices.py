@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.llm.client import Client, Completion, Request
+from sabm_mesa.llm.client import Completion, Request
 
 IN_A_FILE = "gguf:"
 """The names of local models begin so: they run on this machine and cost nothing."""
@@ -158,6 +158,34 @@ class PriceTable:
         prices = (find(model) for find in (self._find_own, self._find) for model in models)
         return next((price for price in prices if price is not None), None)
 
+    def priced(self, done: Completion, request: Request) -> Completion:
+        """The completion with its cost; `cost_usd` is NaN when price or tokens are not known.
+
+        A cost that the server reports is not changed. A model without a price costs what a gateway
+        computed.
+
+        Args:
+            done: the completion.
+            request: its request.
+        """
+        if not math.isnan(done.cost_usd):
+            return done
+        price = self.of(done.model, request.model)
+        if price is None:
+            return done._replace(cost_usd=done.gateway_cost_usd)
+        unreported = not done.completion_tokens and done.text and request.max_tokens != 0
+        if not done.prompt_tokens or unreported:
+            return done
+        return done._replace(
+            cost_usd=price.cost(
+                done.prompt_tokens,
+                done.cached_tokens,
+                done.completion_tokens,
+                done.thought_tokens,
+                done.cache_write_tokens,
+            )
+        )
+
     def _find_own(self, model: str) -> Price | None:
         if model.startswith(IN_A_FILE):
             return _FREE
@@ -286,52 +314,3 @@ def _price(entry: Any, where: str) -> Price:
 def _is_price(dollars: Any) -> bool:
     number = isinstance(dollars, int | float) and not isinstance(dollars, bool)
     return number and 0 <= dollars < math.inf
-
-
-class PriceClient:
-    """Says what each completion cost.
-
-    Args:
-        client: the client.
-        prices: the table.
-    """
-
-    def __init__(self, client: Client, prices: PriceTable) -> None:
-        self._client = client
-        self._prices = prices
-
-    async def complete(self, request: Request) -> Completion:
-        """Complete a chat; its `cost_usd` is NaN when the price or the tokens are not known.
-
-        A cost that the server reports is not changed. A model without a price costs what a
-        gateway computed.
-
-        Args:
-            request: the request.
-
-        Raises:
-            LLMError: raised by the client.
-        """
-        done = await self._client.complete(request)
-        if not math.isnan(done.cost_usd):
-            return done
-        price = self._prices.of(done.model, request.model)
-        unreported = not done.completion_tokens and done.text and request.max_tokens != 0
-        if price is None:
-            return done._replace(cost_usd=done.gateway_cost_usd)
-        if not done.prompt_tokens or unreported:
-            return done
-        return _paid(done, price)
-
-
-def _paid(done: Completion, price: Price) -> Completion:
-    """The completion with the dollars for its tokens."""
-    return done._replace(
-        cost_usd=price.cost(
-            done.prompt_tokens,
-            done.cached_tokens,
-            done.completion_tokens,
-            done.thought_tokens,
-            done.cache_write_tokens,
-        ),
-    )

@@ -13,8 +13,9 @@ from sabm_mesa.core import engine
 from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, RateLimited, ServerUnavailable
 from sabm_mesa.llm.client import Completion
 from sabm_mesa.llm.endpoints import Endpoint
+from sabm_mesa.llm.in_flight import CostClient
 from sabm_mesa.llm.openai_client import OpenAIClient
-from sabm_mesa.llm.prices import PriceClient, PriceTable
+from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.llm.retry import LONGEST_WAIT_S, RetryClient
 from sabm_mesa.llm.translation import KEY_VARIABLE
 from tests.llm.support import Chain, ask, complete, on_virtual_time, outcomes
@@ -323,7 +324,7 @@ def priced(cost: str, price: PriceTable, reported: float | None = None) -> Compl
     body = {"choices": [choice], "usage": usage, "model": "lab-model"}
     server = LLMServer(refuses=lambda _: (200, body, {"x-litellm-response-cost": cost}))
     with server, Chain(server.url) as client:
-        return complete(PriceClient(client, price), ask(model="lab-model"))[0]
+        return complete(CostClient(client, price), ask(model="lab-model"))[0]
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,9 @@ def test_every_request_is_on_disk_before_it_leaves_and_until_its_answer_is(tmp_p
     assert rows(path, "SELECT count(*) FROM sent") == [(0,)]
 
 
-@pytest.mark.parametrize(("fault", "noted"), [("400", 0), ("429", 0), ("hang", 2), ("html", 2)])
+@pytest.mark.parametrize(
+    ("fault", "noted"), [("400", 0), ("429", 0), ("hang", 2), ("bad-json", 2), ("html", 0)]
+)
 def test_what_may_be_billed_without_an_answer_stays_noted(
     tmp_path: Path, fault: str, noted: int
 ) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.llm import Completion, ScriptedClient, prices
-from sabm_mesa.llm.prices import Price, PriceClient, PriceTable
-from tests.llm.support import ROOT, ask, complete
+from sabm_mesa.llm import Completion, prices
+from sabm_mesa.llm.prices import Price, PriceTable
+from tests.llm.support import ROOT, ask
 
 OPENAI, ROUTER = "https://api.openai.com/v1", "https://openrouter.ai/api/v1"
 AZURE = "https://a-lab.openai.azure.com/openai/v1"
@@ -20,8 +20,7 @@ OWN_SERVER = "http://127.0.0.1:8000/v1"
 
 
 def cost(done: Completion, path: Path | None = None, model: str = "asked") -> float:
-    client = PriceClient(ScriptedClient([done]), PriceTable(path))
-    return complete(client, ask(model=model))[0].cost_usd
+    return PriceTable(path).priced(done, ask(model=model)).cost_usd
 
 
 def test_cached_tokens_have_their_own_price() -> None:
