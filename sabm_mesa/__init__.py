@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sabm_mesa.models.sentence_making.model import SentenceMaking as SentenceMaking
     from sabm_mesa.recording import Recording
     from sabm_mesa.recording.frames import Recorded
-    from sabm_mesa.runs.door import Minds
+    from sabm_mesa.runs.plain import Minds
     from sabm_mesa.runs.rerun import fork, replay, resume
     from sabm_mesa.runs.sweep import sweep
 
@@ -62,7 +62,7 @@ _HOMES = {
     "sabm_mesa.models.declarations": ("Score",),
     "sabm_mesa.recording": ("Recording",),
     "sabm_mesa.recording.frames": ("Recorded",),
-    "sabm_mesa.runs.door": ("Minds",),
+    "sabm_mesa.runs.plain": ("Minds",),
     "sabm_mesa.runs.rerun": ("fork", "replay", "resume"),
     "sabm_mesa.runs.sweep": ("sweep",),
 }

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
 
 def to_json(value: Any) -> str:
-    """JSON of a value or of rows of values; NaN becomes null, other types become text."""
+    """JSON of a value or of rows of values.
+
+    NaN becomes null, an agent its id, a cell its coordinate, a set a sorted list, another
+    collection a list, an object of a dataclass its fields. Anything else becomes text, without an
+    address in memory.
+    """
     return _dumped(value)
 
 
@@ -32,7 +38,32 @@ def _dumped(value: Any) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
-    return _legal(value.tolist()) if hasattr(value, "tolist") else str(value)
+    if hasattr(value, "tolist"):
+        return _legal(value.tolist())
+    value = _identity(value)
+    if isinstance(value, Set):
+        items = [json_roundtrip(item) for item in value]
+        try:
+            return sorted(items)
+        except TypeError:  # of several types
+            return sorted(items, key=_dumped)
+    if isinstance(value, int | float | str) or value is None:
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _legal(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        return [_legal(item) for item in value]
+    return _text(value)
+
+
+def _identity(value: Any) -> Any:
+    """The id of an agent, the coordinate of a cell, otherwise the value."""
+    return getattr(value, "unique_id", getattr(value, "coordinate", value))
+
+
+def _text(value: Any) -> str:
+    text = str(value)
+    return getattr(value, "__qualname__", type(value).__qualname__) if " at 0x" in text else text
 
 
 def _legal(value: Any) -> Any:
@@ -44,7 +75,8 @@ def _legal(value: Any) -> Any:
 
 
 def _key(name: Any) -> Any:
-    return name if isinstance(name, str | int | float | None) else str(name)
+    name = _identity(name)
+    return name if isinstance(name, str | int | float | None) else _text(name)
 
 
 _encoded, _encoded_legal = (

@@ -63,6 +63,8 @@ UNLISTED = {
 }
 """Models with a command of their own (``sabm judge``, ``sabm probe``). They are not listed as
 scenarios; their recordings replay and resume like all others."""
+PLAIN = "sabm_mesa.runs.plain:run_class"
+"""Makes the class that plays a plain Mesa model."""
 GROUP = "sabm_mesa.scenarios"
 """The group of the entry points of other packages."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -315,9 +317,8 @@ def _plain_model(module: ModuleType, name: str) -> type[SmartModel] | None:
     model = models.get(name)
     if model is None or issubclass(model, SmartModel):
         return None
-    from sabm_mesa.models.hosted import hosted
-
-    return hosted(model)
+    run_class: Any = _at(PLAIN)
+    return run_class(model)  # type: ignore[no-any-return]
 
 
 def option_for(name: str) -> str:

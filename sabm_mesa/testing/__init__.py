@@ -123,7 +123,7 @@ def _examine(
     model: type[SmartModel], parameters: Mapping[str, Any]
 ) -> tuple[Examined, Exception | None]:
     """The result, and the first exception."""
-    is_plain = hasattr(model, "hosts")
+    is_plain = hasattr(model, "plain_class")
     problems = {} if is_plain else {problem: ["form"] for problem in form(model)}
     if problems:
         return Examined(problems, {}), None

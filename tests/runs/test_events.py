@@ -9,14 +9,11 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import mesa
 import pytest
 
 from sabm_mesa import Recorded
-from sabm_mesa.errors import RunError
-from sabm_mesa.models.hosted import check_simulator
 from sabm_mesa.models.registry import load
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.run import run_all
@@ -114,7 +111,7 @@ class Own:
 
 def made(**given):
     """A model, and what lets its time pass."""
-    ward = load("ward.py").hosts
+    ward = load("ward.py").plain_class
     if IN_MODEL:
         model = ward(rng=1, **given)
         return model, model.run_for
@@ -178,15 +175,3 @@ def test_a_killed_run_loses_no_answer_and_goes_on() -> None:
     again, run_for = made(minds=nobody, replay="w.sqlite")
     run_for(LENGTH)
     assert (again.log, nobody.calls) == (model.log, 0)
-
-
-def test_what_runs_without_steps_is_refused_where_mesa_keeps_no_time() -> None:
-    model, _ = made()
-    if IN_MODEL:
-        model.simulator = SimpleNamespace(time_unit=float)
-        check_simulator(model)
-    else:
-        simulator = import_module("mesa.experimental.devs").DEVSimulator()
-        model = load("ward.py").hosts(rng=1, simulator=simulator)
-        with pytest.raises(RunError, match=r"use an ABMSimulator, or model.schedule_event"):
-            simulator.run_for(2)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import json
+import pickle
 import re
 import shlex
 import signal
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 from types import ModuleType
 
@@ -17,18 +20,19 @@ import ipyvuetify
 import mesa
 import pytest
 import solara
+from mesa.discrete_space import CellAgent, OrthogonalMooreGrid
 from mesa.examples.advanced.wolf_sheep import agents as wolf_agents
 from mesa.examples.advanced.wolf_sheep import model as wolf_model
 from mesa.examples.basic.boltzmann_wealth_model import agents as money_agents
 from mesa.examples.basic.boltzmann_wealth_model import model as money_model
 from mesa.visualization.solara_viz import ModelController
 
-from sabm_mesa import Number, Recorded, sweep
+from sabm_mesa import Minds, Number, Recorded, Recording, sweep
 from sabm_mesa.errors import BudgetExceeded, ReplayMismatch, RunError, UsageError
-from sabm_mesa.models.hosted import hosted
 from sabm_mesa.models.registry import load
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.game import Game
+from sabm_mesa.runs.plain import run_class
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.runs.run import run_all
 from sabm_mesa.testing.minds import People
@@ -120,7 +124,7 @@ def test_the_examples_of_mesa_give_the_same_data_with_at_most_ten_new_lines(
     hunks = [hunk for place, found in changes().items() if place[0] == example for hunk in found]
     assert sum(line[:1] == "+" for hunk in hunks for line in hunk) <= MOST_LINES
     written(folder, example, agents, module, name)
-    minded = load(f"{name}.py:{cls}").hosts
+    minded = load(f"{name}.py:{cls}").plain_class
     model = made(minded, sys.modules[minded.__module__], 7)
 
     own, mesas = played(model, 20), played(made(getattr(module, cls), module, 7), 20)
@@ -227,7 +231,7 @@ PROMPTS = (
 def village(folder):
     (folder / "village.py").write_text(MODEL, "utf-8")
     (folder / "village.toml").write_text(PROMPTS, "utf-8")
-    return load("village.py").hosts
+    return load("village.py").plain_class
 
 
 def by_place(ask):
@@ -318,7 +322,7 @@ def dependent(folder, body):
     body = f"    def ask(self):\n        return {ask}\n\n    def step(self):{body}\n"
     (folder / "other.py").write_text(MODEL[:step] + body + MODEL[end:], "utf-8")
     (folder / "village.toml").write_text(PROMPTS, "utf-8")
-    return load("other.py").hosts
+    return load("other.py").plain_class
 
 
 @pytest.mark.parametrize("fault", DEPENDENT)
@@ -397,7 +401,7 @@ def test_gather_without_its_check_overlaps_whatever_agents_do(folder, caplog) ->
 
 def test_people_take_seats_in_a_plain_model(village) -> None:
     minds = {"human": 2, "fixed:1": 3}
-    game = Game(hosted(village), minds=minds, n_rounds=2, rng=1, recording=False)
+    game = Game(run_class(village), minds=minds, n_rounds=2, rng=1, recording=False)
     people = People(game)
     people.play(20.0)
     assert (people.problems, game.problem) == ([], "")
@@ -703,6 +707,170 @@ def test_mesas_batch_run_plays_it(village) -> None:
     assert steps <= {3.0, 4.0}
 
 
+BATCH = """
+import sys
+import mesa
+from village import Village
+
+if __name__ == "__main__":
+    given = {"n": [3], "minds": "classical", "record": "b.sqlite", "rng": [1, 2, 3]}
+    rows = mesa.batch_run(Village, given, number_processes=int(sys.argv[1]), max_steps=3,
+                          display_progress=False)
+    print(len(rows))
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.usefixtures("village")
+def test_mesas_batch_run_leaves_whole_recordings(folder, processes) -> None:
+    (folder / "script.py").write_text(BATCH, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "script.py", str(processes)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    runs = load_runs("b.sqlite")
+    steps = runs[0].rounds
+    assert steps in {3, 4}  # Mesa before 3.5 plays one more than max_steps
+    assert sorted(run.seed for run in runs) == [(1,), (2,), (3,)]
+    for run in runs:
+        assert (run.finished, run.rounds, len(run.asks)) == (True, steps, 3 * steps)
+    totals = Recorded("b.sqlite").model_data().groupby("run")["total"].apply(list)
+    assert totals.tolist() == [[3 * (i + 1) for i in range(steps)]] * 3
+
+
+def test_a_run_ends_when_the_model_stops(village) -> None:
+    class Stopping(village):
+        def step(self):
+            super().step()
+            self.running = self.steps < 2
+
+    model = Stopping(rng=1, record="r.sqlite")
+    model.run_model()
+    (run,) = load_runs("r.sqlite")
+    assert (run.finished, run.rounds, run.problem) == (True, 2, "")
+    assert Recorded("r.sqlite").model_data()["total"].tolist() == [5, 10]
+    with pytest.raises(RunError, match="has ended"):
+        model.step()
+
+
+def test_a_run_ends_with_its_recording(village) -> None:
+    with Recording("r.sqlite") as recording:
+        models = [village(rng=seed, record=recording) for seed in (1, 2)]
+        for model in models:
+            model.step()
+    runs = load_runs("r.sqlite")
+    assert [(run.finished, run.rounds) for run in runs] == [(True, 1)] * 2
+    with pytest.raises(RunError, match="has ended"):
+        models[0].step()
+
+
+def test_an_earlier_error_is_not_the_end_of_a_closed_run(village, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "last_value", ValueError("of another cell"), raising=False)
+    model = village(rng=1, record="r.sqlite")
+    model.step()
+    model.minds.close()
+    assert load_runs("r.sqlite")[0].finished
+
+
+def test_one_that_left_the_model_keeps_its_own_mind(village) -> None:
+    minds = {"fixed:1": 1, "fixed:4": 1, "fixed:7": 1}
+    model = village(n=3, minds=minds, rng=1, record="l.sqlite")
+    model.step()
+    left = [agent for agent in model.agents if agent.given in {4, 7}]
+    for agent in left:
+        agent.remove()
+    for _ in range(3):
+        model.step()
+        for agent in left:
+            agent.step()
+    assert [agent.given for agent in left] == [4 * 4, 7 * 4]
+    model.minds.close()
+    asks = Recorded("l.sqlite").asks()
+    assert {(row.agent, row.value) for row in asks.itertuples()} == {(1, "1"), (2, "4"), (3, "7")}
+
+
+def test_the_id_of_an_earlier_agent_is_refused(village) -> None:
+    model = village(n=2, minds={"fixed:1": 1, "fixed:4": 1}, rng=1)
+    model.step()
+    first = next(iter(model.agents))
+    first.remove()
+    type(first)(model).unique_id = first.unique_id
+    with pytest.raises(RunError, match=r"Person 1 has the id of an earlier agent: keep the ids"):
+        model.step()
+
+
+class Cells(mesa.Model):
+    """People in a room whose reporters return agents, cells and sets."""
+
+    def __init__(self, rng=None, **more):
+        super().__init__(rng=rng)
+        self.minds = Minds(self, "fixed:3", prompts="village.toml", **more)
+        self.grid = OrthogonalMooreGrid((3, 3), random=self.random)
+        people = CellAgent.create_agents(self, 2)
+        for agent, cell in zip(people, self.grid.all_cells, strict=False):
+            agent.cell, agent.words = cell, {"b", "a", "c"}
+        self.datacollector = mesa.DataCollector(
+            model_reporters={
+                "last": lambda m: max(m.agents, key=lambda a: a.unique_id),
+                "all": lambda m: set(m.agents),
+                "cells": lambda m: {a.cell for a in m.agents},
+            },
+            agent_reporters={"cell": "cell", "words": "words"},
+        )
+
+    def step(self):
+        for agent in list(self.agents):
+            self.minds.ask(agent, "give", Number(0, 9), given=0)
+        self.datacollector.collect(self)
+
+
+@pytest.mark.usefixtures("village")
+def test_recorded_agents_are_ids_and_cells_coordinates_and_sets_sorted() -> None:
+    model = Cells(rng=1, record="c.sqlite")
+    model.step()
+    model.minds.close()
+    (run,) = load_runs("c.sqlite", whole=True)
+    assert json.loads(run.model_data[0])[:3] == [2, [1, 2], [[0, 0], [0, 1]]]
+    assert [row[2:4] for row in json.loads(run.agent_data[0])] == [
+        [[0, 0], ["a", "b", "c"]], [[0, 1], ["a", "b", "c"]]
+    ]  # fmt: skip
+
+
+class Plain(mesa.Model):
+    """A model that Python can pickle: without functions that have no name."""
+
+    def __init__(self, rng=None, **more):
+        super().__init__(rng=rng)
+        self.given = 0
+        self.minds = Minds(self, "fixed:3", prompts="village.toml", **more)
+        self.datacollector = mesa.DataCollector(model_reporters={"given": "given"})
+        mesa.Agent.create_agents(self, 2)
+
+    def step(self):
+        if self.given < 6:
+            for agent in list(self.agents):
+                self.given += self.minds.ask(agent, "give", Number(0, 9), given=self.given).value
+        self.datacollector.collect(self)
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+@pytest.mark.usefixtures("village")
+def test_a_recorded_model_can_be_copied(copied) -> None:
+    model = Plain(rng=1, record="c.sqlite")
+    early = copied(model)
+    model.step()
+    other = copied(model)
+    other.step()
+    assert (model.steps, other.steps, other.given) == (1, 2, 6)
+    assert other.datacollector.model_vars == {"given": [6, 6]}
+    with pytest.raises(RunError, match="A copy of a model has no minds"):
+        early.step()
+    model.step()
+    model.minds.close()
+    (run,) = load_runs("c.sqlite")
+    assert (run.finished, run.rounds, len(run.asks)) == (True, 2, 2)
+
+
 class Free:
     """A mind that looks at its question."""
 
@@ -718,13 +886,17 @@ MISUSES = {
         "Person.create_agents(self, n); next(iter(self.agents)).step()",
         r"Agents can ask in a step",
     ),
-    "a list as a fact": ("given=self.given)", "given=[1])", r"The fact 'given' is a list"),
+    "an object as a fact": ("given=self.given)", "given=self)", r"'given' is of type Person"),
     "no such prompt": ('ask(self, "give"', 'ask(self, "take"', r"take"),
     "a missing fact": (", given=self.given)", ")", r"given"),
     "no rule": ('{"give": ', '{"take": ', r"No classical rule answers 'give'"),
     "no minds": ("self.minds = Minds(", "self.others = dict(", r"Village"),
     "twice": ("Person.create_agents", "Minds(self, prompts='village.toml'); Person.create_agents",
               r"makes Minds twice"),
+    "too early": ("super().__init__(rng", "Minds(self, prompts=''); super().__init__(rng",
+                  r"makes Minds too early: call super\(\).__init__\(rng=rng\) first"),
+    "a text as an id": ("self.given = 0", "self.given, self.unique_id = 0, 'Ann'",
+                        r"A Person has the id 'Ann': keep the numbers that Mesa gives"),
     "no rng": ("rng=None, at_once", "at_once", r"takes no rng"),
 }  # fmt: skip
 
@@ -746,7 +918,7 @@ def test_misuse_is_one_line(folder, misuse) -> None:
 
 def test_forks_and_runs_of_scripts_are_refused_by_commands(village) -> None:
     with pytest.raises(UsageError, match="cannot be forked"):
-        hosted(village).check_changeable({"minds": "fixed:1"})
+        run_class(village).check_changeable({"minds": "fixed:1"})
     model = village(rng=1, minds=Priced(), record="s.sqlite")
     model.step()
     model.minds.close()

@@ -1,0 +1,980 @@
+"""Minds for the agents of a plain Mesa model, which keeps its own ``step()``.
+
+The author of the plain model creates `Minds`. Behind it is a `PlainRun`: a `SmartModel` with a
+proxy of each plain agent, so recordings, caps, replay, resume and sweeps work as for every
+scenario. In a script, the plain model comes first and its `Minds` make the run. In a command, the
+run comes first and makes the plain model.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import inspect
+import logging
+import math
+import multiprocessing.util
+import pickle
+import re
+import signal
+import sys
+import threading
+import weakref
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
+from dataclasses import replace
+from functools import cache, partial
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import mesa
+from greenlet import getcurrent, greenlet
+
+from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.core import engine
+from sabm_mesa.core.answers import AnswerSpec, Decision
+from sabm_mesa.core.jsonable import json_roundtrip
+from sabm_mesa.core.parameters import MOST, parameters_of
+from sabm_mesa.core.prompts import beside
+from sabm_mesa.core.scheduler import await_all
+from sabm_mesa.core.streams import entropy
+from sabm_mesa.core.usage import NO_FAILURES, Failures, Usage
+from sabm_mesa.errors import RunError, SabmError, UsageError, error_message, format_user_error
+from sabm_mesa.llm import Budget, Connection
+from sabm_mesa.minds.base import ClassicalMind, Mind
+from sabm_mesa.minds.specs import objects_by_spec
+from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.collector import RoundCollector
+from sabm_mesa.models.entries import round_rows
+from sabm_mesa.recording import Recording, load_runs
+from sabm_mesa.recording.replaying import ReplayRecorder
+from sabm_mesa.runs.rerun import spent_before
+
+STEP = "step"
+"""The phase of all questions of a plain model, in recordings."""
+UNENDING = MOST
+"""The number of rounds of a run that a script steps."""
+NOT_PASSED = frozenset({"self", "minds", "record", "rng", "seed", "simulator"})
+"""Arguments of a plain model's constructor that are not its parameters."""
+Observe = Callable[[Any], Mapping[str, Any]]
+"""Returns the facts that an agent knows."""
+_log = logging.getLogger(__name__)
+_being_made: ContextVar[PlainRun | None] = ContextVar("being_made", default=None)
+"""The run of a command that is making its plain model."""
+_ends: list[Callable[[], object]] = []
+"""End the runs of a worker process."""
+
+
+class PlainAsk(NamedTuple):
+    """A question of a plain agent."""
+
+    agent: mesa.Agent
+    name: str
+    spec: AnswerSpec
+    facts: Mapping[str, Any]
+
+
+class RuleMind(ClassicalMind):
+    """The rules of a plain model: name of a question → function of the question."""
+
+    def __init__(self, rules: Mapping[str, Callable[[Any], Any]]) -> None:
+        super().__init__()
+        self._rules = rules
+
+    async def answer(self, ask: Any) -> Any:
+        """Return the answer of the rule."""
+        if ask.name not in self._rules:
+            raise UsageError(
+                f"No classical rule answers {ask.name!r}: give Minds(…, classical={{{ask.name!r}: "
+                "rule}), or other minds."
+            )
+        return self._rules[ask.name](ask)
+
+
+class ProxyAgent(SmartAgent):
+    """The mind of one plain agent, with its id."""
+
+    def __init__(self, run: PlainRun, agent: mesa.Agent) -> None:
+        run.agent_id_counter = agent.unique_id
+        super().__init__(run)
+
+
+class _OfTheRun:
+    """The prompt file of a plain model, known in its runs only."""
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        raise UsageError(
+            f"{owner.plain_class.__name__} is a plain Mesa model, whose prompts are known in its "
+            "runs only: this is for scenarios (SmartModel)."
+        )
+
+
+class _PlainRunType(type):
+    """The metaclass of the classes from `run_class`, for `pickle`: no module has their names."""
+
+
+class PlainRun(SmartModel, metaclass=_PlainRunType):
+    """A run of a plain Mesa model, whose agents ask through `Minds` (the attribute `door`)."""
+
+    plain_class: ClassVar[type[mesa.Model]]
+    taken: ClassVar[Sequence[str]] = ()
+    """Parameters of the plain model with the names of parameters of all runs."""
+    prompt_file = _OfTheRun()
+    phases = ()
+    playing = False
+    in_step = False
+    """Whether a script is in a step of the plain model."""
+    door: Any = None
+    _plain: Callable[[], Any]
+    _data: PlainCollector | None = None
+
+    def __init__(self, **given: Any) -> None:
+        common = parameters_of(SmartModel)
+        settings = {name: given.pop(name) for name in [*given] if name in common}
+        seed = entropy(settings.pop("rng", None))
+        if in_command := self.door is None:
+            if settings.get("n_rounds") == UNENDING:
+                raise UsageError(
+                    f"This run of {self.plain_class.__name__} was played by a script: run the "
+                    "script again, with Minds(…, record=FILE, resume=True) or Minds(…, "
+                    "replay=FILE)."
+                )
+            made = self._make(given, seed, settings.get("minds"))
+            self._plain = lambda: made
+        else:  # only the script knows the other parameters
+            self.parameters = {k: v for k, v in self.parameters.items() if k in common}
+        if settings.get("minds") is None:
+            settings["minds"] = self.parameters["minds"] = self.door.minds
+        vars(self)["prompt_file"] = self.door.prompts
+        self._proxies = weakref.WeakKeyDictionary[mesa.Agent, ProxyAgent]()
+        super().__init__(rng=list(seed), **settings)
+        if in_command:  # in a script, the plain model is still incomplete
+            self._make_proxies()
+
+    def _make(self, given: Mapping[str, Any], seed: Sequence[int], minds: Any) -> Any:
+        """Make the plain model, whose `Minds` join this run."""
+        name, more = self.plain_class.__name__, self._seeded(dict(given), seed)
+        known = inspect.signature(self.plain_class.__init__).parameters
+        if "minds" in known and minds is not None:
+            more["minds"] = minds
+        if "simulator" in known:  # of Mesa before 3.5
+            from mesa.experimental.devs import ABMSimulator
+
+            more["simulator"] = ABMSimulator()
+        token = _being_made.set(self)
+        try:
+            made = self.plain_class(**more)
+        except SabmError:
+            raise
+        except Exception as error:
+            raise UsageError(f"{name} cannot be made: {format_user_error(error)}") from error
+        finally:
+            _being_made.reset(token)
+        if self.door is None:
+            raise UsageError(
+                f"{name} has no minds: make them in its constructor, as in "
+                "self.minds = Minds(self, minds, prompts=…)."
+            )
+        return made
+
+    def _seeded(self, given: dict[str, Any], seed: Sequence[int]) -> dict[str, Any]:
+        """The arguments of the plain model, with the seed or a scenario of Mesa that has it."""
+        name = self.plain_class.__name__
+        if self.taken:
+            raise UsageError(
+                f"{name} has a parameter {self.taken[0]!r}, which all runs have: choose another "
+                "name."
+            )
+        known = inspect.signature(self.plain_class.__init__).parameters
+        word = seed[0] if len(seed) == 1 else list(seed)
+        if (scenario := _scenario_class(self.plain_class)) is not None:
+            fields = {field: given.pop(field) for field in _fields_of(scenario) if field in given}
+            return {**given, "scenario": scenario(rng=word, **fields)}
+        for seed_name in ("rng", "seed"):
+            if seed_name in known:
+                return {**given, seed_name: word}
+        if "scenario" in known:
+            raise UsageError(
+                f"The class of the scenario that {name}.__init__ takes is not clear: annotate it, "
+                "as in scenario: MyScenario | None = None."
+            )
+        raise UsageError(
+            f"{name}.__init__ takes no rng, so its runs cannot be repeated: add rng=None and pass "
+            "it to super().__init__(rng=rng)."
+        )
+
+    @property
+    def plain(self) -> Any:
+        """The plain model; None when a script has dropped it."""
+        return self._plain()
+
+    def join(self, door: Minds, plain: mesa.Model) -> None:
+        """Become the run of a plain model that a script has made, before the constructor."""
+        self.door, self._plain = door, weakref.ref(plain)
+
+    def check_made(self) -> None:
+        """Nothing to check: it has no phases and no agents."""
+
+    def classical_of(self, _: type[SmartAgent]) -> Mapping[str, Callable[[str], Mind]]:
+        """The rules of the plain model, as the only classical mind of all classes."""
+        return {"default": lambda _: RuleMind(self.door.rules)} if self.door.rules else {}
+
+    def columns(self) -> Mapping[str, str]:
+        """The columns of the plain model's data collector, once it exists."""
+        return {} if self._data is None else {name: name for name in self._data.names}
+
+    def begin(self) -> None:
+        """Give the agents of the plain model their minds, and start the recording of the run."""
+        if not self._begun and not self._proxies:
+            self._make_proxies()
+        super().begin()
+
+    def _make_proxies(self) -> None:
+        """Give the agents their minds and personas, by class and in the order of their ids."""
+        self.datacollector = self.look()
+        here: list[Any] = [
+            agent for agent in self.plain.agents if isinstance(agent, self.door.agents)
+        ]
+        by_class: dict[type[SmartAgent], list[Any]] = {}
+        for agent in sorted(here, key=_id_of):
+            by_class.setdefault(_proxy_class(agent.__class__), []).append(agent)
+        numbers = {kind: len(group) for kind, group in by_class.items()}
+        agents = [agent for group in by_class.values() for agent in group]
+        for agent, *given in zip(agents, *self.population.spread(numbers), strict=True):
+            self._add_proxy(agent, given)
+
+    def _add_proxy(self, agent: Any, given: Sequence[Any] = ()) -> ProxyAgent:
+        """Make the proxy of an agent, with a given mind and persona or those of a newborn."""
+        with suppress(KeyError):
+            self.population.of_id(_id_of(agent))
+            raise RunError(
+                f"{type(agent).__name__} {agent.unique_id} has the id of an earlier agent: keep "
+                "the ids that Mesa gives."
+            )
+        kind = _proxy_class(agent.__class__)
+        self.population.declare(kind)
+        proxy = kind(self, agent)
+        proxy.given_mind, proxy.persona = given or self.population.of_newborn(proxy, None)
+        proxy.mind = self.population.maker(kind, proxy.given_mind)(proxy)
+        insort(self.population, proxy, key=attrgetter("unique_id"))
+        self._proxies[agent] = proxy
+        return proxy
+
+    def step(self) -> None:
+        """Run a step of the plain model; do nothing if the run has ended."""
+        if not self.running:
+            return
+        self.begin()
+        try:
+            plain = self.plain
+            self.look(over=True)
+            self._start_round()
+            simulator: Any = getattr(plain, "simulator", None)  # of Mesa before 3.5
+            if hasattr(simulator, "run_for"):
+                simulator.run_for(1)
+            else:
+                plain.step()
+            self.end_round()
+            if not plain.running or self.round + 1 >= self.n_rounds:
+                self.finish()
+        except BaseException as error:
+            self.fail(error)
+            if isinstance(error, SabmError) or not isinstance(error, Exception):
+                raise
+            where = f"{self.plain_class.__name__}, step {self.round + 1}"
+            raise RunError(f"{where}: {format_user_error(error)}") from error
+        finally:
+            self._release()
+
+    def look(self, *, over: bool = False) -> PlainCollector:
+        """Note what the plain model has collected; `over`: its step has ended."""
+        plain = self.plain
+        if self._data is None:
+            self._data = PlainCollector(plain)
+        self._data.look(self.round if plain is None else step_of(plain), over=over)
+        return self._data
+
+    def enter(self) -> None:
+        """Begin the round of the step of a script; earlier steps without questions are rounds."""
+        if not self.running:
+            raise RunError("The run of these minds has ended: create a new model to ask again.")
+        if (step := step_of(self.plain)) > self.round:
+            self.begin()
+            self.look()
+            while self.round < step:
+                if self.playing:
+                    self.end_round()
+                self._start_round()
+
+    def _start_round(self) -> None:
+        self.round, self.playing, self.usage = self.round + 1, True, Usage()
+
+    def end_round(self) -> None:
+        """End the round, with its data."""
+        data = self.look()
+        self._end_round()
+        data.add(self)
+        self.recorder.collect(self.round, partial(round_rows, self))
+        if (plain := self.plain) is not None:
+            here = {self._proxies.get(agent) for agent in plain.agents}
+            for proxy in set(self.agents_here()) - here:
+                proxy.remove()
+
+    def finish(self, problem: str = "") -> None:
+        """End the run, early when there is a problem."""
+        self.running = False
+        engine.run(self.recorder.finish(problem, measures=self.end_measures))
+
+    def fail(self, error: BaseException) -> None:
+        """End the run with an error; answers are kept, and the run can be resumed."""
+        if self.playing:
+            self._end_round()
+        self.finish(error_message(error))
+
+    def end_script(self, opened: Recording | None, *, at_exit: bool = True) -> None:
+        """End the run of a script, and close its recording."""
+        if engine.is_current():  # the engine's thread found the model as garbage
+            threading.Thread(target=self.end_script, args=(opened,)).start()
+            return
+        if self.running and self.round >= 0:
+            if self.plain is not None:
+                self.enter()
+            if self.playing:
+                self.end_round()
+            problem = getattr(sys, "last_value", "in a step" if self.in_step else None)
+            self.finish(f"the program ended: {problem}" if at_exit and problem else "")
+        self.running = False
+        self._release()
+        if opened is not None:
+            opened.close()
+
+    def ask_all(self, questions: Sequence[PlainAsk]) -> list[Decision]:
+        """Ask several agents at the same time; the decisions are in the order of the questions."""
+        if not self.playing:
+            raise RunError("Agents can ask in a step of the model, but not in its constructor.")
+        parts = []
+        for turn, question in enumerate(questions):
+            proxy = self._proxies.get(question.agent) or self._add_proxy(question.agent)
+            proxy.begin(STEP, turn)
+            parts.append((proxy, proxy.ask(question.name, question.spec, **question.facts)))
+        decisions = engine.run(await_all(part for _, part in parts), self._scope)
+        self.critical_path_asks += max((proxy.attempts for proxy, _ in parts), default=0)
+        return decisions
+
+    def end_measures(self) -> dict[str, Any]:
+        """The last row of the plain model's data."""
+        data, names = self.datacollector.model_vars, self.columns()
+        return {name: data[name][-1] for name in names if self.round >= 0}
+
+    @classmethod
+    def check_changeable(cls, _: Any) -> None:
+        """Refuse forks: the state of a plain model between steps cannot be copied."""
+        raise UsageError(
+            f"A run of {cls.plain_class.__name__}, a plain Mesa model, cannot be forked: only "
+            "scenarios (SmartModel) can."
+        )
+
+
+class PlainCollector(RoundCollector):
+    """The data of a plain model's collector, one row per step, with the columns of all runs.
+
+    A step in which the plain model collected nothing has empty cells. Values are those of JSON: an
+    agent is its id, a cell its coordinate, a set a sorted list.
+    """
+
+    def __init__(self, plain: Any) -> None:
+        super().__init__({}, {})
+        self._source: Any = getattr(plain, "datacollector", None)
+        self.names = list(getattr(self._source, "model_vars", ()))
+        self._of_agents = list(getattr(self._source, "agent_reporters", ()))
+        self.model_reporters = dict.fromkeys([*self.names, *self.model_reporters])
+        self.model_vars = {name: [] for name in self.model_reporters}
+        self.agent_reporters = dict.fromkeys(["mind", *self._of_agents, *self.agent_reporters])
+        self._last_of: dict[int, int] = {}  # step → its last collection
+        self._seen, self._earliest = 0, -1
+
+    def add_class(self, agent_class: type[SmartAgent]) -> None:
+        """Add nothing: the columns are those of the plain collector."""
+
+    def _set_agent_reporters(self) -> None:
+        self.agent_reporters = dict.fromkeys(Failures._fields)
+
+    def look(self, step: int, *, over: bool) -> None:
+        """Note the steps of new collections; Mesa stores them since 3.5.
+
+        Before, steps between two looks collect once each, up to the current `step`.
+        """
+        times = getattr(self._source, "_collection_steps", None)
+        n = len(self._source.model_vars[self.names[0]]) if self.names else 0
+        for i in range(self._seen, n):
+            at = min(self._earliest, step) if times is None else math.ceil(times[i]) - 1
+            self._last_of[at], self._earliest = i, at + 1
+        self._seen, self._earliest = n, max(self._earliest, step + over)
+
+    def add(self, run: PlainRun) -> None:
+        """Add the row of the current round."""
+        i, collected = self._last_of.get(run.round), self._source
+        for name, values in self.model_vars.items():
+            if name not in self.names:
+                values.append(getattr(run.usage, name))
+            else:
+                values.append(None if i is None else json_roundtrip(collected.model_vars[name][i]))
+        # Mesa offers no other way without pandas; the keys are times, or numbers of steps from 1.
+        by_time: dict[float, Any] = getattr(collected, "_agent_records", {})
+        last = next((t for t in reversed(by_time) if math.ceil(t) - 1 <= run.round), 0)
+        rows = by_time[last] if math.ceil(last) > run.round else ()
+        records = {row[1]: row[2:] for row in rows}
+        self._agent_records[run.round] = list(self._agent_rows(run, records))
+
+    def _agent_rows(
+        self, run: PlainRun, records: Mapping[int, Sequence[Any]]
+    ) -> Iterator[tuple[Any, ...]]:
+        minds = {proxy.unique_id: proxy.decider for proxy in run.agents_here()}
+        nothing = [None] * len(self._of_agents)
+        for agent in sorted(minds.keys() | records.keys()):
+            values = map(json_roundtrip, records.get(agent, nothing))
+            failures = run.usage.by_agent.get(agent, NO_FAILURES)
+            yield (run.round + 1, agent, minds.get(agent), *values, *failures)
+
+
+@cache
+def run_class(model: Any) -> type[PlainRun]:
+    """The class that plays runs of a plain model."""
+    own = {
+        name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(model.__init__).parameters.items()
+        if name not in NOT_PASSED
+        and parameter.kind not in {parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL}
+    }
+    if (scenario := _scenario_class(model)) is not None:
+        own.pop("scenario")
+        for name, default in _fields_of(scenario).items():
+            own[name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+    common = parameters_of(SmartModel)
+
+    def constructor(
+        self: PlainRun, *, n_rounds: int = 100, minds: Any = None, **settings: Any
+    ) -> None:
+        PlainRun.__init__(self, n_rounds=n_rounds, minds=minds, **settings)
+
+    first, *rest = inspect.signature(constructor).parameters.values()
+    parameters = [first, *(own[name] for name in own if name not in common), *rest]
+    setattr(constructor, "__signature__", inspect.Signature(parameters))  # noqa: B010 - for mypy
+    made: Any = _PlainRunType(model.__name__, (PlainRun,), {
+        "__init__": constructor, "__module__": model.__module__, "__doc__": model.__doc__,
+        "plain_class": model, "title": model.__name__,
+        "taken": [name for name in own if name in common and name != "n_rounds"],
+    })  # fmt: skip
+    return made  # type: ignore[no-any-return]
+
+
+def _reduced(cls: Any) -> Any:
+    return (run_class, (cls.plain_class,)) if "plain_class" in vars(cls) else cls.__name__
+
+
+copyreg.pickle(_PlainRunType, _reduced)
+
+
+@cache
+def _proxy_class(agent_class: Any) -> type[ProxyAgent]:
+    """The class of the proxies of agents of a plain class; it has the name of that class."""
+    return type(agent_class.__name__, (ProxyAgent,), {"__module__": __name__})
+
+
+def _scenario_class(model: type[mesa.Model]) -> type[Any] | None:
+    """The class of Mesa's scenarios (since 3.5) that a plain model takes, or None.
+
+    It is named in the annotation of the parameter ``scenario``, or the only one in the module.
+    """
+    taken = inspect.signature(model.__init__).parameters.get("scenario")
+    here = vars(sys.modules[model.__module__]).values() if taken is not None else ()
+    known = {value for value in here if getattr(value, "_scenario_defaults", None)}
+    words = re.findall(r"\w+", str(taken and taken.annotation))
+    known = {value for value in known if value.__name__ in words} or known
+    return known.pop() if len(known) == 1 else None
+
+
+def _fields_of(scenario: type[Any]) -> dict[str, Any]:
+    """The parameters of a class of scenarios: name → default."""
+    defaults: dict[str, Any] = scenario._scenario_defaults  # noqa: SLF001 - Mesa has no other
+    return {name: default for name, default in defaults.items() if name != "rng"}
+
+
+def step_of(model: mesa.Model) -> int:
+    """The step that a plain model is in, from 0; −1 before the first.
+
+    With events, a round is the time from one whole number to the next.
+    """
+    return max(model.steps, math.ceil(getattr(model, "time", 0))) - 1
+
+
+def _id_of(agent: mesa.Agent) -> int:
+    unique_id: Any = agent.unique_id
+    if not isinstance(unique_id, int) or unique_id < 0:
+        raise UsageError(
+            f"A {type(agent).__name__} has the id {unique_id!r}: keep the numbers that Mesa gives, "
+            "and put names into another attribute."
+        )
+    return unique_id
+
+
+class Minds:
+    """Minds for the agents of a plain Mesa model.
+
+    The model keeps its ``step()``, its scheduler and its data collector. An agent asks with `ask`,
+    which waits for the decision; `ask_all` and `gather` let several agents wait at the same time.
+    Questions, answers and collected data are recorded. Each step of the model is a round. The run
+    ends when ``model.running`` turns false, with `close`, or with the program. A copy of the model
+    has no run, so its agents cannot ask.
+
+    ::
+
+        class MoneyModel(mesa.Model):
+            def __init__(self, n=50, minds="llm:gpt-4o-mini", rng=None):
+                super().__init__(rng=rng)
+                self.minds = Minds(self, minds, prompts="money.toml")
+                MoneyAgent.create_agents(self, n)
+
+    ``sabm run money.py:MoneyModel`` plays the model, too: ``--minds``, the recording and the caps
+    of the command then replace those given here.
+
+    Args:
+        model: the plain model; its constructor creates the minds.
+        minds: the minds, as in a scenario: one spec for all, a mapping spec → number of agents, or
+            a mapping name of a class of agents → either of these.
+        prompts: the path of the prompt file, looked for beside the model's module first:
+            ``[prompts]`` has the entry ``scenario`` and one for each question.
+        classical: name of a question → function that takes the `Ask` and returns the answer. These
+            are the ``classical`` minds. It reads the facts as ``ask.facts.NAME``.
+        agents: the classes of the agents that have minds; all by default. If minds are given with
+            numbers, the numbers must add up to the agents of these classes at the start.
+        record: the path of the recording, or an open `Recording`, which ends the run when it is
+            closed; None records a run with language models into the folder ``sabm_recordings``,
+            False records nothing.
+        resume: whether an unfinished run in `record` with the same seed is continued: its recorded
+            part is repeated without asking, and the run continues from there.
+        replay: a recording whose latest run of this model is repeated without asking; any
+            difference is an error.
+        budget_usd: the maximum cost in dollars. `ask` raises `BudgetExceeded` before the cap is
+            passed; the recording is closed then, and can be resumed.
+        max_asks: the maximum number of requests.
+        max_total_tokens: the maximum number of tokens sent and received.
+        connection: how language models are reached.
+        settings: more parameters of runs: ``condition``, ``personas``, ``answer_format``,
+            ``temperature``, ``max_tokens`` and others of `SmartModel`.
+
+    Raises:
+        UsageError: for minds, prompts or settings that cannot be used; when the run to resume has
+            another seed.
+    """
+
+    _host: PlainRun | None = None
+    _hub: greenlet | None = None
+
+    def __init__(
+        self,
+        model: mesa.Model,
+        minds: Any = "classical",
+        *,
+        prompts: str | Path,
+        classical: Mapping[str, Callable[[Any], Any]] | None = None,
+        agents: type | tuple[type, ...] = mesa.Agent,
+        record: str | Path | Recording | bool | None = None,
+        resume: bool = False,
+        replay: str | Path | None = None,
+        budget_usd: float | None = None,
+        max_asks: int | None = None,
+        max_total_tokens: int | None = None,
+        connection: Connection | None = None,
+        **settings: Any,
+    ) -> None:
+        name = type(model).__name__
+        if not hasattr(model, "rng"):
+            raise UsageError(f"{name} makes Minds too early: call super().__init__(rng=rng) first.")
+        self.minds, self.rules, self.agents = minds, dict(classical or {}), agents
+        self.prompts = beside(prompts, type(model))
+        self._dependent: set[str] = set()
+        self._in_script = (commanded := _being_made.get()) is None
+        if commanded is not None:
+            if commanded.door is not None:
+                raise UsageError(f"{name} makes Minds twice: make them once.")
+            commanded.door, self._host = self, commanded
+            return
+        caps = (budget_usd, max_asks, max_total_tokens)
+        connection = connection or Connection()
+        if any(cap is not None for cap in caps):
+            connection = replace(connection, budget=Budget(*caps))
+        of_model: Any = type(model)
+        kind, seed = run_class(of_model), _seed_of(model)
+        recording: Any = record
+        self._opened: Recording | None = None
+        if replay is not None:
+            recorded = _latest(Path(replay), kind, seed, finished=None)
+            recording = ReplayRecorder(recorded, minds=objects_by_spec(minds))
+        elif resume and isinstance(record, str | Path) and Path(record).exists():
+            recording, connection = self._resumed(Path(record), kind, seed, connection)
+        settings |= {
+            "minds": minds, "rng": seed, "n_rounds": UNENDING, "recording": recording,
+            "connection": connection,
+        }  # fmt: skip
+        run: Any = kind.__new__(kind, **settings)
+        run.join(self, model)
+        PlainRun.__init__(run, **settings)
+        self._host = run
+        self._end = weakref.finalize(model, run.end_script, self._opened)
+        _end_with_process(self._end)
+        if isinstance(record, Recording):
+            record.before_close.append(self.close)
+        simulator: Any = getattr(model, "simulator", None)
+        if hasattr(simulator, "run_for"):  # of Mesa before 3.5; it compares the step with its own
+            simulator.schedule_event_now(self._look)
+        else:
+            setattr(model, "step", partial(_step, model.step, self))  # noqa: B010 - as Mesa does
+
+    def _resumed(
+        self, path: Path, kind: type[PlainRun], seed: int | list[int], connection: Connection
+    ) -> tuple[Any, Connection]:
+        """The recorder that continues the latest unfinished run, and the remaining caps."""
+        if (run := _latest(path, kind, seed, finished=False)) is None:
+            return path, connection
+        if connection.budget is not None:
+            spent = spent_before([run], connection.prices)
+            connection = replace(connection, budget=connection.budget.after(spent))
+        connection = connection.for_recorded()
+        self._opened = Recording(path)
+        recorders = self._opened.claim([run.run], connection.as_recorded())
+        (now,) = load_runs(path, [run.run])
+        minds = objects_by_spec(self.minds)
+        return ReplayRecorder(now, recorders[run.run], live=True, minds=minds), connection
+
+    def __reduce__(self) -> Any:
+        return Minds.__new__, (Minds,)
+
+    def ask(self, agent: mesa.Agent, name: str, spec: Any, /, **facts: Any) -> Decision:
+        """Ask an agent's mind, and wait for the decision.
+
+        Args:
+            agent: the agent.
+            name: the prompt entry with the question.
+            spec: the legal answers.
+            facts: what the agent knows, as in a scenario: numbers, texts, and lists and dicts of
+                these. Pass words of another agent through `quote`.
+
+        Returns:
+            The decision; its value is None, and `valid` False, when no usable answer came.
+
+        Raises:
+            BudgetExceeded: when a cap is reached.
+            RunError: when the mind or the recording fails, or the run has ended.
+        """
+        question = PlainAsk(agent, name, spec, facts)
+        if self._hub is not None and getcurrent().parent is self._hub:
+            decision: Decision = self._hub.switch(question)
+            return decision
+        return self._ask([question])[0]
+
+    def ask_all(
+        self,
+        agents: Iterable[mesa.Agent],
+        name: str,
+        spec: AnswerSpec | Callable[[Any], AnswerSpec],
+        observe: Observe = lambda _: {},
+    ) -> list[Decision]:
+        """Ask several agents at the same time, and wait for all decisions.
+
+        Args:
+            agents: the agents.
+            name: the prompt entry with the question.
+            spec: the legal answers; or a function of the agent that returns them.
+            observe: a function of the agent that returns its facts.
+
+        Returns:
+            The decisions in the order of the agents.
+
+        Raises:
+            BudgetExceeded: when a cap is reached.
+            RunError: when a mind or the recording fails, or the run has ended.
+        """
+        return self._ask(
+            [
+                PlainAsk(agent, name, spec(agent) if callable(spec) else spec, observe(agent))
+                for agent in agents
+            ]
+        )
+
+    def gather(
+        self, agents: Iterable[mesa.Agent], method: str = "step", *given: Any, check: bool = True
+    ) -> None:
+        """Call a method of each agent, as ``agents.do(method)`` does, with questions that overlap.
+
+        The agents' methods run one at a time, in the order of the agents. A method that asks is
+        paused until all others have reached a question or their end; then all wait together, and
+        continue in the same order. The result equals that of ``agents.do`` if no agent reads state
+        that another one changes in the same call, and random numbers of the model are drawn in the
+        order of the agents. In any case the result does not depend on latencies. An agent that has
+        left the model is skipped, and the method of an agent that is removed while it waits does
+        not continue.
+
+        Three faults are detected: a draw from ``model.random`` or ``model.rng`` in another order,
+        and an agent whose attributes another agent sets, or that another agent removes, while it
+        waits. Then a warning names them, and later calls with this method run the agents one after
+        another.
+
+        Args:
+            agents: the agents, such as ``self.agents`` or ``self.agents.shuffle()``.
+            method: the name of the method.
+            given: its arguments.
+            check: whether to check for these faults.
+
+        Raises:
+            BudgetExceeded: when a cap is reached.
+            RunError: when a mind or the recording fails, or `gather` is called within itself.
+        """
+        if self._hub is not None:
+            raise RunError("gather cannot be called by an agent that gather has called.")
+        model, here = self._run.plain, list(agents)
+        if check and method in self._dependent:
+            for agent in here:
+                if agent in model.agents:
+                    getattr(agent, method)(*given)
+            return
+        self._hub = getcurrent()
+        overlap = _Overlap(model, check=check)
+        try:
+            for agent in here:
+                if agent in model.agents:
+                    overlap.start(agent, partial(getattr(agent, method), *given))
+            overlap.play(self._ask)
+        finally:
+            self._hub = None
+            for call in overlap.calls:
+                call.stop()
+        if overlap.fault:
+            self._dependent.add(method)
+            _log.warning(
+                "gather(…, %r): %s. The data of this step are not those of agents.do(%r). From now "
+                "on the agents are called one after another.", method, overlap.fault, method,
+            )  # fmt: skip
+
+    def quote(self, text: str) -> str:
+        """Words of an agent, quoted for the prompts of others.
+
+        They stay on one line, and cannot look like another part of the prompt.
+
+        Args:
+            text: the words.
+        """
+        return self._run.book.quote(text)
+
+    def close(self) -> None:
+        """End the run, with its recording on disk; a command does so itself."""
+        if self._in_script and self._end.detach():
+            self._run.end_script(self._opened, at_exit=False)
+
+    @property
+    def recording_path(self) -> Path | None:
+        """The file of the recording; None before the first question, or without a recording."""
+        return self._run.recording_path
+
+    def spent(self) -> dict[str, float]:
+        """The cost of the questions so far: ``asks``, tokens and ``cost_usd``."""
+        return dict(self._run.spent())
+
+    @property
+    def _run(self) -> PlainRun:
+        if self._host is None:
+            raise RunError("A copy of a model has no minds: create a new model to ask again.")
+        return self._host
+
+    def _ask(self, questions: Sequence[PlainAsk]) -> list[Decision]:
+        run = self._run
+        if not self._in_script:
+            return run.ask_all(questions)
+        try:
+            run.enter()
+            return run.ask_all(questions)
+        except SabmError as error:
+            if run.running and run.round >= 0:
+                run.fail(error)
+                self.close()
+            raise
+
+    def _look(self) -> None:
+        self._run.look(over=True)
+
+
+def _step(step: Callable[..., None], minds: Minds, *given: Any, **more: Any) -> None:
+    """A step of a plain model in a script, which ends the run when the model stops."""
+    run = minds._host  # noqa: SLF001 - a function, since Python cannot copy a closure
+    if run is None or not run.running:
+        step(*given, **more)
+        return
+    run.look(over=True)
+    run.in_step = True
+    try:
+        step(*given, **more)
+    finally:
+        run.in_step = False
+    if run.running:
+        if run.round < 0:
+            run.look()
+        else:
+            minds._ask([])  # noqa: SLF001 - a step without questions is a round, too
+        if not run.plain.running:
+            minds.close()
+
+
+def _end_with_process(end: Callable[[], object]) -> None:
+    """End a run also with a worker process of `multiprocessing`, which skips `atexit`."""
+    if multiprocessing.parent_process() is not None:
+        if not _ends:
+            multiprocessing.util.Finalize(None, _end_all, exitpriority=1)
+            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # so a pool ends its workers
+                signal.signal(signal.SIGTERM, _end_all)
+        _ends.append(end)
+
+
+def _end_all(*received: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a pool sends it also while a worker ends
+    for end in _ends:
+        end()
+    if received:
+        sys.exit(1)
+
+
+class _Call:
+    """The call of an agent's method by `Minds.gather`, which pauses when the agent asks."""
+
+    def __init__(self, agent: Any, call: Callable[[], Any], position: int) -> None:
+        self.agent, self.position, self.here = agent, position, True
+        self.question: PlainAsk | None = None
+        self.left: dict[str, Any] = {}
+        """The agent's attributes at the last switch away from the call."""
+        self._greenlet = greenlet(call)
+        self._greenlet.gr_context = copy_context()
+
+    def __str__(self) -> str:
+        return f"{type(self.agent).__name__} {self.agent.unique_id}"
+
+    def go_on(self, *decision: Decision) -> None:
+        """Run up to the next question, or the end."""
+        question = self._greenlet.switch(*decision)
+        self.question = None if self._greenlet.dead else question
+
+    def stop(self) -> None:
+        """End a waiting call, since another one failed or has removed its agent."""
+        self.question = None
+        if not self._greenlet.dead:
+            self._greenlet.throw()
+
+
+class _Overlap:
+    """Overlapping calls, and the first fault: their results differ from calls in turn."""
+
+    def __init__(self, model: Any, *, check: bool) -> None:
+        self.calls: list[_Call] = []
+        self.fault = ""
+        self._model, self._check, self._drew = model, check, 0
+        self._state = self._streams()
+
+    def start(self, agent: Any, call: Callable[[], Any]) -> None:
+        """Run a call up to its first question."""
+        self.calls.append(_Call(agent, call, len(self.calls) + 1))
+        self._go_on(self.calls[-1])
+
+    def play(self, ask: Callable[[Sequence[PlainAsk]], list[Decision]]) -> None:
+        """Ask the waiting questions together, and go on, until all calls have ended."""
+        for call in self.calls:
+            if call.question is None:  # later agents may change it, as in agents.do
+                self._keep(call)
+        turns = self.calls
+        while questions := {c: c.question for c in turns if c.question and not self._removed(c)}:
+            decisions = dict(zip(questions, ask(list(questions.values())), strict=True))
+            for call in turns:
+                if not self._removed(call):
+                    self._compare(call)
+                if call.question is not None:
+                    self._go_on(call, decisions[call])
+            turns = [call for call in turns if call.question is not None]
+
+    def _go_on(self, call: _Call, *decision: Decision) -> None:
+        call.go_on(*decision)
+        self._keep(call)
+        if (state := self._streams()) != self._state:
+            self._state = state
+            if call.position < self._drew:
+                self._blame(
+                    f"{call} draws from the model's random stream after it has asked, and another "
+                    "one has drawn before"
+                )
+            self._drew = call.position
+
+    def _keep(self, call: _Call) -> None:
+        call.here, call.left = call.agent in self._model.agents, dict(vars(call.agent))
+
+    def _compare(self, call: _Call) -> None:
+        for name, value in vars(call.agent).items():
+            then = call.left.get(name)
+            plain = isinstance(value, int | float | str)
+            if value is not then and not (plain and bool(value == then)):
+                self._blame(
+                    f"the attribute {name!r} of {call} was set by another agent in the same call, "
+                    "after it had been asked"
+                )
+
+    def _removed(self, call: _Call) -> bool:
+        removed = call.here and call.agent not in self._model.agents
+        if removed:
+            self._blame(
+                f"{call} was removed by another agent in the same call, after its own turn had "
+                "begun"
+            )
+            call.stop()
+        return removed
+
+    def _blame(self, fault: str) -> None:
+        if self._check:
+            self.fault = self.fault or fault
+
+    def _streams(self) -> tuple[Any, bytes]:
+        return self._model.random.getstate(), pickle.dumps(self._model.rng.bit_generator.state)
+
+
+def _latest(
+    path: Path, kind: type[PlainRun], seed: int | list[int], *, finished: bool | None
+) -> Any:
+    """The latest run of a plain model in a recording; a missing one may be an error.
+
+    It is one if `finished` is None.
+    """
+    address = f"{kind.__module__}:{kind.__name__}"
+    runs = [run for run in load_runs(path) if run.model == address]
+    if finished is not None:
+        runs = [run for run in runs if run.finished == finished]
+    elif not runs:
+        raise UsageError(f"{path} holds no run of {kind.__name__}.")
+    if not runs:
+        return None
+    then = list(runs[-1].seed)
+    if then != (seed if isinstance(seed, list) else [seed]):
+        raise UsageError(
+            f"{runs[-1].name} has the seed {then[0] if len(then) == 1 else then}: make the model "
+            "with that seed (rng=…), or name another file."
+        )
+    (run,) = load_runs(path, [runs[-1].run], whole=True)
+    return run
+
+
+def _seed_of(model: mesa.Model) -> int | list[int]:
+    """The seed of a model's random stream."""
+    given: Any = getattr(model.rng.bit_generator.seed_seq, "entropy", None)
+    if isinstance(given, int):
+        return given
+    if isinstance(given, Sequence):
+        return [int(word) for word in given]
+    raise UsageError(
+        f"The random stream of {type(model).__name__} was not made from an integer, so the run "
+        "cannot be repeated: create the model with rng=INTEGER."
+    )
