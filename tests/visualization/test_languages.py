@@ -118,7 +118,8 @@ def test_titles_of_a_scenario_are_in_the_files_as_the_viewer_has_them(name: str)
 
 def test_reasons_of_a_refusal_are_those_of_the_prompts() -> None:
     prompts = tomllib.loads((SOURCE / "core" / "answers.toml").read_text(encoding="utf-8"))
-    known = prompts["answers"]["reasons"]
+    templates = prompts["answers"]["reasons"].items()
+    known = {name: re.sub(r"{{ (\w+) }}", r"{\1}", template) for name, template in templates}
     own = {k.removeprefix("reasons."): v for k, v in texts_of("en").items() if "reasons." in k}
 
     assert own
