@@ -1,26 +1,34 @@
-"""The players of finite games, and their observations."""
+"""The players of finite games, and what they know."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import AnswerSpec, Choice, Decision, Number, Text
-from sabm_mesa.core.asks import Observation
-from sabm_mesa.core.messages import Message
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.prompts import parse
-from sabm_mesa.models.games.rules import Choices, GameForm
+from sabm_mesa.models.games.rules import (
+    Amounts,
+    Auction,
+    Choices,
+    Figure,
+    GameForm,
+    Move,
+    Option,
+)
+from sabm_mesa.models.games.theory import Course
 
 if TYPE_CHECKING:
-    from sabm_mesa.core.prompts import PromptBook
     from sabm_mesa.models.games.model import FiniteGame
 
 
-@dataclass(frozen=True, slots=True)
-class PastPlay:
+class PastPlay(NamedTuple):
     """A past game, as known to all its players.
 
     Attributes:
@@ -34,192 +42,49 @@ class PastPlay:
     payoffs: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PlayerView(Observation):
-    """The observation of a player.
+@dataclass(frozen=True)
+class PlayerView:
+    """What the rules for a player know: the facts of its question, with the game to compute with.
 
     Attributes:
         player: its number in its group, from 0.
+        agent: its id.
         form: the game, with the names of options and in the unit of money of this run.
-        currency: the unit of money.
         n_rounds: maximum number of games.
         continuation: the probability of another game after each game; None if the end is known.
-        matching: how groups are formed.
-        talk: whether players talk before they decide.
         plays: its own past games, oldest first.
         path: the moves of this game so far.
         value: its private value in an auction; NaN elsewhere.
-        said: the messages of its group before this game.
-        speaker: its own number as a sender of messages.
-        members: the numbers of its group as senders, in the order of the players.
     """
 
     player: int
+    agent: int
     form: GameForm
-    currency: str
     n_rounds: int
     continuation: float | None
-    matching: str
-    talk: bool
     plays: Sequence[PastPlay]
     path: Choices
     value: float
-    said: tuple[Message, ...]
-    speaker: int
-    members: tuple[int, ...]
 
     @property
     def move(self) -> int:
         """The number of the player's next move; in games in turns, the current move."""
         return self.player if self.form.together else min(len(self.path), len(self.form.moves) - 1)
 
-    def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """Placeholder → value.
 
-        Args:
-            book: the prompts of the run.
-        """
-        kind = "option" if self.form.moves[self.move].options else "amount"
-        return {
-            "persona": book.persona(self.persona),
-            "currency": self.currency,
-            "n_players": self.form.n_players,
-            "number": self.player + 1,
-            "rules": self._rules(book),
-            "repetition": self._repetition(book),
-            "talking": book.render("talking", {}) if self.talk else "",
-            "past": self._past(book),
-            "said": self._said(book),
-            "own_value": self._own_value(book),
-            "so_far": self._so_far(book),
-            "question": book.render(f"question_{kind}", {}),
-        }
-
-    def _rules(self, book: PromptBook) -> str:
-        form = self.form
-        choices = [self._choice(book, k) for k in range(len(form.moves))]
-        if not form.together:
-            choices = [
-                book.render("step", {"step": step, "choice": choice})
-                for step, choice in enumerate(choices, 1)
-            ]
-        values = {"choices": "\n".join(choices), "payoffs": self._payoffs(book)}
-        return book.render("together" if form.together else "in_turn", values)
-
-    def _choice(self, book: PromptBook, k: int) -> str:
-        move = self.form.moves[k]
-        values: dict[str, object] = {"number": move.player + 1}
-        if move.amounts is None:
-            options = ", ".join(option.label for option in move.options)
-            return book.render("choice_between", values | {"options": options})
-        values["step"] = number(move.amounts.step)
-        if not move.amounts.fixed:
-            return book.render("choice_amount_open", values)
-        low, high = self.form.ends(move.amounts)
-        return book.render("choice_amount", values | {"low": number(low), "high": number(high)})
-
-    def _payoffs(self, book: PromptBook) -> str:
-        form, sale = self.form, self.form.auction
-        if sale is not None:
-            amounts = form.moves[0].amounts
-            values: dict[str, object] = {
-                "low": number(sale.least), "high": number(sale.largest),
-                "step": number(amounts.step if amounts else 1),
-                "price": book.render(f"price_{sale.price}", {}), "currency": self.currency,
-            }  # fmt: skip
-            return book.render("payoffs_of_auction", values)
-        if form.rule:
-            return book.render("payoffs_of_rule", {"rule": self._rule()})
-        lines = []
-        for outcome in _in_order_of_options(form):
-            gains = self._gains(book, outcome.payoffs)
-            chosen = self._chosen(book, outcome.path)
-            lines.append(book.render("outcome", {"choices": chosen, "gains": gains}))
-        outcomes = {"currency": self.currency, "outcomes": "\n".join(lines)}
-        return book.render("payoffs_of_outcomes", outcomes)
-
-    def _rule(self) -> str:
-        """The rules in words, with the figures of this run."""
-        form = self.form
-        values: dict[str, object] = {figure.name: number(figure.value) for figure in form.figures}
-        values |= {"n_players": form.n_players, "n_others": form.n_players - 1}
-        amounts = form.moves[0].amounts
-        if amounts is not None and form.together:
-            low, high = form.ends(amounts)
-            values |= {"low": number(low), "high": number(high), "step": number(amounts.step)}
-        values["currency"] = self.currency
-        return "".join(
-            text + ("" if name is None else str(values[name])) for text, name in parse(form.rule)
-        )
-
-    def _repetition(self, book: PromptBook) -> str:
-        if self.n_rounds == 1:
-            return book.render("once", {})
-        values = {"n_rounds": self.n_rounds, "continuation": number(self.continuation or 0.0)}
-        entry = "repeated" if self.continuation is None else "repeated_by_lot"
-        return f"{book.render(entry, values)} {book.render(self.matching, {})}"
-
-    def _past(self, book: PromptBook) -> str:
-        lines = []
-        for play in self.plays:
-            values = {
-                "number": play.number,
-                "choices": self._chosen(book, play.path),
-                "gains": self._gains(book, play.payoffs),
-            }
-            lines.append(book.render("play" if play.path else "play_void", values))
-        past = book.render("past", {"plays": "\n".join(lines)}) if lines else ""
-        if self.n_rounds == 1:
-            return past
-        return f"{past}\n\n{book.render('now', {'number': len(self.plays) + 1})}"
-
-    def _said(self, book: PromptBook) -> str:
-        lines = [
-            book.render(
-                "said_own" if message.sender == self.speaker else "said_other",
-                {
-                    "number": self.members.index(message.sender) + 1,
-                    "text": book.quote(message.text),
-                },
-            )
-            for message in book.quoted_in_order(self.said)
-        ]
-        return book.render("said", {"lines": "\n".join(lines)}) if lines else ""
-
-    def _own_value(self, book: PromptBook) -> str:
-        if math.isnan(self.value):
-            return ""
-        values = {"value": number(self.value), "currency": self.currency}
-        return book.render("own_value", values)
-
-    def _so_far(self, book: PromptBook) -> str:
-        if not self.path:
-            return book.render("nothing_so_far", {})
-        return book.render("so_far", {"choices": self._chosen(book, self.path)})
-
-    def _chosen(self, book: PromptBook, path: Choices) -> str:
-        sentences = []
-        moves = list(enumerate(path))
-        if self.form.together:  # the player's choice first
-            moves.sort(key=lambda choice: self.form.moves[choice[0]].player != self.player)
-        for k, value in moves:
-            move = self.form.moves[k]
-            entry = "you_choose" if move.player == self.player else "other_chooses"
-            option = label_of(self.form, k, value)
-            sentences.append(book.render(entry, {"number": move.player + 1, "option": option}))
-        return f"{book.render('between', {})} ".join(sentences)
-
-    def _gains(self, book: PromptBook, payoffs: Iterable[float]) -> str:
-        sentences = [
-            book.render(
-                "you_earn" if player == self.player else "other_earns",
-                {"number": player + 1, "amount": number(payoff)},
-            )
-            for player, payoff in sorted(
-                enumerate(payoffs), key=lambda numbered: numbered[0] != self.player
-            )
-        ]
-        return f"{book.render('between', {})} ".join(sentences)
+def view_of(ask: Ask) -> PlayerView:
+    """What a rule knows when it is asked; the facts are those of `Player.facts`."""
+    known = ask.facts
+    return PlayerView(
+        player=known.player,
+        agent=ask.key.agent,
+        form=form_of(known.game),
+        n_rounds=known.n_rounds,
+        continuation=known.continuation,
+        plays=[PastPlay(play["number"], play["path"], play["payoffs"]) for play in known.plays],
+        path=known.path,
+        value=math.nan if known.value is None else known.value,
+    )
 
 
 class Player(SmartAgent):
@@ -251,12 +116,12 @@ class Player(SmartAgent):
 
     async def communicate(self) -> Decision:
         """Send a message to the others of the group."""
-        return await self.ask("communicate", Text(max_words=40), self.observe())
+        return await self.ask("communicate", Text(max_words=40), **self.facts())
 
     async def act(self) -> Decision:
         """Choose simultaneously with all others."""
         move = self.role - 1
-        return await self.ask("act", answer_spec(self.model.form, move), self.observe())
+        return await self.ask("act", answer_spec(self.model.form, move), **self.facts())
 
     async def move(self) -> Decision:
         """Make the next move of the group's game, if it is the player's turn."""
@@ -264,29 +129,102 @@ class Player(SmartAgent):
         move = None if path is None else self.model.form.move_after(path)
         if path is None or move is None or self.model.form.moves[move].player != self.role - 1:
             return Decision(None, attempts=0)  # the game is over
-        return await self.ask("move", answer_spec(self.model.form, move, path), self.observe())
+        return await self.ask("move", answer_spec(self.model.form, move, path), **self.facts())
 
-    def observe(self) -> PlayerView:
-        """The current observation of the player."""
-        model = self.model
+    def facts(self) -> dict[str, Any]:
+        """What the player knows: the rules, its past games, and what was said and chosen."""
+        model, form = self.model, self.model.form
         members = [member.unique_id for member in model.groups[self.group - 1]]
-        heard = tuple([message for message in model.said if message.sender in members])
-        return PlayerView(
-            player=self.role - 1,
-            form=model.form,
-            currency=model.currency,
-            n_rounds=model.n_rounds,
-            continuation=model.continuation,
-            matching=model.matching,
-            talk=model.talk,
-            plays=tuple(self.plays),
-            path=model.path_of(self) or (),
-            value=self.value,
-            said=heard,
-            speaker=self.unique_id,
-            members=tuple(members),
-            persona=self.persona,
+        path = model.path_of(self) or ()
+        return {
+            "player": self.role - 1,
+            "game": model.game_fact,
+            "rule": rule_in_words(form, model.currency),
+            "currency": model.currency,
+            "n_rounds": model.n_rounds,
+            "continuation": model.continuation,
+            "matching": model.matching,
+            "talk": model.talk,
+            "plays": [
+                {**play._asdict(), "options": _labels(form, play.path)} for play in self.plays
+            ],
+            "path": path,
+            "options": _labels(form, path),
+            "value": None if math.isnan(self.value) else self.value,
+            "agent": self.unique_id,
+            "members": members,
+            "said": [message for message in model.said if message.sender in members],
+        }
+
+
+def rule_in_words(form: GameForm, currency: str) -> str:
+    """The rule of a game in the words of its file, with the figures of a run."""
+    values: dict[str, object] = {figure.name: number(figure.value) for figure in form.figures}
+    values |= {"n_players": form.n_players, "n_others": form.n_players - 1, "currency": currency}
+    amounts = form.moves[0].amounts
+    if amounts is not None and form.together:
+        low, high = form.ends(amounts)
+        values |= {"low": number(low), "high": number(high), "step": number(amounts.step)}
+    return "".join(
+        text + ("" if name is None else str(values[name])) for text, name in parse(form.rule)
+    )
+
+
+def game_fact(form: GameForm) -> dict[str, Any]:
+    """A game as a fact: the fields of `GameForm`, its outcomes in the order of the options."""
+    places = [{option.value: i for i, option in enumerate(move.options)} for move in form.moves]
+    outcomes = sorted(
+        form.outcomes, key=lambda play: [places[k].get(v, v) for k, v in enumerate(play.path)]
+    )
+    moves = [
+        {
+            "name": move.name,
+            "player": move.player,
+            "options": [asdict(option) for option in move.options],
+            "amounts": move.amounts and move.amounts.model_dump(),
+        }
+        for move in form.moves
+    ]
+    return {
+        **asdict(replace(form, moves=(), outcomes=())),
+        "moves": moves,
+        "outcomes": [
+            {**outcome._asdict(), "options": _labels(form, outcome.path)} for outcome in outcomes
+        ],
+    }
+
+
+def form_of(game: Mapping[str, Any]) -> GameForm:
+    """The game in a fact (see `game_fact`)."""
+    return _form(json.dumps(game))
+
+
+@lru_cache(maxsize=128)
+def _form(game: str) -> GameForm:
+    known = json.loads(game)
+    moves = tuple(
+        Move(
+            move["name"],
+            move["player"],
+            tuple(Option(**option) for option in move["options"]),
+            move["amounts"] and Amounts.model_construct(**move["amounts"]),
         )
+        for move in known["moves"]
+    )
+    outcomes = tuple(
+        Course(tuple(outcome["path"]), tuple(outcome["payoffs"])) for outcome in known["outcomes"]
+    )
+    figures = tuple(Figure(**figure) for figure in known["figures"])
+    return GameForm(
+        n_players=known["n_players"],
+        together=known["together"],
+        moves=moves,
+        outcomes=outcomes,
+        formulas=tuple(known["formulas"]),
+        figures=figures,
+        rule=known["rule"],
+        auction=known["auction"] and Auction(**known["auction"]),
+    )
 
 
 def answer_spec(form: GameForm, move: int, path: Choices = ()) -> AnswerSpec:
@@ -336,10 +274,6 @@ def number(value: float) -> str:
     return f"{value:.10g}"
 
 
-def _in_order_of_options(form: GameForm) -> list[Any]:
-    """The outcomes, in the order in which the options are shown."""
-    places = [{option.value: i for i, option in enumerate(move.options)} for move in form.moves]
-    return sorted(
-        form.outcomes,
-        key=lambda play: [places[k].get(v, v) for k, v in enumerate(play.path)],
-    )
+def _labels(form: GameForm, path: Choices) -> list[str]:
+    """The names of the choices of a course."""
+    return [label_of(form, move, value) for move, value in enumerate(path)]

@@ -49,7 +49,7 @@ class AxelrodMind(Conditional):
             )
         options = form.options(move, view.path)
         nice = nice_choice(view, move, ())
-        self._seeds.setdefault(view.speaker, int(rng.integers(2**32)))
+        self._seeds.setdefault(view.agent, int(rng.integers(2**32)))
         return options[nice if self.is_nice(view) else 1 - nice].value
 
     def is_nice(self, view: PlayerView) -> bool:
@@ -57,7 +57,7 @@ class AxelrodMind(Conditional):
         from axelrod import Action, MockPlayer
 
         me, other = self._strategy.clone(), MockPlayer()
-        me.set_seed(self._seeds.get(view.speaker, 0))
+        me.set_seed(self._seeds.get(view.agent, 0))
         known = view.continuation is None
         me.set_match_attributes(length=view.n_rounds if known else math.inf)
         for play in view.plays:

@@ -36,7 +36,7 @@ from sabm_mesa.analysis.social_behaviour import (
     inequity_types,
 )
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.games.agents import PlayerView, answer_spec, label_of
+from sabm_mesa.models.games.agents import answer_spec, label_of, view_of
 from sabm_mesa.models.games.rules import Choices, Floats, GameForm, Rules, load_game, table_of
 
 MOST_OUTCOMES = 2_500
@@ -55,9 +55,9 @@ def rows(run: PlayedRun) -> Iterator[Row]:
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
     """The facts of a player that chooses; None for messages."""
-    view = ask.observation
-    if not isinstance(view, PlayerView) or ask.name == "communicate":
+    if ask.name == "communicate":
         return None
+    view = view_of(ask)
     form, paths = in_order(view.form), [play.path for play in view.plays if play.path]
     if has_payoffs(form):
         path: Sequence[float | None] = view.plays[-1].path if view.plays else ()
@@ -72,8 +72,7 @@ def answer(ask: Ask, choice: float | None) -> object:
     """Choose an option, or send a neutral message."""
     if choice is None:
         return ask.book.render("classical_quiet", {})
-    view = ask.observation
-    assert isinstance(view, PlayerView)
+    view = view_of(ask)
     value = in_order(view.form).options(view.move, view.path)[int(choice)].value
     is_option = hasattr(answer_spec(view.form, view.move, view.path), "options")
     return label_of(view.form, view.move, value) if is_option else int(value)

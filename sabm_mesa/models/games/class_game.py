@@ -8,6 +8,7 @@ from typing import Any
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.languages import Phrase
 from sabm_mesa.models.declarations import ClassGame, ToldRound
+from sabm_mesa.models.games.agents import view_of
 from sabm_mesa.models.games.rules import library
 
 MOST_OPTIONS = 6
@@ -20,7 +21,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
     Args:
         ask: the question.
     """
-    seen: Any = ask.observation
+    seen = view_of(ask)
     form = seen.form
     if ask.name != "act" or form.n_players != 2 or not form.together or form.auction:
         return None

@@ -17,7 +17,13 @@ import numpy as np
 
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.games.agents import PastPlay, PlayerView, answer_spec, label_of
+from sabm_mesa.models.games.agents import (
+    PastPlay,
+    PlayerView,
+    answer_spec,
+    label_of,
+    view_of,
+)
 from sabm_mesa.models.games.measures import tree_of
 from sabm_mesa.models.games.rules import Choices, Floats, GameForm, table_of
 from sabm_mesa.models.games.theory import Node, expected_payoffs, inequity_averse, logit_choice
@@ -48,7 +54,7 @@ class PayoffMind(ClassicalMind):
         """A value updated from all past games; each game is processed once in a run.
 
         Args:
-            view: the observation of the player.
+            view: what the player knows.
             name: the name of the value in the mind.
             start: the value before the first game.
             after: the value before a game, and the game → the value after it.
@@ -56,9 +62,9 @@ class PayoffMind(ClassicalMind):
         plays = view.plays
         if not plays:
             return start
-        key = id(plays[0]), name  # one per player
+        key = view.agent, name
         n, last, value = self._over.get(key, (0, None, start))
-        if n > len(plays) or (n and plays[n - 1] is not last):  # of another run
+        if n > len(plays) or (n and plays[n - 1] != last):  # of another run
             n, value = 0, start
         for play in plays[n:]:
             value = after(value, play)
@@ -69,10 +75,9 @@ class PayoffMind(ClassicalMind):
         """Choose, or announce the choice.
 
         Args:
-            ask: the question; its observation is a `PlayerView`.
+            ask: the question; see `Player.facts`.
         """
-        view = ask.observation
-        assert isinstance(view, PlayerView)
+        view = view_of(ask)
         if ask.name == "communicate":
             if not view.form.together or view.form.auction:
                 return ask.book.render("classical_quiet", {})
@@ -88,7 +93,7 @@ class PayoffMind(ClassicalMind):
         """The value of the option, or the amount.
 
         Args:
-            view: the observation of the player.
+            view: what the player knows.
             move: the number of the move.
             rng: the generator to draw from.
         """
@@ -100,7 +105,7 @@ class PayoffMind(ClassicalMind):
         """The expected utility of each option.
 
         Args:
-            view: the observation of the player.
+            view: what the player knows.
             move: the number of the move.
         """
         form, me = view.form, view.player
@@ -128,7 +133,7 @@ class PayoffMind(ClassicalMind):
         """The probability that another player chooses each option of a move.
 
         Args:
-            view: the observation of the player.
+            view: what the player knows.
             move: the number of the move; in simultaneous games, that of the other player.
             path: the moves before it, in a game in turns.
             n: number of options.
@@ -327,7 +332,7 @@ class Conditional(BestReply):
         """Whether it makes the nice choice.
 
         Args:
-            view: the observation of the player.
+            view: what the player knows.
         """
 
 
@@ -426,7 +431,7 @@ def nice_choice(view: PlayerView, move: int, path: Choices) -> int:
     """The index of the choice that leads to the largest sum of payoffs.
 
     Args:
-        view: the observation of the player.
+        view: what the player knows.
         move: the number of the move.
         path: the moves before it, in a game in turns.
     """
@@ -442,7 +447,7 @@ def safe_choice(view: PlayerView, move: int) -> int:
     """The index of the choice with the highest minimum payoff.
 
     Args:
-        view: the observation of the player.
+        view: what the player knows.
         move: the number of the move.
     """
     me = view.player

@@ -69,7 +69,7 @@ from sabm_mesa.core.scheduler import Phase, action, communication
 from sabm_mesa.errors import ParameterError, one_line
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Score
-from sabm_mesa.models.games.agents import PastPlay, Player, value_of
+from sabm_mesa.models.games.agents import PastPlay, Player, game_fact, value_of
 from sabm_mesa.models.games.measures import Predictions, choice_columns, predictions_of
 from sabm_mesa.models.games.minds import CLASSICAL
 from sabm_mesa.models.games.novel import novel_game
@@ -203,6 +203,7 @@ class FiniteGame(SmartModel):
         self.talk = rules.talk if talk is None else talk
         self.matching, self.currency = matching, _currency(currency)
         self.form = self._disguised(labels, option_order, scale)
+        self.game_fact = game_fact(self.form)
         self.predictions: Predictions = predictions_of(rules, scale)
         self.groups: list[list[Player]] = []
         self.payoff = self.efficiency = self.equilibrium = math.nan

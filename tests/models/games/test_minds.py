@@ -127,7 +127,7 @@ def test_a_proposer_that_expects_reason_learns_what_is_rejected() -> None:
     """It expects selfish answers where it has seen none, and repeats of those that it has seen."""
 
     def answer(ask):
-        return "A" if ask.observation.path[0] >= 3 else "B"
+        return "A" if ask.facts.path[0] >= 3 else "B"
 
     paths, model = moves("classical", ScriptedMind(answer), "ultimatum", 6)
 

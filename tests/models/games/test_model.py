@@ -38,7 +38,7 @@ def test_a_group_without_a_valid_choice_has_no_game() -> None:
     assert model.payoff == 1.0
     first = model.players[0]
     assert first.plays[0].path == ()
-    told = first.observe().placeholders(model.book)["past"]
+    told = model.book.render("past", first.facts())
     assert "somebody made no valid choice, so nobody earned anything" in told
 
 
@@ -76,7 +76,7 @@ def test_talk_is_heard_in_the_own_group_alone() -> None:
     said = {each.sender: each.to for each in model.said}
 
     assert said == {1: (2,), 2: (1,), 3: (4,), 4: (3,)}
-    text = model.players[0].observe().placeholders(model.book)["said"]
+    text = model.book.render("talk_so_far", model.players[0].facts())
     assert "Participant 2: I am 2." in text
     assert "I am 3" not in text
 
@@ -101,7 +101,7 @@ def test_disguises_are_in_the_prompts() -> None:
         labels="colours", currency="crowns", scale=20, option_order="reversed", rng=1
     )
     model.begin_round()
-    text = str(model.players[0].observe().placeholders(model.book)["rules"])
+    text = model.book.render("rules", model.players[0].facts())
 
     assert "Participant 1 chooses one of these: blue, red." in text
     assert "If you choose blue, participant 2 chooses red: you earn 100," in text
@@ -145,7 +145,7 @@ def test_too_few_labels_are_refused() -> None:
 
 def test_an_unreadable_move_ends_the_game_and_it_does_not_count() -> None:
     def answer(ask):
-        return "A" if ask.key.agent == 1 and not ask.observation.path else "never"
+        return "A" if ask.key.agent == 1 and not ask.facts.path else "never"
 
     model = FiniteGame(game="centipede", minds=[ScriptedMind(lambda _: "B"), ScriptedMind(answer)],
                        n_rounds=1, max_attempts=2, rng=1)  # fmt: skip

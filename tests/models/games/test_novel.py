@@ -75,7 +75,7 @@ def test_a_new_game_is_played_and_its_prompt_has_the_drawn_payoffs() -> None:
     reward = model.rules.form.table()[0, 0, 0]
 
     assert model.payoff == reward
-    assert f"you earn {reward:g}" in model.players[0].observe().placeholders(model.book)["rules"]
+    assert f"you earn {reward:g}" in model.book.render("rules", model.players[0].facts())
     assert model.parameters["game"] == "novel:dilemma:7"
 
 
