@@ -16,8 +16,8 @@ class Trend:
 
     async def answer(self, ask):
         """Pick a number."""
-        game = ask.observation
-        means = [past.mean for past in game.past]
+        game = ask.facts
+        means = [played["mean"] for played in game.past]
         if not means:
             return 20.0
         expected = means[-1] * (means[-1] / means[-2] if len(means) > 1 else 2 / 3)

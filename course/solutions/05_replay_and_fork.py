@@ -17,7 +17,7 @@ class Costly:
     async def answer(self, ask):
         """Say and pick the same number in every round."""
         self.asked += 1
-        number = 20 + 10 * (ask.observation.player % 3)
+        number = 20 + 10 * (ask.facts.player % 3)
         return f"I will choose {number}." if ask.name == "communicate" else number
 
 

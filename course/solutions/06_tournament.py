@@ -10,8 +10,8 @@ class Follower:
 
     async def answer(self, ask: Any) -> float:
         """Pick a number."""
-        game = ask.observation
-        return game.p * (game.past[-1].mean if game.past else game.high / 2)
+        game = ask.facts
+        return game.p * (game.past[-1]["mean"] if game.past else game.high / 2)
 
 
 class Undercut:
@@ -19,8 +19,8 @@ class Undercut:
 
     async def answer(self, ask: Any) -> float:
         """Pick a number."""
-        game = ask.observation
-        return game.p**2 * (game.past[-1].mean if game.past else game.high / 2)
+        game = ask.facts
+        return game.p**2 * (game.past[-1]["mean"] if game.past else game.high / 2)
 
 
 def main(runs: int = 10) -> Any:

@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sabm_mesa.core.answers import InvalidAnswer
+from sabm_mesa.core.asks import Facts
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.minds.human import LONGEST
 
@@ -190,17 +191,19 @@ def _question(question: Question) -> dict[str, Any]:
         "remaining_s": question.remaining_s,
         "system": system,
         "text": asked,
-        "observation": facts(ask.observation),
+        "observation": facts(ask.facts),
         "form": {"kind": ask.spec.kind, **ask.answer_schema()["properties"]},
     }
 
 
 def facts(value: Any) -> Any:
-    """A value of an observation as JSON: dataclasses and named tuples become objects.
+    """A value of the facts as JSON: dataclasses and named tuples become objects.
 
     Args:
         value: the value.
     """
+    if isinstance(value, Facts):
+        value = vars(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: facts(getattr(value, field.name)) for field in fields(value)}
     if hasattr(value, "_asdict"):
