@@ -74,8 +74,9 @@ def run(
         check_movie(animate)
     # Usage errors are raised here, before any file exists.
     connection = with_context(connection, model, parameters)
-    model(**parameters, rng=seed, connection=connection, recording=False)
-    check_fixed(model, parameters)
+    first = model(**parameters, rng=seed, connection=connection, recording=False)
+    if not hasattr(model, "plain_class"):  # the author's model is made once a run
+        check_fixed(model, parameters)
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)
     with (
@@ -85,7 +86,7 @@ def run(
     ):
         done = guarded(
             lambda: run_all(
-                model, parameters, runs=runs, seed=seed,
+                model, parameters, runs=runs, first=first,
                 recording=recording, connection=connection, watch=progress.show,
             ),
             progress,

@@ -52,7 +52,11 @@ def view(
     path = "/"
     if name is not None:
         is_built_in = name in registry.SCENARIOS  # loaded with the pages
-        path = f"/scenario/{name if is_built_in else registry.load(name).scenario_name}"
+        if not is_built_in:
+            model = registry.load(name)
+            getattr(model, "prompt_file", None)  # a plain Mesa model says that it has no pages
+            name = model.scenario_name
+        path = f"/scenario/{name}"
     isolation.apply()
     if base_url is not None:
         os.environ[URL_VARIABLE] = check_url(base_url)

@@ -41,10 +41,17 @@ from sabm_mesa.core.prompts import beside
 from sabm_mesa.core.scheduler import await_all
 from sabm_mesa.core.streams import entropy
 from sabm_mesa.core.usage import NO_FAILURES, Failures, Usage
-from sabm_mesa.errors import RunError, SabmError, UsageError, error_message, format_user_error
+from sabm_mesa.errors import (
+    MindSpecError,
+    RunError,
+    SabmError,
+    UsageError,
+    error_message,
+    format_user_error,
+)
 from sabm_mesa.llm import Budget, Connection
-from sabm_mesa.minds.base import ClassicalMind, Mind
-from sabm_mesa.minds.specs import objects_by_spec
+from sabm_mesa.minds.base import ClassicalMind, Mind, name_of
+from sabm_mesa.minds.specs import CLASSICAL, objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.collector import RoundCollector
 from sabm_mesa.models.entries import round_rows
@@ -257,6 +264,11 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
         self.population.declare(kind)
         proxy = kind(self, agent)
         proxy.given_mind, proxy.persona = given or self.population.of_newborn(proxy, None)
+        if name_of(proxy.given_mind) == CLASSICAL and not self.door.rules:
+            raise MindSpecError(
+                f"{self.plain_class.__name__} has no rules: give Minds(…, classical={{question: "
+                "rule}), or name other minds, such as --minds llm:MODEL or fixed:VALUE."
+            )
         proxy.mind = self.population.maker(kind, proxy.given_mind)(proxy)
         insort(self.population, proxy, key=attrgetter("unique_id"))
         self._proxies[agent] = proxy

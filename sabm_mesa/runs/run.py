@@ -269,6 +269,7 @@ def run_all(
     *,
     runs: int = 1,
     seed: int | None = None,
+    first: SmartModel | None = None,
     recording: Recording | None = None,
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
@@ -280,6 +281,7 @@ def run_all(
         parameters: its parameters, without the seed.
         runs: the number of runs (at least 1).
         seed: the seed of the first run; drawn when None.
+        first: the model of the first run, if it has been made without a recording.
         recording: their recording.
         connection: how language models are reached.
         watch: called with the models every tenth of a second.
@@ -291,7 +293,9 @@ def run_all(
     if runs < 1:
         raise ParameterError(f"The number of runs must be 1 or more (got {runs}).")
     services: dict[str, Any] = {"connection": connection, "recording": recording or False}
-    first = scenario(**parameters, **services, rng=seed)
+    if first is None:
+        first = scenario(**parameters, **services, rng=seed)
+    first.recording = services["recording"]
     seeds = [first.entropy[0] + i for i in range(runs)]
     models = [
         first,

@@ -916,6 +916,34 @@ def test_misuse_is_one_line(folder, misuse) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("minds", ["classical", "fixed:1"])
+@pytest.mark.usefixtures("folder")
+def test_a_command_makes_the_model_once_a_run(folder, capsys, minds) -> None:
+    code = MODEL.replace(
+        "    def step(self):\n        if", "    made = 0\n\n    def step(self):\n        if", 1
+    )
+    code = code.replace("super().__init__(rng=rng)", "super().__init__(rng=rng); Village.made += 1")
+    (folder / "village.py").write_text(code, "utf-8")
+    (folder / "village.toml").write_text(PROMPTS, "utf-8")
+    sabm = Sabm(capsys)
+    done = sabm("run", "village.py", "--minds", minds, "--rounds", "2", "--runs", "3")
+    assert (done.status, sys.modules["village"].Village.made) == (0, 3)
+    assert [run.rounds for run in load_runs("out/recording.sqlite")] == [2, 2, 2]
+
+
+def test_commands_name_what_a_plain_model_lacks(folder, capsys) -> None:
+    (folder / "village.py").write_text(MODEL.replace('{"give": lambda ask: 1}', "{}"), "utf-8")
+    (folder / "village.toml").write_text(PROMPTS, "utf-8")
+    sabm = Sabm(capsys)
+    done = sabm("run", "village.py")
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert "Village has no rules: give Minds(…, classical={question: rule}), or name" in done.err
+    for command in (["view", "--no-browser"], ["describe"]):
+        done = sabm(*command, "village.py")
+        assert (done.status, done.err.count("\n")) == (2, 1)
+        assert "Village is a plain Mesa model" in done.err
+
+
 def test_forks_and_runs_of_scripts_are_refused_by_commands(village) -> None:
     with pytest.raises(UsageError, match="cannot be forked"):
         run_class(village).check_changeable({"minds": "fixed:1"})
