@@ -13,42 +13,14 @@ Source
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
 
-from sabm_mesa import (
-    Ask,
-    Choice,
-    ClassicalMind,
-    Decision,
-    Observation,
-    SmartAgent,
-    SmartModel,
-    action,
-)
+from sabm_mesa import Ask, Choice, ClassicalMind, Decision, SmartAgent, SmartModel, action
 
 STAG, HARE = "stag", "hare"
-
-
-@dataclass(frozen=True, slots=True)
-class Day(Observation):
-    """What a hunter knows: the rules, and how many hunted stag yesterday (None: first day)."""
-
-    n_others: int
-    stag: float
-    hare: float
-    needed: int
-    n_stag: int | None
-
-    def placeholders(self, book: Any) -> dict[str, object]:
-        """Placeholder → value, with yesterday in words."""
-        entry = "last_none" if self.n_stag is None else "last_some"
-        values = {} if self.n_stag is None else {"n_stag": self.n_stag}
-        # A dataclass with slots is made anew, so a bare super() would not find its class.
-        return {**Observation.placeholders(self, book), "last": book.render(entry, values)}
 
 
 class BestReply(ClassicalMind):
@@ -56,8 +28,7 @@ class BestReply(ClassicalMind):
 
     async def answer(self, ask: Ask) -> str:
         """Choose stag or hare."""
-        day = ask.observation
-        assert isinstance(day, Day)
+        day = ask.facts
         if day.n_stag is None:
             return STAG if ask.rng.random() < 2 / 3 else HARE
         return STAG if day.n_stag >= day.needed and day.stag > day.hare else HARE
@@ -71,13 +42,17 @@ class Hunter(SmartAgent):
     payoff = 0.0
 
     async def act(self) -> Decision:
-        """Choose what to hunt."""
+        """Choose what to hunt, knowing how many hunted stag yesterday (None: first day)."""
         model = self.model
-        day = Day(
-            len(model.hunters) - 1, model.stag, model.hare, model.needed, model.n_stag,
-            persona=self.persona,
-        )  # fmt: skip
-        return await self.ask("act", Choice((STAG, HARE)), day)
+        return await self.ask(
+            "act",
+            Choice((STAG, HARE)),
+            n_others=len(model.hunters) - 1,
+            stag=model.stag,
+            hare=model.hare,
+            needed=model.needed,
+            n_stag=model.n_stag,
+        )
 
 
 class StagHunt(SmartModel):

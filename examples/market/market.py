@@ -13,7 +13,6 @@ when they did not (tatonnement, Walras 1874); eaters buy at the lowest price.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -24,7 +23,6 @@ from sabm_mesa import (
     ClassicalMind,
     Decision,
     Number,
-    Observation,
     Phase,
     Score,
     SmartAgent,
@@ -34,36 +32,13 @@ from sabm_mesa import (
 PRICE, INCOME, CARRIED, NEEDED, BIRTH = Number(0.1, 10), 5.0, 4, 2, 10
 
 
-@dataclass(frozen=True, slots=True)
-class Stand(Observation):
-    """Knowledge of a grower: the market, its last day, and the lowest price of that day."""
-
-    n_eaters: int
-    n_rivals: int
-    harvest: int
-    price: float
-    sold: int
-    lowest: float
-
-
-@dataclass(frozen=True, slots=True)
-class Prices(Observation):
-    """Knowledge of an eater: its state, and what the growers ask."""
-
-    energy: int
-    money: float
-    offers: str
-    income: float = INCOME
-    birth: int = BIRTH
-
-
 class Tatonnement(ClassicalMind):
     """Raises the price by a tenth when all was sold, and lowers it else (Walras 1874)."""
 
     async def answer(self, ask: Any) -> float:
         """Return the price of today."""
-        seen = ask.observation
-        price = seen.price * (1.1 if seen.sold == seen.harvest else 0.9)
+        facts = ask.facts
+        price = facts.price * (1.1 if facts.sold == facts.harvest else 0.9)
         return round(min(max(price, PRICE.low), PRICE.high), 2)
 
 
@@ -72,8 +47,8 @@ class Cheapest(ClassicalMind):
 
     async def answer(self, ask: Any) -> str:
         """Return the grower."""
-        offers = dict(offer.split(": ") for offer in ask.observation.offers.split(", "))
-        return min(offers, key=lambda grower: float(offers[grower]))
+        offers: dict[str, float] = ask.facts.offers
+        return min(offers, key=lambda grower: offers[grower])
 
 
 class Grower(SmartAgent):
@@ -87,9 +62,17 @@ class Grower(SmartAgent):
 
     async def offer(self) -> Decision:
         """Put a price on a loaf."""
-        lowest, n = min(grower.price for grower in self.model.growers), len(self.model.growers)
-        day = (self.model.eaters, n - 1, self.model.harvest, self.price, self.sold, lowest)
-        return await self.ask("offer", PRICE, Stand(*day, persona=self.persona))
+        model = self.model
+        return await self.ask(
+            "offer",
+            PRICE,
+            n_eaters=model.eaters,
+            n_rivals=len(model.growers) - 1,
+            harvest=model.harvest,
+            price=self.price,
+            sold=self.sold,
+            lowest=min(grower.price for grower in model.growers),
+        )
 
 
 class Eater(SmartAgent):
@@ -105,10 +88,16 @@ class Eater(SmartAgent):
         """Choose a grower among those that have bread left; one of all when none has."""
         growers = self.model.growers
         growers = [grower for grower in growers if grower.sold < self.model.harvest] or growers
-        prices = {str(grower.unique_id): f"{grower.price:.2f}" for grower in growers}
-        offers = ", ".join(f"{grower}: {price}" for grower, price in prices.items())
-        seen = Prices(self.energy, round(self.money, 2), offers, persona=self.persona)
-        return await self.ask("shop", Choice(tuple(prices)), seen)
+        offers = {str(grower.unique_id): round(grower.price, 2) for grower in growers}
+        return await self.ask(
+            "shop",
+            Choice(tuple(offers)),
+            energy=self.energy,
+            money=round(self.money, 2),
+            offers=offers,
+            income=INCOME,
+            birth=BIRTH,
+        )
 
 
 class Market(SmartModel):

@@ -17,7 +17,6 @@ at most 20 from one's own, that one included.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -32,7 +31,6 @@ from sabm_mesa import (
     Mind,
     NetworkPicture,
     Number,
-    Observation,
     Phase,
     Portrayal,
     SmartAgent,
@@ -44,22 +42,13 @@ OPINION = Number(0, 100, integer=True)
 CONFIDENCE = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Heard(Observation):
-    """Knowledge of a person before it speaks: its own opinion, and those of its neighbours."""
-
-    opinion: int
-    heard: str
-
-
 class BoundedConfidence(ClassicalMind):
     """Averages the opinions that are near its own (Hegselmann and Krause 2002, JASSS 5(3) 2)."""
 
     async def answer(self, ask: Any) -> int:
         """Return the mean of the opinions within `CONFIDENCE`, as a whole number."""
-        opinion = ask.observation.opinion
-        heard = map(int, ask.observation.heard.split(", "))
-        near = [other for other in heard if abs(other - opinion) <= CONFIDENCE]
+        opinion = ask.facts.opinion
+        near = [other for other in ask.facts.heard if abs(other - opinion) <= CONFIDENCE]
         return round((opinion + sum(near)) / (1 + len(near)))
 
 
@@ -71,8 +60,8 @@ class Person(SmartAgent):
 
     async def act(self) -> Decision:
         """Say its opinion, after those of its neighbours."""
-        heard = ", ".join(str(other.opinion) for other in self.model.neighbours(self))
-        return await self.ask("act", OPINION, Heard(self.opinion, heard, persona=self.persona))
+        heard = [other.opinion for other in self.model.neighbours(self)]
+        return await self.ask("act", OPINION, opinion=self.opinion, heard=heard)
 
 
 class Opinions(SmartModel):

@@ -16,7 +16,6 @@ of the last round did; it promises what it does. ``classical:take`` promises to 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -26,7 +25,6 @@ from sabm_mesa import (
     Choice,
     ClassicalMind,
     Decision,
-    Observation,
     ParameterError,
     Phase,
     Score,
@@ -40,22 +38,12 @@ POINTS = {(SHARE, SHARE): 3, (SHARE, TAKE): 0, (TAKE, SHARE): 5, (TAKE, TAKE): 1
 PROMISE = "i will share"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair(Observation):
-    """Knowledge of a player: what came of the last round, and the talk with its partner."""
-
-    partner: int
-    last: str
-    own: str
-    talk: str
-
-
 class TitForTat(ClassicalMind):
     """Shares first, and then does as the last partner did (Rapoport, in Axelrod 1984)."""
 
     async def answer(self, ask: Any) -> str:
         """Return the choice, or a sentence that promises it."""
-        choice = TAKE if ask.observation.last == TAKE else SHARE
+        choice = TAKE if ask.facts.last == TAKE else SHARE
         return choice if ask.name == "act" else ask.book.render(f"says_{choice}", {})
 
 
@@ -76,21 +64,20 @@ class Player(SmartAgent):
 
     async def whisper(self) -> Decision:
         """Say a sentence to the partner; the second of the two has heard the first."""
-        return await self.ask("whisper", Text(max_words=30), self.pair())
+        return await self.ask("whisper", Text(max_words=30), **self.facts())
 
     async def act(self) -> Decision:
         """Share or take."""
-        return await self.ask("act", Choice((SHARE, TAKE)), self.pair())
+        return await self.ask("act", Choice((SHARE, TAKE)), **self.facts())
 
-    def pair(self) -> Pair:
-        """What the player knows."""
-        book = self.model.book
-        lines = [
-            book.render("line", {"speaker": message.sender, "text": book.quote(message.text)})
-            for message in self.conversation()
-        ]
-        known = self.partner.unique_id, self.last or "nothing", self.own or "nothing"
-        return Pair(*known, talk="\n".join(lines), persona=self.persona)
+    def facts(self) -> dict[str, Any]:
+        """What the player knows: the choices of the last round, and the talk of this one."""
+        return {
+            "partner": self.partner.unique_id,
+            "last": self.last or "nothing",
+            "own": self.own or "nothing",
+            "said": self.conversation(),
+        }
 
 
 class PrisonersDilemma(SmartModel):

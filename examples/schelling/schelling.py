@@ -14,7 +14,6 @@ Classical minds. They stay when at least half of their neighbours are of their o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -26,7 +25,6 @@ from sabm_mesa import (
     Choice,
     ClassicalMind,
     Decision,
-    Observation,
     ParameterError,
     Portrayal,
     SmartAgent,
@@ -39,15 +37,6 @@ COLOURS = {"blue": "#0072B2", "orange": "#E69F00"}
 STAY = Choice(("stay", "move"))
 
 
-@dataclass(frozen=True, slots=True)
-class Street(Observation):
-    """Knowledge of a person: its group, and how many neighbours are of it."""
-
-    group: str
-    alike: int
-    neighbours: int
-
-
 class Wants(ClassicalMind):
     """Stays when at least half of the neighbours are of its own group (Schelling 1971)."""
 
@@ -55,8 +44,7 @@ class Wants(ClassicalMind):
 
     async def answer(self, ask: Any) -> str:
         """Return whether it stays."""
-        seen = ask.observation
-        return "stay" if seen.alike >= self.share * seen.neighbours else "move"
+        return "stay" if ask.facts.alike >= self.share * ask.facts.neighbours else "move"
 
 
 class Tolerant(Wants):
@@ -79,7 +67,8 @@ class Person(CellAgent, SmartAgent):
 
     async def act(self) -> Decision:
         """Stay or move, by the neighbours around."""
-        return await self.ask("act", STAY, Street(self.group, *self.alike, persona=self.persona))
+        alike, neighbours = self.alike
+        return await self.ask("act", STAY, group=self.group, alike=alike, neighbours=neighbours)
 
 
 class City(SmartModel):

@@ -78,7 +78,7 @@ def test_people_are_analysed_as_people(study, tmp_path) -> None:
         version = -1
         while game.status != "over":
             if (question := seat.question) is not None:
-                pick = str(40 - 10 * question.ask.observation.round)
+                pick = str(40 - 10 * question.ask.facts.round)
                 assert seat.answer(f"browser {number}", question.number, pick, "so") == ""
             version = seat.wait(version)
 
