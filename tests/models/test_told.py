@@ -23,8 +23,7 @@ from sabm_mesa.core.asks import Ask, Facts, Observation
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind, Mind
 from sabm_mesa.models.commons.model import CommonsGovernance
-from sabm_mesa.models.games.agents import PlayerView as GameView
-from sabm_mesa.models.games.rules import Option
+from sabm_mesa.models.games.model import FiniteGame
 from sabm_mesa.models.public_goods.model import PublicGoods
 from sabm_mesa.models.registry import scenario
 
@@ -219,34 +218,19 @@ def others_of(seen: Facts, by: int) -> Facts:
     return with_value(seen, ("games",), games)
 
 
-def rule_of(view: GameView, by: int) -> GameView:
-    """Other rules of a game, in words as in formulas."""
-    return replace(view, form=replace(view.form, rule=f"{view.form.rule} {by}"))
+def path_of(seen: Facts, by: int) -> Facts:
+    """Other choices in this game, with their names."""
+    options = [f"{option} indeed {by}" for option in seen.options]
+    return Facts({**vars(seen), "path": [c + by for c in seen.path], "options": options})
 
 
-def figures_of(view: GameView, by: int) -> GameView:
-    """Other figures in the rules of a game."""
-    figures = tuple(replace(each, value=each.value + by) for each in view.form.figures)
-    return replace(view, form=replace(view.form, figures=figures))
-
-
-def moves_of(view: GameView, by: int) -> GameView:
-    """A game in which the first player can choose something more."""
-    first, *rest = view.form.moves
-    if first.amounts is None:
-        more = replace(first, options=(*first.options, Option(f"more {by}", 9.0)))
-    else:
-        more = replace(first, amounts=replace(first.amounts, high=first.amounts.high + by))
-    return replace(view, form=replace(view.form, moves=(more, *rest)))
-
-
-def price_of(view: GameView, by: int) -> GameView:
-    """The other price of an auction."""
-    del by
-    sale = view.form.auction
-    assert sale is not None
-    other = replace(sale, price="first" if sale.price == "second" else "second")
-    return replace(view, form=replace(view.form, auction=other))
+def paths_of(seen: Facts, by: int) -> Facts:
+    """Other choices in past games, with their names."""
+    plays = [
+        {**play, "options": [f"{option} indeed {by}" for option in play["options"]]}
+        for play in seen.plays
+    ]
+    return with_value(seen, ("plays",), plays)
 
 
 def firm_of(known: Facts, by: int) -> Facts:
@@ -258,12 +242,8 @@ def firm_of(known: Facts, by: int) -> Facts:
 
 DECLARED: dict[tuple[type, Path], Callable[..., Any]] = {
     (CommonsGovernance, ("agreed_limit",)): limit_of,
-    (GameView, ("form", "formulas")): rule_of,
-    (GameView, ("form", "figures")): figures_of,
-    (GameView, ("form", "moves")): moves_of,
-    (GameView, ("form", "figures", EACH, "name")): rule_of,
-    (GameView, ("form", "moves", EACH, "amounts", "high")): rule_of,
-    (GameView, ("form", "auction", "price")): price_of,
+    (FiniteGame, ("path",)): path_of,
+    (FiniteGame, ("plays", EACH, "path")): paths_of,
     (Facts, ("firm",)): firm_of,
     (PublicGoods, ("games", EACH, "others_mean")): others_of,
 }
@@ -379,3 +359,27 @@ def test_a_mind_reads_what_it_is_told_or_declares_what_it_knows_besides(name, mi
     assert notes.phases >= {phase.name for phase in scenario(name).phases} - {"understand"}
     untold = {path for paths in notes.untold.values() for path in paths}
     assert untold == set(informed), dict(notes.untold)
+
+
+GAMES = {
+    "stag_hunt": [("outcomes", EACH, "payoffs"), ("moves", EACH, "options", EACH, "label")],
+    "centipede": [("outcomes", EACH, "payoffs"), ("moves", EACH, "player")],
+    "travelers_dilemma": [("moves", EACH, "amounts", "high"), ("moves", EACH, "amounts", "step")],
+    "first_price_auction": [("auction", "least"), ("auction", "largest")],
+}
+"""Games of the library → paths in the fact ``game``."""
+
+
+@pytest.mark.parametrize(
+    ("game", "path"), [(g, path) for g, paths in GAMES.items() for path in paths]
+)
+def test_what_players_compute_with_is_in_the_rules_of_the_prompt(game: str, path: Path) -> None:
+    model = FiniteGame(game=game, rng=1)
+    model.begin_round()
+    seen = Facts(model.players[0].facts())
+    told = [
+        model.book.render("rules", vars(shown))
+        for shown in (seen, put(seen, ("game", *path), lambda value: moved(value, 1)))
+    ]
+
+    assert told[0] != told[1]

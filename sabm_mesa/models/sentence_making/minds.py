@@ -70,7 +70,7 @@ class TemplateWriter(Sociable):
     def _own(self, ask: Ask) -> list[str]:
         """The three private settings of a writer."""
         settings = _entries(ask, "settings")
-        return [settings[(ask.facts.agent + i) % len(settings)] for i in range(3)]
+        return [settings[(ask.key.agent + i) % len(settings)] for i in range(3)]
 
 
 def _entries(ask: Ask, name: str) -> list[str]:
