@@ -330,7 +330,7 @@ class PairAgent(SmartAgent):
         return [agent for agent in self.model.participants if agent is not self]
 
     def facts(self) -> dict[str, Any]:
-        """What the agent knows: the others, and what it remembers of each round.
+        """The facts that the agent knows: the others, and what it remembers of each round.
 
         It remembers the talks that fit the window of its memory, and the invitations of these
         rounds.
@@ -340,7 +340,7 @@ class PairAgent(SmartAgent):
         answered = self.invitations + of_agent(model.answered, self.unique_id)
         if len(chats) < len(self.chats):
             answered = tuple(since(chats[0].round, answered))
-        rounds = sorted({record.round for record in (*answered, *chats)})
+        rounds = sorted({i.round for i in answered} | {chat.round for chat in chats})
         return {
             "agent": self.unique_id,
             "name": name_of(book, self.unique_id),

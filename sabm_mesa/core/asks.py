@@ -31,7 +31,7 @@ from sabm_mesa.core.answers import (
     shorten,
 )
 from sabm_mesa.core.images import Picture, described
-from sabm_mesa.core.messages import is_said
+from sabm_mesa.core.messages import Message, is_said
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.structured import Structured
 from sabm_mesa.core.usage import Usage
@@ -92,7 +92,7 @@ class Observation:
 
 
 class Facts:
-    """What an agent knows when it is asked: ``facts.stock`` or ``facts["stock"]``.
+    """The facts that an agent knows when it is asked: ``facts.stock`` or ``facts["stock"]``.
 
     The prompt shows the facts, a rule reads them, a person's page shows them. Each is a number, a
     text, None, a message or memory, or a list (stored as a tuple) or dict of these. Two facts are
@@ -151,6 +151,10 @@ class Facts:
         raise AttributeError(f"facts cannot be changed ({name!r})")
 
 
+_PLAIN = frozenset({int, float, bool, type(None), Message})
+"""Types of facts that need no change: most, so they are looked up first."""
+
+
 def _fact(name: str, value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
@@ -161,9 +165,12 @@ def _fact(name: str, value: Any) -> Any:
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, list | tuple):
-        return tuple([_fact(name, item) for item in value])
+        return tuple([item if type(item) in _PLAIN else _fact(name, item) for item in value])
     if isinstance(value, Mapping):
-        return {str(key): _fact(name, item) for key, item in value.items()}
+        return {
+            str(key): item if type(item) in _PLAIN else _fact(name, item)
+            for key, item in value.items()
+        }
     if is_said(value):
         return value
     raise RunError(
@@ -309,9 +316,8 @@ class Ask:
         """The scenario text and the question, rendered from the facts when first read."""
         if self._question is None:
             facts, book = self.facts, self.book
-            values = (
-                facts.placeholders(book) if isinstance(facts, Observation) else book.shown(facts)
-            )
+            is_old = isinstance(facts, Observation)
+            values = facts.placeholders(book) if is_old else book.shown(vars(facts))
             values = {**values, "form": self._form(self.answer_format)}
             texts = self.book.render(self.scenario, values), self.book.render(self.name, values)
             if any(picture.mark in texts[0] for picture in self.pictures):
@@ -438,7 +444,7 @@ class Ask:
         return reading._replace(value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)
 
     def _readable_in_part(self, answer_format: Format) -> bool:
-        plain_text = isinstance(self.spec, Text) and answer_format == "paper"
+        plain_text = isinstance(self.spec, Text) and answer_format != "json"
         return plain_text and not self.spec.reasoning
 
 

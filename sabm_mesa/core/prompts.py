@@ -43,7 +43,7 @@ from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, pass_context
@@ -55,9 +55,6 @@ from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, OptionOrde
 from sabm_mesa.core.messages import Message, is_said
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import PromptError, UnknownName, about, one_line
-
-if TYPE_CHECKING:
-    from sabm_mesa.core.asks import Facts
 
 NO_PERSONA = "none"
 SpeakerOrder = Literal["spoken", "reversed"]
@@ -264,6 +261,15 @@ class PromptBook:
                     )
             return _tidy(template.render(shown, _quote=self.quote))
 
+    def facts_of(self, entry: str) -> list[str]:
+        """The names of the facts that an entry shows, also through other entries."""
+        return sorted(_reached(entry, self.entries) - self.entries.keys() - {"form"})
+
+    @property
+    def questions(self) -> list[str]:
+        """The entries that ask for an answer."""
+        return [e for e, text in self.entries.items() if e != "again" and "form" in names_in(text)]
+
     def quote(self, text: str, names: Sequence[str] = ()) -> str:
         """Return a mind's text for others, without labels of speakers and marks of prompts.
 
@@ -276,7 +282,7 @@ class PromptBook:
         """
         return quoted(text, self._labels, tuple(names))
 
-    def shown(self, facts: Facts) -> dict[str, Any]:
+    def shown(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """Name → value for templates: the facts, with all that minds said in quotable form.
 
         The texts in the fact ``names`` are names of speakers. Lists of messages are in the order
@@ -300,7 +306,7 @@ class PromptBook:
             return value
 
         return {
-            **{name: quoted(facts[name]) for name in facts},
+            **{name: quoted(value) for name, value in facts.items()},
             "persona": self.persona(facts["persona"]),
             "memory": self.recalled(facts["memory"]),
         }

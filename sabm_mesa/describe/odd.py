@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from types import NoneType, UnionType
@@ -24,7 +23,6 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import DEFAULT_FORMAT, Format
-from sabm_mesa.core.asks import Observation
 from sabm_mesa.core.parameters import SERVICES, Limits, parameters_of
 from sabm_mesa.core.scheduler import FIXED, SHUFFLED, SIMULTANEOUS, Phase
 from sabm_mesa.core.usage import Failures, Usage
@@ -80,8 +78,8 @@ _COLLECTING = (
     "at most {n_rounds} rounds (`n_rounds`)."
 )
 _ASKING = (
-    "All minds are asked in the same way. The agent's observation is filled into the prompt entry "
-    "of the question, and the answer is read strictly. An answer that cannot be used is asked for "
+    "All minds are asked in the same way. The prompt entry of the question shows what the agent "
+    "knows, and the answer is read strictly. An answer that cannot be used is asked for "
     "again with the reason, at most {max_attempts} times in all; then the decision is recorded as "
     "invalid, and the rule for unreadable answers applies (element 7)."
 )
@@ -296,7 +294,7 @@ class _Writing:
         of_sheet = self._of_sheet("Design concepts")
         yield Section("4", "Design concepts", [] if self._text("emergence") else of_sheet)
         generated: dict[str, Callable[[], Iterable[Block]]] = {
-            "sensing": self._observations,
+            "sensing": self._facts,
             "stochasticity": lambda: [_CHANCE],
             "observation": lambda: [
                 *_columns(self.model),
@@ -311,24 +309,18 @@ class _Writing:
             if text or more:
                 yield Section(f"4.{number}", title, [*text, *more])
 
-    def _observations(self) -> Iterator[Block]:
-        """Yield the section on the observations of agents."""
+    def _facts(self) -> Iterator[Block]:
+        """Yield the section on the facts that agents know."""
         yield (
-            "All minds decide on the same typed observation: the prompt of a language model is "
-            "rendered from it, a classical mind reads it, a person's page shows it. It holds:"
+            "All minds decide on the same facts: the prompt of a language model shows them, a "
+            "classical mind reads them, a person's page shows them. Each question shows these:"
         )
-        shown = set()
-        for agent in self.agents:
-            for cls in _observations_of(agent):
-                if cls in shown:
-                    continue
-                shown.add(cls)
-                known, shared = attributes(cls, Observation), attributes(Observation)
-                unused = {"memory"} if agent.memory is None else set()
-                known = {n: text for n, text in shared.items() if n not in unused} | known
-                yield f"`{cls.__name__}`"
-                others = (field.name for field in fields(cls) if field.name not in unused)
-                yield known | {name: "" for name in others if name not in known}
+        book = self.model.book
+        always = {name for cls in self.agents for name in book.facts_of(cls.scenario_prompt)}
+        yield {
+            f"`{name}`": ", ".join(sorted(always.union(book.facts_of(name))))
+            for name in book.questions
+        }
         informed = dict(_informed(self.model))
         if informed:
             yield (
@@ -378,22 +370,6 @@ def _continued(sentence: str) -> str:
     """A sentence as it continues after a colon, with a small first letter."""
     is_word = sentence[1:2].islower() or sentence[:2] == "A "
     return sentence[:1].lower() + sentence[1:] if is_word else sentence
-
-
-def _observations_of(agent: type[SmartAgent]) -> list[type[Observation]]:
-    """The observations in the modules of an agent class, without the bases of others."""
-    modules = (cls.__module__ for cls in agent.__mro__ if issubclass(cls, SmartAgent))
-    named = (var for module in modules for var in vars(sys.modules[module]).values())
-    observations = dict.fromkeys(
-        value
-        for value in named
-        if isinstance(value, type) and issubclass(value, Observation) and value is not Observation
-    )
-    return [
-        o
-        for o in observations
-        if not any(o is not value and issubclass(value, o) for value in observations)
-    ]
 
 
 def _columns(model: SmartModel) -> Iterator[Block]:

@@ -19,7 +19,6 @@ from annotated_types import Ge, Le
 from sabm_mesa import (
     ClassicalMind,
     KeynesianBeautyContest,
-    Observation,
     Phase,
     SmartAgent,
     SmartModel,
@@ -32,7 +31,6 @@ from sabm_mesa.analysis.guessing import nagel_level, reward_per_winner
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.describe import as_markdown, as_text, describe, describe_recording
-from sabm_mesa.describe.docstrings import attributes
 from sabm_mesa.describe.texts import CONCEPTS, in_figures, odd_file, references
 from sabm_mesa.errors import MindSpecError, ParameterError
 from sabm_mesa.models.evacuation.model import CONGESTED, HEARING
@@ -286,8 +284,7 @@ def test_a_scenario_without_texts_says_what_is_missing() -> None:
     assert "tiny.odd.toml beside the prompt file" in words(text)
     assert "1. Phase `act`. Order: all decide at the same time" in text
     assert blocks(found, "Sensing")[1:] == [
-        "`Seen`",
-        {"persona": attributes(Observation)["persona"], "me": "", "seen": ""},
+        {"`communicate`": "me, seen", "`act`": "me, seen"},
     ]
     assert "  n: 3 · a whole number without fixed limits\n" in text
     assert as_markdown(found).startswith("# Tiny (`tiny`)\n")

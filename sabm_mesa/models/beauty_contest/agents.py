@@ -49,7 +49,7 @@ class Notice(NamedTuple):
     """
 
     numbers: tuple[float, ...] | None
-    count: int | None
+    count: int | None  # type: ignore[assignment]  # tuples have a method of this name
 
 
 def known_mean(played: Mapping[str, Any], p: float) -> float | None:
@@ -116,7 +116,7 @@ class Player(SmartAgent):
         return await self.ask("act", _pick(model.high, model.integer, reason), **facts, goal=goal)
 
     def facts(self) -> dict[str, Any]:
-        """What the player knows: the rules, and the revealed part of the last rounds."""
+        """The facts that the player knows: the rules, and the revealed part of the last rounds."""
         model = self.model
         past, results = model.revealed_to(self)
         return {

@@ -184,7 +184,7 @@ class LearningDirection(Guesser):
             right = rng.random() < human_guesses()["learning_direction"]["share"]
             self._factor = max(self._factor + (PART_OF_GAP if right else -PART_OF_GAP) * gap, 0.0)
         self._reference = centre
-        pick = min(self._factor * centre, game.high)
+        pick: float = min(self._factor * centre, game.high)
         if centre > 0:
             self._factor = pick / centre
         return pick
@@ -202,8 +202,9 @@ class BestReply(Guesser):
     def pick(self, game: Facts, rng: np.random.Generator) -> float:
         """Pick exactly p times the resulting mean."""
         del rng
+        high: float = game.high
         if game.p >= game.n_others + 1:
-            return game.high
+            return high
         return best_reply(_mean_of_others(game), game.n_others + 1, game.p)
 
 
@@ -221,7 +222,8 @@ CLASSICAL_MINDS: Mapping[str, Callable[[str], Any]] = {
 def _first_pick(game: Facts, rng: np.random.Generator) -> float:
     intervals, shares = first_period_shares()
     low, high = intervals[int(rng.choice(len(shares), p=shares))]
-    return _within(low, high, rng) * game.high / 100
+    pick: float = _within(low, high, rng) * game.high / 100
+    return pick
 
 
 def _class_limits(step: int, game: Facts) -> tuple[float, float]:

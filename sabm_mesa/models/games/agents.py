@@ -44,7 +44,7 @@ class PastPlay(NamedTuple):
 
 @dataclass(frozen=True)
 class PlayerView:
-    """What the rules for a player know: the facts of its question, with the game to compute with.
+    """The facts of a question as rules compute with them.
 
     Attributes:
         player: its number in its group, from 0.
@@ -73,7 +73,7 @@ class PlayerView:
 
 
 def view_of(ask: Ask) -> PlayerView:
-    """What a rule knows when it is asked; the facts are those of `Player.facts`."""
+    """The knowledge of a rule that is asked; the facts are those of `Player.facts`."""
     known = ask.facts
     return PlayerView(
         player=known.player,
@@ -132,7 +132,7 @@ class Player(SmartAgent):
         return await self.ask("move", answer_spec(self.model.form, move, path), **self.facts())
 
     def facts(self) -> dict[str, Any]:
-        """What the player knows: the rules, its past games, and what was said and chosen."""
+        """The facts that the player knows: the rules, past games, messages and choices."""
         model, form = self.model, self.model.form
         members = [member.unique_id for member in model.groups[self.group - 1]]
         path = model.path_of(self) or ()

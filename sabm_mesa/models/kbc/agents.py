@@ -50,7 +50,7 @@ class Player(SmartAgent):
         return await self.ask("act", PICK, **self.facts())
 
     def facts(self) -> dict[str, Any]:
-        """What the player knows: the rules, its number, and all messages so far."""
+        """The facts that the player knows: the rules, its number, and all messages so far."""
         model = self.model
         return {
             "player": self.unique_id,

@@ -110,7 +110,7 @@ class Writer(PairAgent):
         return Decision(tuple(decisions))
 
     def facts(self) -> dict[str, Any]:
-        """What the writer knows: its talks, and the task."""
+        """The facts that the writer knows: its talks, and the task."""
         model = self.model
         known = super().facts()
         for round_ in known["rounds"]:
