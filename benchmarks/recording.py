@@ -82,7 +82,7 @@ def _large(folder: str) -> list[Result]:
 
 def _answer(ask: Ask) -> Reply:
     """Answer with twenty words."""
-    stream = Random(str((ask.key, ask.observation)))
+    stream = Random(str((ask.key, ask.facts)))
     words = " ".join(stream.choices(WORDS.split(), k=20))
     answer = words if ask.name == "communicate" else f"{words}\n{stream.randint(0, 100)}"
     return Reply(
