@@ -37,8 +37,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _TAKEN_HERE = {"app", "tests"}
 _CLASSES = {
     "Annotated", "Any", "Ask", "Callable", "Choice", "ClassVar", "ClassicalMind", "Decision",
-    "Forecaster", "Ge", "Mapping", "Observation", "Path", "Person", "Phase", "PromptBook",
-    "ScenarioPage", "Score", "Sequence", "SmartAgent", "SmartModel", "View", "Week",
+    "Forecaster", "Ge", "Mapping", "Path", "Person", "Phase", "ScenarioPage", "Score",
+    "Sequence", "SmartAgent", "SmartModel", "View",
 }  # fmt: skip
 """Names that the code uses, in addition to Python's own."""
 

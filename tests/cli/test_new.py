@@ -86,7 +86,7 @@ def test_no_name_gives_a_class_that_the_code_has_already(sabm: Sabm, tmp_path: P
             names |= {getattr(node, part, None) for part in ("id", "name")}
     classes = {name for name in names if name and name[0].isupper() and not name.isupper()}
 
-    assert classes > {"MyScenario", "Person", "SmartModel", "Score", "View", "PromptBook"}
+    assert classes > {"MyScenario", "Person", "SmartModel", "Score", "View", "Forecaster"}
     for taken in classes - {"MyScenario"}:
         with pytest.raises(ParameterError, match="is used in the generated code"):
             check_name(re.sub("(?<=[a-z])(?=[A-Z])", "_", taken).lower())
