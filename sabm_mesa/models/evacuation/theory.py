@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 
 def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> npt.NDArray[np.int64]:
@@ -32,6 +31,8 @@ def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> np
         ValueError: if there is no exit, or not one width of 1 or more for each, or `rounds` is
             negative.
     """
+    from scipy.optimize import linear_sum_assignment
+
     steps = np.maximum(np.asarray(steps, dtype=np.float64), 1)  # all leave at the end of a round
     if rounds < 0:
         raise ValueError(f"rounds must be 0 or more, not {rounds}")

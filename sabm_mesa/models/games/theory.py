@@ -16,10 +16,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import nashpy
 import numpy as np
 import numpy.typing as npt
-from nashpy.polytope import build_halfspaces, non_trivial_vertices
 
 Floats = npt.NDArray[np.float64]
 Strategy = tuple[float, ...]
@@ -123,6 +121,8 @@ def mixed_equilibria(payoffs: Floats) -> list[tuple[Strategy, Strategy]]:
         The strategies of both players, sorted by larger probabilities of earlier options; empty if
         there are more than `MOST_SUPPORTS` pairs of supports.
     """
+    import nashpy
+
     rows, columns = payoffs.shape[:2]
     if math.comb(rows + columns, rows) - 1 > MOST_SUPPORTS:
         return []
@@ -140,6 +140,8 @@ def symmetric_equilibria(payoffs: Floats) -> list[Strategy]:
     Returns:
         The strategies; empty if the game is not symmetric or has more than `MOST_OPTIONS` options.
     """
+    from nashpy.polytope import build_halfspaces, non_trivial_vertices
+
     n = len(payoffs)
     if payoffs.shape[-1] > PAIR or n > MOST_OPTIONS or not is_symmetric(payoffs):
         return []
