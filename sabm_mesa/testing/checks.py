@@ -437,8 +437,8 @@ def prompts(case: Case) -> Iterator[str]:
             yield f"nobody was asked anything ({where})"
         elif not reader.problems and not reader.persona_is_told:
             yield (
-                "the persona is in no prompt: the entry 'scenario' needs {{ persona }}, and the "
-                f"observation persona=self.persona ({where})"
+                "the persona is in no prompt: the entry 'scenario' needs {{ persona }}, and no "
+                f"question another fact persona ({where})"
             )
 
 

@@ -1,6 +1,5 @@
 """The memory with retrieval: what comes to mind, with scores computed by hand."""
 
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import ClassVar
 
@@ -8,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sabm_mesa import ClassicalMind, Number, Observation, SmartAgent, SmartModel, action, every
+from sabm_mesa import ClassicalMind, Number, SmartAgent, SmartModel, action, every
 from sabm_mesa.agents import memory as module
 from sabm_mesa.agents.memory import Memory, Remembers, Stream, newest, similarities
 
@@ -187,18 +186,11 @@ def test_the_newest_items_that_fit_a_window(last, words, kept) -> None:
 # A memory that an agent class declares.
 
 
-@dataclass(frozen=True, slots=True)
-class Seen(Observation):
-    """The knowledge of a thinker."""
-
-    number: int
-
-
 class Echo(ClassicalMind):
     """Answers with the number of memories it is shown."""
 
     async def answer(self, ask):
-        return len(ask.observation.memory)
+        return len(ask.facts.memory)
 
 
 class Thinker(SmartAgent):
@@ -207,7 +199,7 @@ class Thinker(SmartAgent):
     memory = Remembers(last=2)
 
     async def act(self):
-        return await self.ask("act", Number(0, 9, integer=True), Seen(self.unique_id))
+        return await self.ask("act", Number(0, 9, integer=True), number=self.unique_id)
 
 
 class Thinking(SmartModel):
@@ -235,8 +227,10 @@ class Recaller(Thinker):
     memory = Stream(top=1)
 
     async def act(self):
-        seen = Seen(self.unique_id, memory=self.memory.recall(["said 0"]))
-        return await self.ask("act", Number(0, 9, integer=True), seen)
+        return await self.ask(
+            "act", Number(0, 9, integer=True), number=self.unique_id,
+            memory=self.memory.recall(["said 0"]),
+        )  # fmt: skip
 
 
 @pytest.fixture
@@ -278,7 +272,7 @@ def test_each_agent_has_a_memory_of_its_own_which_fills_the_place_in_its_prompt(
     ]
 
 
-def test_an_observation_may_bring_what_bears_on_a_focus(thinking) -> None:
+def test_the_facts_may_bring_what_bears_on_a_focus(thinking) -> None:
     model, asked = thinking(Recaller, n_rounds=3)
 
     last = [text for turn, agent, text in asked if (turn, agent) == (2, 1)]

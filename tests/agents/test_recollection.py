@@ -9,7 +9,6 @@ import pytest
 from sabm_mesa import (
     ClassicalMind,
     Number,
-    Observation,
     Recorded,
     SmartAgent,
     SmartModel,
@@ -38,7 +37,7 @@ class Seller(SmartAgent):
     memory = Summary(every=2, words=4)
 
     async def act(self):
-        return await self.ask("act", TAKE, Observation(persona=self.persona))
+        return await self.ask("act", TAKE)
 
 
 class Talker(Seller):
@@ -127,7 +126,7 @@ def test_a_summary_that_cannot_be_used_keeps_the_items_and_is_asked_for_later(ba
     names = []
 
     def answer(ask):
-        names.append((ask.name, len(ask.observation.memory)))
+        names.append((ask.name, len(ask.facts.memory)))
         return "" if ask.name == "summarise" else "3"
 
     bakery(minds=ScriptedMind(answer), n_rounds=5, rng=1, max_attempts=1).run_model()
@@ -142,7 +141,7 @@ def test_rules_are_not_asked_and_read_all_items(bakery) -> None:
 
     class Fixed(ClassicalMind):
         async def answer(self, ask):
-            seen.append((ask.name, len(ask.observation.memory)))
+            seen.append((ask.name, len(ask.facts.memory)))
             return 3
 
     bakery(minds=Fixed(), n_rounds=4, rng=1).run_model()

@@ -13,7 +13,6 @@ from sabm_mesa import (
     ColourScale,
     NetworkPicture,
     Number,
-    Observation,
     Portrayal,
     SmartAgent,
     SmartModel,
@@ -37,7 +36,7 @@ class Person(CellAgent, SmartAgent):
     """A person in the town, on a network of friends."""
 
     async def act(self):
-        return await self.ask("act", Number(0, 9), Observation())
+        return await self.ask("act", Number(0, 9))
 
 
 def look(agent):

@@ -22,23 +22,16 @@ act = "Your opinion is {{ own }}. You heard: {{ heard }}. What is it now? {{ for
 """
 CODE = '''
 """Opinions on a ring: each says a number to its two neighbours."""
-from dataclasses import dataclass
 from pathlib import Path
 
-from sabm_mesa import ClassicalMind, Number, Observation, SmartAgent, SmartModel, action
+from sabm_mesa import ClassicalMind, Number, SmartAgent, SmartModel, action
 from sabm_mesa.models.declarations import Score
-
-
-@dataclass(frozen=True, slots=True)
-class Heard(Observation):
-    own: str
-    heard: str
 
 
 class Follower(ClassicalMind):
     async def answer(self, ask):
-        said = [int(each) for each in ask.observation.heard.split()]
-        return round(sum(said, int(ask.observation.own)) / (1 + len(said)))
+        said = [int(each) for each in ask.facts.heard.split()]
+        return round(sum(said, int(ask.facts.own)) / (1 + len(said)))
 
 
 class Person(SmartAgent):
@@ -49,7 +42,7 @@ class Person(SmartAgent):
         """Say its opinion."""
         heard = " ".join(map(str, self.heard))
         return await self.ask("act", Number(0, 10, integer=True),
-                              Heard(str(self.opinion), heard, persona=self.persona))
+                              own=str(self.opinion), heard=heard)
 
 
 def neighbours(model, person):
@@ -314,8 +307,7 @@ MADE = "self.mean = 0.0"
 MISTAKES = {
     "no return": (ASK, ASK.removeprefix("return "), r"^Person\.act returned nothing: it must"),
     "no await": (ASK, ASK.replace("await ", ""), r"^Person\.act returned a coroutine: it"),
-    "a dict": ("Heard(str(self.opinion), heard, persona=self.persona)", '{"own": 3}',
-               r"^Person\.act: what an agent sees is given as an Observation .*, not as a dict\."),
+    "a set": ("heard=heard)", "heard={1})", r"^The fact 'heard' is of type set: give numbers, "),
     "round": (MADE, f"{MADE}; self.round = 1", r"^Ring\.__init__ sets self\.round, which Smart"),
     "total": (MADE, f"{MADE}; self.total = 0", r"^Ring\.__init__ sets self\.total, which Smart"),
     "update": (MADE, f"{MADE}; self.update = 0", r"^Ring\.__init__ sets self\.update, which Sma"),

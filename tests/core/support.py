@@ -4,26 +4,17 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
-from sabm_mesa import Mind, Number, Observation, Phase, SmartAgent, SmartModel, Text, action
+from sabm_mesa import Mind, Number, Phase, SmartAgent, SmartModel, Text, action
 from sabm_mesa.core.answers import AnswerSpec, Format, Reply
-from sabm_mesa.core.asks import Ask, Key
+from sabm_mesa.core.asks import Ask, Facts, Key
 from sabm_mesa.core.prompts import PromptBook
 
 TINY = str(Path(__file__).with_name("tiny.toml"))
 PICK = Number(0, 100, integer=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen(Observation):
-    """The observation of an agent: its number, and the values within its sight."""
-
-    me: int
-    seen: str
 
 
 class Cell(SmartAgent):
@@ -34,16 +25,15 @@ class Cell(SmartAgent):
 
     async def communicate(self):
         heard = " ".join(f"{i}:{said}" for i, said in self.model.heard[self.unique_id])
-        seen = Seen(me=self.unique_id, seen=heard, persona=self.persona)
-        return await self.ask("communicate", Text(), seen)
+        return await self.ask("communicate", Text(), me=self.unique_id, seen=heard)
 
     async def act(self):
-        return await self.ask("act", PICK, self.observe())
+        return await self.ask("act", PICK, **self.facts())
 
-    def observe(self):
+    def facts(self):
         sight = sorted({self.unique_id, *self.model.neighbours[self.unique_id]})
         values = " ".join(f"{i}={self.model.values[i]}" for i in sight)
-        return Seen(me=self.unique_id, seen=values, persona=self.persona)
+        return {"me": self.unique_id, "seen": values}
 
 
 class Tiny(SmartModel):
@@ -154,7 +144,7 @@ def question(
     """An ask of the tiny scenario that stands alone."""
     return Ask(
         name,
-        Seen(me=7, seen="nothing"),
+        Facts({"me": 7, "seen": "nothing"}),
         spec,
         key=Key(2, "act", 7, 0),
         book=PromptBook(TINY),

@@ -289,8 +289,8 @@ def test_the_question_is_rendered_once() -> None:
     assert ask.question is ask.question
 
 
-def test_an_observation_gives_its_texts_and_numbers_to_the_prompt() -> None:
+def test_the_prompt_shows_the_facts_the_persona_and_the_memory() -> None:
     ask = question()
 
-    found = ask.observation.placeholders(ask.book)
-    assert found == {"me": 7, "seen": "nothing", "persona": "", "memory": "(nothing yet)"}
+    shown = ask.book.shown(vars(ask.facts))
+    assert shown == {"me": 7, "seen": "nothing", "persona": "", "memory": "(nothing yet)"}

@@ -21,7 +21,7 @@ from sabm_mesa import (
 from sabm_mesa.core.answers import Format, InvalidAnswer, free, words
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.llm import close_all
-from tests.core.support import TINY, Seen
+from tests.core.support import TINY
 from tests.llm_server import LLMServer
 
 PICK = Number(0, 100, integer=True)
@@ -142,7 +142,7 @@ def test_only_the_form_of_an_optional_text_tells_how_to_say_nothing(answer_forma
 def test_silence_is_legal_sends_nothing_and_is_no_invalid_answer(tmp_path: Path) -> None:
     class Quiet(SmartAgent):
         async def communicate(self):
-            return await self.ask("communicate", Text(optional=True), Seen(me=1, seen=""))
+            return await self.ask("communicate", Text(optional=True), me=1, seen="")
 
     class Free(SmartModel):
         prompt_file = TINY
@@ -176,7 +176,7 @@ def test_talk_with_digits_is_heard_and_counted() -> None:
 
     def script(ask):
         if ask.name == "communicate":
-            heard.extend(message.text for message in ask.observation.heard)
+            heard.extend(message.text for message in ask.facts.said)
             return "15 of us go left."
         return ask.spec.example(ask.rng)
 

@@ -1,13 +1,12 @@
 """Messages: pairs that talk in private, and a word to all."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import pandas as pd
 import pytest
 
-from sabm_mesa import Observation, Phase, ScriptedMind, SmartAgent, SmartModel, Text
+from sabm_mesa import Phase, ScriptedMind, SmartAgent, SmartModel, Text
 from sabm_mesa.errors import RunError, UsageError
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.recording.frames import Recorded
@@ -17,13 +16,6 @@ from sabm_mesa.visualization.scenario_view import Heard, ScenarioView
 from tests.core.support import Waiting
 
 
-@dataclass(frozen=True, slots=True)
-class Overheard(Observation):
-    """All that a whisperer has said or heard in this round."""
-
-    talk: str
-
-
 class Whisperer(SmartAgent):
     """One of a pair."""
 
@@ -31,15 +23,16 @@ class Whisperer(SmartAgent):
 
     async def whisper(self):
         """Whisper to the partner."""
-        return await self.ask("whisper", Text(max_words=20), self.overheard())
+        return await self.ask("whisper", Text(max_words=20), talk=self.overheard())
 
     async def shout(self):
         """Shout to all."""
-        return await self.ask("shout", Text(max_words=20), self.overheard())
+        return await self.ask("shout", Text(max_words=20), talk=self.overheard())
 
     def overheard(self):
+        """All that it has said or heard in this round."""
         lines = [f"{each.sender}: {each.text}" for each in self.conversation()]
-        return Overheard(talk=" / ".join(lines), persona=self.persona)
+        return " / ".join(lines)
 
 
 def pair(_model, agent):
@@ -82,7 +75,7 @@ class Whispers(SmartModel):
 
 def words(ask):
     """Words that depend on all that was heard."""
-    heard = ask.observation.talk
+    heard = ask.facts.talk
     return f"{ask.name} {ask.key.agent}.{ask.key.call} after {heard.count(':')}"
 
 
@@ -90,7 +83,7 @@ def test_a_private_word_is_heard_by_the_partner_alone() -> None:
     talks = {}
 
     def answer(ask):
-        talks[ask.key] = ask.observation.talk
+        talks[ask.key] = ask.facts.talk
         return words(ask)
 
     model = Whispers(minds=ScriptedMind(answer), rng=1)

@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sabm_mesa import BertrandCompetition, EmergencyEvacuation, KeynesianBeautyContest, ScriptedMind
-from sabm_mesa.core.asks import Facts
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.errors import one_line
@@ -163,7 +162,7 @@ def rendered(scenario, texts):
             "own_feeling": texts[0],
         },
     }[scenario]()  # fmt: skip
-    values = ask.book.shown(Facts({**vars(ask.facts), **said}))
+    values = ask.book.shown({**vars(ask.facts), **said})
     return ask.book.render(ask.name, {**values, "form": ""})
 
 

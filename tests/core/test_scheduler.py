@@ -25,8 +25,8 @@ CHAIN = [(1, 2), (2, 3)]
 
 def next_value(ask):
     """An answer that depends on all that the agent sees."""
-    total = sum(int(pair.partition("=")[2]) for pair in ask.observation.seen.split())
-    return str((7 * total + 3 * ask.observation.me + ask.key.round + ask.key.call) % 101)
+    total = sum(int(pair.partition("=")[2]) for pair in ask.facts.seen.split())
+    return str((7 * total + 3 * ask.facts.me + ask.key.round + ask.key.call) % 101)
 
 
 def test_the_three_phases_have_the_names_of_the_agents_methods() -> None:
@@ -161,7 +161,7 @@ def test_an_iterator_gives_the_next_agent_once_the_one_before_was_applied(mind) 
     seen = []
 
     def answer(ask):
-        seen.append((ask.key.agent, ask.key.call, ask.observation.seen))
+        seen.append((ask.key.agent, ask.key.call, ask.facts.seen))
         return names[ask.key.agent, ask.key.call]
 
     phase = action(order=named_next)
@@ -220,15 +220,15 @@ def test_when_a_mind_fails_nobody_is_next() -> None:
     assert model.log == [(1, 2)]
 
 
-# Observations.
+# Facts.
 
 
 def seen_by(order, mind):
     seen = {}
 
     def answer(ask):
-        seen[ask.observation.me] = ask.observation.seen
-        return str(ask.observation.me * 10)
+        seen[ask.facts.me] = ask.facts.seen
+        return str(ask.facts.me * 10)
 
     model = tiny(action(order=order), n=3, edges=CHAIN, minds=mind(answer), rng=1)
     model.step()
@@ -361,7 +361,7 @@ def talked(mind, reach, n, edges, order, turns, commutes=False):
 
 def echo(ask):
     """Words that depend on all that the agent heard, and on the order in which it was said."""
-    return f"{crc32(ask.observation.seen.encode()):x} {ask.key.round} {ask.key.call}"
+    return f"{crc32(ask.facts.seen.encode()):x} {ask.key.round} {ask.key.call}"
 
 
 @given(worlds(), st.integers(0, 10**6))
@@ -377,7 +377,7 @@ def test_where_changes_of_a_third_commute_nobody_waits_for_them(world, seed) -> 
     """Each hears its neighbours, and sorts what it heard before it speaks."""
 
     def sorted_echo(ask):
-        return f"{crc32(' '.join(sorted(ask.observation.seen.split())).encode()):x} {ask.key.round}"
+        return f"{crc32(' '.join(sorted(ask.facts.seen.split())).encode()):x} {ask.key.round}"
 
     strict = talked(ScriptedMind(sorted_echo), None, **world)
     together = talked(Waiting(sorted_echo, seed), neighbours, commutes=True, **world)
@@ -555,7 +555,7 @@ def test_a_part_that_is_not_asynchronous_ends_the_run_wherever_its_agent_stands(
     late = 5
 
     def act(cell):
-        return 3 if cell.unique_id == late else cell.ask("act", PICK, cell.observe())
+        return 3 if cell.unique_id == late else cell.ask("act", PICK, **cell.facts())
 
     monkeypatch.setattr(Cell, "act", act)
     model = tiny(action(order=order), n=8, minds=mind(str), rng=1)
@@ -572,7 +572,7 @@ def test_a_part_that_fails_before_it_waits_ends_the_run_and_leaves_nothing_unawa
     def act(cell):
         if cell.unique_id == 5:
             raise ValueError("no idea")
-        return cell.ask("act", PICK, cell.observe())
+        return cell.ask("act", PICK, **cell.facts())
 
     monkeypatch.setattr(Cell, "act", act)
     model = tiny(action(), n=8, minds=Waiting(str), rng=1)

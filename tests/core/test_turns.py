@@ -1,6 +1,6 @@
 """Several actions in a turn: walkers on a grid that eat what they find."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sabm_mesa import Choice, Observation, Phase, ScriptedMind, SmartAgent, SmartModel
+from sabm_mesa import Choice, Phase, ScriptedMind, SmartAgent, SmartModel
 from sabm_mesa.describe import as_text, describe
 from sabm_mesa.errors import ParameterError, RunError
 from sabm_mesa.recording.frames import Recorded
@@ -20,16 +20,6 @@ from tests.core.support import Priced, Waiting
 
 STEPS = {"stay": (0, 0), "north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
 """The actions, with the steps they are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Field(Observation):
-    """The observation of a walker: its cell, the food and the walkers near it, what it ate."""
-
-    cell: str
-    food: str
-    near: str
-    eaten: int
 
 
 class Walker(SmartAgent):
@@ -44,11 +34,10 @@ class Walker(SmartAgent):
         model = self.model
         seen = [cell for cell in model.around((self.x, self.y), 1) if cell in model.food]
         near = [f"{w.unique_id}:{w.eaten}" for w in model.within(self, 1) if w is not self]
-        field = Field(
-            cell=f"{self.x},{self.y}", food=" ".join(f"{x},{y}" for x, y in seen),
-            near=" ".join(near), eaten=self.eaten, persona=self.persona,
+        return await self.ask(
+            "act", Choice(tuple(STEPS)), cell=f"{self.x},{self.y}",
+            food=" ".join(f"{x},{y}" for x, y in seen), near=" ".join(near), eaten=self.eaten,
         )  # fmt: skip
-        return await self.ask("act", Choice(tuple(STEPS)), field)
 
 
 def in_sight(model, walker):
@@ -132,7 +121,7 @@ class Meadow(SmartModel):
 
 def greedy(ask):
     """Go to the food beside it that its sight and its place in the run pick."""
-    seen = ask.observation
+    seen = ask.facts
     here = [int(each) for each in seen.cell.split(",")]
     steps = [
         step
@@ -153,7 +142,7 @@ def test_the_next_question_shows_what_came_of_the_last_action() -> None:
     asked = []
 
     def answer(ask):
-        asked.append((ask.key.agent, ask.key.call, ask.observation.cell, ask.observation.eaten))
+        asked.append((ask.key.agent, ask.key.call, ask.facts.cell, ask.facts.eaten))
         return "east" if ask.key.call < 2 else "stay"
 
     model = Meadow(n_walkers=2, side=40, minds=ScriptedMind(answer), n_rounds=1, rng=5)

@@ -259,7 +259,7 @@ class Spy:
     def answer(self, ask):
         global secret
         secret += 1
-        object.__setattr__(ask.observation, "seen", "changed")
+        vars(ask.facts)["seen"] = "changed"
         models = [o for o in gc.get_objects() if type(o).__name__ == "Played"]
         above = []
         frame = sys._getframe()

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sabm_mesa.core.asks import Key
+from sabm_mesa.core.asks import Facts, Key
 from sabm_mesa.minds.files import worker
 from sabm_mesa.minds.files.worker import LONGEST, MindOfAgent, NoMind, answer_line, error_line, load
-from tests.core.support import PICK, Seen
+from tests.core.support import PICK
 
 MODULE = "module_of_a_mind"
 
@@ -199,7 +199,7 @@ def test_what_is_no_answer(answer: Any, says: str) -> None:
 def question() -> bytes:
     given = {
         "name": "act",
-        "observation": Seen(me=1, seen="1=0"),
+        "facts": Facts({"me": 1, "seen": "1=0"}),
         "spec": PICK,
         "key": Key(0, "act", 1, 2),
         "answer_format": "paper",
@@ -211,7 +211,7 @@ def question() -> bytes:
 def test_a_question_arrives_with_all_of_its_parts(player: Any) -> None:
     source = """
 def answer(ask):
-    seen = ask.observation
+    seen = ask.facts
     return [
         ask.name, seen.me, seen.seen, ask.spec.high, ask.key, ask.position, ask.answer_format,
         ask.rejected, int(ask.rng.integers(10**9)),

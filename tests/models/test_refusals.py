@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sabm_mesa.core.answers import AnswerSpec, Choice, InvalidAnswer, Number, Text
-from sabm_mesa.core.asks import Ask, Facts
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.models.registry import scenario
 from tests.models.test_told import RUNS
@@ -75,9 +75,7 @@ class Probed(Mind):
 def is_stated(problem: InvalidAnswer, ask: Ask) -> None:
     for answer_format in FORMATS:
         form = ask.book.form(ask.spec, answer_format)
-        facts, book = ask.facts, ask.book
-        shown = book.shown(facts) if isinstance(facts, Facts) else facts.placeholders(book)
-        values = {**shown, "form": form}
+        values = {**ask.book.shown(vars(ask.facts)), "form": form}
         told = ask.book.render(ask.scenario, values) + "\n" + ask.book.render(ask.name, values)
         assert re.search(STATED[problem.code], told), (problem.code, told)
         for name, limit in problem.fields.items():

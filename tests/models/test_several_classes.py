@@ -1,14 +1,13 @@
 """Models with several classes of agents, which come and go, and with plain agents of Mesa."""
 
 import pickle
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import mesa
 import pytest
 
-from sabm_mesa import Choice, ClassicalMind, Number, Observation, Phase, SmartAgent, SmartModel
+from sabm_mesa import Choice, ClassicalMind, Number, Phase, SmartAgent, SmartModel
 from sabm_mesa.describe import as_text, describe
 from sabm_mesa.errors import MindSpecError, RunError, UnknownName, UsageError
 from sabm_mesa.minds.scripted import FixedMind
@@ -19,11 +18,6 @@ from sabm_mesa.runs.rerun import fork, replay, resume
 from sabm_mesa.studies.tournament import play
 from sabm_mesa.visualization.labels import who_would_decide
 from tests.runs.reruns import Drawing
-
-
-@dataclass(frozen=True, slots=True)
-class Seen(Observation):
-    n: int
 
 
 class Deep(ClassicalMind):
@@ -38,8 +32,7 @@ class Ant(SmartAgent):
     depth = 0
 
     async def dig(self) -> Any:
-        seen = Seen(len(self.model.agents), persona=self.persona)
-        return await self.ask("dig", Number(0, 9, integer=True), seen)
+        return await self.ask("dig", Number(0, 9, integer=True), n=len(self.model.agents))
 
 
 class Bird(SmartAgent):
@@ -49,8 +42,7 @@ class Bird(SmartAgent):
 
     async def hunt(self) -> Any:
         ants = tuple(str(each.unique_id) for each in self.model.agents_by_type[Ant])
-        seen = Seen(len(self.model.agents), persona=self.persona)
-        return await self.ask("hunt", Choice((*ants, "none")), seen)
+        return await self.ask("hunt", Choice((*ants, "none")), n=len(self.model.agents))
 
 
 class Stone(mesa.Agent):

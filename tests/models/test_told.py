@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from sabm_mesa import SmartModel
-from sabm_mesa.core.asks import Ask, Facts, Observation
+from sabm_mesa.core.asks import Ask, Facts
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind, Mind
 from sabm_mesa.models.commons.model import CommonsGovernance
@@ -319,8 +319,7 @@ class Notes:
 
 def rendered(ask: Ask, seen: Any, book: PromptBook) -> tuple[str, str]:
     """The scenario text and the question for other facts."""
-    shown = seen.placeholders(book) if isinstance(seen, Observation) else book.shown(seen)
-    values = {**shown, "form": book.form(ask.spec, ask.answer_format)}
+    values = {**book.shown(vars(seen)), "form": book.form(ask.spec, ask.answer_format)}
     return book.render("scenario", values), book.render(ask.name, values)
 
 

@@ -17,7 +17,6 @@ from sabm_mesa import (
     Decision,
     NetworkPicture,
     Number,
-    Observation,
     Phase,
     Portrayal,
     SmartAgent,
@@ -34,12 +33,6 @@ TONNES = Number(0, 10)
 REQUESTS = count()
 
 
-@dataclass(frozen=True, slots=True)
-class Lake(Observation):
-    n_others: int
-    stock: str
-
-
 class FairShare:
     instant, paid = True, False
 
@@ -47,8 +40,7 @@ class FairShare:
         self.spec = spec
 
     async def answer(self, ask: Ask) -> object:
-        lake: Any = ask.observation
-        return min(10.0, float(lake.stock) / 2 / (lake.n_others + 1))
+        return min(10.0, float(ask.facts.stock) / 2 / (ask.facts.n_others + 1))
 
 
 class Fisher(SmartAgent):
@@ -57,10 +49,10 @@ class Fisher(SmartAgent):
 
     async def act(self) -> Decision:
         """Name the tonnes that it catches."""
-        return await self.ask("act", TONNES, self.lake())
+        return await self.ask("act", TONNES, **self.facts())
 
-    def lake(self) -> Lake:
-        return Lake(len(self.model.fishers) - 1, str(self.model.stock), persona=self.persona)
+    def facts(self) -> dict[str, Any]:
+        return {"n_others": len(self.model.fishers) - 1, "stock": str(self.model.stock)}
 
 
 class Fishing(SmartModel):
@@ -178,8 +170,8 @@ class Shortsighted(Fishing):
 class Restless(Fisher):
     """A different prompt each time."""
 
-    def lake(self) -> Lake:
-        return Lake(len(self.model.fishers) - 1, f"{next(REQUESTS)}", persona=self.persona)
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), "stock": f"{next(REQUESTS)}"}
 
 
 class Forgetful(Fishing):
@@ -204,8 +196,8 @@ class Holding(Fishing):
 
 
 class Nameless(Fisher):
-    def lake(self) -> Lake:
-        return Lake(len(self.model.fishers) - 1, str(self.model.stock))
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), "persona": "none"}
 
 
 class Impersonal(Fishing):
@@ -282,7 +274,7 @@ class Even(Number):
 class Exact(Fisher):
     async def act(self) -> Decision:
         """Name the tonnes that it catches."""
-        return await self.ask("act", Even(0, 10), self.lake())
+        return await self.ask("act", Even(0, 10), **self.facts())
 
 
 class Particular(Fishing):
@@ -315,8 +307,7 @@ class Silent(SmartAgent):
     catch: float | None = None
 
     async def act(self) -> Decision:
-        lake = Lake(len(self.model.fishers) - 1, str(self.model.stock), persona=self.persona)
-        return await self.ask("act", TONNES, lake)
+        return await self.ask("act", TONNES, **Fisher.facts(self))
 
 
 class Undescribed(Fishing):

@@ -31,7 +31,7 @@ from sabm_mesa.testing.case import Case
 from sabm_mesa.testing.checks import CHECKS, differences, echoes, form, is_missing, same
 from sabm_mesa.testing.minds import CoveringMind, DrawingMind, LateMind, NotingMind, ReadingMind
 from tests.testing import fishing
-from tests.testing.fishing import TONNES, FairShare, Fisher, Fishing, Lake
+from tests.testing.fishing import TONNES, FairShare, Fisher, Fishing
 from tests.testing.trading import Trading
 
 Lines = Callable[..., list[str]]
@@ -114,7 +114,7 @@ class Nosy(Fisher):
 
     async def act(self) -> Any:
         """Name the tonnes that it catches."""
-        tonnes = await self.ask("act", TONNES, Lake(self.model.n_asked, "60"))
+        tonnes = await self.ask("act", TONNES, n_others=self.model.n_asked, stock="60")
         self.model.n_asked += 1
         return tonnes
 
@@ -171,7 +171,8 @@ class Advised(Fisher):
 
     async def act(self) -> Any:
         """Name the tonnes that it catches."""
-        return await self.ask("act", TONNES, self.lake(), mind=Adviser("adviser"))
+        self.mind = Adviser("adviser")
+        return await super().act()
 
 
 class Later(Fishing):
@@ -200,7 +201,7 @@ class Contrary(Number):
 class Misread(Fisher):
     async def act(self) -> Any:
         """Name the tonnes that it catches."""
-        return await self.ask("act", Contrary(0, 10, integer=True), self.lake())
+        return await self.ask("act", Contrary(0, 10, integer=True), **self.facts())
 
 
 def of(agent: type[SmartAgent], **more: Any) -> type[Fishing]:
@@ -235,7 +236,7 @@ BROKEN: list[tuple[type[SmartModel], str, str]] = [
     (Copied, "pickling", "a model and its copy, pickled before the first round, differ: 'stock'"),
     (Copied, "pickling", "a model and its copy, pickled after the first round, differ: 'stock'"),
     (fishing.Layered, "pickling", "whole: its cells lose the layer"),
-    (fishing.Impersonal, "prompts", "the observation persona=self.persona (personas "),
+    (fishing.Impersonal, "prompts", "and no question another fact persona (personas "),
     (type("Idle", (Fishing,), {"phases": NEVER}), "prompts",
      "nobody was asked anything (condition poor)"),
     (fishing.Insatiable, "classical minds", "classical:greedy: 9 of 9 decisions were invalid"),
@@ -458,7 +459,7 @@ def test_each_case_of_an_answer_is_given_in_turn(case: Callable[..., Case]) -> N
     class Chooser(Fisher):
         async def act(self) -> Any:
             """Choose."""
-            return await self.ask("act", Choice(("a", "b", "c")), self.lake())
+            return await self.ask("act", Choice(("a", "b", "c")), **self.facts())
 
     class Choosing(Fishing):
         agents_are = Chooser
@@ -479,7 +480,7 @@ def test_a_text_and_its_reasoning_are_read_as_they_are_written(case: Callable[..
     class Speaker(Fisher):
         async def act(self) -> Any:
             """Say something."""
-            return await self.ask("act", Text(max_words=5), self.lake())
+            return await self.ask("act", Text(max_words=5), **self.facts())
 
     class Speaking(Fishing):
         agents_are = Speaker

@@ -6,13 +6,12 @@ name whom they invite, leave a note, and list their wishes. An unreadable answer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
-from sabm_mesa import ClassicalMind, Observation, SmartAgent, SmartModel, action
+from sabm_mesa import ClassicalMind, SmartAgent, SmartModel, action
 
 
 class Order(BaseModel):
@@ -50,19 +49,12 @@ class Day(BaseModel):
     wishes: list[Order] = Field(max_length=2)
 
 
-@dataclass(frozen=True, slots=True)
-class Purse(Observation):
-    """Knowledge of a trader: its coins."""
-
-    coins: int
-
-
 class Thrifty(ClassicalMind):
     """Works until it has three coins, then buys bread."""
 
     async def answer(self, ask: Any) -> object:
         """Return a day as plain data."""
-        buys = ask.observation.coins >= 3
+        buys = ask.facts.coins >= 3
         order = {"good": "bread", "amount": 1}
         act = {"action": "buy", "order": order} if buys else {"action": "work"}
         return {"act": act, "invited": ["Ann"], "note": "Hello.", "wishes": []}
@@ -75,7 +67,7 @@ class Trader(SmartAgent):
 
     async def act(self):
         """Plan the day."""
-        return await self.ask("act", Day, Purse(self.coins, persona=self.persona))
+        return await self.ask("act", Day, coins=self.coins)
 
 
 class Trading(SmartModel):

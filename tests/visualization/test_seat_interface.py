@@ -22,7 +22,7 @@ from sabm_mesa.visualization import server
 from sabm_mesa.visualization.access import LISTENS
 from sabm_mesa.visualization.seat_interface import LONGEST_BODY, facts
 from sabm_mesa.visualization.server import serve_seats
-from tests.core.support import Cell, Seen, Tiny
+from tests.core.support import Cell, Tiny
 from tests.runs.sweeps import until
 
 
@@ -163,7 +163,7 @@ class Trader(Cell):
     """Gives an answer of several fields."""
 
     async def act(self) -> Any:
-        return await self.ask("act", Order, Seen(me=self.unique_id, seen=""))
+        return await self.ask("act", Order, me=self.unique_id, seen="")
 
 
 class Market(Tiny):
