@@ -568,6 +568,8 @@ _TEMPLATES.filters["money"] = lambda amount: f"{amount:.2f}".removesuffix(".00")
 
 DIGITS, DECIMALS = 6, 9
 """Significant digits of the filter ``number``, and its maximum number of decimals."""
+SMALLEST = 1e-4
+"""Numbers below it would be written with an exponent."""
 
 
 @lru_cache(maxsize=10_000)  # a prompt may show all numbers of all rounds
@@ -575,6 +577,8 @@ def shown_number(number: float, digits: int = DIGITS) -> str:
     """A number in a prompt: few digits, never an exponent or a negative zero."""
     if abs(number) >= 10**digits:
         return f"{number:.0f}"
+    if abs(number) >= SMALLEST:
+        return f"{number:.{digits}g}"
     return np.format_float_positional(
         round(number, DECIMALS) + 0.0, precision=digits, unique=False, fractional=False, trim="-"
     )

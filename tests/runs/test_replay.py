@@ -219,7 +219,8 @@ def test_a_scenario_of_ones_own_that_cannot_be_imported(tmp_path) -> None:
     tiny(minds=Priced(lambda _: "1"), rng=1, recording=path).step()
 
     with pytest.raises(
-        RecordingError, match=r"a run of 'tiny' .*:Played.*, which is not registered"
+        RecordingError,
+        match=r"a run of 'tiny' .*:Played.*: it is not registered here: give its file",
     ):
         replay(path)
     assert sum(replay(path, scenario=Tiny).answers_repeated()) == 3
