@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from sabm_mesa.agents.recollection import Summary, last
     from sabm_mesa.analysis.pictures import ColourScale, NetworkPicture, Portrayal, SpacePicture
     from sabm_mesa.core.answers import Choice, Decision, Number, Reply, Text, free, words
-    from sabm_mesa.core.asks import Ask, Observation
-    from sabm_mesa.core.images import Picture
+    from sabm_mesa.core.asks import Ask
     from sabm_mesa.core.scheduler import Phase, action, communication, every, planning
     from sabm_mesa.errors import ParameterError, SabmError
     from sabm_mesa.llm import Budget, Connection
@@ -51,8 +50,7 @@ _HOMES = {
     "sabm_mesa.agents.recollection": ("Summary", "last"),
     "sabm_mesa.analysis.pictures": ("Portrayal", "NetworkPicture", "ColourScale", "SpacePicture"),
     "sabm_mesa.core.answers": ("Choice", "Decision", "Number", "Reply", "Text", "free", "words"),
-    "sabm_mesa.core.asks": ("Ask", "Observation"),
-    "sabm_mesa.core.images": ("Picture",),
+    "sabm_mesa.core.asks": ("Ask",),
     "sabm_mesa.core.scheduler": ("Phase", "action", "communication", "every", "planning"),
     "sabm_mesa.errors": ("ParameterError", "SabmError"),
     "sabm_mesa.llm": ("Budget", "Connection"),
@@ -92,10 +90,8 @@ __all__ = [
     "Minds",
     "NetworkPicture",
     "Number",
-    "Observation",
     "ParameterError",
     "Phase",
-    "Picture",
     "Portrayal",
     "Recorded",
     "Recording",

@@ -33,7 +33,7 @@ PARTS = {
         "models.* models.*.model",
     ),
     "Agents": (
-        "Agents: their observations, questions, memories and messages.",
+        "Agents: their questions, memories and messages.",
         "agents.* models.*.agents models.evacuation.room models.games.rules",
     ),
     "Minds": (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from typing import Any, ClassVar, Protocol
@@ -12,7 +11,7 @@ import mesa
 import numpy as np
 
 from sabm_mesa.core.answers import Decision, Format
-from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Facts, Key, Observation
+from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Facts, Key
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
@@ -197,16 +196,13 @@ class SmartAgent(mesa.Agent):
         first = 0 if rounds is None else self.model.round + 1 - rounds
         return tuple(self.model.spoken.of(self.unique_id, first, self._joined))
 
-    def ask(
-        self, name: str, spec: Any, observation: Observation | None = None, /, **facts: Any
-    ) -> Coroutine[Any, Any, Decision]:
+    def ask(self, name: str, spec: Any, /, **facts: Any) -> Coroutine[Any, Any, Decision]:
         """Ask a question of the agent's mind, and await the decision.
 
         Args:
             name: the prompt entry with the question.
             spec: what a legal answer is: `Number`, `Choice`, `Text`, a pydantic model, or a union
                 of pydantic models.
-            observation: the facts in the form of a class.
             facts: what the agent knows: numbers, texts, messages, and lists and dicts of these. The
                 facts ``persona`` and ``memory`` are added: its persona, and what its memory
                 recalls.
@@ -220,20 +216,11 @@ class SmartAgent(mesa.Agent):
                 that.
         """
         is_told = not isinstance(self.mind, ClassicalMind)
-        remembers = type(self).memory is not None and not (
-            facts.get("memory") if observation is None else observation.memory
-        )
-        if remembers:
+        if type(self).memory is not None and not facts.get("memory"):
             if is_told and name != SUMMARISE and getattr(self.memory, "due", False):
-                return self._ask_summarised(name, spec, observation, facts)
-            if observation is None:
-                facts["memory"] = self.memory.recall()
-            else:
-                observation = replace(observation, memory=self.memory.recall())
-        if observation is None:
-            known: Any = Facts({"persona": self.persona, **facts})
-        else:
-            known = observation
+                return self._ask_summarised(name, spec, facts)
+            facts["memory"] = self.memory.recall()
+        known = Facts({"persona": self.persona, **facts})
         model: AskingModel = self.model
         phase, asked = self._phase, self._asked
         if paid := self.mind.paid:
@@ -251,19 +238,11 @@ class SmartAgent(mesa.Agent):
             return self._ask_with_history(ask)
         return ask_until_valid(ask, self.mind, self)
 
-    async def _ask_summarised(
-        self, name: str, spec: Any, observation: Observation | None, facts: dict[str, Any]
-    ) -> Decision:
+    async def _ask_summarised(self, name: str, spec: Any, facts: dict[str, Any]) -> Decision:
         """Ask the mind to summarise the memory, and then ask the question."""
         memory = self.memory
-        memory.take(
-            await (
-                self.ask(SUMMARISE, memory.spec, **facts)
-                if observation is None
-                else self.ask(SUMMARISE, memory.spec, observation)
-            )
-        )
-        return await self.ask(name, spec, *([] if observation is None else [observation]), **facts)
+        memory.take(await self.ask(SUMMARISE, memory.spec, **facts))
+        return await self.ask(name, spec, **facts)
 
     async def _ask_with_history(self, ask: Ask) -> Decision:
         """Ask with the earlier questions and answers before the question."""

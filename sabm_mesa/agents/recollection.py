@@ -21,7 +21,6 @@ from typing import Any
 
 from sabm_mesa.core.answers import LABEL, Decision, Text
 from sabm_mesa.core.asks import Ask, Chat
-from sabm_mesa.core.images import described
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.parameters import check_int
 
@@ -118,8 +117,7 @@ class History:
             decision: the valid decision.
         """
         answer = written(ask, decision)
-        question = described(ask.question[1], ask.pictures)
-        chat = (*self._chat, ("user", question), ("assistant", answer))
+        chat = (*self._chat, ("user", ask.question[1]), ("assistant", answer))
         self._chat = chat[-2 * self.turns :]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -30,12 +29,11 @@ from sabm_mesa.core.answers import (
     replace_surrogates,
     shorten,
 )
-from sabm_mesa.core.images import Picture, described
 from sabm_mesa.core.messages import Message, is_said
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.structured import Structured
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.errors import PromptError, RunError
+from sabm_mesa.errors import RunError
 
 T = TypeVar("T")
 Chat = tuple[tuple[str, str], ...]
@@ -53,42 +51,6 @@ REPEATED = 4000
 """The maximum part of a rejected answer that is sent back, in characters, since it is paid for
 again."""
 canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """Information that an agent has at the moment of an ask; each scenario has its own subclasses.
-
-    The prompt is rendered from it, a classical mind reads it, a human's page shows it: every mind
-    decides on the same information. Texts, numbers and pictures (`sabm_mesa.core.images.Picture`)
-    are placeholders of the prompt entries with the names of their fields; a subclass with lists
-    overrides `placeholders`.
-
-    Attributes:
-        persona: the name of the persona of the agent, ``"none"`` without one.
-        memory: the memories of the agent, oldest first: texts, or objects with a ``text``.
-    """
-
-    persona: str = field(default="none", kw_only=True)
-    memory: tuple[Any, ...] = field(default=(), kw_only=True)
-
-    def placeholders(self, book: PromptBook) -> dict[str, object]:
-        """Placeholder → value for the prompt entries.
-
-        Args:
-            book: the prompts of the run, for texts that a placeholder names.
-        """
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain = {
-            name: value for name, value in values.items() if isinstance(value, str | int | float)
-        }
-        shown = {name: value.mark for name, value in values.items() if isinstance(value, Picture)}
-        return {
-            **plain,
-            **shown,
-            "persona": book.persona(self.persona),
-            "memory": book.recalled(self.memory),
-        }
 
 
 class Facts:
@@ -266,7 +228,7 @@ class Ask:
     def __init__(
         self,
         name: str,
-        facts: Any,
+        facts: Facts,
         spec: AnswerSpec,
         key: Key,
         book: PromptBook,
@@ -307,25 +269,12 @@ class Ask:
         return self._streams[attempt]
 
     @property
-    def observation(self) -> Any:
-        """The facts."""
-        return self.facts
-
-    @property
     def question(self) -> tuple[str, str]:
         """The scenario text and the question, rendered from the facts when first read."""
         if self._question is None:
-            facts, book = self.facts, self.book
-            is_old = isinstance(facts, Observation)
-            values = facts.placeholders(book) if is_old else book.shown(vars(facts))
-            values = {**values, "form": self._form(self.answer_format)}
-            texts = self.book.render(self.scenario, values), self.book.render(self.name, values)
-            if any(picture.mark in texts[0] for picture in self.pictures):
-                raise PromptError(
-                    f"A picture stands in the prompt entry {self.scenario!r}, where no language "
-                    f"model sees it: put its placeholder into {self.name!r}."
-                )
-            self._question = texts
+            book = self.book
+            values = {**book.shown(vars(self.facts)), "form": self._form(self.answer_format)}
+            self._question = book.render(self.scenario, values), book.render(self.name, values)
         return self._question
 
     def ask_in(self, answer_format: Format, *, enforced: bool = False) -> None:
@@ -339,28 +288,12 @@ class Ask:
             self.answer_format, self.enforced = answer_format, enforced
             self._question = None
 
-    @property
-    def pictures(self) -> tuple[Picture, ...]:
-        """The pictures in the observation."""
-        seen = self.facts
-        if isinstance(seen, Facts):
-            return ()
-        return tuple(
-            value for f in fields(seen) if isinstance(value := getattr(seen, f.name), Picture)
-        )
-
     def messages(self) -> list[dict[str, str]]:
-        """The chat messages of this attempt: the unchanging part first, rejected answers last.
-
-        Pictures appear in them as texts.
-        """
-        pictures = self.pictures
-        return [
-            {"role": role, "content": described(content, pictures)} for role, content in self.chat()
-        ]
+        """The chat messages of this attempt: the unchanging part first, rejected answers last."""
+        return [{"role": role, "content": content} for role, content in self.chat()]
 
     def chat(self) -> Chat:
-        """The same messages as recorded: pairs, with the marks of pictures."""
+        """The same messages as pairs, as they are sent and recorded."""
         system, question = self.question
         chat = [("system", system), *self.history, ("user", question)]
         for number, (answer, reason) in enumerate(self.rejected, 1):
@@ -413,8 +346,7 @@ class Ask:
     def digest(self) -> str:
         """The hash of the messages of this attempt and the form of the answer."""
         schema = self.book.as_shown(self.spec).answer_schema()
-        messages = [{"role": role, "content": content} for role, content in self.chat()]
-        whole = canonical_json([messages, self.answer_format, schema])
+        whole = canonical_json([self.messages(), self.answer_format, schema])
         return hashlib.sha256(whole.encode()).hexdigest()
 
     def read(self, reply: Reply) -> Reading:

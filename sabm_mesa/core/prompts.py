@@ -575,7 +575,7 @@ SMALLEST = 1e-4
 @lru_cache(maxsize=10_000)  # a prompt may show all numbers of all rounds
 def shown_number(number: float, digits: int = DIGITS) -> str:
     """A number in a prompt: few digits, never an exponent or a negative zero."""
-    if abs(number) >= 10**digits:
+    if abs(number) >= 10**digits - 0.5:
         return f"{number:.0f}"
     if abs(number) >= SMALLEST:
         return f"{number:.{digits}g}"

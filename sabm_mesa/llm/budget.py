@@ -8,7 +8,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sabm_mesa.core.images import Picture
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import BudgetExceeded, LLMError, ParameterError
 from sabm_mesa.llm.client import Client, Completion, Request
@@ -253,9 +252,8 @@ class BudgetClient:
         return done
 
     def _most(self, request: Request) -> Usage:
-        limit = longest_answer(request)
         price = self._prices.of(request.model)
-        return most_of(request.texts, limit, price, request.pictures or ())
+        return most_of(request.texts, longest_answer(request), price)
 
 
 def longest_answer(request: Request) -> int:
@@ -269,21 +267,15 @@ def longest_answer(request: Request) -> int:
     return request.limit
 
 
-def most_of(
-    contents: Iterable[str],
-    max_tokens: int | None,
-    price: Price | None,
-    pictures: Iterable[Picture] = (),
-) -> Usage:
+def most_of(contents: Iterable[str], max_tokens: int | None, price: Price | None) -> Usage:
     """Return the highest possible cost of a request.
 
     Args:
         contents: all texts that the model reads (`Request.texts`).
         max_tokens: the maximum number of tokens of an answer, or None.
         price: the price of the model, or None when it is not known.
-        pictures: the pictures that the model sees.
     """
-    prompt = sum(map(_most_tokens, contents)) + sum(map(_most_tokens_seen, pictures))
+    prompt = sum(map(_most_tokens, contents))
     answer = ANSWER_TOKENS if max_tokens is None else max_tokens
     return Usage(
         asks=1,
@@ -318,17 +310,6 @@ def _most_tokens(text: str) -> int:
     one token per byte of UTF-8.
     """
     return len(text.encode(errors="replace")) - len(text) // 2 + TOKENS_PER_MESSAGE
-
-
-def _most_tokens_seen(picture: Picture) -> int:
-    """A cautious count of the tokens of a picture: those of gpt-4o-mini, which takes the most.
-
-    It takes 2,833, and 5,667 more for each tile of 512 pixels of the picture, which is scaled to
-    at most 768 by 2,048 pixels: 8 tiles (platform.openai.com/docs/guides/images-vision).
-    """
-    width, height = picture.size
-    tiles = -(-width // 512) * -(-height // 512)
-    return 2833 + 5667 * min(8, tiles)
 
 
 def _spent(done: Completion, most: Usage, price: Price | None) -> Usage:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from sabm_mesa.core.asks import SentNotes, canonical_json
-from sabm_mesa.core.images import Picture
 
 _SENDING = {"needed", "sent_notes", "room"}
 """Fields of a request that determine how it is sent, not its content."""
@@ -35,8 +34,6 @@ class Request:
         extra_body: name → value of more fields of the request.
         room: the tokens that a thinking model gets for thoughts, in addition to those of the
             answer, when `max_thought_tokens` is None.
-        pictures: the pictures whose marks stand in the messages; None without any. A model without
-            vision gets their texts.
     """
 
     model: str
@@ -52,7 +49,6 @@ class Request:
     max_thought_tokens: int | None = None
     extra_body: Mapping[str, Any] | None = None
     room: int = 0
-    pictures: tuple[Picture, ...] | None = None
 
     @property
     def limit(self) -> int | None:
@@ -69,8 +65,6 @@ class Request:
     def digest(self) -> str:
         """SHA-256 of the exact request, hexadecimal."""
         parts = {name: getattr(self, name) for name in _CONTENT}
-        if self.pictures is not None:
-            parts["pictures"] = [picture.sha256 for picture in self.pictures]
         return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 

@@ -19,7 +19,6 @@ from typing import Any
 from sabm_mesa.llm.translation import texts_in
 
 _FORM = "response_format"
-_PICTURES = "pictures"
 OTHER_NAME = {
     "max_tokens": "max_completion_tokens",
     "max_completion_tokens": "max_tokens",
@@ -31,7 +30,6 @@ TAKEN_AS_NAMED = {
     *_SAMPLING,
     *OTHER_NAME,
     _FORM,
-    _PICTURES,
     "reasoning_effort",
 }
 """Parameters that are renamed or left out; a user's own ``extra_body`` is not."""
@@ -39,16 +37,9 @@ _EFFORT_VALUE = re.compile(
     r"(?:supported|valid|allowed) (?:values|levels)|one of|should be|invalid value", re.IGNORECASE
 )
 """Words of a refusal that lists the valid efforts: the user must change the effort."""
-_OTHER_WORDS = {
-    _FORM: (
-        "response_format", "json_schema", "json schema", "json_object", "structured output",
-        "grammar",
-    ),
-    _PICTURES: (
-        "image_url", "image", "images", "image input", "inlineData", "vision", "multimodal",
-        "mmproj",
-    ),
-}  # fmt: skip
+_FORM_WORDS = (
+    "response_format", "json_schema", "json schema", "json_object", "structured output", "grammar",
+)  # fmt: skip
 _REFUSING = {400, 404, 415, 422, 500, 501}
 """Statuses with which servers refuse a parameter; llama.cpp sends 500 for forms."""
 _NO_DIALECT = re.compile(
@@ -59,19 +50,6 @@ _NO_DIALECT = re.compile(
     re.IGNORECASE,
 )
 """Words of a refusal that is about a value: the user must change it."""
-_LACKS = re.compile(
-    r"n[o']t (?:\w+ )?(?:support|allow|permit|enabl|available|fully supported)|unsupported param"
-    r"|only (?:supported|allowed)|no endpoints found|not a multimodal|requires?\b|unrecognized"
-    r"|unknown (?:variant|name|field)|extra inputs",
-    re.IGNORECASE,
-)
-"""Words of a server without vision."""
-_OF_VALUE = re.compile(
-    r"(?:unsupported|invalid|corrupt\w*|damaged) image|(?:process|download\w*|decode|read|fetch)"
-    r"\w* (?:the |your )?image|does not exist|invalid schema",
-    re.IGNORECASE,
-)
-"""Words of a refusal that is about one picture, or the name of a model."""
 _LIMITS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern")
 """Keywords of JSON schemas that some servers refuse in their strict mode."""
 _LIMIT = re.compile(rf"\b(?:{'|'.join(_LIMITS)}|grammar|regex)\b")
@@ -149,7 +127,7 @@ class Dialect:
             other = OTHER_NAME.get(name)
             if other and sent == name and (name != "seed" or other in message):
                 return self._change(name, other)
-            if sent is not None and (status != 500 or name == _PICTURES):
+            if sent is not None and status != 500:
                 return self._change(name, None)
         return ""
 
@@ -171,11 +149,9 @@ class Dialect:
         sent = self.changes.get(name, name)
         if sent is None or (name == _FORM and self.form == len(_FORMS) - 1):
             return False
-        if name == _PICTURES and (_OF_VALUE.search(message) or not _LACKS.search(message)):
-            return False
         if _param(body) == sent:
             return True
-        words = _OTHER_WORDS.get(name, (sent, _camel(sent)))
+        words = _FORM_WORDS if name == _FORM else (sent, _camel(sent))
         if any(
             re.search(rf"(?<![\w]){re.escape(word)}(?![\w])", message, re.IGNORECASE)
             for word in words
@@ -264,10 +240,8 @@ _KINDS = (
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Recorded parameters: schemas as one word, pictures by hash."""
+    """Recorded parameters: schemas as one word."""
     plain = dict(parameters)
-    if _PICTURES in plain:
-        plain[_PICTURES] = [picture.sha256 for picture in plain[_PICTURES]]
     if _FORM in plain:
         form = plain[_FORM]
         kind = form.get("type") if isinstance(form, dict) else None

@@ -115,7 +115,7 @@ class CostClient:
     def _most(self, request: Request) -> Usage:
         """The highest cost of a request."""
         price = self._prices.of(request.model)
-        most = most_of(request.texts, longest_answer(request), price, request.pictures or ())
+        most = most_of(request.texts, longest_answer(request), price)
         if price is None:
             most.cost_usd = math.nan
         return most

@@ -16,7 +16,6 @@ from openai import AsyncOpenAI, HttpxBinaryResponseContent
 
 from sabm_mesa import errors
 from sabm_mesa.core.answers import BY_FILTER
-from sabm_mesa.core.images import Picture, described, split
 from sabm_mesa.core.objects import no_field_twice
 from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
 from sabm_mesa.llm.client import Completion, Request
@@ -286,17 +285,13 @@ class OpenAIClient:
             self._limit: request.limit,
             "seed": request.seed,
             "response_format": request.schema,
-            "pictures": request.pictures,
         }
         return {name: value for name, value in optional.items() if value is not None}
 
     def _body(self, request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        messages = [
-            {"role": role, "content": content} for role, content in _contents(request, parameters)
-        ]
-        fields = {name: value for name, value in parameters.items() if name != "pictures"}
+        messages = [{"role": role, "content": content} for role, content in request.messages]
         extra = {**self.endpoint.extra_body, **(request.extra_body or {})}
-        return {"model": request.model, "messages": messages, **fields, **extra}
+        return {"model": request.model, "messages": messages, **parameters, **extra}
 
     def _origin(
         self,
@@ -334,30 +329,6 @@ def _as_refusal(error: Exception) -> Exception:
         return error
     response = error.response
     return Refusal(error.status_code, error.body, response.headers, str(response.url))
-
-
-def _contents(request: Request, parameters: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The role and content of each message: a text, or parts if it has pictures.
-
-    For a model that takes no pictures, their texts are sent.
-    """
-    pictures = request.pictures or ()
-    if "pictures" not in parameters:
-        return [(role, described(text, pictures)) for role, text in request.messages]
-    messages: list[tuple[str, Any]] = []
-    for role, text in request.messages:
-        parts = split(text, pictures)
-        if any(isinstance(part, Picture) for part in parts):
-            messages.append((role, [_part(part) for part in parts]))
-        else:
-            messages.append((role, text))
-    return messages
-
-
-def _part(part: str | Picture) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
-    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{part.base64}"}}
 
 
 class KeyInHeader(AsyncOpenAI):

@@ -34,7 +34,6 @@ from sabm_mesa.core.answers import (
     replace_surrogates,
 )
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.images import described
 from sabm_mesa.core.languages import ENGLISH, Phrase, texts_of
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.structured import Structured, bounds
@@ -491,7 +490,7 @@ def text_of(ask: Ask) -> tuple[str, str]:
     Args:
         ask: the question.
     """
-    system, question = (described(text, ask.pictures) for text in ask.question)
+    system, question = ask.question
     form = re.escape(ask.book.form(ask.spec, ask.answer_format))
     # What stands behind it on its line is about the form too.
     return system, re.sub(f"{form}.*", "", question).strip()

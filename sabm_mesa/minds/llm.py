@@ -141,7 +141,6 @@ class LLMMind(Mind):
             max_thought_tokens=self.settings.max_thought_tokens,
             extra_body=self.settings.extra_body,
             schema=self._schema(ask) if ask.attempt_format == "json" else None,
-            pictures=ask.pictures or None,
             needed=self._needed,
             sent_notes=ask.sent_notes,
         )

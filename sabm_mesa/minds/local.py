@@ -16,7 +16,6 @@ from typing import Any
 
 from sabm_mesa.core.answers import TOKENS_AROUND, Format
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.images import described
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm import Client, Connection, ScriptedClient, connect_local, release_local
@@ -76,9 +75,7 @@ class LocalMind(LLMMind):
         seed = int(seeds.generate_state(1)[0]) % _SEEDS
         request = super()._request(ask)
         limit = self._limit(ask, request.schema)
-        # It does not see.
-        messages = tuple((role, described(text, ask.pictures)) for role, text in request.messages)
-        return replace(request, messages=messages, seed=seed, max_tokens=limit, pictures=None)
+        return replace(request, seed=seed, max_tokens=limit)
 
     def _limit(self, ask: Ask, schema: Mapping[str, Any] | None) -> int:
         limit = self.settings.max_tokens

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from sabm_mesa.errors import OutputError, RecordingError
 from sabm_mesa.recording.export import make_folder, write_file
 from sabm_mesa.recording.reading import load_runs
-from sabm_mesa.recording.writing import Recording, copy_pictures
+from sabm_mesa.recording.writing import Recording
 
 TASKS, LOCK = "tasks", "sweep.lock"
 UNFINISHED = "unfinished-"
@@ -94,8 +94,6 @@ def merge(path: Path, order: Sequence[str], connected: Mapping[str, Any]) -> Non
         runs = [run for file in files for run in load_runs(file, missing_ok=True)]
         runs.sort(key=lambda run: places.get(run.tags["spec"], len(places)))
         with Recording(path) as opened:
-            for file in files:
-                copy_pictures(file, path)
             opened.merge(runs, connected)
     merged = [part for file in files for part in tasks.glob(f"{file.name}*")]
     for part in [*merged, *tasks.glob(f"{UNFINISHED}*")]:

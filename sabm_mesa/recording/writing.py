@@ -12,7 +12,6 @@ import contextlib
 import errno
 import math
 import os
-import shutil
 import sqlite3
 import threading
 import time
@@ -30,7 +29,6 @@ from typing import Any
 
 from sabm_mesa.core import engine
 from sabm_mesa.core.asks import Attempt
-from sabm_mesa.core.images import Picture
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunError
@@ -341,53 +339,6 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             return
 
 
-def _keep(pictures: Iterable[Picture], recording: Path) -> None:
-    """Write pictures that minds were shown into the folder beside the recording.
-
-    Args:
-        pictures: the pictures; each is a file with its SHA-256 as the name.
-        recording: the recording.
-    """
-    folder = pictures_of(recording)
-    for picture in pictures:
-        path = folder / f"{picture.sha256}.png"
-        if path.exists():
-            continue
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(".part")
-            with part.open("wb") as file:
-                file.write(picture.png)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        except OSError as error:
-            raise RecordingError(
-                f"The pictures of {recording} cannot be written: {error}."
-            ) from None
-
-
-def copy_pictures(recording: Path, copy: Path) -> None:
-    """Copy the pictures of a recording beside a copy of it, or a fork.
-
-    Args:
-        recording: the recording.
-        copy: the other recording; nothing happens when both share their pictures.
-    """
-    folder, other = pictures_of(recording), pictures_of(copy)
-    if folder.is_dir() and folder.resolve() != other.resolve():
-        shutil.copytree(folder, other, dirs_exist_ok=True)
-
-
-def pictures_of(recording: Path) -> Path:
-    """The folder with the pictures of a recording.
-
-    Args:
-        recording: the recording.
-    """
-    return recording.with_name(f"{recording.name}.pictures")
-
-
 def _copied(run: int, answer: sqlite3.Row, parent: RecordedRun) -> Iterator[Statement]:
     """An answer of the parent as one of the new run, with its texts."""
     for _, text in parent.chat(answer):
@@ -554,8 +505,6 @@ class RunRecorder(Recorder):
         statements = ask_statements(self.run, attempt)
         if attempt.reply.note is not None:
             statements.append((DELETE_SENT, [self._session, attempt.reply.note]))
-        if self.path is not None and (pictures := attempt.ask.pictures):
-            _keep(pictures, self.path)
         if durable:
             return self._writer.committed(*statements)
         self._writer.add(*statements)

@@ -52,7 +52,6 @@ import numpy.typing as npt
 
 from sabm_mesa.core.answers import AnswerSpec, Choice, InvalidAnswer, Number, Text
 from sabm_mesa.core.asks import SUMMARISE, Ask
-from sabm_mesa.core.images import described
 from sabm_mesa.core.scheduler import SIMULTANEOUS
 from sabm_mesa.core.structured import Structured
 from sabm_mesa.errors import ParameterError, RunError
@@ -86,8 +85,6 @@ MAX_ASKS, MIN_ROUNDS, BEYOND = 3000, 5, 0.05
 then."""
 SAMPLE = 25
 """The number of turns of a phase whose prompts are all rendered; of later turns, ever fewer are."""
-PICTURE = 1100
-"""Tokens of a picture of a thousand pixels a side at GPT-4o and Claude; some models take more."""
 TOKENS_PER_CHAR = np.array([1 / 5, 1 / 4, 1 / 2.5])
 """In bytes of UTF-8 per token: 4 (OpenAI's rule of thumb) to 5 in English, 2.5 to 3 in other
 languages."""
@@ -277,9 +274,7 @@ class StubMind(Mind):
         first = ask.name not in self.asked
         if first or ask.position % (1 + ask.position // SAMPLE) == 0:
             prompt = "".join([*ask.question, *(content for _, content in ask.history)])
-            prompt = described(prompt, ask.pictures)
-            seen = len(ask.pictures) * PICTURE / TOKENS_PER_CHAR[1]
-            chars = (_n_chars(prompt) + seen, prompt.count(WORD.strip()) * len(WORD))
+            chars = (_n_chars(prompt), prompt.count(WORD.strip()) * len(WORD))
         self.asked[ask.name].append((ask.key.round, ask.key.agent, *chars))
         self.specs[ask.name].add(ask.spec)
         self.phases[ask.name, ask.key.phase] += 1

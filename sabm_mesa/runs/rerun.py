@@ -37,7 +37,6 @@ from sabm_mesa.models.base import OF_PROMPTS, SmartModel
 from sabm_mesa.recording import RecordedRun, Recording, RunRecorder, load_runs
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.statistics import lost_answers, paid_for
-from sabm_mesa.recording.writing import copy_pictures
 from sabm_mesa.runs.run import Runs, Watch, run_models
 
 M = TypeVar("M", bound=SmartModel)
@@ -179,7 +178,6 @@ def fork(
         for run in recorded
     ]
     with Recording(into) as opened:
-        copy_pictures(recorded[0].path, Path(into))
         numbers = [
             opened.start_fork(run, forked) for run, forked in zip(recorded, branches, strict=True)
         ]

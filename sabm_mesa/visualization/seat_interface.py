@@ -191,7 +191,7 @@ def _question(question: Question) -> dict[str, Any]:
         "remaining_s": question.remaining_s,
         "system": system,
         "text": asked,
-        "observation": facts(ask.facts),
+        "facts": facts(ask.facts),
         "form": {"kind": ask.spec.kind, **ask.answer_schema()["properties"]},
     }
 

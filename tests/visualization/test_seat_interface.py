@@ -113,7 +113,7 @@ def test_a_program_plays_a_game_to_its_end(table: Any) -> None:
             answer = 20 + state["round"]
             picks.append(answer)
             assert question["form"]["answer"] == {"type": "integer", "minimum": 0, "maximum": 100}
-            facts = question["observation"]
+            facts = question["facts"]
             assert (facts["n_others"], facts["memory"]) == (1, [])
             said = {message["text"] for message in facts["said"]}
             assert said == ({"Take 20.", "40"} if state["round"] else set())

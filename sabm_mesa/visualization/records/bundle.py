@@ -30,7 +30,6 @@ from sabm_mesa.recording.export import (
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.store import copy_recording
 from sabm_mesa.recording.varied import SET, TAG, label_of, word_of
-from sabm_mesa.recording.writing import copy_pictures
 from sabm_mesa.studies.registration import FILE, TEXT, other_attempts
 from sabm_mesa.visualization.records import charts, rounds
 from sabm_mesa.visualization.records.store import RunData, read_run, values_by_name
@@ -78,7 +77,6 @@ def write_bundle(
             report(f"run {run.run}")
             _write_run(pages, new, read_run(path, run.run), rows[run.run])
         copy_recording(path, new / RECORDING)
-        copy_pictures(path, new / RECORDING)
         digest = sha256_of(new / RECORDING)
         with Recorded(path).tables() as rows_of_all:
             tables = write_tables(new / "tables", rows_of_all, "csv")

@@ -19,7 +19,7 @@ def heard():
     asked = {}
 
     def answer(ask):
-        asked[ask.key.round, ask.name, ask.key.agent] = (ask.observation, ask.messages())
+        asked[ask.key.round, ask.name, ask.key.agent] = (ask.facts, ask.messages())
         if ask.name == "communicate":
             return f"Player {ask.key.agent} speaks in round {ask.key.round}."
         return str(70 + ask.key.agent)
