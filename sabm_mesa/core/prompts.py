@@ -120,7 +120,7 @@ class PromptBook:
     """The prompt entries of runs: one scenario, condition and variant.
 
     Args:
-        source: the path of the scenario's prompt file.
+        source: the path of the scenario's prompt file, or the prompts of its class.
         condition: the condition; its entries replace those of ``[prompts]``.
         variant: the wording; its entries replace those of ``[prompts]``.
         overrides: a user's prompt file, or None.
@@ -142,7 +142,7 @@ class PromptBook:
 
     def __init__(
         self,
-        source: str | Path,
+        source: str | Path | Mapping[str, Any],
         condition: str = "baseline",
         variant: str = "default",
         overrides: str | Path | None = None,
@@ -456,12 +456,17 @@ def load_builtin(name: str) -> dict[str, Any]:
     return _tables(tomllib.loads(text), name)
 
 
-def load(source: str | Path) -> dict[str, Any]:
-    """Read a prompt file.
+def load(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
+    """Read a prompt file, or the prompts of a class: entries, and tables by their names.
 
     Raises:
         PromptError: when it cannot be read or has unknown tables.
     """
+    if isinstance(source, Mapping):
+        tables = {name: source[name] for name in _TABLES if name in source}
+        entries = {name: text for name, text in source.items() if name not in tables}
+        _check_text(entries, "prompts")
+        return _tables({**tables, "prompts": entries}, "prompts")
     if not isinstance(source, str | Path):
         raise PromptError(f"A prompt file is given by its path, not as {source!r}.")
     return _tables(read_toml(source, "prompt file", PromptError), str(source))

@@ -13,6 +13,7 @@ are parameters of the run, so no figure is written twice.
 from __future__ import annotations
 
 import math
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -54,12 +55,14 @@ TABLES = ("submodels", "columns", "values")
 _LARGEST_DENOMINATOR = 1000
 
 
-def odd_file(prompt_file: str | Path) -> Path:
+def odd_file(prompt_file: str | Path | Mapping[str, Any]) -> Path:
     """The file for the texts of a scenario, whether or not it exists.
 
     Args:
-        prompt_file: the path of the scenario's prompt file.
+        prompt_file: the path of the scenario's prompt file. Prompts in a class have no such file.
     """
+    if isinstance(prompt_file, Mapping):
+        return Path(os.devnull, "odd.toml")
     path = Path(prompt_file)
     return path.with_name("odd.toml" if path.stem == "prompts" else f"{path.stem}.odd.toml")
 

@@ -133,6 +133,8 @@ class SmartModel(Declarations, mesa.Model):
         scenario_name: the name on the command line and in recordings; by default that of the class:
             ``stag-hunt`` of a class ``StagHunt``.
         prompt_file: the path of its prompts; a relative path is first searched beside the module.
+        prompts: the same prompts in the class, in place of a file: entry → template. The names of
+            the tables of a file (``conditions``, ``variants``, ``personas`` …) hold such mappings.
         phases: the phases of a round, in their order.
         model_columns: column of the model data → attribute of the model, or a tuple of attributes.
         agent_columns: column of the agent data → attribute of the agents of all classes, or a tuple
@@ -165,7 +167,8 @@ class SmartModel(Declarations, mesa.Model):
         UsageError: for a parameter, mind, condition or prompt file that cannot be used.
     """
 
-    prompt_file: ClassVar[str | Path]
+    prompt_file: ClassVar[str | Path | Mapping[str, Any]]
+    """Of a class with `prompts`, these."""
     phases: ClassVar[tuple[Phase, ...]]
     model_columns: ClassVar[Any] = {}
     agent_columns: ClassVar[Any] = {}
@@ -180,6 +183,8 @@ class SmartModel(Declarations, mesa.Model):
         super().__init_subclass__(**options)
         if isinstance(own_file := vars(cls).get("prompt_file"), str | Path):
             cls.prompt_file = beside(own_file, cls)
+        if "prompts" in vars(cls):
+            cls.prompt_file = vars(cls)["prompts"]
         for kind in ("model_columns", "agent_columns"):
             if kind in vars(cls):
                 setattr(cls, kind, as_columns(vars(cls)[kind]))

@@ -72,8 +72,8 @@ def form(model: Any) -> Iterator[str]:
         text = getattr(model, name)
         if not (isinstance(text, str) and text.strip()):
             yield f"the class attribute {name} must be set to a text"
-    if not isinstance(getattr(model, "prompt_file", None), str | Path):
-        yield "the class attribute prompt_file must be set to a path"
+    if not isinstance(getattr(model, "prompt_file", None), str | Path | Mapping):
+        yield "the class attribute prompts (or prompt_file, a path) must be set"
     if not getattr(model, "phases", ()):
         yield "the class attribute phases must hold a phase"
     if not (getattr(sys.modules.get(model.__module__), "__doc__", None) or "").strip():

@@ -462,3 +462,19 @@ def test_numbers_have_five_digits_and_neither_exponent_nor_minus_zero(
     value: float, text: str
 ) -> None:
     assert shown_number(value, 5) == text
+
+
+def test_the_prompts_of_a_class_are_those_of_a_file(own) -> None:
+    path = own(
+        '[prompts]\nscenario = "S {{ persona }}"\nact = "{{ hint }} {{ form }}"\nhint = "A."\n'
+        '[conditions.loud]\nhint = "B!"\n[personas]\ngrumpy = "You are grumpy."'
+    )
+    prompts = {
+        "scenario": "S {{ persona }}", "act": "{{ hint }} {{ form }}", "hint": "A.",
+        "conditions": {"loud": {"hint": "B!"}}, "personas": {"grumpy": "You are grumpy."},
+    }  # fmt: skip
+
+    assert load(prompts) == load(path)
+    assert PromptBook(prompts, "loud").digest() == PromptBook(path, "loud").digest()
+    with pytest.raises(PromptError, match="prompts: 'act' must be a text"):
+        load({"act": 3})

@@ -17,13 +17,11 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
-(PROMPTS,) = (text for language, text in BLOCKS if language == "toml")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the prompts of the README's scenario."""
-    (tmp_path / "commons.toml").write_text(PROMPTS, "utf-8")
+    """The folder in which the README is followed."""
     return tmp_path
 
 
@@ -77,7 +75,7 @@ assert list(silent.model_frame()["stock"]) == [100.0, 100.0]
 def test_the_scenario_of_the_readme_conforms_and_is_fitted_as_the_page_says(folder: Path) -> None:
     page = (ROOT / "docs/how-to/fit.md").read_text("utf-8")
     (fishing,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    named = PYTHON[1].replace("    prompt_file", '    behaviour = "fishing"\n    prompt_file')
+    named = PYTHON[1].replace("    prompts", '    behaviour = "fishing"\n    prompts')
     (folder / "commons.py").write_text(PYTHON[1], "utf-8")
     (folder / "fishing.py").write_text(fishing, "utf-8")
     sabm = ("-m", "sabm_mesa")

@@ -311,7 +311,7 @@ def test_half_of_the_agents_of_each_class_have_another_mind(case: Callable[..., 
     [
         ({"title": "  "}, "the class attribute title must be set to a text"),
         ({"source": 3}, "the class attribute source must be set to a text"),
-        ({"prompt_file": None}, "the class attribute prompt_file must be set to a path"),
+        ({"prompt_file": None}, "the class attribute prompts (or prompt_file, a path) must be set"),
         ({"phases": ()}, "the class attribute phases must hold a phase"),
         ({"page": "tests.testing.no_page"}, "no_page"),
         ({"score": Score("Catch", size="n_boats", column="catch")}, "'n_boats'"),
