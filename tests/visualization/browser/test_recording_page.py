@@ -160,7 +160,7 @@ def test_what_cannot_be_opened_is_said_in_a_line(files: Path, browse: Browse) ->
         "none.sqlite": "There is no recording",
         "cut.sqlite": "is not a usable recording",
         "~nosuchuser/x.sqlite": "There is no recording",
-        "new.sqlite": "has format 99, newer than",
+        "new.sqlite": "has format 99, and this sabm-mesa reads format",
         "\0": "There is no recording",
         "notes.txt": "is not a usable recording",
         "a" * 300: "There is no recording",
