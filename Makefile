@@ -50,14 +50,15 @@ demo: .venv/ready ## 15 runs with classical minds, one with a language model on 
 reproduce: .venv/ready ## the published experiments, small and with classical minds, with reports
 	$(BIN)/sabm reproduce --all --out out/reproduce
 
-# mypy runs beside the tests: it uses one core, and they use what is left.
-test: lint ## style, types and the fast tier of the tests, on one Python (4 minutes on two cores)
+# mypy runs beside the tests: it uses one core, and they use what is left. COVERAGE=--cov adds the
+# coverage gate.
+test: lint ## style, types and the fast tier of the tests, on one Python (3 minutes on two cores)
 	@$(BIN)/mypy & types=$$!; \
-	$(BIN)/pytest $(FAST); tests=$$?; \
+	$(BIN)/pytest $(FAST) $(COVERAGE); tests=$$?; \
 	wait $$types && exit $$tests
 
-# TESTED=yes says that `make test` has just passed on the same files, so it is not run again.
-check: $(if $(TESTED),,test) coverage slow other-pythons docs package ## every gate, on every Python that is there
+# TESTED=yes says that `make coverage` has just passed on the same files, so it is not run again.
+check: $(if $(TESTED),,coverage) slow other-pythons docs package ## every gate, on every Python that is there
 
 lint: .venv/dev ## ruff: rules and format
 	$(BIN)/ruff check
@@ -66,9 +67,8 @@ lint: .venv/dev ## ruff: rules and format
 types: .venv/dev ## mypy on the package
 	$(BIN)/mypy
 
-# On Python 3.12, if it is there: the newest Mesa 3 needs it, and `make test` runs these tests on 3.11.
-coverage: .venv/dev ## the fast tier with the coverage gate, with the newest Mesa 3 if Python 3.12 is there
-	$(if $(PYTHON312),$(call on-python,3.12,$(PYTHON312),dev,-m "not slow" --cov),$(BIN)/pytest $(FAST) --cov)
+coverage: ## make test, with the coverage gate
+	@$(MAKE) --no-print-directory test COVERAGE=--cov
 
 slow: .venv/check .venv/weights ## the slow tier: browsers, Ray, killed processes, local models (needs chromium)
 	$(BIN)/pytest $(TOGETHER) -m "slow and not long"
@@ -76,9 +76,10 @@ slow: .venv/check .venv/weights ## the slow tier: browsers, Ray, killed processe
 long: .venv/check .venv/weights ## the longest tests: every scenario and answer format with a local model, tutorials (20 minutes)
 	$(BIN)/pytest -m long
 
-# The fast tests that Python can change, without models and commands, with as many random worlds as
-# the slow tier.
-other-pythons: ## the tests on Python 3.13, if it is there
+# The fast tests that Python and Mesa can change, without commands: the newest Mesa 3 needs 3.12. On
+# 3.13 without models, with as many random worlds as the slow tier.
+other-pythons: ## the tests on Python 3.12 and 3.13, if they are there
+	$(call on-python,3.12,$(PYTHON312),dev,-m "not slow and not check_once" --ignore=tests/cli)
 	$(call on-python,3.13,$(PYTHON313),dev,-m "not slow and not check_once" \
 		--ignore=tests/models --ignore=tests/cli --hypothesis-profile=check)
 
