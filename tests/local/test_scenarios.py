@@ -1,7 +1,7 @@
 """Every scenario is played to its end by the model in the box, in every answer format.
 
-The runs in JSON are also replayed, and compared with their estimates. `make slow` plays most of
-these and, for two scenarios, the other formats; `make long` plays the rest.
+The runs in JSON are also replayed, and compared with their estimates. `make slow` plays five
+scenarios, two of them in all formats; `make long` plays the rest.
 """
 
 from pathlib import Path
@@ -31,18 +31,17 @@ SMALL: dict[str, dict[str, Any]] = {
     "public-goods": {"n_rounds": 1},
     "sentence-making": {"n_agents": 2, "n_rounds": 1, "n_sentences": 1, "max_turns": 2},
 }
-FORMS_IN_SLOW = {"games": FORMATS, "kbc": FORMATS, "pasture": (), "pollution": ()}
-"""The formats that `make slow` plays if these are not JSON alone.
-
-Little text (games) and talk (kbc) are played in all; pasture and pollution share the program of the
-fishery, and differ in their texts.
-"""
+FORMS_IN_SLOW = {
+    **dict.fromkeys(("bertrand", "evacuation", "public-goods"), ("json",)),
+    **dict.fromkeys(("games", "kbc"), FORMATS),
+}
+"""The formats that `make slow` plays: little text (games) and talk (kbc) in all; others in none."""
 CASES = [
     pytest.param(
         name,
         form,
         id=f"{name}-{form}",
-        marks=[] if form in FORMS_IN_SLOW.get(name, ["json"]) else pytest.mark.long,
+        marks=[] if form in FORMS_IN_SLOW.get(name, ()) else pytest.mark.long,
     )
     for name in SMALL
     for form in FORMATS
