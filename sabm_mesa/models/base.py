@@ -37,7 +37,14 @@ from sabm_mesa.core.prompts import (
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
 from sabm_mesa.core.streams import Seed, entropy
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.errors import RunError, SabmError, UnknownName, error_message, format_user_error
+from sabm_mesa.errors import (
+    RunError,
+    SabmError,
+    UnknownName,
+    UsageError,
+    error_message,
+    format_user_error,
+)
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.llm import (
@@ -183,6 +190,10 @@ class SmartModel(Declarations, mesa.Model):
         super().__init_subclass__(**options)
         if isinstance(own_file := vars(cls).get("prompt_file"), str | Path):
             cls.prompt_file = beside(own_file, cls)
+        if isinstance(phases := vars(cls).get("phases"), Phase):
+            cls.phases = (phases,)
+        if {"prompts", "prompt_file"} <= vars(cls).keys():
+            raise UsageError(f"{cls.__name__} has prompts and a prompt_file: give one of them.")
         if "prompts" in vars(cls):
             cls.prompt_file = vars(cls)["prompts"]
         for kind in ("model_columns", "agent_columns"):

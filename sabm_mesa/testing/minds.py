@@ -208,7 +208,14 @@ class ReadingMind(DrawingMind):
             if not text:
                 self.problems[f"the entry {entry!r} is empty"] = None
             if left := _PLACEHOLDER.search(text):
-                self.problems[f"the entry {entry!r} shows {left[0]} as it stands"] = None
+                fact = "{{ " + left[0].strip("{} ") + " }}"
+                self.problems[
+                    f"the entry {entry!r} shows {left[0]} as it stands; a fact is written {fact}"
+                ] = None
+        if ask.name not in ask.book.questions:
+            self.problems[
+                f"the entry {ask.name!r} lacks {{{{ form }}}}, which says how to answer"
+            ] = None
         if one_line(ask.book.persona(self._persona)) in one_line(" ".join(texts)):
             self.persona_is_told = True
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sabm_mesa import Choice, Phase, ScriptedMind, SmartAgent, SmartModel
+from sabm_mesa import Choice, Phase, ScriptedMind, SmartAgent, SmartModel, action
 from sabm_mesa.describe import as_text, describe
-from sabm_mesa.errors import ParameterError, RunError
+from sabm_mesa.errors import ParameterError, RunError, UsageError
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.rerun import fork, replay, resume
@@ -294,3 +294,16 @@ def test_a_reach_that_holds_for_the_first_action_only_is_named() -> None:
 def test_what_changes_nothing_is_refused(options, line) -> None:
     with pytest.raises(ParameterError, match=line):
         Phase("act", "shuffled", **options)
+
+
+def test_a_single_phase_needs_no_tuple_and_prompts_stand_in_one_place() -> None:
+    class Alone(SmartModel):
+        prompts: ClassVar[dict[str, str]] = {"scenario": "S.", "act": "{{ form }}"}
+        phases = action()
+
+    assert [phase.name for phase in Alone.phases] == ["act"]
+    with pytest.raises(UsageError, match=r"^Both has prompts and a prompt_file: give one of them"):
+
+        class Both(SmartModel):
+            prompts: ClassVar[dict[str, str]] = {}
+            prompt_file = "both.toml"
