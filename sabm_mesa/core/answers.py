@@ -74,8 +74,6 @@ SILENCE = "[silence]"
 _SILENT = re.compile(r"(?:answer:)?[\s\[(*_\"'`]*(?:silence)?[\s\])*_\"'`.]*", re.IGNORECASE)
 _SAID = {"empty", "out_of_range", "too_small", "too_large", "not_an_integer", "has_numbers"}
 """Reasons for refusing a text that is an answer, but not a legal one."""
-_INCOMPLETE = {"refused", "cut_off", "cut_off_thinking", "no_answer", "failed"}
-"""Reasons for refusing a text that holds no complete answer."""
 CHARS_A_WORD = 8
 """The limit of characters per word, with its space, in the schema of a text: English has 6."""
 _NOT_IN_A_LINE = r'"\\\x00-\x1F\x7F'

@@ -72,8 +72,6 @@ FILE, TEXT = "registration.json", "registration.md"
 KIND = "registration of an experiment, by sabm-mesa"
 DEPOSIT = ("identifier", "sha256")
 """The entries of a deposit."""
-POWER = 0.8
-"""The default power for the number of runs."""
 HASH = 12
 """The displayed length of the hash; the file has all 64 characters."""
 ANY_MODEL = "eligible model"
