@@ -232,7 +232,7 @@ def test_thoughts_get_no_second_request_where_the_template_has_no_place_for_them
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda all_: all_[:50_000_000], "data is not within the file bounds"),
+        (lambda all_: all_[:50_000_000], "the file is cut short, damaged"),
         (lambda all_: all_.replace(b"llama", b"lxama", 1), "unknown model architecture: 'lxama'"),
     ],
 )

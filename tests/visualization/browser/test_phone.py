@@ -79,7 +79,7 @@ LESSONS = {"beauty-contest": "30", "public-goods": "10", "bertrand": "Hello"}
 def test_input_and_send_are_always_seen_and_nothing_opens_the_keyboard(
     server, browse, game: str
 ) -> None:
-    host = browse(f"/host?game={game}&people=1&rounds=2&seconds=3000")
+    host = browse(f"/host?game={game}&people=1&rounds=3&seconds=3000")
     host.get_by_role("button", name="Open the game").click()
     code = host.locator(".sabm-code").first.inner_text()
     phone = browse(f"{server.url}/join/{code}", viewport=PHONE, has_touch=True, is_mobile=True)

@@ -412,7 +412,9 @@ def test_it_is_said_before_play_who_will_decide(browse):
 def test_minds_that_cannot_decide_are_refused_before_a_round(browse):
     page = browse("/scenario/kbc", color_scheme="dark", reduced_motion="reduce")
     fill(page, "Minds: who decides", "gpt-4o")
-    expect(page.locator(".sabm-problem")).to_contain_text("Cannot read the mind spec 'gpt-4o'.")
+    expect(page.locator(".sabm-problem")).to_contain_text(
+        "Cannot read the mind spec 'gpt-4o' (write llm:gpt-4o for"
+    )
     expect(page.locator(".sabm-banner")).to_have_text("No mind of this name can decide.")
     fill(page, "Minds: who decides", "fixed:abc")
     press(page, "Play")
