@@ -114,25 +114,29 @@ class Facts:
 
 
 _PLAIN = frozenset({int, float, bool, type(None), Message})
-"""Types of facts that need no change: most, so they are looked up first."""
+"""Types of facts that need no change: most, so that whole lists of them are looked up first."""
+_TEXTS = frozenset({str})
 
 
-def _fact(name: str, value: Any) -> Any:
+def _fact(name: str, value: Any) -> Any:  # noqa: C901 - one case for each type
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, int | float):
+    if isinstance(value, int | float):
         return value
     if isinstance(value, str):
         return value if value.isascii() else replace_surrogates(value)
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, list | tuple):
-        return tuple([item if type(item) in _PLAIN else _fact(name, item) for item in value])
+        if _PLAIN.issuperset(map(type, value)):
+            return tuple(value)
+        return tuple([_fact(name, item) for item in value])
     if isinstance(value, Mapping):
-        return {
-            str(key): item if type(item) in _PLAIN else _fact(name, item)
-            for key, item in value.items()
-        }
+        if _PLAIN.issuperset(map(type, value.values())) and _TEXTS.issuperset(map(type, value)):
+            return dict(value)
+        return {str(key): _fact(name, item) for key, item in value.items()}
     if is_said(value):
         return value
     raise RunError(

@@ -91,6 +91,8 @@ _TEXT = re.compile(r"\btext\b")
 """The name of what is said, in an expression."""
 _CONTROL = re.compile(r"\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 """The statements and comments of a template."""
+_MARKED = re.compile(r"\{[{%#]")
+"""The beginning of anything in a template but text."""
 _BETWEEN = r"[\W_]*"
 """Pattern of the characters between the words of a label."""
 _BEFORE = r"(?:[\s#]+|(?=\d))"
@@ -182,9 +184,6 @@ class PromptBook:
             **book["variants"].get(variant, {}),
             **book["conditions"].get(condition, {}),
         }
-        for name, text in self.entries.items():
-            with _about_entry(name):
-                _compiled(text)
         personas = {n: self._filled(f"persona {n}", text, {}) for n, text in texts.items()}
         self.personas: Mapping[str, str] = {NO_PERSONA: "", **personas}
 
@@ -236,7 +235,7 @@ class PromptBook:
         if entry not in self.entries:
             raise PromptError(f"There is no prompt entry {entry!r}; the prompt file needs it.")
         text = self._filled(entry, self.entries[entry], values)
-        if not _compiled(self.entries[entry])[1]:
+        if not _MARKED.search(self.entries[entry]):
             self._fixed[entry] = text
         return text
 
@@ -246,6 +245,8 @@ class PromptBook:
         return {}
 
     def _filled(self, entry: str, text: str, values: Mapping[str, Any]) -> str:
+        if not _MARKED.search(text):
+            return _tidy(text)
         with _about_entry(entry):
             template, names = _compiled(text)
             shown = {}
@@ -608,6 +609,8 @@ def names_in(text: str) -> set[str]:
     Raises:
         PromptError: for a text that is not a template.
     """
+    if not _MARKED.search(text):
+        return set()
     with _about_entry(None):
         return set(_compiled(text)[1])
 
