@@ -13,6 +13,7 @@ import inspect
 import logging
 import math
 import multiprocessing.util
+import os
 import pickle
 import re
 import signal
@@ -853,7 +854,7 @@ def _end_all(*received: Any) -> None:
     for end in _ends:
         end()
     if received:
-        sys.exit(1)
+        os._exit(1)  # as without this handler; an exception would be printed where Python ends
 
 
 class _Call:
