@@ -229,20 +229,9 @@ class PromptBook:
             PromptError: for an entry that does not exist, an unknown name, or a template that
                 fails.
         """
-        fixed = self._fixed.get(entry)
-        if fixed is not None:
-            return fixed
         if entry not in self.entries:
-            raise PromptError(f"There is no prompt entry {entry!r}; the prompt file needs it.")
-        text = self._filled(entry, self.entries[entry], values)
-        if not _MARKED.search(self.entries[entry]):
-            self._fixed[entry] = text
-        return text
-
-    @cached_property
-    def _fixed(self) -> dict[str, str]:
-        """The rendered entries that show nothing."""
-        return {}
+            raise PromptError(f"There is no prompt entry {entry!r}; the prompts need it.")
+        return self._filled(entry, self.entries[entry], values)
 
     def _filled(self, entry: str, text: str, values: Mapping[str, Any]) -> str:
         if not _MARKED.search(text):

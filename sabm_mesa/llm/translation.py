@@ -148,14 +148,14 @@ class Translator:
         name = repr(_clean(model))
         said = _clean(refusal.message) or _phrase(status)
         problem = f"{self._where} answered {status} ({said})"
-        told = _told_wait(refusal)
+        wait_s = _stated_wait(refusal)
         if 300 <= status < 400 and (to := refusal.headers.get("location")):
             to = _clean(urljoin(refusal.url, to).partition("?")[0])
             return BadRequest(
                 f"{self._where} answered {status}: it redirects to {to}, and redirects are not "
                 "followed: give that address (--base-url) if it is the right one."
             )
-        if status == 402 or _USED_UP.search(text) or (_QUOTA.search(text) and told is None):
+        if status == 402 or _USED_UP.search(text) or (_QUOTA.search(text) and wait_s is None):
             return BadRequest(
                 f"{problem}: the budget or credit at the provider is used up. Raise it there.",
             )
@@ -166,11 +166,11 @@ class Translator:
         if status == 429:
             return RateLimited(
                 f"{problem}: too many requests. Wait, or lower --max-concurrency.",
-                _reset(refusal.headers) if told is None else told,
+                _reset(refusal.headers) if wait_s is None else wait_s,
             )
         if status in {408, 409} or status >= 500:
             return ServerUnavailable(
-                f"{problem}. Try again later.", told,
+                f"{problem}. Try again later.", wait_s,
                 overloaded=status in OVERLOADED, billed=status in TIMED_OUT,
             )  # fmt: skip
         if refusal.is_page or status == 405:
@@ -307,7 +307,7 @@ def texts_in(body: Any) -> str:
     return ""
 
 
-def _told_wait(refusal: Refusal) -> float | None:
+def _stated_wait(refusal: Refusal) -> float | None:
     """Seconds that the server asks to wait, in ``Retry-After`` or in words."""
     for gateway in ("", _PASSED_ON):
         for name, unit in ((f"{gateway}retry-after-ms", 0.001), (f"{gateway}retry-after", 1.0)):

@@ -194,16 +194,19 @@ rounds = [0, 0]
     assert (found.word, found.test.estimand.paired, found.p) == ("agrees", True, 2 / 2**8)
 
 
-def test_conditions_are_taken_together_by_seed() -> None:
-    group = """
+BOTH = """
 [[groups]]
 name = "both"
 label = "Both"
 conditions = ["baseline", "cooperative"]
 """
+"""A group of both conditions."""
+
+
+def test_conditions_are_taken_together_by_seed() -> None:
     head, _, rest = SMALL.partition("[[claims]]")[0].partition("[[measures]]")
     claim = CLAIM.replace("cooperative", "both") + BELOW
-    experiment = parse_experiment("made", f"{head}{group}\n[[measures]]{rest}{claim}")
+    experiment = parse_experiment("made", f"{head}{BOTH}\n[[measures]]{rest}{claim}")
     made, data = outcome(baseline=HIGH, cooperative=[-x for x in LOW])
     (found,) = verdicts(replace(made, plan=plan(experiment, runs=8)), data)
     # Of each seed the mean is 5: (11 - 1) / 2, (12 - 2) / 2, and so on.
@@ -212,16 +215,10 @@ conditions = ["baseline", "cooperative"]
 
 
 def test_a_share_of_conditions_taken_together() -> None:
-    group = """
-[[groups]]
-name = "both"
-label = "Both"
-conditions = ["baseline", "cooperative"]
-"""
     head, _, rest = SMALL.partition("[[claims]]")[0].partition("[[measures]]")
     claim = CLAIM.replace("cooperative", "both") + 'kind = "below"\nvalue = 0.9\n'
     claim += 'estimand = "share"\n'
-    experiment = parse_experiment("made", f"{head}{group}\n[[measures]]{rest}{claim}")
+    experiment = parse_experiment("made", f"{head}{BOTH}\n[[measures]]{rest}{claim}")
     made, data = outcome(baseline=[1, 0] * 4, cooperative=[0, 0, 1, 0] * 2)
     (found,) = verdicts(replace(made, plan=plan(experiment, runs=8)), data)
     # Of each seed the share is 0.5, 0, 1 and 0, twice.
