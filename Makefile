@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test check lint types coverage slow long other-pythons package format \
-	corpus docs docs-links screenshots bench calibration chaos locked \
+	corpus docs docs-links results screenshots bench calibration chaos locked \
 	prices sbom clean
 
 help: ## list the targets
@@ -112,6 +112,9 @@ docs: .venv/docs ## the documentation, into docs/_build/html; its examples and l
 docs-links: .venv/docs ## the links of the documentation into the world (needs the internet)
 	$(BIN)/sphinx-build -W --keep-going -b linkcheck -d docs/_build/doctrees docs docs/_build/links
 
+results: .venv/local ## docs/results.md: what is missing there is played by a model of 1.1 GB (hours; MINDS=SPEC)
+	$(BIN)/python -m tools.results $(MINDS)
+
 screenshots: .venv/check ## pictures of the viewer, into docs/images (needs chromium)
 	$(BIN)/python -m tests.visualization.browser.screenshots
 
@@ -119,7 +122,7 @@ bench: .venv/check .venv/weights ## the benchmarks, beside mesa-llm where it can
 	-@$(MAKE) --no-print-directory .venv-mesa-llm/ready
 	$(BIN)/python -m benchmarks
 
-calibration: .venv/dev ## how often verdicts are wrong, into docs/calibration.md (10 minutes; DRAWS=N)
+calibration: .venv/dev ## how often verdicts are wrong, into benchmarks/calibration.md (10 minutes; DRAWS=N)
 	$(BIN)/python -m benchmarks.calibration $(if $(DRAWS),--draws $(DRAWS))
 
 chaos: .venv/dev ## 200 commands that ask language models are killed and 90 stopped; each goes on (30 minutes)

@@ -8,9 +8,9 @@ For each estimand, distribution and number of runs, studies with a known truth a
 - *power*: how often a true claim agrees when its limit is half a standard deviation away (for a
   share of runs, 0.2 or half of the share).
 
-The table in ``docs/calibration.md`` has, for each estimand, the worst size and coverage of all
-distributions, and the power for its first distribution. Distributions are given by their quantile
-functions, so that mean and median are known without sampling.
+The table in ``benchmarks/calibration.md`` has, for each estimand, the worst size and coverage of
+all distributions, and the power for its first distribution. Distributions are given by their
+quantile functions, so that mean and median are known without sampling.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sabm_mesa.analysis.tests import Estimand, samples_of
 
 Quantiles = Callable[[Floats], Floats]
 """The value of a measure at each cumulative probability."""
-PAGE = Path(__file__).parents[1] / "docs" / "calibration.md"
+PAGE = Path(__file__).parent / "calibration.md"
 BEGIN, END = "<!-- calibration -->", "<!-- end of calibration -->"
 DRAWS = 2_000
 """The number of studies per cell; a quarter of it for permutation tests, which take long."""
@@ -184,7 +184,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration")
     parser.add_argument("--draws", type=int, default=DRAWS, help="studies per cell")
     draws: int = parser.parse_args().draws
-    text = f"{draws:,} draws per cell.\n\n{table(draws)}"
+    each = f"{draws:,} draws per cell (permutation tests: {draws // 4:,})"
+    text = f"{each}.\n\n{table(draws)}"
     print(text)
     before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
     after = rest.partition(END)[2]

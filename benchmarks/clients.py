@@ -35,16 +35,15 @@ def questions(players: int) -> list[Question]:
         players: the number of players.
     """
     from sabm_mesa import KeynesianBeautyContest
-    from sabm_mesa.llm import ScriptedClient
-    from sabm_mesa.llm.client import Completion, Request
+    from sabm_mesa.llm import Request, ScriptedClient
     from sabm_mesa.minds.llm import LLMMind
 
     asked: list[Question] = []
 
-    def complete(request: Request) -> Completion:
+    def complete(request: Request) -> str:
         (_, system), (_, user) = request.messages
         asked.append((system, user))
-        return Completion("Any will do.\n50")
+        return "Any will do.\n50"
 
     mind = LLMMind("stub", ScriptedClient(complete), KeynesianBeautyContest(rng=1).llm_settings)
     KeynesianBeautyContest(n_players=players, n_rounds=1, minds=mind, rng=1, recording=False).step()

@@ -14,7 +14,7 @@ from benchmarks.server import latency_server
 from sabm_mesa import Connection, KeynesianBeautyContest, Recording, Reply, ScriptedMind
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.llm import close_all
-from sabm_mesa.recording.export import write_tables
+from sabm_mesa.recording.export import write_frames
 from sabm_mesa.recording.frames import Recorded
 
 LATENCY_S = 0.2
@@ -60,8 +60,7 @@ def _large(folder: str) -> list[Result]:
     recorded = Recorded(path)
 
     def export(kind: str, messages: bool = False) -> None:
-        with recorded.tables(messages) as tables:
-            write_tables(Path(folder, kind), tables, kind)
+        write_frames(Path(folder, kind), recorded.frames(messages), kind)
 
     works: dict[str, Callable[[], object]] = {
         "read one chat": lambda: recorded.chat(runs - 1, 3, "act", 24),

@@ -15,7 +15,7 @@ from sabm_mesa.recording.store import versions
 
 FOLDER = Path(__file__).parent
 JSON, MARKDOWN = FOLDER / "results.json", FOLDER / "results.md"
-PAGE = FOLDER.parent / "docs" / "benchmarks.md"
+PAGE = FOLDER.parent / "docs" / "comparison.md"
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 """The marks around the table in the page of the docs."""
 RATIOS = {

@@ -24,18 +24,22 @@ if TYPE_CHECKING:
     from sabm_mesa.minds.base import ClassicalMind, Mind
     from sabm_mesa.minds.scripted import ScriptedMind
     from sabm_mesa.models.base import SmartModel
-    from sabm_mesa.models.beauty_contest.model import RepeatedBeautyContest as RepeatedBeautyContest
+    from sabm_mesa.models.beauty_contest.kbc.model import (
+        KeynesianBeautyContest as KeynesianBeautyContest,
+    )
+    from sabm_mesa.models.beauty_contest.repeated.model import (
+        RepeatedBeautyContest as RepeatedBeautyContest,
+    )
     from sabm_mesa.models.bertrand.model import BertrandCompetition as BertrandCompetition
-    from sabm_mesa.models.cocktail_party.model import CocktailParty as CocktailParty
     from sabm_mesa.models.commons.model import Fishery as Fishery
     from sabm_mesa.models.commons.model import Pasture as Pasture
     from sabm_mesa.models.commons.model import Pollution as Pollution
     from sabm_mesa.models.declarations import Score
     from sabm_mesa.models.evacuation.model import EmergencyEvacuation as EmergencyEvacuation
     from sabm_mesa.models.games.model import FiniteGame as FiniteGame
-    from sabm_mesa.models.kbc.model import KeynesianBeautyContest as KeynesianBeautyContest
+    from sabm_mesa.models.pairs.cocktail_party.model import CocktailParty as CocktailParty
+    from sabm_mesa.models.pairs.sentence_making.model import SentenceMaking as SentenceMaking
     from sabm_mesa.models.public_goods.model import PublicGoods as PublicGoods
-    from sabm_mesa.models.sentence_making.model import SentenceMaking as SentenceMaking
     from sabm_mesa.recording import Recording
     from sabm_mesa.recording.frames import Recorded
     from sabm_mesa.runs.plain import Minds
@@ -65,15 +69,15 @@ _HOMES = {
     "sabm_mesa.runs.sweep": ("sweep",),
 }
 _SCENARIOS = {
-    "sabm_mesa.models.beauty_contest.model": ("RepeatedBeautyContest",),
+    "sabm_mesa.models.beauty_contest.repeated.model": ("RepeatedBeautyContest",),
     "sabm_mesa.models.bertrand.model": ("BertrandCompetition",),
-    "sabm_mesa.models.cocktail_party.model": ("CocktailParty",),
+    "sabm_mesa.models.pairs.cocktail_party.model": ("CocktailParty",),
     "sabm_mesa.models.commons.model": ("Fishery", "Pasture", "Pollution"),
     "sabm_mesa.models.evacuation.model": ("EmergencyEvacuation",),
     "sabm_mesa.models.games.model": ("FiniteGame",),
-    "sabm_mesa.models.kbc.model": ("KeynesianBeautyContest",),
+    "sabm_mesa.models.beauty_contest.kbc.model": ("KeynesianBeautyContest",),
     "sabm_mesa.models.public_goods.model": ("PublicGoods",),
-    "sabm_mesa.models.sentence_making.model": ("SentenceMaking",),
+    "sabm_mesa.models.pairs.sentence_making.model": ("SentenceMaking",),
 }
 _HOME_OF = {name: home for home, names in {**_HOMES, **_SCENARIOS}.items() for name in names}
 

@@ -8,8 +8,9 @@
     │   ├── ParameterError         a parameter that does not exist or has an illegal value
     │   │   └── ServerInUse            a run uses the server of a local model with other options
     │   ├── MindSpecError          a mind spec that cannot be read, or counts that do not add up
-    │   └── PromptError            a prompt file that is incomplete or has wrong placeholders
+    │   └── PromptError            prompts that are incomplete or have wrong placeholders
     └── RunError                   the run failed (exit status 1)
+        ├── ScenarioError          the scenario's own code is wrong
         ├── LLMError               a language model could not be asked
         │   ├── MissingKey         no API key in the environment
         │   ├── AccessDenied       401 or 403
@@ -154,8 +155,8 @@ def error_message(error: BaseException) -> str:
     return message or ("stopped" if not isinstance(error, Exception) else type(error).__name__)
 
 
-def format_user_error(error: BaseException) -> str:
-    """Return the kind and message of an exception, and its place in the user's own code.
+def place_of(error: BaseException) -> str:
+    """Return the place of an exception in the user's own code: file and line; ``""`` for none.
 
     Args:
         error: the raised exception.
@@ -163,15 +164,47 @@ def format_user_error(error: BaseException) -> str:
     import sysconfig
     import traceback
 
-    message = one_line(without_key(str(error)))
-    libraries = (str(Path(__file__).parent), *map(sysconfig.get_path, ("stdlib", "purelib")))
+    libraries = (str(Path(__file__).parent), sysconfig.get_path("stdlib"))
     frames = [
         f"{Path(frame.filename).name}, line {frame.lineno}"
         for frame in traceback.extract_tb(error.__traceback__)
-        if Path(frame.filename).is_file() and not frame.filename.startswith(libraries)
+        if Path(frame.filename).is_file()
+        and not frame.filename.startswith(libraries)
+        and "site-packages" not in Path(frame.filename).parts
     ]
-    location = f" ({frames[-1]})" if frames else ""
+    return frames[-1] if frames else ""
+
+
+def format_user_error(error: BaseException) -> str:
+    """Return the kind and message of an exception, and its place in the user's own code.
+
+    Args:
+        error: the raised exception.
+    """
+    message, place = one_line(without_key(str(error))), place_of(error)
+    location = f" ({place})" if place else ""
     return f"{type(error).__name__}{f': {message}' if message else ''}{location}"
+
+
+def add_place(error: BaseException) -> None:
+    """Begin an error on the scenario's own code with the place in that code.
+
+    Args:
+        error: the raised exception.
+    """
+    if isinstance(error, UsageError | ScenarioError) and (place := place_of(error)):
+        error.args = (f"{place}: {error}",)
+
+
+def failure(where: str, error: Exception) -> RunError:
+    """Return the error of a run for an exception in the code of a scenario.
+
+    Args:
+        where: the scenario and the round.
+        error: the raised exception.
+    """
+    kind = ScenarioError if place_of(error) else RunError
+    return kind(f"{where}: {format_user_error(error)}")
 
 
 class SabmError(Exception):
@@ -270,11 +303,15 @@ class MindSpecError(UsageError):
 
 
 class PromptError(UsageError):
-    """A prompt file that is incomplete or has unknown or missing placeholders."""
+    """Prompts that are incomplete or have unknown or missing placeholders."""
 
 
 class RunError(SabmError):
     """The run failed; all answers until then are in the recording."""
+
+
+class ScenarioError(RunError):
+    """The scenario's own code is wrong: a run that continues would fail in the same way."""
 
 
 class LLMError(RunError):

@@ -6,19 +6,21 @@ line, `pytestmark = pytest.mark.slow`; the fast tier does not import it, so it n
 browser nor Ray nor pyarrow.
 """
 
-import logging
 import os
 import re
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+
+if TYPE_CHECKING:
+    from tests.cli.support import Sabm
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would every
 # process that they start.
@@ -64,17 +66,6 @@ LONG = [
 
 
 @pytest.fixture(autouse=True)
-def unlimited_logs() -> Iterator[None]:
-    """After a server in this process limited its logs, the next test reads all of them again."""
-    yield
-    if middleware := sys.modules.get("sabm_mesa.visualization.middleware"):
-        for handler in [*logging.root.handlers, logging.lastResort]:
-            for each in list(handler.filters if handler else ()):
-                if isinstance(each, middleware.LogLimit):
-                    handler.removeFilter(each)
-
-
-@pytest.fixture(autouse=True)
 def forgotten_files() -> Iterator[None]:
     """Scenarios that a test loads from files are unknown to the next test."""
     from sabm_mesa.models import registry
@@ -84,6 +75,14 @@ def forgotten_files() -> Iterator[None]:
     yield
     loaded.clear()
     loaded.update(before)
+
+
+@pytest.fixture
+def sabm(capsys: pytest.CaptureFixture[str]) -> "Sabm":
+    """The command line as a function."""
+    from tests.cli.support import Sabm
+
+    return Sabm(capsys)
 
 
 def is_fast(config: pytest.Config) -> bool:
@@ -147,10 +146,12 @@ class InGroups(LoadFileScheduling):
         return group_of(super()._split_scope(nodeid))
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
     return InGroups(config, log) if config.getoption("dist") == "loadfile" else None
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One process a core, and one more, since tests wait for servers, processes and browsers."""
     return min(MOST_PROCESSES, (os.cpu_count() or 1) + 1)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.local import LocalServer
 
 KEYS = {
@@ -47,6 +48,8 @@ def unstarted(monkeypatch: pytest.MonkeyPatch) -> list[LocalServer]:
     running: list[LocalServer] = []
 
     class Unstarted(LocalServer):
+        endpoint = Endpoint("http://127.0.0.1:9/v1")
+
         def _start(self, context: int) -> None:
             self.slots, self.context = self._plan(context), context
             running.append(self)

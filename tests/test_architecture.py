@@ -26,9 +26,9 @@ def is_within(name: str, places: Iterable[str]) -> bool:
 
 
 def is_file_of_a_scenario(module: str, *names: str) -> bool:
-    """Whether it is one of these files in the folder of a scenario."""
+    """Whether it is one of these files in the folder of a scenario or of a family."""
     parts = module.split(".")
-    return parts[:2] == ["sabm_mesa", "models"] and len(parts) == 4 and parts[3] in names
+    return parts[:2] == ["sabm_mesa", "models"] and len(parts) > 3 and parts[-1] in names
 
 
 def model_of(module: str) -> str:
@@ -190,6 +190,20 @@ def connections(package: Package) -> list[Deed]:
 
 
 @rule
+def private_openai(package: Package) -> list[Deed]:
+    """Nothing uses a private name of the openai library, which any release may change."""
+    names = {"_prepare_options", "_custom_headers", "_transport_for_url", "_build_request"}
+    imports = [i for i in package.all_imports if i.of("openai") and "._" in i.target]
+    used = [
+        Deed(name, line, f"names {text}")
+        for name, tree in package.trees.items()
+        for line, text in words_of(tree)
+        if text in names
+    ]
+    return [*imports, *used]
+
+
+@rule
 def database(package: Package) -> list[Deed]:
     """Only recording/ uses SQLite."""
     return [i for i in package.imports if i.of("sqlite3") and not i.by("recording")]
@@ -220,8 +234,9 @@ def plots(package: Package) -> list[Deed]:
 
 @rule
 def terminal(package: Package) -> list[Deed]:
-    """Only the command line imports typer and rich."""
-    return [i for i in package.imports if i.of("typer", "rich") and not i.by("cli")]
+    """Only the command line imports typer and rich; the report of a study aligns its tables."""
+    found = [i for i in package.imports if i.of("typer", "rich") and not i.by("cli")]
+    return [i for i in found if not (i.of("rich") and i.by("studies.report"))]
 
 
 @rule
@@ -261,7 +276,7 @@ def agents(package: Package) -> list[Deed]:
         i
         for i in found
         if i.by("agents")
-        or (is_file_of_a_scenario(i.module, "agents") and i.target.split(".")[3:4] == ["model"])
+        or (is_file_of_a_scenario(i.module, "agents") and "model" in i.target.split(".")[3:])
     ]
 
 
@@ -269,25 +284,22 @@ MAY_NAME_SCENARIOS = {
     "sabm_mesa": "it exports their classes",
     "sabm_mesa.models.registry": "it has one line for each",
 }
-BUILD_ON = {
-    "public_goods": {"cocktail_party"},
-    "sentence_making": {"cocktail_party"},
-}
-"""Folder → folders of other scenarios that it names: its experiments begin with runs of them."""
-ORDINARY = {"games"}
+BUILD_ON = {"public_goods": {"pairs"}}
+"""Folder → other folders that it names and imports: its experiments begin with runs of them."""
+ORDINARY = {"games", "repeated"}
 """Names of scenarios that are words of the field: only their class and their module count."""
 EXAMPLE = re.compile(r"(sabm \w+ |such as |out/)[a-z]+")
 """A scenario as an example of what to type, in help and messages."""
 
 
 def folder_of_a_scenario(module: str) -> str:
-    """The folder below models/ that a module is in, empty elsewhere."""
+    """The folder below models/ that a module is in (that of a family of scenarios), or empty."""
     parts = module.split(".")
     return parts[2] if parts[:2] == ["sabm_mesa", "models"] and len(parts) > 3 else ""
 
 
 def names_of_scenarios(package: Package) -> dict[str, set[str]]:
-    """Folder → the folder itself, and the names and classes of the scenarios in it."""
+    """Folder → the names, folders and classes of the scenarios in it."""
     registry = package.trees.get("sabm_mesa.models.registry", ast.Module([], []))
     found: dict[str, set[str]] = {}
     for table in (node for node in ast.walk(registry) if isinstance(node, ast.Dict)):
@@ -296,7 +308,8 @@ def names_of_scenarios(package: Package) -> dict[str, set[str]]:
                 case ast.Constant(str(name)), ast.Constant(str(place)):
                     module, _, cls = place.partition(":")
                     if folder := folder_of_a_scenario(module):
-                        found.setdefault(folder, {folder}).update({name, cls})
+                        own = module.split(".")[-2]
+                        found.setdefault(folder, set()).update({name, own, cls})
     return {
         folder: (names - ORDINARY) | {f"models.{name}" for name in names & ORDINARY}
         for folder, names in found.items()
@@ -387,9 +400,16 @@ def rooms(package: Package) -> list[Deed]:
 
 @rule
 def islands(package: Package) -> list[Deed]:
-    """A scenario imports from its own folder and from no other scenario's."""
-    found = [(i, folder_of_a_scenario(package.home(i.target))) for i in package.all_imports]
-    return [i for i, other in found if other and folder_of_a_scenario(i.module) not in {"", other}]
+    """A family of scenarios imports from its own folder and from no other family's."""
+    found = [
+        (i, folder_of_a_scenario(i.module), folder_of_a_scenario(package.home(i.target)))
+        for i in package.all_imports
+    ]
+    return [
+        i
+        for i, own, other in found
+        if own and other and own != other and other not in BUILD_ON.get(own, ())
+    ]
 
 
 @rule
@@ -435,8 +455,8 @@ def names_of_classes(package: Package) -> list[Deed]:
 
 def are_counterparts(one: str, other: str) -> bool:
     """Whether they are the same file in the folders of two scenarios."""
-    first, second = folder_of_a_scenario(one), folder_of_a_scenario(other)
-    return bool(first and second and first != second) and (
+    in_scenarios = folder_of_a_scenario(one) and folder_of_a_scenario(other)
+    return bool(in_scenarios and one != other) and (
         one.rpartition(".")[2] == other.rpartition(".")[2]
     )
 
@@ -488,6 +508,7 @@ Files = dict[str, str]
 REGISTRY = "KNOWN = {'contest': 'sabm_mesa.models.contest.model:Contest'}"
 BREACHES: dict[Rule, Files] = {
     connections: {"minds/a.py": "def f():\n    from urllib.request import urlopen"},
+    private_openai: {"llm/a.py": "from openai._models import FinalRequestOptions"},
     database: {"cli.py": "import sqlite3"},
     files: {"cli.py": "path.open('a')"},
     viewer: {"models/a.py": "from mesa.visualization import SolaraViz"},
@@ -496,7 +517,7 @@ BREACHES: dict[Rule, Files] = {
     printing: {"cli/a.py": "typer.echo(text)"},
     foundations: {"core/answers.py": "from . import asks", "core/asks.py": ""},
     theory: {"models/kbc/theory.py": "from sabm_mesa.analysis.intervals import mean"},
-    agents: {"models/kbc/agents.py": "from sabm_mesa.models.kbc.model import KBC"},
+    agents: {"models/kbc/agents.py": "from sabm_mesa.models.beauty_contest.kbc.model import KBC"},
     scenarios: {"models/registry.py": REGISTRY, "cli.py": "if name == 'contest': pass"},
     rooms: {"minds/a.py": "from sabm_mesa.agents.b import B", "agents/b.py": ""},
     islands: {"models/pot/a.py": "from ..kbc.b import B", "models/kbc/b.py": ""},

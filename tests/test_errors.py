@@ -10,7 +10,6 @@ import pytest
 from sabm_mesa import errors
 from sabm_mesa.errors import (
     RateLimited,
-    SabmError,
     ServerUnavailable,
     UnknownName,
     UsageError,
@@ -27,6 +26,7 @@ TREE = {
     "MindSpecError": ("UsageError", 2),
     "PromptError": ("UsageError", 2),
     "RunError": ("SabmError", 1),
+    "ScenarioError": ("RunError", 1),
     "LLMError": ("RunError", 1),
     "MissingKey": ("LLMError", 1),
     "AccessDenied": ("LLMError", 1),
@@ -117,10 +117,6 @@ def test_an_unknown_name_says_what_exists_and_what_may_be_meant() -> None:
     )
     assert str(UnknownName("persona", "x", [])) == "Unknown persona 'x'."
     assert made(UnknownName).known == ["bertrand", "kbc"]
-
-
-def test_an_error_without_words() -> None:
-    assert str(SabmError()) == ""
 
 
 SECRET = "-".join(["sk", "proj", "Zx9_abc+DEF/4711.qrs"])

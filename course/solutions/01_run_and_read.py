@@ -6,7 +6,7 @@ import pandas as pd
 
 from sabm_mesa import RepeatedBeautyContest
 from sabm_mesa.analysis.intervals import mean_by_round
-from sabm_mesa.models.beauty_contest.theory import session_means
+from sabm_mesa.models.beauty_contest.repeated.theory import session_means
 
 RUNS = 20
 

@@ -18,7 +18,7 @@ import sabm_mesa
 from sabm_mesa.cli import command_line
 from sabm_mesa.describe import as_markdown, describe
 from sabm_mesa.models import registry
-from sabm_mesa.studies.experiments.design import experiment_names, load_experiment
+from sabm_mesa.studies.experiments.schema import experiment_names, load_experiment
 
 FOLDERS = ("api", "reference")
 """The folders in docs/ that hold such pages and no others."""
@@ -26,23 +26,23 @@ FOLDERS = ("api", "reference")
 PARTS = {
     "Core": (
         "Questions, answers and how they are read, and the phases of a round.",
-        "core.a* core.[imo]* core.parameters core.prompts core.[rst]* core.usage",
+        "core.*",
     ),
     "Models": (
         "The rules of the scenarios, and the code that they share.",
-        "models.* models.*.model",
+        "models.* models.**.model models.pairs.party",
     ),
     "Agents": (
         "Agents: their questions, memories and messages.",
-        "agents.* models.*.agents models.evacuation.room models.games.rules",
+        "agents.* models.**.agents models.evacuation.room models.games.rules",
     ),
     "Minds": (
         "Minds decide for agents: language models, classical rules, people, scripts.",
-        "minds.* models.*.minds",
+        "minds.* models.**.minds",
     ),
     "Language models": (
         "Requests to an endpoint: clients, budget, prices.",
-        "llm llm.endpoints llm.budget llm.client llm.prices llm.scripted",
+        "llm llm.[bceqr]* llm.limit llm.prices llm.scripted",
     ),
     "Recordings": ("The files on disk, and how to read them.", "recording.*"),
     "Runs": (
@@ -51,11 +51,11 @@ PARTS = {
     ),
     "Studies": (
         "Published experiments and your own; audits, preliminary tests, judging, tournaments.",
-        "studies.* studies.experiments.* studies.audit.* models.*.exam",
+        "studies.* studies.experiments.* models.**.exam",
     ),
     "Analysis": (
         "Theory, measures, statistics and plots for the data of any run.",
-        "analysis.* models.*.theory models.*.measures models.*.plots",
+        "analysis.* models.**.theory models.**.measures models.**.plots",
     ),
     "Tools": (
         "Descriptions, the conformance check, and the errors.",
@@ -64,8 +64,15 @@ PARTS = {
 }
 """Part of the API → what it is, and the modules that are in it."""
 
-OUTSIDE = ("course", "examples/mixed_study")
-"""Folders with Markdown pages that are part of the site too."""
+OUTSIDE = (
+    "course",
+    "examples/mixed_study",
+    "benchmarks/calibration.md",
+    "SECURITY.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+)
+"""Markdown pages outside of docs/, or folders of them, that are part of the site too."""
 
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)\)")
 PUBLIC = [name for name in dir(sabm_mesa) if not name.startswith("_")]
@@ -187,23 +194,45 @@ def _scenario(name: str) -> str:
     return f"{title}\n\n{ways}\n{rest}"
 
 
+def _copied() -> dict[Path, str]:
+    """The pages outside of docs/ → their places in docs/."""
+    found = [
+        path
+        for name in OUTSIDE
+        for path in ([ROOT / name] if name.endswith(".md") else sorted((ROOT / name).rglob("*.md")))
+    ]
+    return {path: f"reference/{path.relative_to(ROOT).as_posix()}" for path in found}
+
+
+def with_links(text: str, path: Path, here: Path) -> str:
+    """The text of a page with links that lead to the same places, copied pages at their copies.
+
+    Args:
+        text: the text of the page.
+        path: the file to which its links are relative.
+        here: the file in docs/ that gets the text.
+    """
+    copies = _copied()
+
+    def moved(link: re.Match[str]) -> str:
+        name, sign, anchor = link[1].partition("#")
+        target = (path.parent / name).resolve()
+        target = ROOT / "docs" / copies[target] if target in copies else target
+        return f"]({os.path.relpath(target, here.parent)}{sign}{anchor})"
+
+    return _LINK.sub(moved, text)
+
+
 def _copies() -> Iterator[tuple[str, str]]:
-    """The pages outside of docs/, with links that lead to the same places."""
-    texts = [path for folder in OUTSIDE for path in sorted((ROOT / folder).rglob("*.md"))]
-    copies = {path: f"reference/{path.relative_to(ROOT).as_posix()}" for path in texts}
+    """The pages outside of docs/, as pages of the site."""
+    copies = _copied()
     for path, copy in copies.items():
-        here = ROOT / "docs" / copy
-
-        def moved(link: re.Match[str], path: Path = path, here: Path = here) -> str:
-            name, sign, anchor = link[1].partition("#")
-            target = (path.parent / name).resolve()
-            target = ROOT / "docs" / copies[target] if target in copies else target
-            return f"]({os.path.relpath(target, here.parent)}{sign}{anchor})"
-
-        text = _LINK.sub(moved, path.read_text("utf-8"))
+        text = with_links(path.read_text("utf-8"), path, ROOT / "docs" / copy)
         if path.name == "README.md":
-            below = [copy for copy in copies if path.parent in copy.parents and copy != path]
-            names = "\n".join(copy.relative_to(path.parent).as_posix() for copy in below)
+            below = [other for other in copies if path.parent in other.parents and other != path]
+            names = "\n".join(
+                other.relative_to(path.parent).with_suffix("").as_posix() for other in below
+            )
             text += f"\n```{{toctree}}\n:hidden:\n\n{names}\n```\n"
         yield copy, text
 

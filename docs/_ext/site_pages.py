@@ -19,6 +19,7 @@ _NOT_WITHIN = (nodes.reference, nodes.literal, nodes.literal_block, nodes.title,
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the additions to the build."""
     app.connect("builder-inited", make_pages)
+    app.connect("source-read", lead_to_copies)
     app.connect("missing-reference", find_short_name)
     app.connect("doctree-resolved", link_sources)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -27,6 +28,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def make_pages(app: Sphinx) -> None:
     """Write the pages that are made from the package before Sphinx looks for documents."""
     pages.write(Path(app.srcdir))
+
+
+def lead_to_copies(app: Sphinx, name: str, content: list[str]) -> None:
+    """Make links of a hand-written page to a page outside of docs/ lead to its copy in the site."""
+    path = Path(app.srcdir) / f"{name}.md"
+    if path.is_file() and name.split("/", maxsplit=1)[0] not in pages.FOLDERS:
+        content[0] = pages.with_links(content[0], path, path)
 
 
 def find_short_name(

@@ -24,7 +24,7 @@ from design import (
 
 from sabm_mesa import Recorded, RepeatedBeautyContest, SabmError
 from sabm_mesa.analysis.tests import MOST_RUNS, Estimand, infer, runs_needed
-from sabm_mesa.models.beauty_contest.theory import session_means
+from sabm_mesa.models.beauty_contest.repeated.theory import session_means
 from sabm_mesa.studies.plots import by_round
 
 HUMAN = "human"

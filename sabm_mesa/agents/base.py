@@ -11,7 +11,8 @@ import mesa
 import numpy as np
 
 from sabm_mesa.core.answers import Decision, Format
-from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Facts, Key
+from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Key
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
@@ -19,7 +20,7 @@ from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import UsageError
 from sabm_mesa.minds.base import ClassicalMind, Mind, SupportsAsks, ask_until_valid
 
-_ITS_OWN = frozenset({
+ITS_OWN = frozenset({
     "attempts", "given_mind", "history", "memory", "mind", "model", "parent", "persona", "turn",
     "unique_id",
 })  # fmt: skip
@@ -115,7 +116,7 @@ class SmartAgent(mesa.Agent):
     def __init_subclass__(cls, **options: Any) -> None:
         """Check the names of the properties of a class of agents."""
         super().__init_subclass__(**options)
-        check_properties(cls, _ITS_OWN)
+        check_properties(cls, ITS_OWN)
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
@@ -125,7 +126,7 @@ class SmartAgent(mesa.Agent):
         self.turn = 0
         self.attempts = 0
         spoken: Conversation | None = getattr(model, "spoken", None)
-        self._joined = 0 if spoken is None else spoken.n_to_all  # earlier messages are not heard
+        self._joined = 0 if spoken is None else len(spoken)  # earlier messages are not heard
         self._round, self._phase = -1, ""
         self._asked: tuple[str, ...] = ()  # the phase of each question of this round
         self._by: str | None = None  # the mind that decided instead of the agent's, this round
@@ -194,7 +195,8 @@ class SmartAgent(mesa.Agent):
             rounds: number of rounds, including the current one; None: the whole run.
         """
         first = 0 if rounds is None else self.model.round + 1 - rounds
-        return tuple(self.model.spoken.of(self.unique_id, first, self._joined))
+        heard: tuple[Message, ...] = self.model.spoken.of(self.unique_id, first, self._joined)
+        return heard
 
     def ask(self, name: str, spec: Any, /, **facts: Any) -> Coroutine[Any, Any, Decision]:
         """Ask a question of the agent's mind, and await the decision.
@@ -211,16 +213,17 @@ class SmartAgent(mesa.Agent):
             The decision; its value is None when no usable answer came.
 
         Raises:
-            RunError: for a fact of another type; when the mind fails or a cap is reached; when the
-                mind costs money and the run is neither recorded nor started with permission for
-                that.
+            ScenarioError: for a fact of another type.
+            PromptError: for a prompt that shows an unknown name.
+            RunError: when the mind fails or a cap is reached; when the mind costs money and the run
+                is neither recorded nor started with permission for that.
         """
         is_told = not isinstance(self.mind, ClassicalMind)
         if type(self).memory is not None and not facts.get("memory"):
             if is_told and name != SUMMARISE and getattr(self.memory, "due", False):
                 return self._ask_summarised(name, spec, facts)
             facts["memory"] = self.memory.recall()
-        known = Facts({"persona": self.persona, **facts})
+        known = Facts({"persona": self.persona, "memory": (), **facts})
         model: AskingModel = self.model
         phase, asked = self._phase, self._asked
         if paid := self.mind.paid:
@@ -234,6 +237,9 @@ class SmartAgent(mesa.Agent):
             paid, self.turn, self.scenario_prompt,
         )  # fmt: skip
         ask.enforced = self.mind.enforces_json
+        if name not in model.book.rendered:  # also of rules, which do not read their prompts
+            model.book.rendered.add(name)
+            ask.messages()
         if self.history is not None and is_told:
             return self._ask_with_history(ask)
         return ask_until_valid(ask, self.mind, self)

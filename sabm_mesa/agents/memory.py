@@ -149,10 +149,6 @@ def similarities(query: str, texts: Sequence[str]) -> list[float]:
     It needs no network and no model (see `sabm_mesa.analysis.sparse_text`). Inflected words match:
     "harvested" is similar to "harvesting". The texts and the query determine the weights together.
 
-    Args:
-        query: the point of focus.
-        texts: the texts, in any order.
-
     Returns:
         The similarity of each text to the query, from 0 to 1.
     """
@@ -184,11 +180,7 @@ class Stream:
         self.memories.append(Memory(memory) if isinstance(memory, str) else memory)
 
     def forget(self, today: Day) -> None:
-        """Remove expired memories.
-
-        Args:
-            today: the day.
-        """
+        """Remove expired memories."""
         self.memories = self.known(today)
 
     def known(self, today: Day = None) -> list[Memory]:

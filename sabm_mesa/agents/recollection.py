@@ -29,7 +29,7 @@ CHARS = 20
 
 
 class Summary:
-    """A memory that the agent's mind summarises; its prompt file has the entry ``summarise``.
+    """A memory that the agent's mind summarises; its prompts have the entry ``summarise``.
 
     Args:
         every: number of new items after which the mind summarises, before its next question.
@@ -78,9 +78,6 @@ class Summary:
         """Replace the items by a summary, or keep them if the summary is not usable.
 
         The mind is asked again after `every` new items.
-
-        Args:
-            summary: the decision of the mind.
         """
         self._new = 0
         if summary.valid:
@@ -110,12 +107,7 @@ class History:
         return self._chat
 
     def add(self, ask: Ask, decision: Decision) -> None:
-        """Add a question and its answer, in the requested format.
-
-        Args:
-            ask: the question.
-            decision: the valid decision.
-        """
+        """Add a question and its answer, in the requested format."""
         answer = written(ask, decision)
         chat = (*self._chat, ("user", ask.question[1]), ("assistant", answer))
         self._chat = chat[-2 * self.turns :]
@@ -134,12 +126,7 @@ def last(turns: int) -> History:
 
 
 def written(ask: Ask, decision: Decision) -> str:
-    """A valid answer as text, in the format of the question.
-
-    Args:
-        ask: the question.
-        decision: the decision.
-    """
+    """A valid answer as text, in the format of the question."""
     reasoned = {"reasoning": decision.reasoning} if decision.reasoning else {}
     if ask.answer_format == "json":
         whole = {**reasoned, "answer": json_roundtrip(decision.value)}

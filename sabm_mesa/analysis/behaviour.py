@@ -9,10 +9,10 @@ fitted:FILE``).
 All decisions of many players are one `Panel`: flat arrays, one row per decision, sorted by player
 and then by time. Models compute with whole arrays, so estimation needs no loop over players.
 
-To add a model, write a subclass of `BehaviouralModel` (for finite options: of `ChoiceModel`; for
-several types of players: of `TypesModel`, or an instance of `Mixture`), and add its name to the
-`Behaviour` of each scenario that it describes. Estimation, intervals, selection and the command
-``sabm fit`` need no change.
+To add a model, write a subclass of `ChoiceModel` (finite options), of `NumberModel` (a mean with
+normal errors), or of `BehaviouralModel`; a `Mixture` has several types of players. Add an instance
+to the `Behaviour` of each scenario that it describes. Estimation, intervals, selection and the
+command ``sabm fit`` need no change.
 """
 
 from __future__ import annotations
@@ -21,29 +21,28 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from sabm_mesa.errors import UsageError, format_user_error
+from sabm_mesa.errors import UnknownName, UsageError, format_user_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 LEAST = math.log(1e-12)
 """The log-likelihood of a decision that a model excludes, so that one lapse does not rule out a
 model.
 """
-FINEST = 101
-"""Number of different decisions for which real numbers within limits count."""
+LIMITS = ("low", "high", "step")
+"""The facts of each decision: the smallest and the largest legal one, and the distance between two
+neighbouring ones. For options these are 0, their number minus 1, and 1.
+"""
 
 
 # The data.
@@ -80,14 +79,7 @@ class PlayedRun:
 
 @dataclass(frozen=True)
 class Decider:
-    """One agent of one run.
-
-    Attributes:
-        run: the number of the run.
-        agent: its id.
-        mind: the spec of its mind.
-        condition: the condition of the run.
-    """
+    """One agent of one run: the number of the run, its id, the spec of its mind, the condition."""
 
     run: int
     agent: int
@@ -103,10 +95,10 @@ class Row:
         player: the player.
         time: the round.
         decision: a number, or the index of the option; None when the answer was invalid.
-        known: fact → its value, an array or a number that the player knew. It has the same number
-            of axes in all rows; shorter arrays are padded with NaN. It contains everything that a
-            model needs from earlier rounds, such as the last decisions of others, since rows of
-            invalid answers are left out.
+        known: fact → its value, an array or a number that the player knew; `LIMITS` are among them.
+            A fact has the same number of axes in all rows; shorter arrays are padded with NaN. The
+            facts contain everything that a model needs from earlier rounds, such as the last
+            decisions of others, since rows of invalid answers are left out.
     """
 
     player: Decider
@@ -139,9 +131,6 @@ class Panel:
     def of(cls, rows: Iterable[Row]) -> Panel:
         """Make a panel from rows in any order, with the facts that all rows have.
 
-        Args:
-            rows: the decisions.
-
         Raises:
             UsageError: when the number of axes of an array differs between rows.
         """
@@ -166,81 +155,32 @@ class Panel:
         return len(self.decisions)
 
     @cached_property
-    def position(self) -> Ints:
-        """Shape (n,): the index of each row among the rows of its player."""
-        first = np.searchsorted(self.player, np.arange(len(self.players)))
-        return np.arange(len(self)) - first[self.player]
-
-    def totals(self, values: Floats) -> Floats:
-        """The sums over the rows of each player.
-
-        Args:
-            values: shape (…, n).
-
-        Returns:
-            Shape (…, players).
-        """
-        first = np.searchsorted(self.player, np.arange(len(self.players)))
-        return np.add.reduceat(values, first, axis=-1)
-
-    def before(self, values: Floats) -> Floats:
-        """For each row, the sum over the earlier rows of its player.
-
-        Args:
-            values: shape (…, n).
-
-        Returns:
-            Shape (…, n).
-        """
-        up_to = np.cumsum(values, axis=-1) - values
-        first = np.searchsorted(self.player, np.arange(len(self.players)))
-        sums: Floats = up_to - up_to[..., first][..., self.player]
-        return sums
-
-    def padded(self, values: npt.NDArray[Any], fill: float = math.nan) -> npt.NDArray[Any]:
-        """The values as one row per player, for models that iterate over time.
-
-        Args:
-            values: shape (n, …).
-            fill: the value after the last decision of a player.
-
-        Returns:
-            Shape (players, longest, …); ``padded[panel.player, panel.position]`` returns the
-            original rows.
-        """
-        longest = int(self.position.max()) + 1 if len(self) else 0
-        padded = np.full((len(self.players), longest, *values.shape[1:]), fill, dtype=values.dtype)
-        padded[self.player, self.position] = values
-        return padded
-
-    def distinct(self, *names: str) -> tuple[list[dict[str, Floats]], Ints]:
-        """The distinct values of some known facts, for computing a function once per value.
-
-        Args:
-            names: the names of the facts.
-
-        Returns:
-            The distinct values, and for each row the index of its value.
-        """
-        key = tuple(names)
-        if key not in self._found:
-            flat = [self.known[name].reshape(len(self), -1) for name in names]
-            joined = np.nan_to_num(np.concatenate(flat, axis=1), nan=math.inf)
-            _, first, index = np.unique(joined, axis=0, return_index=True, return_inverse=True)
-            facts = [{name: self.known[name][i] for name in names} for i in first]
-            self._found[key] = facts, np.asarray(index, dtype=np.int64).reshape(-1)
-        return self._found[key]
+    def first(self) -> Ints:
+        """Shape (players,): the index of the first row of each player."""
+        return np.searchsorted(self.player, np.arange(len(self.players)))
 
     @cached_property
-    def _found(self) -> dict[tuple[str, ...], tuple[list[dict[str, Floats]], Ints]]:
-        return {}
+    def position(self) -> Ints:
+        """Shape (n,): the index of each row among the rows of its player."""
+        return np.arange(len(self)) - self.first[self.player]
+
+    def totals(self, values: Floats) -> Floats:
+        """The sums over the rows of each player, from shape (…, n) to shape (…, players)."""
+        return np.add.reduceat(values, self.first, axis=-1)
+
+    def before(self, values: Floats) -> Floats:
+        """For each row, the sum over the earlier rows of its player; shape (…, n)."""
+        up_to = np.cumsum(values, axis=-1) - values
+        sums: Floats = up_to - up_to[..., self.first][..., self.player]
+        return sums
+
+    def cells(self, decisions: Floats) -> Ints:
+        """The number of steps of decisions from the smallest legal one; shape (…, n)."""
+        steps = np.rint((decisions - self.known["low"]) / self.known["step"])
+        return np.maximum(steps, 0).astype(np.int64)
 
     def of_players(self, wanted: Callable[[Decider], bool]) -> Panel:
-        """The decisions of some of the players.
-
-        Args:
-            wanted: shape (players,): whether to include each player.
-        """
+        """The decisions of some of the players."""
         players = np.array([wanted(player) for player in self.players], dtype=bool)
         chosen = players[self.player] if len(self) else np.zeros(0, dtype=bool)
         kept, player = np.unique(self.player[chosen], return_inverse=True)
@@ -253,34 +193,8 @@ class Panel:
         )
 
     def with_decisions(self, decisions: Floats) -> Panel:
-        """The same panel with other decisions.
-
-        Args:
-            decisions: shape (n,).
-        """
-        panel = replace(self, decisions=decisions)
-        panel.__dict__["_found"] = self._found  # it depends on the facts only
-        return panel
-
-
-def once_a_panel(
-    compute: Callable[Concatenate[Panel, _P], _T],
-) -> Callable[Concatenate[Panel, _P], _T]:
-    """Cache a function of a panel and hashable arguments, for the lifetime of the panel.
-
-    Args:
-        compute: the function; it must not depend on an estimated parameter.
-    """
-    results: WeakKeyDictionary[Panel, dict[Any, _T]] = WeakKeyDictionary()
-
-    @wraps(compute)
-    def computed(panel: Panel, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        of_panel, key = results.setdefault(panel, {}), (args, tuple(kwargs.items()))
-        if key not in of_panel:
-            of_panel[key] = compute(panel, *args, **kwargs)
-        return of_panel[key]
-
-    return computed  # type: ignore[return-value]  # the panel is always given by its place
+        """The same panel with other decisions, shape (n,)."""
+        return replace(self, decisions=decisions)
 
 
 def _stacked(name: str, values: Sequence[Any]) -> Floats:
@@ -291,14 +205,10 @@ def _stacked(name: str, values: Sequence[Any]) -> Floats:
             f"The runs differ in the axes of {name}, such as games of two and of three players: "
             "fit them apart."
         )
-    shapes = {array.shape for array in arrays}
-    if len(shapes) == 1:
-        return np.array(arrays)
-    largest = np.max(list(shapes), axis=0)
-    stack = np.full((len(arrays), *largest), math.nan)
+    stack = np.full((len(arrays), *np.max([array.shape for array in arrays], axis=0)), math.nan)
     for i, array in enumerate(arrays):
-        inside: Any = tuple(slice(size) for size in array.shape)
-        stack[i][inside] = array
+        inside: Any = (i, *(slice(size) for size in array.shape))
+        stack[inside] = array
     return stack
 
 
@@ -316,7 +226,6 @@ class FreeParameter:
         high: the upper limit in estimation.
         unit: its unit; ``""`` for a pure number.
         log: whether starting values are spread over its logarithm (`low` is then positive).
-        step: the grid step for a discontinuous likelihood; 0: any value between the limits.
     """
 
     name: str
@@ -325,14 +234,9 @@ class FreeParameter:
     high: float
     unit: str = ""
     log: bool = False
-    step: float = 0.0
 
     def share(self, value: float) -> float:
-        """The position of a value between the limits, from 0 to 1; on a log scale if `log`.
-
-        Args:
-            value: the value.
-        """
+        """The position of a value between the limits, from 0 to 1; on a log scale if `log`."""
         if self.log:
             share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
@@ -340,11 +244,7 @@ class FreeParameter:
         return min(max(share, 0.0), 1.0)
 
     def at(self, share: float) -> float:
-        """The value at a position between the limits: the inverse of `share`.
-
-        Args:
-            share: the position, from 0 to 1.
-        """
+        """The value at a position between the limits, from 0 to 1: the inverse of `share`."""
         if self.log:
             return float(self.low * (self.high / self.low) ** share)
         return self.low + (self.high - self.low) * share
@@ -360,7 +260,7 @@ class BehaviouralModel(ABC):
         title: its name in words.
         source: the publication.
         parameters: its parameters.
-        needs: the names of the facts (`Panel.known`) that it reads; it does not apply to scenarios
+        needs: the names of the facts (`Panel.known`) that it reads; it does not apply to runs
             without them.
     """
 
@@ -368,19 +268,15 @@ class BehaviouralModel(ABC):
     title: str
     source: str
     parameters: tuple[FreeParameter, ...]
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = LIMITS
 
     @abstractmethod
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
         """The log-likelihood of each decision, given the facts and the player's earlier decisions.
 
-        Args:
-            parameters: the vector of parameters.
-            panel: the decisions.
-
         Returns:
             Shape (n,), at least `LEAST`. The sum over the rows of a player is the log-likelihood of
-            the player, so held-out players and runs are scored in the same way.
+            the player.
         """
 
     @abstractmethod
@@ -396,42 +292,17 @@ class BehaviouralModel(ABC):
             Shape (n,).
         """
 
-    def draws(
-        self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
-    ) -> Floats:  # fmt: skip
-        """Draw several decisions for each row, as `draw` does.
-
-        Args:
-            parameters: the vector of parameters.
-            panel: the decisions.
-            rng: the generator to draw from.
-            n: the number of draws.
-
-        Returns:
-            Shape (draws, n).
-        """
-        return np.array([self.draw(parameters, panel, rng) for _ in range(n)])
-
     def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
-        """Simulate all decisions, each given the simulated earlier ones; others decide as recorded.
-
-        Args:
-            parameters: the vector of parameters.
-            panel: the players and the known facts.
-            rng: the generator to draw from.
-        """
-        decisions = panel.decisions.copy()
-        for position in range(int(panel.position.max()) + 1 if len(panel) else 0):
-            drawn = self.draw(parameters, panel.with_decisions(decisions), rng)
-            now = panel.position == position
-            decisions[now] = drawn[now]
-        return panel.with_decisions(decisions)
+        """Simulate all decisions, each given the simulated earlier ones; the facts stay."""
+        for position in range(int(panel.position.max(initial=-1)) + 1):
+            drawn = self.draw(parameters, panel, rng)
+            panel = panel.with_decisions(
+                np.where(panel.position == position, drawn, panel.decisions)
+            )
+        return panel
 
     def check(self, parameters: Mapping[str, float]) -> Floats:
         """Convert named parameters to a vector.
-
-        Args:
-            parameters: name → value.
 
         Raises:
             UsageError: when one is missing, unknown, not a number, or outside its limits.
@@ -456,6 +327,33 @@ class BehaviouralModel(ABC):
         return np.array([parameters[name] for name in names], dtype=np.float64)
 
 
+class Uniform(BehaviouralModel):
+    """Random play: each legal decision is equally likely. The baseline of all comparisons."""
+
+    name, title, source = "uniform", "each legal decision equally likely", "chance"
+    parameters = ()
+
+    def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
+        """The same value for each legal decision."""
+        del parameters
+        log_likelihood: Floats = -np.log(n_legal(panel))
+        return log_likelihood
+
+    def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
+        """Draw a legal decision."""
+        del parameters
+        cells = np.floor(rng.random(len(panel)) * n_legal(panel))
+        decisions: Floats = panel.known["low"] + panel.known["step"] * cells
+        return decisions
+
+
+def n_legal(panel: Panel) -> Floats:
+    """The number of legal decisions in each row."""
+    known = panel.known
+    steps: Floats = np.floor((known["high"] - known["low"]) / known["step"] + 1e-9)
+    return steps + 1
+
+
 class ChoiceModel(BehaviouralModel):
     """A model of choices between finitely many options: a decision is the index of one of them."""
 
@@ -474,263 +372,134 @@ class ChoiceModel(BehaviouralModel):
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
         """Return the logarithm of the probability of the chosen option."""
         shares = self.probabilities(parameters, panel)
-        chosen = shares[np.arange(len(panel)), panel.decisions.astype(np.int64)]
-        return floored(chosen)
+        return floored(shares[np.arange(len(panel)), panel.decisions.astype(np.int64)])
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
         """Draw an option; one number is drawn for each row."""
         return drawn_options(self.probabilities(parameters, panel), rng)
 
-    def draws(
-        self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
-    ) -> Floats:  # fmt: skip
-        """Draw several options; the probabilities are computed once."""
-        shares = self.probabilities(parameters, panel)
-        return np.array([drawn_options(shares, rng) for _ in range(n)])
 
+class NumberModel(BehaviouralModel):
+    """A model of numbers: a mean, with a normal error that is censored at the limits.
 
-class Chance(BehaviouralModel):
-    """Random play: each legal decision is equally likely. The baseline of all comparisons."""
-
-    name, title, source = "uniform", "each legal decision equally likely", "chance"
-    parameters = ()
+    A decision has the probability of the interval of one step around it. The lowest and the highest
+    one have the probability of all values beyond them (a censored regression: Tobin 1958,
+    Econometrica 26(1), 24-36). The last parameter is the standard deviation of the error.
+    """
 
     @abstractmethod
-    def count(self, panel: Panel) -> Floats:
-        """The number of legal decisions, or the length of their range for real numbers.
+    def mean(self, parameters: Floats, panel: Panel) -> Floats:
+        """The decisions without error, shape (n,)."""
 
-        Args:
-            panel: the decisions.
-
-        Returns:
-            Shape (n,).
-        """
+    def deviation(self, parameters: Floats, panel: Panel) -> Floats:
+        """The standard deviation of the error, shape (n,)."""
+        return np.full(len(panel), parameters[-1])
 
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
-        """The same value for each legal decision."""
-        del parameters
-        log_likelihood: Floats = -np.log(self.count(panel))
-        return log_likelihood
+        """The logarithm of the probability of each decision, exact in both tails."""
+        from scipy.special import ndtr
 
-    def uncertainty(self, panel: Panel) -> Floats:
-        """The maximum gain in log-likelihood: the logarithm of the number of decisions.
-
-        Real numbers count as `FINEST` decisions.
-
-        Args:
-            panel: the decisions.
-
-        Returns:
-            Shape (n,).
-        """
-        uncertainty: Floats = np.log(self.count(panel))
-        return uncertainty
-
-
-class ChanceOfOptions(Chance, ChoiceModel):
-    """A random choice among the options of a row."""
-
-    needs = ("own",)
-
-    def count(self, panel: Panel) -> Floats:
-        """The number of options."""
-        n_options: Floats = (~np.isnan(panel.known["own"])).sum(axis=1).astype(np.float64)
-        return n_options
-
-    def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
-        """The same probability for each option of a row."""
-        del parameters
-        legal = ~np.isnan(panel.known["own"])
-        probabilities: Floats = legal / legal.sum(axis=1, keepdims=True)
-        return probabilities
-
-
-class TypesModel(BehaviouralModel):
-    """Players of several types: each player has one fixed, unobserved type."""
-
-    @abstractmethod
-    def shares(self, parameters: Floats) -> Floats:
-        """The share of each type.
-
-        Args:
-            parameters: the vector of parameters.
-
-        Returns:
-            Shape (types,), with sum 1.
-        """
-
-    @abstractmethod
-    def by_type(self, parameters: Floats, panel: Panel) -> Floats:
-        """The log-likelihood of each decision, for each type of the player.
-
-        Args:
-            parameters: the vector of parameters.
-            panel: the decisions.
-
-        Returns:
-            Shape (types, n).
-        """
-
-    @abstractmethod
-    def draw_type(
-        self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
-    ) -> Floats:
-        """Draw a decision for each row, for players of one type.
-
-        Args:
-            kind: the number of the type, from 0.
-            parameters: the vector of parameters.
-            panel: the decisions.
-            rng: the generator to draw from.
-        """
-
-    def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
-        """The log of the mean over types, weighted by the posterior from earlier decisions."""
-        by_type = self.by_type(parameters, panel)
-        before = panel.before(by_type) + _logs(self.shares(parameters))[:, None]
-        log_likelihood: Floats = _log_sum(before + by_type) - _log_sum(before)
-        return np.maximum(log_likelihood, LEAST)
-
-    def posterior(self, parameters: Floats, panel: Panel) -> Floats:
-        """The probability that each player is of each type, given all its decisions.
-
-        Returns:
-            Shape (players, types).
-        """
-        joint = panel.totals(self.by_type(parameters, panel))
-        joint = joint + _logs(self.shares(parameters))[:, None]
-        shares: Floats = np.exp(joint - _log_sum(joint)).T
-        return shares
+        low, high, half = panel.known["low"], panel.known["high"], panel.known["step"] / 2
+        mean, deviation = self.mean(parameters, panel), self.deviation(parameters, panel)
+        at = panel.decisions
+        below = np.where(at < low + half, -np.inf, (at - half - mean) / deviation)
+        above = np.where(at > high - half, np.inf, (at + half - mean) / deviation)
+        flip = below > 0
+        return floored(ndtr(np.where(flip, -below, above)) - ndtr(np.where(flip, -above, below)))
 
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
-        """Draw a type, given the player's earlier decisions, and then a decision of the type."""
-        decisions: Floats = self.draws(parameters, panel, rng, 1)[0]
-        return decisions
-
-    def draws(
-        self, parameters: Floats, panel: Panel, rng: np.random.Generator, n: int
-    ) -> Floats:  # fmt: skip
-        """Draw several decisions; the posterior of the types is computed once."""
-        before = panel.before(self.by_type(parameters, panel))
-        before = before + _logs(self.shares(parameters))[:, None]
-        likely = np.exp(before - _log_sum(before)).T
-        drawn = np.empty((n, len(panel)))
-        for row in drawn:
-            kinds = drawn_options(likely, rng).astype(np.int64)
-            for kind in range(len(before)):
-                row[:] = np.where(kinds == kind, self.draw_type(kind, parameters, panel, rng), row)
-        return drawn
-
-    def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
-        """Draw the type of each player, and then all of its decisions in order."""
-        shares = np.broadcast_to(
-            self.shares(parameters), (len(panel.players), len(self.shares(parameters)))
-        )
-        kinds = drawn_options(shares, rng)[panel.player].astype(np.int64)
-        decisions = panel.decisions.copy()
-        for position in range(int(panel.position.max()) + 1 if len(panel) else 0):
-            now = panel.position == position
-            given = panel.with_decisions(decisions)
-            for kind in np.unique(kinds[now]).tolist():
-                of_kind = now & (kinds == kind)
-                decisions[of_kind] = self.draw_type(kind, parameters, given, rng)[of_kind]
-        return panel.with_decisions(decisions)
+        """Draw a number around the mean."""
+        errors = self.deviation(parameters, panel) * rng.standard_normal(len(panel))
+        numbers = self.mean(parameters, panel) + errors
+        return np.clip(numbers, panel.known["low"], panel.known["high"])
 
 
-class Mixture(TypesModel):
-    """Types with free shares. Parameters of types with the same name are one parameter.
+class Mixture(BehaviouralModel):
+    """Players of several types: each player has one fixed, unobserved type.
 
     Its parameters are ``share_TYPE`` for each type, followed by the parameters of the types.
+    Parameters of types with the same name are one parameter.
 
     Args:
         name: see `BehaviouralModel`.
         title: see `BehaviouralModel`.
         source: see `BehaviouralModel`.
-        types: name of the type → its model.
+        types: the models of the types.
     """
 
     def __init__(
-        self, name: str, title: str, source: str, types: Mapping[str, BehaviouralModel]
+        self, name: str, title: str, source: str, types: Sequence[BehaviouralModel]
     ) -> None:
-        self.name, self.title, self.source = name, title, source
-        self.types = dict(types)
-        free: dict[str, FreeParameter] = {}
-        for model in self.types.values():
-            free |= {parameter.name: parameter for parameter in model.parameters}
-        self.n_types = len(self.types)
-        self.parameters = (
-            *(FreeParameter(f"share_{kind}", f"share of {kind}", 0.0, 1.0) for kind in self.types),
-            *free.values(),
+        self.name, self.title, self.source, self.types = name, title, source, types
+        free = {parameter.name: parameter for model in types for parameter in model.parameters}
+        shares = (
+            FreeParameter(f"share_{model.name}", f"share of {model.name}", 0.0, 1.0)
+            for model in types
         )
-        self.needs = tuple(dict.fromkeys(n for model in self.types.values() for n in model.needs))
-        places = {parameter.name: i for i, parameter in enumerate(self.parameters)}
-        self._places = [
-            [places[parameter.name] for parameter in model.parameters]
-            for model in self.types.values()
-        ]
-
-    def shares(self, parameters: Floats) -> Floats:
-        """The first parameters, normalised by their sum."""
-        given = parameters[: self.n_types]
-        shares: Floats = given / given.sum()
-        return shares
+        self.parameters = (*shares, *free.values())
+        self.needs = tuple(dict.fromkeys(need for model in types for need in model.needs))
+        names = [parameter.name for parameter in self.parameters]
+        self._places = [[names.index(p.name) for p in model.parameters] for model in types]
 
     def by_type(self, parameters: Floats, panel: Panel) -> Floats:
-        """The log-likelihoods of the models of the types."""
-        models = zip(self.types.values(), self._places, strict=True)
+        """The log-likelihood of each decision for each type of the player, shape (types, n)."""
+        models = zip(self.types, self._places, strict=True)
         return np.array([model.log_likelihood(parameters[at], panel) for model, at in models])
 
-    def draw_type(
-        self, kind: int, parameters: Floats, panel: Panel, rng: np.random.Generator
-    ) -> Floats:
-        """Draw a decision from the model of the type."""
-        model = list(self.types.values())[kind]
-        return model.draw(parameters[self._places[kind]], panel, rng)
+    def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
+        """The log of the mean over types, weighted by the posterior from earlier decisions."""
+        by_type = self.by_type(parameters, panel)
+        before = panel.before(by_type) + self._log_shares(parameters)
+        log_likelihood: Floats = log_sum(before + by_type) - log_sum(before)
+        return np.maximum(log_likelihood, LEAST)
+
+    def posterior(self, parameters: Floats, panel: Panel) -> Floats:
+        """The probability of each type given all decisions of a player, shape (players, types)."""
+        joint = panel.totals(self.by_type(parameters, panel)) + self._log_shares(parameters)
+        shares: Floats = np.exp(joint - log_sum(joint)).T
+        return shares
+
+    def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
+        """Draw a type, given the player's earlier decisions, and then a decision of the type."""
+        before = panel.before(self.by_type(parameters, panel)) + self._log_shares(parameters)
+        kinds = drawn_options(np.exp(before - log_sum(before)).T, rng)
+        models = zip(self.types, self._places, strict=True)
+        drawn = [model.draw(parameters[at], panel, rng) for model, at in models]
+        decisions: Floats = np.choose(kinds.astype(np.int64), drawn)
+        return decisions
 
     def check(self, parameters: Mapping[str, float]) -> Floats:
         """Convert named parameters to a vector; the shares must sum to 1."""
         checked = super().check(parameters)
-        if abs(checked[: self.n_types].sum() - 1) > 1e-6:
+        if abs(checked[: len(self.types)].sum() - 1) > 1e-6:
             raise UsageError(f"The shares of {self.name} must add up to 1.")
         return checked
 
+    def _log_shares(self, parameters: Floats) -> Floats:
+        """Shape (types, 1)."""
+        logs: Floats = np.log(np.maximum(parameters[: len(self.types)], 1e-300))[:, None]
+        return logs
+
 
 def floored(likelihood: Floats) -> Floats:
-    """The logarithm of likelihoods, bounded below by `LEAST`.
-
-    Args:
-        likelihood: probabilities or densities.
-    """
+    """The logarithm of probabilities, bounded below by `LEAST`."""
     logs: Floats = np.log(np.maximum(likelihood, math.exp(LEAST)))
     return logs
 
 
-def drawn_options(probabilities: Floats, rng: np.random.Generator) -> Floats:
-    """Draw an option in each row; one number is drawn for each.
-
-    Args:
-        probabilities: shape (n, options).
-        rng: the generator to draw from.
-
-    Returns:
-        Shape (n,): the indices of the options.
-    """
-    up_to = np.cumsum(probabilities, axis=1)
-    at = rng.random((len(up_to), 1)) * up_to[:, -1:]
-    options: Floats = np.minimum((up_to <= at).sum(axis=1), up_to.shape[1] - 1).astype(np.float64)
-    return options
-
-
-def _logs(shares: Floats) -> Floats:
-    logs: Floats = np.log(np.maximum(shares, 1e-300))
-    return logs
-
-
-def _log_sum(values: Floats) -> Floats:
+def log_sum(values: Floats) -> Floats:
     """The logarithm of the sum of the exponentials over the first axis."""
     top = values.max(axis=0)
     sums: Floats = top + np.log(np.exp(values - top).sum(axis=0))
     return sums
+
+
+def drawn_options(probabilities: Floats, rng: np.random.Generator) -> Floats:
+    """Draw the index of an option in each row, from probabilities of shape (n, options)."""
+    up_to = np.cumsum(probabilities, axis=1)
+    at = rng.random((len(up_to), 1)) * up_to[:, -1:]
+    options: Floats = np.minimum((up_to <= at).sum(axis=1), up_to.shape[1] - 1).astype(np.float64)
+    return options
 
 
 # What a scenario declares.
@@ -786,14 +555,9 @@ class Behaviour:
     def model(self, name: str) -> BehaviouralModel:
         """Return the model with a name.
 
-        Args:
-            name: its name.
-
         Raises:
             UnknownName: when the scenario has no such model.
         """
-        from sabm_mesa.errors import UnknownName
-
         for model in self.models:
             if model.name == name:
                 return model

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from pandas.api.types import is_numeric_dtype
-
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.errors import one_line
 
@@ -237,7 +235,7 @@ def column_charts(model_data: pd.DataFrame, columns: Mapping[str, str]) -> list[
     numbers = {
         name: one_line(title)
         for name, title in columns.items()
-        if not len(model_data) or is_numeric_dtype(model_data[name])
+        if not len(model_data) or style.is_number(model_data[name])
     }
     return [
         Chart(name, f"{title} by round", lines(model_data, {name: title}), title)
@@ -285,11 +283,7 @@ def draw(chart: Chart, subtitle: str = "") -> Figure:
 
 
 def thumbnail(chart: Chart) -> Figure:
-    """Draw a chart that is readable at a third of the page width.
-
-    Args:
-        chart: the chart.
-    """
+    """Draw a chart that is readable at a third of the page width."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=THUMBNAIL, layout="constrained")

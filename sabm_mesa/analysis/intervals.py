@@ -1,4 +1,4 @@
-"""Intervals of 95 % over runs, means by round, and the agreement of two coders.
+"""Intervals of 95 % over runs, and means by round.
 
 The unit is the run: one number per run, since rounds and agents within a run are dependent.
 `sign_interval`, `share_interval`, `inverted` and `shift_interval` have the values that the tests in
@@ -10,14 +10,14 @@ Sources:
     Conover (1999), "Practical Nonparametric Statistics", section 3.2: the interval of a median.
     Garthwaite (1996), "Confidence Intervals from Randomization Tests", Biometrics 52: the interval
     of a shift.
-    Cohen (1960), "A coefficient of agreement for nominal scales", Educational and Psychological
-    Measurement 20(1): kappa and its standard error.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -29,8 +29,10 @@ Side = Literal["above", "below"]
 LEVEL = 0.025
 """The level of each one-sided test; two-sided verdicts and the interval have 5 %."""
 CONFIDENCE = 1 - 2 * LEVEL
+EXACT = 2**14
+"""Maximum number of permutations that are all tried."""
 RESAMPLES = 1999
-"""Number of random permutations when there are more than this."""
+"""Number of random permutations when there are more."""
 FEWEST_FOR_INTERVAL = 5
 """Minimum number of runs for an interval of a mean."""
 LAST_ROUNDS = 50
@@ -56,7 +58,7 @@ class MeanEstimate(NamedTuple):
 
 
 def sign_interval(x: Floats) -> tuple[float, float]:
-    """Interval of a median, for independent runs of any distribution: two of the sorted runs.
+    """Assumes independent runs of any distribution: interval of their median, two sorted runs.
 
     Args:
         x: the runs; with fewer than 6, there is no interval (NaN).
@@ -71,11 +73,7 @@ def sign_interval(x: Floats) -> tuple[float, float]:
 
 
 def share_interval(x: Floats) -> tuple[float, float]:
-    """Exact interval of a share, for independent runs that are 0 or 1.
-
-    Args:
-        x: the runs.
-    """
+    """Assumes independent runs that are 0 or 1: exact interval of their share."""
     from scipy.stats import binomtest
 
     found = binomtest(int(x.sum()), x.size).proportion_ci(CONFIDENCE)
@@ -85,7 +83,7 @@ def share_interval(x: Floats) -> tuple[float, float]:
 def inverted(
     p: Callable[[float, Side], float], mean: float, bounds: tuple[float, float]
 ) -> tuple[float, float]:
-    """Interval of a test whose p-value falls with the distance of a limit from the mean.
+    """Assumes a p-value that falls with the distance from the mean: the interval of its test.
 
     Args:
         p: the p-value of the estimand being above (or below) a limit.
@@ -103,8 +101,26 @@ def inverted(
     return end(bounds[0], "above"), end(bounds[1], "below")
 
 
+@lru_cache(maxsize=8)
+def splits(total: int, n: int) -> tuple[Floats, bool]:
+    """Choices of n of `total` positions as 0/1 rows: all, or `RESAMPLES` of more than `EXACT`.
+
+    Returns:
+        One choice per row, and whether the rows are all choices.
+    """
+    exact = math.comb(total, n) <= EXACT
+    if exact:
+        chosen = np.array(list(combinations(range(total), n)))
+    else:
+        rng = np.random.default_rng(0)
+        chosen = rng.random((RESAMPLES, total)).argpartition(n - 1, axis=1)[:, :n]
+    rows = np.zeros((len(chosen), total))
+    np.put_along_axis(rows, chosen, 1.0, axis=1)
+    return rows, exact
+
+
 def shift_interval(a: Floats, b: Floats) -> tuple[float, float]:
-    """Interval of the difference of two means, for groups that differ by a shift alone.
+    """Assumes groups that differ by a shift alone: interval of the difference of their means.
 
     The permutation test rejects the shifts that few exchanges of runs between the groups exceed;
     an exchange gives the shift between the means of the exchanged runs.
@@ -113,21 +129,21 @@ def shift_interval(a: Floats, b: Floats) -> tuple[float, float]:
         a: the runs of a group.
         b: those of the other; the runs of both are independent.
     """
-    rng = np.random.default_rng(0)
-    first = rng.random((RESAMPLES, a.size + b.size)).argsort(axis=1) < a.size
-    out, into = ~first[:, : a.size], first[:, a.size :]
+    first, exact = splits(a.size + b.size, a.size)
+    out, into = 1 - first[:, : a.size], first[:, a.size :]
     n = out.sum(axis=1)
     shifts = np.sort(((out @ a) - (into @ b))[n > 0] / n[n > 0])
     # The groups as they are count as an exchange that exceeds each shift.
-    outside = int(LEVEL * (RESAMPLES + 1)) - 1 - int((n == 0).sum())
+    as_they_are = int((n == 0).sum()) + (not exact)
+    outside = int(LEVEL * (len(first) + (not exact))) - as_they_are
     return (float(shifts[outside]), float(shifts[-1 - outside])) if outside >= 0 else NONE
 
 
 def mean_interval(values: Floats) -> tuple[float, float]:
-    """Student's interval of a mean, for runs that are about normal, cut to the range of the runs.
+    """Assumes runs that are about normal: Student's interval of their mean, cut to their range.
 
-    It never leaves the bounds of the measure, since no run does. `docs/calibration.md` has its
-    coverage. If all runs are 0 or 1, it is the exact interval of a share.
+    It never leaves the bounds of the measure, since no run does. If all runs are 0 or 1, it is
+    the exact interval of a share.
 
     Args:
         values: one number per run, none missing.
@@ -212,43 +228,6 @@ def complete_rounds(data: pd.DataFrame) -> pd.DataFrame:
     return data[data["round"] <= last]
 
 
-def agreement_by_code(
-    first: pd.DataFrame, second: pd.DataFrame, codes: Sequence[str]
-) -> pd.DataFrame:
-    """The agreement of two coders, by code, for many independent messages.
-
-    If messages of a run resemble each other, the interval is too narrow.
-
-    Args:
-        first: one row per message, with one boolean column per code; missing if the coder gave
-            none.
-        second: the same messages in the same order, by the other coder.
-        codes: the columns.
-
-    Returns:
-        One row per code: ``code``, ``n`` (messages coded by both), ``first`` and ``second`` (the
-        share with the code, by coder), ``agreed`` (the share coded alike), ``kappa`` (Cohen's),
-        ``low`` and ``high`` (of Cohen's standard error; NaN if kappa is NaN).
-
-    Raises:
-        ValueError: when a column is missing, or the frames are not of one length.
-    """
-    for frame in (first, second):
-        require_columns(frame, list(codes))
-    rows = []
-    for code in codes:
-        one, other = _known_codes(first[code].tolist(), second[code].tolist())
-        n = one.size
-        shares = [float(values.mean()) if n else math.nan for values in (one, other, one == other)]
-        kappa, error = _kappa(one, other)
-        low, high = max(-1.0, kappa - error), min(1.0, kappa + error)
-        if math.isnan(kappa):
-            low = high = math.nan
-        rows.append((code, n, *shares, kappa, low, high))
-    names = ["code", "n", "first", "second", "agreed", "kappa", "low", "high"]
-    return pd.DataFrame(rows, columns=names)
-
-
 def final_level(courses: Sequence[Sequence[float]], window: int = LAST_ROUNDS) -> float:
     """Mean of several courses over the last rounds.
 
@@ -318,36 +297,3 @@ def require_rows(data: pd.DataFrame, columns: list[str]) -> None:
     require_columns(data, columns)
     if data.empty:
         raise ValueError("the data frame has no rows: nothing to plot")
-
-
-def _known_codes(
-    first: Sequence[object], second: Sequence[object]
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """The codes of the units that both coders have coded."""
-    if len(first) != len(second):
-        raise ValueError(
-            f"the coders have coded {len(first)} and {len(second)} units: need the same ones"
-        )
-    one, other = (pd.Series(list(codes), dtype=object) for codes in (first, second))
-    known = one.notna() & other.notna()
-    return one[known].to_numpy(dtype=bool), other[known].to_numpy(dtype=bool)
-
-
-def _kappa(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Cohen's kappa, (p_o − p_e) / (1 − p_e), and half the width of its interval.
-
-    p_o is the share of units that both coded alike, p_e the share that they would code alike by
-    chance, given how often each of them codes. Both numbers are NaN without units, or if both gave
-    the same code to all units (p_e = 1).
-    """
-    from scipy.special import ndtri
-
-    n = first.size
-    # Compare counts as integers, so that chance agreement of exactly 1 is detected.
-    a, b, alike = (int(counts.sum()) for counts in (first, second, first == second))
-    by_chance = a * b + (n - a) * (n - b)
-    if by_chance >= n * n:
-        return math.nan, math.nan
-    observed, expected = alike / n, by_chance / n**2
-    error = math.sqrt(observed * (1 - observed) / n) / (1 - expected)
-    return (observed - expected) / (1 - expected), float(ndtri(1 - LEVEL)) * error

@@ -158,11 +158,7 @@ class MessageCoder:
         }
 
     def codes(self, text: str) -> frozenset[str]:
-        """The codes of a message.
-
-        Args:
-            text: the message.
-        """
+        """The codes of a message."""
         return frozenset(code for code in CODES if self._rules[code](text))
 
     def coded(self, messages: pd.DataFrame) -> pd.DataFrame:
@@ -389,12 +385,7 @@ def signals_disagreement(text: str) -> bool:
 
 
 def holds(tokens: Sequence[str], phrases: Iterable[str]) -> bool:
-    """Return whether a clause contains any of the phrases, as whole words.
-
-    Args:
-        tokens: the words of the clause.
-        phrases: the phrases.
-    """
+    """Return whether a clause contains any of the phrases, as whole words."""
     line = f" {' '.join(tokens)} "
     return any(f" {phrase} " in line for phrase in phrases)
 

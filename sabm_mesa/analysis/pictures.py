@@ -20,7 +20,6 @@ from sabm_mesa.errors import RunError
 
 if TYPE_CHECKING:
     import networkx as nx
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -190,18 +189,6 @@ class ModelPicture(ABC):
             RunError: when the attribute is missing or of the wrong kind.
         """
 
-    @abstractmethod
-    def draw(self, model: Any, subtitle: str = "") -> Figure:
-        """Draw the model.
-
-        Args:
-            model: the model, between two rounds.
-            subtitle: the minds and the condition.
-
-        Raises:
-            RunError: when the attribute is missing or of the wrong kind.
-        """
-
     def _shown(self, model: Any) -> Any:
         shown = getattr(model, self.of, None)
         if shown is None:
@@ -210,51 +197,6 @@ class ModelPicture(ABC):
                 "exist; name the attribute with the space or network as of=…."
             )
         return shown
-
-    def _figure(self, model: Any, subtitle: str, height: float) -> tuple[Figure, Axes]:
-        from sabm_mesa.analysis import plot_style as style  # matplotlib is slow to import
-
-        moment = _moment(model)
-        words = f"{moment} · {subtitle}" if subtitle else moment
-        figure = style.new_figure(self.title or self.name, words, height=height)
-        return figure, figure.add_subplot()
-
-    def _finish(self, figure: Figure, ax: Axes, marks: Iterable[Portrayal]) -> None:
-        """Draw the legend of the labels and the scale of the values."""
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import Normalize
-        from matplotlib.lines import Line2D
-
-        from sabm_mesa.analysis import plot_style as style
-
-        marks = list(marks)
-        by_label = {mark.label: mark for mark in marks if mark.label}
-        handles = [
-            Line2D(
-                [], [], linestyle="none", marker=mark.shape, markersize=7, label=label,
-                color=self._colour(mark), markeredgecolor="#404040", markeredgewidth=0.4,
-            )
-            for label, mark in sorted(by_label.items())
-        ]  # fmt: skip
-        if handles:
-            figure.legend(
-                handles=handles, loc="outside lower center", ncols=min(len(handles), 5),
-                frameon=False, fontsize=style.NOTE,
-            )  # fmt: skip
-        if self.scale is not None and any(mark.value is not None for mark in marks):
-            colours = ScalarMappable(Normalize(self.scale.low, self.scale.high), self.scale.colours)
-            bar = figure.colorbar(colours, ax=ax, shrink=0.7, pad=0.02)
-            bar.set_label(self.scale.label, fontsize=style.LABEL)
-            bar.ax.tick_params(labelsize=style.TICK)
-
-    def _write(self, ax: Axes, at: Point, mark: Portrayal) -> None:
-        """Write the letters of a mark on it, dark on a light colour and light on a dark one."""
-        from matplotlib.colors import to_rgb
-
-        red, green, blue = to_rgb(self._colour(mark))
-        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-        letters = ax.text(*at, mark.text, ha="center", va="center", fontsize=8, clip_on=True)
-        letters.set(zorder=4, color="white" if dark else "black", parse_math=False)
 
     def _scene(self, model: Any, placed: Iterable[_Placed], extent: Any, **more: Any) -> Scene:
         placed = list(placed)
@@ -309,36 +251,6 @@ class SpacePicture(ModelPicture):
 
     portray: Portray = _plain
 
-    def draw(self, model: Any, subtitle: str = "") -> Figure:
-        """Draw the space.
-
-        Args:
-            model: the model, between two rounds.
-            subtitle: the minds and the condition.
-
-        Raises:
-            RunError: when the model has no such space.
-        """
-        space = self._shown(model)
-        left, bottom, width, height, cells = _extent(space, self.name)
-        tall = min(SIDE * height / width, TALLEST)
-        figure, ax = self._figure(model, subtitle, 0.6 + tall)
-        ax.set(xlim=(left, left + width), ylim=(bottom, bottom + height), aspect="equal")
-        if cells and max(width, height) <= GRID_LINES:
-            ax.set_xticks([left + i for i in range(round(width) + 1)], labels=[])
-            ax.set_yticks([bottom + i for i in range(round(height) + 1)], labels=[])
-            ax.grid(color="#E4E4E4", linewidth=0.5, zorder=0)
-        else:
-            ax.set_xticks([])
-            ax.set_yticks([])
-        ax.tick_params(length=0)
-        ax.set_axisbelow(True)
-        unit = 1.0 if cells else max(width, height) / 40
-        placed = self._placed(model, space)
-        self._draw_marks(ax, placed, unit)
-        self._finish(figure, ax, (item.mark for item in placed))
-        return figure
-
     def scene(self, model: Any) -> Scene:
         """The space as data for the browser.
 
@@ -378,29 +290,6 @@ class SpacePicture(ModelPicture):
                 arranged.append(item._replace(at=at, mark=mark))
         return sorted(arranged, key=lambda item: (item.mark.size < 1, item.at))
 
-    def _draw_marks(self, ax: Axes, placed: Iterable[_Placed], unit: float) -> None:
-        from matplotlib.collections import PatchCollection
-        from matplotlib.markers import MarkerStyle
-        from matplotlib.patches import PathPatch
-        from matplotlib.transforms import Affine2D
-
-        patches: dict[bool, list[PathPatch]] = {True: [], False: []}
-        for (x, y), mark, *_ in placed:
-            marker = MarkerStyle(mark.shape)
-            there = Affine2D().scale(mark.size * unit).translate(x, y)
-            path = marker.get_path().transformed(marker.get_transform() + there)
-            ground = mark.size >= 1
-            edge = "none" if ground else "white"
-            patches[ground].append(PathPatch(path, facecolor=self._colour(mark), edgecolor=edge))
-            if mark.text:
-                self._write(ax, (x, y), mark)
-        for ground, some in patches.items():
-            ax.add_collection(
-                PatchCollection(
-                    some, match_original=True, linewidths=0.4, zorder=1 if ground else 3
-                )
-            )
-
 
 @dataclass(frozen=True)
 class NetworkPicture(ModelPicture):
@@ -419,42 +308,6 @@ class NetworkPicture(ModelPicture):
     of: str = "network"
     node: Portray = _plain
     layout: Literal["spring", "circle"] | Callable[[Any], Mapping[Any, Point]] = "spring"
-
-    def draw(self, model: Any, subtitle: str = "") -> Figure:
-        """Draw the network.
-
-        Args:
-            model: the model, between two rounds.
-            subtitle: the minds and the condition.
-
-        Raises:
-            RunError: when the model has no such network.
-        """
-        from matplotlib.collections import LineCollection
-
-        graph, at, placed, widths = self._nodes(model)
-        figure, ax = self._figure(model, subtitle, 0.6 + SIDE)
-        ax.set_axis_off()
-        ax.set_aspect("equal")
-        ax.add_collection(
-            LineCollection(
-                [(at[a], at[b]) for a, b in graph.edges],
-                linewidths=widths,
-                colors="#B4B4B4",
-                zorder=1,
-            )
-        )
-        biggest = 72 * SIDE / max(6.0, 2.2 * math.sqrt(len(placed) or 1))  # points
-        for (x, y), mark, *_ in placed:
-            area = (min(biggest, 26.0) * mark.size) ** 2
-            dot = ax.scatter([x], [y], s=area, marker=mark.shape, zorder=3)
-            dot.set(facecolor=[self._colour(mark)], edgecolor="#404040", linewidth=0.5)
-            if mark.text:
-                self._write(ax, (x, y), mark)
-        ax.margins(0.08)
-        ax.autoscale_view()
-        self._finish(figure, ax, (item.mark for item in placed))
-        return figure
 
     def scene(self, model: Any) -> Scene:
         """The network as data for the browser.
@@ -529,12 +382,7 @@ class NetworkPicture(ModelPicture):
 
 
 def draw_scene(scene: Scene, subtitle: str = "") -> Figure:
-    """Draw a scene with matplotlib, for files.
-
-    Args:
-        scene: the scene.
-        subtitle: the round, the minds and the condition.
-    """
+    """Draw a scene with matplotlib, for files; `subtitle`: the minds and the condition."""
     from matplotlib.collections import LineCollection, PatchCollection
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
@@ -559,7 +407,8 @@ def draw_scene(scene: Scene, subtitle: str = "") -> Figure:
     for mark in scene.marks:
         alike[mark.colour, mark.shape, mark.size].append((mark.x, mark.y))
         if mark.text:
-            ax.text(mark.x, mark.y, mark.text, ha="center", va="center", fontsize=7, zorder=4)
+            letters = ax.text(mark.x, mark.y, mark.text, ha="center", va="center", fontsize=7)
+            letters.set(zorder=4, clip_on=True, parse_math=False)
     for (colour, shape, size), places in alike.items():
         xs, ys = zip(*places, strict=True)
         ax.scatter(xs, ys, s=(size * point) ** 2, c=colour, marker=shape, linewidths=0, zorder=3)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from sabm_mesa.analysis.intervals import CONFIDENCE, mean_by_round
 from sabm_mesa.errors import one_line
@@ -290,11 +290,15 @@ def add_legend(ax: Axes, **look: Any) -> None:
 def legend_below(figure: Figure, *axes: Axes, **look: Any) -> None:
     """Add a legend below axes: their `legend_entries`, each label once.
 
+    It has as many columns, at most ``ncols`` (3), as fit into the figure.
+
     Args:
         figure: the figure.
         axes: the axes, with all artists.
         look: further arguments of `Figure.legend`.
     """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     entries: dict[str, Any] = {}
     for ax in axes:
         for artist, label in zip(*legend_entries(ax), strict=True):
@@ -302,18 +306,18 @@ def legend_below(figure: Figure, *axes: Axes, **look: Any) -> None:
     if entries:
         usual: dict[str, Any] = {"loc": "outside lower center", "ncols": 3, "frameon": False}
         look = usual | {"fontsize": NOTE} | look
-        legend = figure.legend(list(entries.values()), list(entries), **look)
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+        renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+        for columns in range(look.pop("ncols"), 0, -1):
+            legend = figure.legend(list(entries.values()), list(entries), ncols=columns, **look)
+            for text in legend.get_texts():
+                text.set_parse_math(False)
+            if columns == 1 or legend.get_window_extent(renderer).width <= figure.bbox.width:
+                break
+            legend.remove()
 
 
 def explain_empty(ax: Axes, sentence: str = NO_ANSWER) -> None:
-    """Write the reason in empty axes.
-
-    Args:
-        ax: the axes.
-        sentence: the reason.
-    """
+    """Write the reason in empty axes."""
     ax.annotate(
         sentence, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center",
         fontsize=LABEL, color="#404040", wrap=True,
@@ -411,11 +415,16 @@ def line_charts(
     """
     if model_data.empty:
         return {}
-    shown = [name for name in columns if is_numeric_dtype(model_data[name])]
+    shown = [name for name in columns if is_number(model_data[name])]
     return {
         name: _line_chart(model_data, name, subtitle, kept=name in kept)
         for name in shown[:MOST_CHARTS]
     }
+
+
+def is_number(column: pd.Series) -> bool:
+    """Whether a column has numbers that a line can show; truth values are none."""
+    return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
 def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str, *, kept: bool) -> Figure:
@@ -445,9 +454,6 @@ def to_png(figure: Figure) -> bytes:
     """Draw a figure as a PNG, without pyplot and without a file.
 
     The figure is drawn once; ``savefig`` would draw it twice, first for the layout.
-
-    Args:
-        figure: the figure.
     """
     picture = BytesIO()
     figure.set_dpi(look.get().dpi)
@@ -487,11 +493,7 @@ def repeatable_svg() -> Iterator[None]:
 
 
 def freeze_layout(figure: Figure) -> None:
-    """Compute the layout of a figure once, before saving it in several formats.
-
-    Args:
-        figure: the figure.
-    """
+    """Compute the layout of a figure once, before saving it in several formats."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
 

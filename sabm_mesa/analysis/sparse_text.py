@@ -117,9 +117,6 @@ def variance(texts: Sequence[str]) -> float:
 
     Source: Lai et al. 2024, section 3 (there of embeddings; the estimator is our choice).
 
-    Args:
-        texts: the texts.
-
     Returns:
         ``1 − |mean|²``, from 0 (all use the same words) to below 1; NaN without texts.
     """

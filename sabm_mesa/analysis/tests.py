@@ -1,33 +1,18 @@
 """Tests of claims about runs: one interface for verdicts, intervals and numbers of runs.
 
-`infer` takes the runs of one, two or four groups, and the limits of a claim. It returns an estimate
-with its 95 % interval, p-values, a verdict, the effect size and the minimum number of runs. The
-unit is the run: one number per run, since rounds and agents within a run are dependent. Runs
-without a value (NaN or None) are left out and counted, together with their pairs.
+`infer` takes the runs of one, two or four groups, and the limits of a claim. The unit is the run:
+one number per run, since rounds and agents within a run are dependent. Runs without a value (NaN or
+None) are left out and counted, together with their pairs. Runs of two groups are paired by seed:
+the test for one group is applied to the differences. For four groups a, b, c, d the quantity is
+(a − b) − (c − d). Without bounds no test of a mean is valid: a single rare run can move the mean
+anywhere.
 
-Runs of two groups are paired by seed: the test for one group is applied to the differences. For
-four groups a, b, c, d the quantity is the difference of differences (a − b) − (c − d). The tests:
-
-median
-    `sign_test`. The quantity of two groups is the median of the differences.
-share
-    `share_test`; for differences of shares `betting_test`.
-mean
-    `betting_test`, for a measure with known bounds. Without bounds no test of a mean is valid: a
-    single rare run can move the mean anywhere.
-
-Groups that are not paired are compared by their means, with `shift_test`.
-
-Sources:
-    Dixon and Mood (1946), "The Statistical Sign Test", Journal of the American Statistical
-    Association 41.
-    Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting",
-    Journal of the Royal Statistical Society B 86(1), section 4 and appendix B ("diversified Kelly
-    betting": several constant bets at once).
-    Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15: to lie between two
-    limits is to be above one and below the other; both tests must reject.
-    Holm (1979), "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of
-    Statistics 6(2): several verdicts at once.
+Sources: Dixon and Mood (1946), Journal of the American Statistical Association 41 (sign test).
+Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting", Journal
+of the Royal Statistical Society B 86(1), section 4 and appendix B (several constant bets at once).
+Schuirmann (1987), Journal of Pharmacokinetics and Biopharmaceutics 15: to lie between two limits,
+both one-sided tests must reject. Holm (1979), Scandinavian Journal of Statistics 6(2). Székely and
+Rizzo (2013), Journal of Statistical Planning and Inference 143(8) (energy distance).
 """
 
 from __future__ import annotations
@@ -35,10 +20,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Literal, get_args
+from functools import lru_cache, partial
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from sabm_mesa.analysis.intervals import (
     LEVEL,
@@ -52,18 +38,15 @@ from sabm_mesa.analysis.intervals import (
     share_interval,
     shift_interval,
     sign_interval,
+    splits,
 )
 
 Values = Iterable[float | None]
 Of = Literal["mean", "median", "share"]
 Verdict = Literal[
-    "agrees",
-    "disagrees",
-    "inconclusive",
-    "too few runs",
-    "effects differ",
+    "agrees", "disagrees", "inconclusive", "too few runs", "effects differ",
     "no difference detected",
-]
+]  # fmt: skip
 AGREES: Verdict = "agrees"
 DISAGREES: Verdict = "disagrees"
 INCONCLUSIVE: Verdict = "inconclusive"
@@ -82,15 +65,18 @@ NO_BOUNDS = (
     "no test of a mean is valid without bounds of the measure: name them, or claim a median or a "
     "share"
 )
+CHUNK = 200
+"""The number of splits whose distances are computed at once."""
+GRID = 1_000
+"""The most distinct values in distances: more are rounded to a grid of this size."""
 _SAME = 1e-10
-_GROUPS = (1, 2, 4)
 
 
 # The tests. Each gives the one-sided p-value that a quantity is above (or below) a limit.
 
 
 def sign_test(x: Floats, limit: float, side: Side) -> float:
-    """Sign test of a median, for independent runs of any distribution.
+    """Assumes independent runs of any distribution: sign test of their median.
 
     A run at the limit counts against the claim.
     """
@@ -100,7 +86,7 @@ def sign_test(x: Floats, limit: float, side: Side) -> float:
 
 
 def share_test(x: Floats, limit: float, side: Side) -> float:
-    """Exact binomial test of a share, for independent runs that are 0 or 1."""
+    """Assumes independent runs that are 0 or 1: exact binomial test of their share."""
     ones = int(x.sum())
     if side == "above":
         return _binomial(ones, x.size, limit)
@@ -108,7 +94,7 @@ def share_test(x: Floats, limit: float, side: Side) -> float:
 
 
 def betting_test(x: Floats, limit: float, side: Side, bounds: tuple[float, float]) -> float:
-    """Bets on a mean, for independent runs of any distribution between two bounds.
+    """Assumes independent runs between two known bounds: bets on their mean.
 
     Runs are scaled to [0, 1]. If the mean is at most m, a bet of the fraction f multiplies the
     stake by 1 + f (x / m − 1), whose expectation is at most 1. The wealth of all bettors exceeds
@@ -126,23 +112,19 @@ def betting_test(x: Floats, limit: float, side: Side, bounds: tuple[float, float
 
 
 def shift_test(a: Floats, b: Floats, limit: float, side: Side) -> float:
-    """Permutation test of two means, for independent groups that differ by a shift alone."""
-    from scipy.stats import permutation_test
-
+    """Assumes independent groups that differ by a shift alone: permutation test of two means."""
     sign = 1 if side == "above" else -1
-
-    def distance(one: Floats, other: Floats, axis: int = -1) -> Any:
-        return sign * (one.mean(axis=axis) - other.mean(axis=axis))
-
-    found = permutation_test(
-        (a - limit, b), distance, vectorized=True, n_resamples=RESAMPLES, alternative="greater",
-        rng=np.random.default_rng(0),
-    )  # fmt: skip
-    return float(found.pvalue)
+    pooled = np.concatenate([a - limit, b])
+    chosen, exact = splits(pooled.size, a.size)
+    sums = chosen @ pooled
+    means = sign * (sums / a.size - (pooled.sum() - sums) / b.size)
+    seen = sign * (a.mean() - limit - b.mean())
+    at_least = int((means >= seen - _SAME * np.abs(pooled).max()).sum())
+    return at_least / len(chosen) if exact else (at_least + 1) / (len(chosen) + 1)
 
 
 def holm(p_values: Iterable[float]) -> Floats:
-    """P-values that control the family-wise error rate, for any dependence of the tests (Holm).
+    """Assumes valid p-values, of any dependence: corrects them for their number (Holm).
 
     Args:
         p_values: one per test; tests without a result (NaN) do not count.
@@ -201,16 +183,14 @@ class Estimand:
     def __post_init__(self) -> None:
         if self.of not in get_args(Of):
             raise ValueError(f"of is one of {', '.join(get_args(Of))}, not {self.of!r}")
-        if self.n_groups not in _GROUPS:
+        if self.n_groups not in (1, 2, 4):
             raise ValueError(f"there are 1, 2 or 4 groups of runs (got {self.n_groups})")
         limits = [limit for _, limit in self.limits]
         if not all(math.isfinite(limit) for limit in limits):
             raise ValueError("every limit must be finite; leave out the one that is open")
         if len(limits) == 2 and not limits[0] < limits[1]:
             raise ValueError(f"a claim between two limits needs above < below, not {limits}")
-        if self.bounds is not None and not (
-            all(map(math.isfinite, self.bounds)) and self.bounds[0] < self.bounds[1]
-        ):
+        if self.bounds is not None and not -math.inf < self.bounds[0] < self.bounds[1] < math.inf:
             raise ValueError(f"bounds are two finite numbers, low < high, not {self.bounds}")
 
     @property
@@ -311,30 +291,21 @@ class Estimand:
         return inverted(lambda limit, side: self.p(x, limit, side), float(x[0].mean()), self.range)
 
     def least_p(self, n: int) -> float:
-        """The smallest one-sided p-value of the claim with n runs per group.
-
-        Args:
-            n: the number of runs.
-        """
+        """The smallest one-sided p-value of the claim with n runs per group."""
         if not self.testable or n < 1:
             return 1.0
         if self.independent:
             return max(1 / math.comb(2 * n, n), 1 / (RESAMPLES + 1))
         if self.of == "median":
             return 0.5**n
-        low, high = self.range or (0.0, 1.0)
         limits = self.limits or [("above", 0.0)]
+        best: Iterable[Floats]
         if self.of == "share" and self.n_groups == 1:
-            from scipy.stats import binom
-
-            ones = np.arange(n + 1)
-            tails = [
-                binom.sf(ones - 1, n, limit) if side == "above" else binom.cdf(ones, n, limit)
-                for side, limit in limits
-            ]
-            return float(np.max(tails, axis=0).min())
-        equal_runs = (np.full(n, value) for value in np.linspace(low, high, 41))
-        return min(max(self.p([x], limit, side) for side, limit in limits) for x in equal_runs)
+            best = ((np.arange(n) < ones).astype(float) for ones in range(n + 1))
+        else:
+            low, high = self.range or (0.0, 1.0)
+            best = (np.full(n, value) for value in np.linspace(low, high, 41))
+        return min(max(self.p([x], limit, side) for side, limit in limits) for x in best)
 
     def fewest_runs(self, level: float = LEVEL) -> int:
         """The minimum number of runs per group with which the test could show the claim.
@@ -353,9 +324,10 @@ class Estimand:
             return 0
         while fewest < enough:
             middle = (fewest + enough) // 2
-            fewest, enough = (
-                (fewest, middle) if self.least_p(middle) <= level else (middle + 1, enough)
-            )
+            if self.least_p(middle) <= level:
+                enough = middle
+            else:
+                fewest = middle + 1
         return fewest
 
 
@@ -425,19 +397,18 @@ def infer(
 
         infer(got_out, of="share", above=0.9)  # of runs, each 0 or 1
         infer(price, of="mean", above=6.5, below=7.5, bounds=(0, 20))
-        infer(change, below=0)
         infer(talking, silent, below=0, paired=True)
         infer(one, other, of="mean", margin=0.5, bounds=(0, 20), paired=True)
         infer(a, b, c, d, paired=True)  # no limit: do the differences differ?
 
     Args:
         groups: one, two or four groups, each with one number per run.
-        of: see `Estimand`.
-        above: see `Estimand`.
-        below: see `Estimand`.
+        of: see `Estimand`, as the other arguments.
+        above: the claimed lower limit.
+        below: the claimed upper limit.
         margin: short for above = −margin, below = margin.
-        bounds: see `Estimand`.
-        paired: see `Estimand`.
+        bounds: the bounds of the measure.
+        paired: whether run i of all groups shares a seed.
         level: the level of each one-sided test of the verdict. The interval always has 95 %.
 
     Returns:
@@ -455,16 +426,7 @@ def infer(
 
 
 def infer_of(estimand: Estimand, *groups: Values, level: float = LEVEL) -> Inference:
-    """`infer` for an existing estimand.
-
-    Args:
-        estimand: the estimand.
-        groups: one number per run of each group.
-        level: see `infer`.
-
-    Raises:
-        ValueError: see `infer`.
-    """
+    """`infer` for an existing estimand."""
     runs, missing = _known(estimand, groups)
     x, n = samples_of(estimand, runs), tuple(group.size for group in runs)
     towards, against = estimand.p_values(x)
@@ -494,7 +456,7 @@ def samples_of(estimand: Estimand, runs: Sequence[Floats]) -> list[Floats]:
 def runs_needed(
     estimand: Estimand, runs: Sequence[Values], level: float = LEVEL, power: float = 0.8
 ) -> int | None:
-    """The number of runs per group for a verdict, if the truth is the distribution of these runs.
+    """Assumes that these runs are the truth: the number of runs per group for a verdict.
 
     For medians and shares, the power of the exact test; for means, the number after which the
     wealth of the bets reaches 1 / level at its present growth. Independent groups count as pairs at
@@ -509,37 +471,39 @@ def runs_needed(
     Returns:
         The number; None if `MOST_RUNS` are not enough, or it is not known.
     """
-    known, _ = _known(estimand, runs)
-    x = samples_of(estimand, known)
+    x = samples_of(estimand, _known(estimand, runs)[0])
     if min(sample.size for sample in x) < 2 or not estimand.testable:
         return None
     if len(x) > 1:
         x = [np.subtract.outer(x[0], x[1]).ravel()]
-
-    def needed(limit: float, side: Side) -> int | None:
-        if estimand.of == "median" or estimand.independent:
-            beyond = x[0] > limit if side == "above" else x[0] < limit
-            return runs_for_share(float(beyond.mean()), level, power)
-        if estimand.of == "share" and estimand.n_groups == 1:
-            ones = x[0] if side == "above" else 1 - x[0]
-            return runs_for_share(
-                float(ones.mean()), level, power, limit if side == "above" else 1 - limit
-            )
-        p = estimand.p(x, limit, side)
-        n = math.ceil(x[0].size * math.log(level) / math.log(p)) if 0 < p < 1 else MOST_RUNS + 1
-        return n if n <= MOST_RUNS else None
-
     limits = estimand.limits or [("above", 0.0)]
-    towards = [needed(limit, side) for side, limit in limits]
-    either = [needed(limit, _other(side)) for side, limit in limits]
+    beyond = partial(_runs_beyond, estimand, x, level=level, power=power)
+    towards = [beyond(limit, side) for side, limit in limits]
+    either = [beyond(limit, _other(side)) for side, limit in limits]
     either += [None if None in towards else max(n for n in towards if n is not None)]
     return min((n for n in either if n is not None), default=None)
+
+
+def _runs_beyond(
+    estimand: Estimand, x: Sequence[Floats], limit: float, side: Side, level: float, power: float
+) -> int | None:
+    """`runs_needed` for one side of one limit."""
+    if estimand.of == "median" or estimand.independent:
+        beyond = x[0] > limit if side == "above" else x[0] < limit
+        return runs_for_share(float(beyond.mean()), level, power)
+    if estimand.of == "share" and estimand.n_groups == 1:
+        ones = x[0] if side == "above" else 1 - x[0]
+        limit = limit if side == "above" else 1 - limit
+        return runs_for_share(float(ones.mean()), level, power, limit)
+    p = estimand.p(x, limit, side)
+    n = math.ceil(x[0].size * math.log(level) / math.log(p)) if 0 < p < 1 else MOST_RUNS + 1
+    return n if n <= MOST_RUNS else None
 
 
 def runs_for_share(
     share: float, level: float = LEVEL, power: float = 0.8, limit: float = 0.5
 ) -> int | None:
-    """The number of runs for a binomial test to show that a share is above a limit.
+    """Assumes a true share: the number of runs for a binomial test to show it above a limit.
 
     Args:
         share: the true share.
@@ -574,28 +538,30 @@ def _known(estimand: Estimand, groups: Sequence[Values]) -> tuple[list[Floats], 
         raise ValueError(f"paired runs need groups of equal size, not {sizes}")
     whole = ~np.isnan(given).any(axis=0) if estimand.paired else None
     samples = [group[~np.isnan(group) if whole is None else whole] for group in given]
-    bounds = (0.0, 1.0) if estimand.of == "share" else estimand.bounds
-    for group in samples:
-        if estimand.of == "share" and not np.isin(group, (0.0, 1.0)).all():
-            raise ValueError("a share of runs needs a 0 or a 1 of each run")
-        if bounds is not None and group.size:
-            low, high = bounds
-            slack = 1e-9 * (high - low)
-            if group.min() < low - slack or group.max() > high + slack:
-                worst = group[np.argmax(np.maximum(low - group, group - high))]
-                raise ValueError(f"a run has {worst:g}, outside the bounds {low:g} to {high:g}")
-            np.clip(group, low, high, out=group)
-    return samples, missing
+    return [_within_bounds(estimand, group) for group in samples], missing
+
+
+def _within_bounds(estimand: Estimand, group: Floats) -> Floats:
+    """The runs, without errors of rounding at the bounds."""
+    if estimand.of == "share" and not np.isin(group, (0.0, 1.0)).all():
+        raise ValueError("a share of runs needs a 0 or a 1 of each run")
+    if estimand.bounds is None or not group.size:
+        return group
+    low, high = estimand.bounds
+    slack = 1e-9 * (high - low)
+    if group.min() < low - slack or group.max() > high + slack:
+        worst = group[np.argmax(np.maximum(low - group, group - high))]
+        raise ValueError(f"a run has {worst:g}, outside the bounds {low:g} to {high:g}")
+    return np.clip(group, low, high)
 
 
 def _verdict(
     estimand: Estimand, n: int, towards: float, against: float, fewest: int, level: float
 ) -> tuple[Verdict, str]:
     """The verdict of the p-values, and why there is none."""
-    if not estimand.testable:
-        return INCONCLUSIVE if estimand.limits else NO_DIFFERENCE, NO_BOUNDS
-    if n == 0:
-        return INCONCLUSIVE if estimand.limits else NO_DIFFERENCE, "no run has a value"
+    if not estimand.testable or n == 0:
+        why = "no run has a value" if estimand.testable else NO_BOUNDS
+        return INCONCLUSIVE if estimand.limits else NO_DIFFERENCE, why
     if not estimand.limits:
         if estimand.n_groups == 1:
             return INCONCLUSIVE, ""
@@ -606,9 +572,7 @@ def _verdict(
         return DISAGREES, ""
     if not fewest:
         return TOO_FEW, f"{MOST_RUNS} runs would not do"
-    if n < fewest:
-        return TOO_FEW, f"{fewest} runs would do"
-    return INCONCLUSIVE, ""
+    return (TOO_FEW, f"{fewest} runs would do") if n < fewest else (INCONCLUSIVE, "")
 
 
 def _centre(estimand: Estimand, x: Sequence[Floats]) -> float:
@@ -639,3 +603,99 @@ def _effect(estimand: Estimand, x: Sequence[Floats]) -> tuple[float, str]:
 
 def _other(side: Side) -> Side:
     return "below" if side == "above" else "above"
+
+
+# Two groups of decisions, whose units (the sessions of people, the runs) are independent.
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionSample:
+    """Decisions of a group.
+
+    Attributes:
+        decisions: shape (n,), finite numbers.
+        units: shape (n,): the number of each decision's unit, from 0 without gaps.
+    """
+
+    decisions: Floats
+    units: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike, units: Sequence[object] | None = None) -> DecisionSample:
+        """Make a sample.
+
+        Args:
+            values: the decisions; NaN (no decision) is left out.
+            units: the name of each decision's unit; None: each decision is a unit.
+
+        Raises:
+            ValueError: for an infinite decision, or when the numbers of units and decisions differ.
+        """
+        given = np.asarray(values, dtype=np.float64)
+        if np.isinf(given).any():
+            raise ValueError("every decision must be finite")
+        names = np.arange(given.size) if units is None else np.array([str(name) for name in units])
+        if names.size != given.size:
+            raise ValueError(f"{given.size} decisions have {names.size} units: need one for each")
+        known = ~np.isnan(given)
+        _, codes = np.unique(names[known], return_inverse=True)
+        return cls(given[known], codes.astype(np.int64))
+
+    @property
+    def n_units(self) -> int:
+        """The number of units."""
+        return int(self.units.max(initial=-1)) + 1
+
+
+class DistributionTest(NamedTuple):
+    """The distance between two distributions, with a test.
+
+    Attributes:
+        wasserstein: Wasserstein distance in units of the decisions: the average distance by which
+            decisions of one group must move to match the other.
+        energy: energy distance, in units of the decisions.
+        p: share of the splits of the pooled units with an energy distance at least as large.
+        by_chance: the 95 % quantile of the Wasserstein distance over the splits.
+        least_p: the smallest possible p with these numbers of units.
+    """
+
+    wasserstein: float
+    energy: float
+    p: float
+    by_chance: float
+    least_p: float
+
+
+def energy_test(a: DecisionSample, b: DecisionSample) -> DistributionTest:
+    """Assumes independent units: permutation test of them for equal distributions of two groups.
+
+    Decisions within a unit may be dependent. The test is exact if all units have the same size.
+
+    Raises:
+        ValueError: when a group has no decision.
+    """
+    if not (a.decisions.size and b.decisions.size):
+        raise ValueError("a group has no decision")
+    points, places = np.unique(np.concatenate([a.decisions, b.decisions]), return_inverse=True)
+    if points.size > GRID:
+        step = (points[-1] - points[0]) / GRID
+        rounded, again = np.unique(np.round((points - points[0]) / step), return_inverse=True)
+        points, places = rounded * step, again[places]
+    n, total = a.n_units, a.n_units + b.n_units
+    counts = np.zeros((total, points.size))
+    np.add.at(counts, (np.concatenate([a.units, b.units + n]), places.reshape(-1)), 1.0)
+    counts = counts.cumsum(axis=1)
+    chosen, exact = splits(total, n)
+    chosen = np.vstack([np.arange(total) < n, chosen])  # the groups as they are come first
+    moved, energies = [], []
+    for part in np.array_split(chosen.astype(np.float64), 1 + len(chosen) // CHUNK):
+        one, other = part @ counts, (1 - part) @ counts
+        difference = (one / one[:, -1:] - other / other[:, -1:])[:, :-1]
+        moved += (np.abs(difference) @ np.diff(points)).tolist()
+        energies += (2 * difference**2 @ np.diff(points)).tolist()
+    enough = energies[0] * (1 - 1e-9) - 1e-15
+    at_least = sum(energy >= enough for energy in energies) - exact
+    splits_done = len(chosen) - exact
+    least = (2 if exact and 2 * n == total else 1) / splits_done  # halves are interchangeable
+    by_chance = float(np.quantile(moved[1:], 0.95))
+    return DistributionTest(moved[0], energies[0], at_least / splits_done, by_chance, least)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import signal
 import sys
@@ -34,7 +33,6 @@ COMMANDS = {
     "export": "export",
     "fit": "fit",
     "compare": "compare",
-    "humans": "humans",
     "import": "import_",
     "judge": "judge",
     "models": "models",
@@ -54,9 +52,6 @@ COMMANDS = {
 """Command → the module of this package that defines it."""
 _INTERRUPTED = 130
 """The exit status after Ctrl-C."""
-_OBJECTS = 500_000
-"""The number of new objects after which Python collects garbage. Most commands create fewer while
-they import. With Python's default threshold, collections take a tenth of the start-up time."""
 
 
 def command_line(command: str = "") -> Typer:
@@ -86,8 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. Every expected failure prints a short message on standard error.
 
     Args:
-        arguments: the words after ``sabm``; None for those of the process, which must then do
-            nothing but run the command.
+        arguments: the words after ``sabm``; None for those of the process.
 
     Raises:
         SystemExit: always, with the exit status.
@@ -96,8 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     # No warning for glyphs that the font of the plots lacks, such as those in a model's name.
     warnings.filterwarnings("ignore", "Glyph .* missing from")
-    thresholds, alone = gc.get_threshold(), arguments is None
-    gc.set_threshold(_OBJECTS, *thresholds[1:])
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         command = command_line(*arguments[:1])
@@ -121,10 +113,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         name = str(error.filename or "")
         what = f"{name if len(name) <= 80 else f'{name[:40]}…{name[-30:]}'}: " if name else ""
         status = _fail(f"Failed: {what}{error.strerror or error}.", 1, "--json" in arguments)
-    finally:
-        if alone:
-            gc.freeze()  # the process ends: skip the last search for garbage
-        gc.set_threshold(*thresholds)
     sys.exit(status or 0)
 
 

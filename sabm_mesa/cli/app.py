@@ -44,10 +44,9 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Study": {
         "reproduce": "Run published experiments and compare the results.",
-        "compare": "Test conditions of a sweep or of recordings.",
+        "compare": "Test conditions of runs, or compare them with people.",
         "register": "Freeze an experiment before it runs.",
         "audit": "Test whether claims survive other wordings and models.",
-        "humans": "Compare the decisions of a recording with people's.",
         "probe": "Test whether minds have memorized published games.",
         "fit": "Fit behavioural models to a recording.",
         "judge": "Code the messages and the reasoning of a recording.",

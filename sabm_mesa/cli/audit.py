@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,15 +19,10 @@ from sabm_mesa.cli.options import (
 )
 from sabm_mesa.cli.reproduce import minds_given, populations
 from sabm_mesa.core.parsing import parse_list, parse_minds
-from sabm_mesa.errors import (
-    ParameterError,
-    RunError,
-)
+from sabm_mesa.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sabm_mesa.studies.audit.plan import AuditPlan
-    from sabm_mesa.studies.audit.running import Audited
-    from sabm_mesa.studies.experiments.design import Experiment
+    from sabm_mesa.studies.experiments.schema import Experiment
 
 
 @app.command()
@@ -89,42 +83,60 @@ def audit(
 ) -> None:
     """Test whether the claims of an experiment hold with another wording, format, order or model.
 
-    The experiment runs in a balanced fraction of all combinations of the factors, with the same
-    seeds in each. If you repeat the command, only missing runs are executed.
+    The experiment runs as it is, and with one factor changed at a time, with the same seeds. If you
+    repeat the command, only missing runs are executed.
     """
-    from sabm_mesa.recording import export
-    from sabm_mesa.studies.audit.plan import audit_plan
-    from sabm_mesa.studies.experiments.design import load_experiment
+    from sabm_mesa.cli.cost import in_words
+    from sabm_mesa.cli.progress import session
+    from sabm_mesa.cli.report import deliver_report
+    from sabm_mesa.recording.export import readable_json
+    from sabm_mesa.studies.audit import plan_audit, report_of
+    from sabm_mesa.studies.experiments.running import EARLIER, RECORDING, expected_cost, run
+    from sabm_mesa.studies.experiments.schema import load_experiment
 
     isolation.apply()
     experiment = load_experiment(name)
-    planned = audit_plan(
+    planned = plan_audit(
         experiment, scale, minds=_minds(experiment, minds or []), given=_factors(factor or []),
-        runs=runs, seed=seed, budget_usd=llm.budget_usd, max_asks=llm.max_asks,
-        prices=llm.prices,
+        runs=runs, seed=seed,
     )  # fmt: skip
     folder = out or Path("out", "audit", experiment.name)
+    n_cells, n_conditions = len(planned.levels), len(experiment.conditions)
+    size = f"{n_cells} cells, {n_conditions} conditions, {planned.plan.runs} seeds"
+    lines = [
+        f"Audit of {experiment.name}, decided by: {planned.plan.decided_by}",
+        f"  {planned.design}",
+        *(f"  Not varied: {name}, since {why}." for name, why in planned.left_out.items()),
+        f"  {len(planned.plan.cells):,} runs: {size}.",
+    ]
     if cost:
-        _say_costs(planned, folder, llm, as_json)
+        costs = expected_cost(planned.plan, folder, llm.prices)
+        text = "\n".join([*lines, "", in_words(costs)])
+        say(readable_json(costs.as_dict()) if as_json else text)
         return
+
+    def begin() -> None:
+        if line := isolation_of(populations([planned.plan])):
+            say(line, err=True)
+        if not as_json:
+            say("\n".join(lines))
+
     connection = llm.connection()
-    done = _audited(planned, folder, connection, quiet=as_json)
-    if as_json:
-        say(export.readable_json(done.summary()))
+    recordings = [folder / EARLIER / RECORDING, folder / RECORDING]
+    title, n_runs = f"Audit of {experiment.name}", len(planned.plan.cells)
+    with session(title, recordings, connection.prices, runs=n_runs) as progress:
+        outcome = run(planned.plan, folder, connection=connection, watch=progress.show, begin=begin)
+        report = report_of(planned, outcome)
+    deliver_report(report, folder, "report", as_json)
 
 
 def _minds(experiment: Experiment, given: Sequence[str]) -> Any:
     """Return the levels of the minds, or condition → minds."""
-    if len(given) > 1 and not any(_names_condition(experiment, text) for text in given):
+    places = {*experiment.slots, *(condition.name for condition in experiment.conditions)}
+    if len(given) > 1 and not any(text.partition("=")[0] in places for text in given):
         return [parse_minds(text) for text in given]
     minds = minds_given(experiment, given)
-    places = {*experiment.slots, *(condition.name for condition in experiment.conditions)}
     return minds if isinstance(minds, Mapping) and set(minds) & places else [minds]
-
-
-def _names_condition(experiment: Experiment, text: str) -> bool:
-    names = [*experiment.slots, *(condition.name for condition in experiment.conditions)]
-    return text.partition("=")[0] in names
 
 
 def _factors(given: Sequence[str]) -> dict[str, list[Any] | None] | None:
@@ -138,76 +150,3 @@ def _factors(given: Sequence[str]) -> dict[str, list[Any] | None] | None:
             raise ParameterError(f"--factor {name} is given twice.")
         factors[name] = parse_list(values) if equals else None
     return factors or None
-
-
-def _audited(planned: AuditPlan, folder: Path, connection: Any, *, quiet: bool) -> Audited:
-    """Run the missing part of an audit, and write its report."""
-    from sabm_mesa.cli.progress import Progress, stopped_early
-    from sabm_mesa.cli.report import reporting_lost
-    from sabm_mesa.studies.audit import report, running
-    from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
-
-    def begin() -> None:
-        if line := isolation_of(populations(planned.plans)):
-            say(line, err=True)
-        if not quiet:
-            say(_before(planned))
-
-    recordings = [folder / EARLIER / RECORDING, folder / RECORDING]
-    with (
-        reporting_lost(recordings, connection.prices),
-        Progress(f"audit of {planned.experiment.name}", planned.n_runs) as progress,
-    ):
-        try:
-            done = running.run(
-                planned, folder, connection=connection, watch=progress.show, begin=begin
-            )
-            files = report.write(done, folder)
-        except (RunError, KeyboardInterrupt) as error:
-            name = f"Audit of {planned.experiment.name}"
-            raise stopped_early(error, name, recordings, progress.asks) from error
-    if not quiet:
-        say(_said(done, files))
-    return done
-
-
-def _before(planned: AuditPlan) -> str:
-    """Report which minds decide in which cells, before anything is spent."""
-    from sabm_mesa.studies.audit.report import decided_by, design_in_words
-
-    n_cells, n_conditions = len(planned.plans), len(planned.experiment.conditions)
-    size = f"{n_cells} cells, {n_conditions} conditions, {planned.runs} seeds"
-    lines = [
-        f"Audit of {planned.experiment.name}, decided by: {decided_by(planned)}",
-        f"  {design_in_words(planned)}",
-        *(f"  Not varied: {name}, since {why}." for name, why in planned.left_out.items()),
-        f"  {planned.n_runs:,} runs: {size}.",
-    ]
-    return "\n".join(lines)
-
-
-def _said(done: Audited, files: Sequence[Path]) -> str:
-    """Return a few lines: the verdict on each claim, and the path of the report."""
-    from sabm_mesa.studies.audit.report import headline, said_of, warnings
-
-    kept = len(done.runs) - done.ran
-    runs = f"{len(done.runs)} runs" + (f", {kept} of them from before" if kept else "")
-    lines = [f"{done.plan.experiment.name}: {runs}. {headline(done)}"]
-    for claim, judged in done.claims:
-        lines += [f"  {claim.text}", f"    {said_of(done, replace(judged, why=''))}"]
-    lines += [f"  {warning}" for warning in warnings(done)]
-    report = next(path for path in files if path.name == "report.html")
-    return "\n".join([*lines, f"  Report: {report}"])
-
-
-def _say_costs(planned: AuditPlan, folder: Path, llm: LLMOptions, as_json: bool) -> None:
-    """Report the cost of the missing runs of an audit."""
-    from sabm_mesa.cli.cost import in_words
-    from sabm_mesa.recording import export
-    from sabm_mesa.studies.audit.plan import expected_cost_of_audit
-
-    costs = expected_cost_of_audit(planned, folder, llm.prices)
-    if as_json:
-        say(export.readable_json(costs.as_dict()))
-    else:
-        say("\n".join([_before(planned), "", in_words(costs)]))

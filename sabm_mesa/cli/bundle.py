@@ -28,7 +28,7 @@ def bundle(
 ) -> None:
     """Write a recording as static pages that open without a server, for a paper's supplement."""
     from sabm_mesa.recording.export import readable_json
-    from sabm_mesa.visualization.records.bundle import write_bundle
+    from sabm_mesa.visualization.reading.bundle import write_bundle
 
     registry.load_given(scenario, path)
     folder = path.parent / "bundle" if out is None else out

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
-from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.app import app
 from sabm_mesa.cli.options import AsJson, FigureOptions, ScenarioFile, with_options
 from sabm_mesa.core.parameters import check_choice
 from sabm_mesa.core.parsing import parse_list
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
-
-SHOWN = 15
-"""The maximum number of printed comparisons."""
 
 
 @app.command()
@@ -30,8 +26,23 @@ def compare(
     ],
     *,
     measure: Annotated[
-        str, typer.Option(help="Measure at the end of a run: a column of runs.csv.")
-    ],
+        str | None, typer.Option(help="Measure at the end of a run: a column of runs.csv.")
+    ] = None,
+    people: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA",
+            help="Compare the decisions with those of people instead: a published data set, such "
+            "as nagel-1995, or your own CSV file.",
+        ),
+    ] = None,
+    codebook: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML file that describes the columns of your CSV file (default: same path, with "
+            "the ending .toml)."
+        ),
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -59,70 +70,39 @@ def compare(
     drawing: FigureOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Compare the settings of a sweep or of recordings: pairs, main effects, interaction."""
-    from sabm_mesa.analysis.plot_style import write_figures
-    from sabm_mesa.recording import export
+    """Test the settings of a sweep or of recordings, or compare decisions with those of people."""
+    from sabm_mesa.cli.progress import reporting_lost
+    from sabm_mesa.cli.report import deliver_report
     from sabm_mesa.studies import compare as study
+    from sabm_mesa.studies import people as of_people
 
     drawing.apply()
-    registry.load_given(scenario)
-    factors = [str(name) for name in parse_list(by)] if by else []
-    comparison = study.compare(
-        sources,
-        measure,
-        factors,
-        of=_of(of),
-        bounds=_bounds(bounds),
-    )
     first = sources[0] if sources[0].is_dir() else sources[0].parent
     folder = out or first / "compare"
-    statistic = f"-{of}" if of else ""
-    name = f"{measure}{statistic}-by-{'-'.join(comparison.by)}".replace("/", "-")
-    tables = {f"{name}": comparison.table, f"{name}-settings": comparison.cells}
-    files = export.write_frames(folder, tables, "csv")
-    figures = write_figures(folder, {name: study.picture(comparison)}, export.write_picture)
-    text = study.as_markdown(comparison, figures[0].name)
-    files += [*figures, export.write_text_file(folder / f"{name}.md", text)]
-    if as_json:
-        content: dict[str, Any] = {
-            "measure": measure, "of": comparison.of, "by": list(comparison.by),
-            "settings": comparison.cells.to_dict("records"),
-            "comparisons": comparison.table.to_dict("records"), "notes": list(comparison.notes),
-            "files": [str(path) for path in files],
-        }  # fmt: skip
-        say(export.readable_json(content))
+    if people is not None:
+        if measure or by or of or bounds or len(sources) > 1:
+            raise ParameterError(
+                "--people compares all decisions of one recording: leave out --measure, --by, "
+                "--of and --bounds, and name one recording."
+            )
+        path = sources[0] / study.RECORDING if sources[0].is_dir() else sources[0]
+        registry.load_given(scenario, path)
+        data = of_people.load_people(people, codebook)
+        with reporting_lost([path]):
+            name = f"people-{Path(data.name).stem}"
+            report = of_people.compare(data, of_people.read_runs(path, data))
+        deliver_report(report, folder, name, as_json, f"{name}-")
         return
-    lines = [f"The {comparison.of} of {measure} by {', '.join(comparison.by)}; one number per run"]
-    lines += [_setting(row) for row in comparison.cells.to_dict("records")]
-    n = len(comparison.table)
-    lines += [_line(row, n) for row in comparison.table.head(SHOWN).to_dict("records")]
-    if (more := len(comparison.table) - SHOWN) > 0:
-        lines.append(f"  … ({more} more in {name}.csv)")
-    lines += [f"Note: {note}" for note in comparison.notes]
-    lines += [f"Note: {why}." for why in dict.fromkeys(comparison.table["why"]) if why]
-    lines.append(f"Written to {folder}: {', '.join(path.name for path in files)}")
-    say("\n".join(lines))
-
-
-def _setting(row: dict[Any, Any]) -> str:
-    interval = _interval(row["low"], row["high"])
-    return f"  {row['setting']}: {row['estimate']:.4g}{interval}, n {row['n']}"
-
-
-def _line(row: dict[Any, Any], n: int) -> str:
-    interval = _interval(row["low"], row["high"])
-    corrected = f"p {row['p_holm']:.2g}"
-    if n > 1:
-        corrected += f" by Holm for {n} comparisons (alone {row['p']:.2g})"
-    return (
-        f"  {row['comparison']}: {row['of']} against {row['than']}: {row['estimate']:.4g}"
-        f"{interval}, {corrected}, "
-        f"{row['effect_name']} {row['effect']:.2g}: {row['verdict']}"
-    )
-
-
-def _interval(low: float, high: float) -> str:
-    return " (no interval)" if math.isnan(low) else f" [{low:.4g}, {high:.4g}]"
+    registry.load_given(scenario)
+    if measure is None:
+        raise ParameterError(
+            "Name the measure to compare (--measure), or data of people (--people)."
+        )
+    factors = [str(name) for name in parse_list(by)] if by else []
+    compared = study.compare(sources, measure, factors, of=_of(of), bounds=_bounds(bounds))
+    statistic = f"-{of}" if of else ""
+    name = f"{measure}{statistic}-by-{'-'.join(compared.by)}".replace("/", "-")
+    deliver_report(study.report_of(compared), folder, name, as_json, f"{name}-")
 
 
 def _bounds(text: str | None) -> tuple[float, float] | None:

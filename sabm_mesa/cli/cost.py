@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -43,14 +42,6 @@ def cost(
     prices: Prices = None,
     base_url: BaseURL = None,
     endpoints: EndpointsFile = None,
-    recording: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="RECORDING",
-            help="Recording of the scenario, for a more precise estimate.",
-        ),
-    ] = None,
     isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +55,7 @@ def cost(
     isolation.apply()
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)
-    estimated = estimate(registry.load(name), parameters, runs, recording, prices)
+    estimated = estimate(registry.load(name), parameters, runs, prices)
     say(export.readable_json(estimated.as_dict()) if as_json else in_words(estimated))
 
 

@@ -16,9 +16,8 @@ from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
-    from sabm_mesa.minds.model_check import Check
     from sabm_mesa.models.exam import Exam, Marks
-    from sabm_mesa.runs.trial import Trial
+    from sabm_mesa.runs.try_model import Check, Trial
 
 _SQLITE = b"SQLite format 3"
 """The first bytes of an SQLite file."""
@@ -70,8 +69,8 @@ def doctor(
     """Check Python, packages, folder, browser, isolation, key and endpoint; suggest fixes."""
     from sabm_mesa.cli.doctor_checks import check_all, check_recording, is_asked
     from sabm_mesa.llm import Connection, read_endpoints
-    from sabm_mesa.minds.model_check import State
     from sabm_mesa.recording import export
+    from sabm_mesa.runs.try_model import State
 
     if subject is not None and minds is not None:
         if write:
@@ -117,8 +116,8 @@ def _doctor_minds(
 ) -> None:
     from sabm_mesa.core.parsing import parse_minds
     from sabm_mesa.llm import Connection, read_endpoints
-    from sabm_mesa.minds.model_check import MOST_ASKS, QUESTIONS, probe_minds, write_entries
     from sabm_mesa.recording import export
+    from sabm_mesa.runs.try_model import MOST_ASKS, QUESTIONS, probe_minds, write_entries
 
     parsed = parse_minds(minds)
     specs = [parsed] if isinstance(parsed, str) else list(parsed)
@@ -178,11 +177,7 @@ def _recording(subject: str | None, setting: SettingOptions) -> Path | None:
 
 
 def is_recording_file(path: Path) -> bool:
-    """Return whether a path is an SQLite file.
-
-    Args:
-        path: the path.
-    """
+    """Return whether a path is an SQLite file."""
     try:
         with path.open("rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
@@ -204,7 +199,7 @@ def _try_minds(
     from sabm_mesa.models.exam import exam_of
     from sabm_mesa.recording import export, load_runs
     from sabm_mesa.runs.rerun import class_of
-    from sabm_mesa.runs.trial import SETTINGS, Tried, sit_exam, try_model
+    from sabm_mesa.runs.try_model import SETTINGS, Tried, sit_exam, try_model
 
     parsed = parse_minds(minds)
     specs = [parsed] if isinstance(parsed, str) else list(parsed)
@@ -254,30 +249,31 @@ def _try_minds(
 
 
 def in_words(trial: Trial) -> str:
-    """Return the outcome of a trial: a table, a recommendation, and the expected cost of a run.
+    """Return the outcome of a trial: a recommendation, the expected cost of a run, a table."""
+    import pandas as pd
 
-    Args:
-        trial: the outcome.
-    """
     from sabm_mesa.cli.progress import dollars
+    from sabm_mesa.studies.report import Report, Table, in_terminal
 
-    rows = [("question", "form", "valid", "tokens each", "seconds each")]
-    for row in trial.tried:
-        n = max(row.answers, 1)
-        share, tokens = f"{row.valid} of {row.answers}", f"{row.tokens / n:.0f}"
-        rows.append((row.question, row.form, share, tokens, f"{row.seconds / n:.1f}"))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    rows = [
+        {
+            "question": row.question, "form": row.form, "valid": f"{row.valid} of {row.answers}",
+            "tokens each": row.tokens / max(row.answers, 1),
+            "seconds each": row.seconds / max(row.answers, 1),
+        }
+        for row in trial.tried
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows)
     reasons = {row.form: row.reason for row in reversed(trial.tried) if row.reason}
-    lines += [f"{form}, first refused answer: {reason}" for form, reason in reasons.items()]
-    expected = (
-        f"about {trial.asks:,.0f} questions, {duration(trial.run_s)}, {dollars(trial.usd, 2)}"
+    expected = f"about {trial.asks:,.0f} questions, {duration(trial.run_s)}"
+    return in_terminal(
+        Report(
+            trial.recommendation,
+            f"A run with these settings: {expected}, {dollars(trial.usd, 2)}",
+            [f"{form}, first refused answer: {reason}" for form, reason in reasons.items()],
+            [Table("tried", frame, {str(name): str(name) for name in frame})],
+        )
     )
-    lines += [trial.recommendation, f"A run with these settings: {expected}"]
-    return "\n".join(lines)
 
 
 def _outcome(exam: Exam, marks: Marks) -> dict[str, Any]:
@@ -287,12 +283,7 @@ def _outcome(exam: Exam, marks: Marks) -> dict[str, Any]:
 
 
 def exam_in_words(exam: Exam, marks: Marks) -> str:
-    """Return the outcome of a preliminary test.
-
-    Args:
-        exam: the test.
-        marks: the marks of the model.
-    """
+    """Return the outcome of a preliminary test."""
     shares = [f"{kind}: {sum(right)} of {len(right)} right" for kind, right in marks.items()]
     verdict = "passes" if exam.passes(marks) else "fails"
     return (

@@ -15,7 +15,7 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -32,10 +32,10 @@ from sabm_mesa.errors import (
     UsageError,
     key,
 )
-from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.endpoints import OPENAI_URL, URL_VARIABLE, endpoint_url
-from sabm_mesa.llm.openai_client import OpenAIClient
 from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.llm.request import Request
+from sabm_mesa.llm.server import Server
 from sabm_mesa.minds.files.sandbox import (
     DEMANDED,
     SENTENCES,
@@ -43,11 +43,11 @@ from sabm_mesa.minds.files.sandbox import (
     environment,
     is_sandboxed,
 )
-from sabm_mesa.minds.model_check import Check, State, in_words
 from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.export import check_folder
 from sabm_mesa.recording.statistics import answers_in
 from sabm_mesa.runs.rerun import lost_before
+from sabm_mesa.runs.try_model import Check, State, in_words
 
 PACKAGE = "sabm-mesa"
 TINY = Request("", (("user", "Answer with the word yes."),), max_tokens=16)
@@ -79,7 +79,8 @@ def check_all(
         timeout_s: the maximum number of seconds for an answer.
         folder: the folder for recordings; the working directory when None.
     """
-    yield python()
+    version_ = f"Python {platform.python_version()} at {sys.executable}"
+    yield Check("python", State.OK, version_)
     yield from packages()
     yield writable(folder or Path())
     yield browser()
@@ -90,11 +91,7 @@ def check_all(
 
 
 def check_recording(path: Path) -> Iterator[Check]:
-    """Check whether a recording can be read, is finished and lacks answers.
-
-    Args:
-        path: the recording.
-    """
+    """Check whether a recording can be read, is finished and lacks answers."""
     try:
         runs = load_runs(path)
         answers, lost = answers_in(path), lost_before(runs, None)
@@ -108,47 +105,17 @@ def check_recording(path: Path) -> Iterator[Check]:
             f", {left:,} of them unfinished; continue with: sabm resume {shlex.quote(str(path))}"
         )
     yield Check("recording", State.WARNING if left else State.OK, text)
-    lines = missing(path, lost)
+    lines = missing(lost)
     for line in lines:
         yield Check("answers", State.WARNING, line)
     if not lines:
         yield Check("answers", State.OK, "no answer is missing")
 
 
-def python() -> Check:
-    """Check the running Python."""
-    text = f"Python {platform.python_version()} at {sys.executable}"
-    mark = "Programming Language :: Python :: 3."
-    minor = f"{mark}{sys.version_info.minor}"
-    try:
-        tested = [
-            classifier
-            for classifier in metadata(PACKAGE).get_all("Classifier", [])
-            if mark in classifier
-        ]
-    except PackageNotFoundError:
-        tested = []
-    if tested and minor not in tested:
-        known = ", ".join(f"3.{classifier.removeprefix(mark)}" for classifier in tested)
-        return Check("python", State.WARNING, f"{text}; tested versions: {known}. Use one of them.")
-    return Check("python", State.OK, text)
-
-
 def packages() -> Iterator[Check]:
     """Check the requirements: one line if all are met, else one for each that is not."""
-    try:
-        needed = [Requirement(requirement) for requirement in requires(PACKAGE) or []]
-    except PackageNotFoundError:
-        yield Check(
-            "packages", State.WARNING,
-            f"{PACKAGE} is not installed, so its requirements are unknown: pip install {PACKAGE}",
-        )  # fmt: skip
-        return
-    needed = [
-        requirement
-        for requirement in needed
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-    ]
+    needed = [Requirement(requirement) for requirement in requires(PACKAGE) or []]
+    needed = [one for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
     wrong = [check for check in map(misfit, needed) if check is not None]
     yield from wrong
     if not wrong:
@@ -175,11 +142,7 @@ def misfit(needed: Requirement) -> Check | None:
 
 
 def writable(folder: Path) -> Check:
-    """Check that recordings can be written to a folder.
-
-    Args:
-        folder: the folder.
-    """
+    """Check that recordings can be written to a folder."""
     try:
         check_folder(folder)
     except OutputError as error:
@@ -227,12 +190,7 @@ def api_key() -> Check:
 
 
 def is_asked(base_url: str | None, model: str | None) -> bool:
-    """Return whether an endpoint is asked: it or a model is named, or there is a key.
-
-    Args:
-        base_url: the given address.
-        model: the given model.
-    """
+    """Return whether an endpoint is asked: it or a model is named, or there is a key."""
     return bool(base_url or model or os.environ.get(URL_VARIABLE) or key())
 
 
@@ -247,7 +205,7 @@ def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check
     if not is_asked(base_url, model):
         return Check("endpoint", State.OK, "not asked: there is no key and no --base-url")
     try:
-        client = OpenAIClient(endpoint_url(base_url), timeout_s)
+        client = Server(endpoint_url(base_url), timeout_s)
         client.endpoint.check_key()
         answered = engine.run(_ask(client, model))
     except (LLMError, UsageError) as error:
@@ -256,13 +214,14 @@ def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check
     return Check("endpoint", State.OK, f"{answered} at {where}" if where else answered)
 
 
-async def _ask(client: OpenAIClient, model: str | None) -> str:
+async def _ask(client: Server, model: str | None) -> str:
     """Ask one tiny question and return the outcome."""
     prices = PriceTable(url=client.endpoint.url or OPENAI_URL)
     try:
         request = replace(TINY, model=model or await _some_model(client))
         try:
-            done = prices.priced(await client.complete(request), request)
+            done = await client.send(request)
+            prices.add_cost(done, request)
         except BadRequest as error:
             raise BadRequest(f"{error}{await _other_models(client, model)}") from None
     finally:
@@ -270,7 +229,7 @@ async def _ask(client: OpenAIClient, model: str | None) -> str:
     return in_words(done)
 
 
-async def _other_models(client: OpenAIClient, model: str | None) -> str:
+async def _other_models(client: Server, model: str | None) -> str:
     """Return a sentence on other models of a server, after one did not answer."""
     if model is None:
         return " Name another model with --model."
@@ -281,7 +240,7 @@ async def _other_models(client: OpenAIClient, model: str | None) -> str:
     return ""
 
 
-async def _some_model(client: OpenAIClient) -> str:
+async def _some_model(client: Server) -> str:
     if client.endpoint.is_openai:
         return OPENAI_MODEL
     there = await client.models()

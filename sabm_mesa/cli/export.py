@@ -49,12 +49,15 @@ def export(
     registry.load_given(scenario, path)
     export.check_format(to)
     folder = path.parent / "export" if out is None else out
-    with Recorded(path).tables(messages) as tables:
-        files = export.write_tables(folder, tables, to, raw=raw)
+    frames = Recorded(path).frames(messages)
+    files = export.write_frames(folder, frames, to, raw=raw)
+    rows = {name: len(frame) for name, frame in frames.items()}
     if as_json:
-        rows = {file.stem: n for file, n in files.items()}
         content = {"recording": str(path), "files": [*map(str, files)], "rows": rows}
         say(export.readable_json(content))
         return
-    listed = [f"{file.name} ({n:,} row{'' if n == 1 else 's'})" for file, n in files.items()]
+    listed = [
+        f"{file.name} ({n:,} row{'' if n == 1 else 's'})"
+        for file, n in zip(files, rows.values(), strict=True)
+    ]
     say(f"Written to {folder}: {', '.join(listed)}")

@@ -54,7 +54,7 @@ def import_(
     ] = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Make a recording from a table of decisions, for fit, humans, plots, viewer and export."""
+    """Make a recording from a table of decisions, for fit, compare, plots, viewer and export."""
     from sabm_mesa.core.toml_io import expand_home
     from sabm_mesa.models import registry
     from sabm_mesa.recording import export

@@ -1,9 +1,4 @@
-"""The options that several commands share: their declaration, completion and reading.
-
-Completion suggests scenarios and specs of minds without importing a scenario. ``sabm
---install-completion`` sets it up. Bash splits words at colons, so in Bash only the kind of a mind
-is completed, not the text after the colon.
-"""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
@@ -13,17 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sabm_mesa.core.parameters import MOST, SERVICES, check_choice
 from sabm_mesa.core.parsing import parse_minds, parse_value
-from sabm_mesa.core.toml_io import expand_home
-from sabm_mesa.errors import MindSpecError, ParameterError
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.files.sandbox import (
     DEMANDED,
-    PAID,
     PASSED,
     SENTENCES,
     environment,
@@ -33,11 +26,6 @@ from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
-
-KINDS = ("classical", "classical:", "fixed:", "fitted:", "llm:", "local", "gguf:", "py:")
-FILES = {"fitted:": ".json", "gguf:": ".gguf", "py:": ".py"}
-"""Kinds of minds in files, and the endings of these files."""
-
 
 LLM_PANEL = "Options of language models"
 FILE_PANEL = "Options of minds from files"
@@ -50,37 +38,8 @@ HOST, PORT = "127.0.0.1", 8765
 
 
 def complete_scenarios(incomplete: str) -> list[str]:
-    """Return matching Python files and scenarios, including scenarios of other packages.
-
-    Args:
-        incomplete: the text typed so far.
-    """
-    known = [*registry.names(), *(_files(incomplete, ".py") if incomplete else [])]
-    return [name for name in known if name.startswith(incomplete)]
-
-
-def complete_minds(incomplete: str) -> list[str]:
-    """Return matching specs of minds. In a list of specs, the last one is completed.
-
-    Args:
-        incomplete: the text typed so far.
-    """
-    before, comma, last = incomplete.rpartition(",")
-    kind, colon, path = last.partition(":")
-    ending = FILES.get(kind + colon)
-    known = list(KINDS) if ending is None else [f"{kind}:{file}" for file in _files(path, ending)]
-    return [f"{before}{comma}{spec}" for spec in known if spec.startswith(last)]
-
-
-def _files(path: str, ending: str) -> list[str]:
-    """Return the folders, and the files with this ending, that match an incomplete path."""
-    folder, slash, _ = path.rpartition("/")
-    try:
-        there = sorted(expand_home(folder + slash or ".").iterdir())
-    except OSError:
-        return []
-    names = [f"{entry.name}/" if entry.is_dir() else entry.name for entry in there]
-    return [f"{folder}{slash}{name}" for name in names if name.endswith(("/", ending))]
+    """Return matching scenarios, including those of other packages."""
+    return [name for name in registry.names() if name.startswith(incomplete)]
 
 
 ScenarioName = Annotated[
@@ -133,7 +92,6 @@ Minds = Annotated[
         "fitted:FILE. A language model: llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, "
         "gguf:FILE. Your Python file: py:FILE. A mixture, with the number of agents of each mind: "
         "'llm:a=5,fixed:0=1'. For one class of agents: CLASS/llm:a.",
-        autocompletion=complete_minds,
     ),
 ]
 Condition = Annotated[str | None, typer.Option(help="Name of the condition (default: baseline).")]
@@ -259,7 +217,6 @@ class LLMOptions:
             ParameterError: for an unusable option.
         """
         from sabm_mesa.llm import Connection, read_endpoints
-        from sabm_mesa.llm.limit import limits_file
 
         options = {
             "max_concurrency": self.max_concurrency,
@@ -280,7 +237,6 @@ class LLMOptions:
             endpoints=endpoints,
             prices=self.prices or connection.prices,
             agreed=None if recorded is None else connection.agreed,
-            limits=limits_file(),
         )
 
 
@@ -309,22 +265,12 @@ class FileMindOptions:
         ),
     ] = None
 
-    paid_mind: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="File of a mind whose answers cost money: no question is asked twice, and an "
-            "answer may take 120 s. Repeatable.",
-            rich_help_panel=FILE_PANEL,
-        ),
-    ] = None
-
     def apply(self) -> None:
         """Set the isolation of minds from files, for this process and its children.
 
         Raises:
-            MindSpecError: when isolation is demanded and does not work here, a variable is not set,
-                or a file does not exist.
+            MindSpecError: when isolation is demanded and does not work here, or a variable is not
+                set.
         """
         if self.isolate is not None:
             os.environ[DEMANDED] = "1" if self.isolate else "0"
@@ -332,11 +278,6 @@ class FileMindOptions:
         if self.pass_env:
             os.environ[PASSED] = " ".join(self.pass_env)
             environment()
-        if self.paid_mind:
-            paths = [str(Path(path).resolve()) for path in self.paid_mind]
-            if missing := [path for path in paths if not Path(path).is_file()]:
-                raise MindSpecError(f"--paid-mind {missing[0]} is not a file.")
-            os.environ[PAID] = os.pathsep.join(paths)
 
 
 @dataclass(frozen=True)
@@ -388,55 +329,30 @@ BLOCKS = (SettingOptions, RunOptions, LLMOptions, FileMindOptions, FigureOptions
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameters of a command that are option blocks by the options in them.
-
-    Args:
-        command: the command.
-    """
-    types = get_type_hints(command, include_extras=True)
-    blocks = {name: kind for name, kind in types.items() if kind in BLOCKS}
+    """Replace the parameters of a command that are option blocks by the options in them."""
+    blocks: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        if parameter.name not in blocks:
-            parameters.append(parameter.replace(annotation=types[parameter.name]))
-            continue
-        block = blocks[parameter.name]
-        options = get_type_hints(block, include_extras=True)
-        parameters += [
-            inspect.Parameter(
-                option.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=option.default,
-                annotation=options[option.name],
-            )
-            for option in fields(block)
-        ]
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        kind = parameter.annotation
+        if kind in BLOCKS:
+            blocks[parameter.name] = kind
+            parameters += inspect.signature(kind, eval_str=True).parameters.values()
+        else:
+            parameters.append(parameter)
 
     @wraps(command)
     def with_blocks(**given: Any) -> None:
-        if set(blocks.values()) - {FigureOptions} != {
-            FileMindOptions
-        }:  # a command that makes models
-            # Mesa's logger checks every loaded module for every stack frame: import it while
-            # both are few.
-            import mesa  # noqa: F401
-
         chosen = {
-            name: block(
-                **{field.name: given.pop(field.name, field.default) for field in fields(block)}
-            )
-            for name, block in blocks.items()
+            name: kind(**{f.name: given.pop(f.name) for f in fields(kind) if f.name in given})
+            for name, kind in blocks.items()
         }
         command(**given, **chosen)
 
-    keyword_only = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters
-    ]
     # Functions can have this attribute (PEP 362), but their type does not declare it.
-    with_blocks.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
-    with_blocks.__annotations__ = {
-        parameter.name: parameter.annotation for parameter in keyword_only
-    }
+    with_blocks.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    )
+    with_blocks.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_blocks
 
 

@@ -17,7 +17,7 @@ from sabm_mesa.cli.options import (
     with_options,
 )
 from sabm_mesa.core.parsing import parse_minds
-from sabm_mesa.errors import MindSpecError, RunError
+from sabm_mesa.errors import MindSpecError
 
 
 @app.command()
@@ -48,8 +48,8 @@ def probe(
     Recorded answers to earlier questions are reused.
     """
     from sabm_mesa.cli.cost import in_words as cost_in_words
-    from sabm_mesa.cli.progress import Progress, stopped_early
-    from sabm_mesa.cli.report import reporting_lost
+    from sabm_mesa.cli.progress import session
+    from sabm_mesa.cli.report import deliver_report
     from sabm_mesa.recording.export import readable_json
     from sabm_mesa.runs.cost import estimate
     from sabm_mesa.studies import probe as studies
@@ -78,18 +78,8 @@ def probe(
     if line := isolation_of(minds):
         say(line, err=True)
     path = out / "recording.sqlite"
-    with reporting_lost([path], connection.prices), Progress("probe", len(minds)) as progress:
-        try:
-            findings = studies.probe(
-                minds, path, games=games, seed=seed, connection=connection, watch=progress.show
-            )
-        except (RunError, KeyboardInterrupt) as error:
-            raise stopped_early(error, "probe", [path], progress.asks) from error
-    files = studies.write(findings, out)
-    if as_json:
-        summary = [finding.summary() for finding in findings]
-        say(readable_json({"minds": summary, "files": [str(file) for file in files]}))
-        return
-    lines = [line for finding in findings for line in studies.in_words(finding)]
-    report = next(file for file in files if file.suffix == ".md")
-    say("\n".join([*lines, f"Report: {report}"]))
+    with session("probe", [path], connection.prices, runs=len(minds)) as progress:
+        findings = studies.probe(
+            minds, path, games=games, seed=seed, connection=connection, watch=progress.show
+        )
+    deliver_report(studies.report_of(findings), out, "probe", as_json)

@@ -1,12 +1,11 @@
-"""Progress bars, and the line that ends a command early."""
+"""Progress bars, lost answers, and the line that ends a command early."""
 
 from __future__ import annotations
 
 import math
-import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -18,20 +17,22 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import (
     BudgetExceeded,
     ContextTooSmall,
+    MindError,
     MissingKey,
     OutputError,
     RecordingError,
     ReplayMismatch,
     RunError,
+    ScenarioError,
     one_line,
 )
 from sabm_mesa.llm import close_all
-from sabm_mesa.models.registry import option_for
+from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.statistics import answers_in
+from sabm_mesa.runs.rerun import lost_before
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
-    from sabm_mesa.runs.run import Runs
 
 
 def bar_counting(what: str) -> Bar:
@@ -62,27 +63,37 @@ class Progress:
 
     Attributes:
         asks: the number of answered questions.
+        paid: whether an agent has a paid mind, whose answers are worth keeping.
+        notice: returns a line to print before the first of many runs, ``""`` for none.
     """
 
     def __init__(self, name: str, runs: int) -> None:
-        self.name, self.asks = name, 0
-        self._bar = bar_counting("rounds · {task.fields[spent]}")
+        self.name, self.asks, self.paid = name, 0, False
+        self.notice: Callable[[], str] = str
+        self._bar = bar_counting("{task.fields[what]}")
         label = one_line(f"{name}, {runs} runs" if runs > 1 else name)
-        self._task = self._bar.add_task(label, total=None, spent="0 asks")
+        self._task = self._bar.add_task(label, total=None, what="rounds · 0 asks")
 
     def show(self, models: Sequence[SmartModel]) -> None:
-        """Show the progress of the runs.
-
-        Args:
-            models: the models of all runs.
-        """
+        """Show the progress of the runs."""
         spent = Usage()
         for model in models:
             spent.add(model.spent())
         self.asks = spent.asks
+        self.paid = any(agent.paid for model in models for agent in model.population)
         done = sum(model.round + (not model.playing) for model in models if model.round >= 0)
         ahead = sum(model.n_rounds if model.running else model.round + 1 for model in models)
-        self._bar.update(self._task, completed=done, total=ahead, spent=in_words(spent))
+        what = f"rounds · {in_words(spent)}"
+        self._bar.update(self._task, completed=done, total=ahead, what=what)
+
+    def show_runs(self, done: int, total: int) -> None:
+        """Show the number of finished runs, and before the first one the notice."""
+        if line := self.notice():
+            self._bar.stop()
+            say(line, err=True)
+            self._bar.start()
+        self.notice = str
+        self._bar.update(self._task, completed=done, total=total, what="runs")
 
     def __enter__(self) -> Progress:
         """Start the bar."""
@@ -94,61 +105,97 @@ class Progress:
         self._bar.stop()
 
 
-def guarded(work: Callable[[], Runs], progress: Progress, recording: Path) -> Runs:
-    """Run models; on failure or a stop, name the recordings and the next command.
+@contextmanager
+def session(
+    name: str,
+    recordings: Sequence[Path],
+    prices: str | Path | None = None,
+    *,
+    runs: int = 1,
+    resume: str = "",
+    lost: bool = True,
+) -> Iterator[Progress]:
+    """Runs in recordings: progress, lost answers, and after a stop the next command.
 
     Args:
-        work: the work that runs the models.
-        progress: the counter of the answers.
-        recording: their recording.
+        name: the name of the study or scenario.
+        recordings: the recordings of the answers; missing ones are not named.
+        prices: a user's own price file, or None.
+        runs: the number of runs.
+        resume: the command that continues; ``""``: the same one.
+        lost: whether to report lost answers.
 
     Raises:
-        RunError: when it fails or is interrupted.
+        RunError: when the runs fail or are stopped; it says where the answers are.
     """
-    try:
-        return work()
-    except (RunError, KeyboardInterrupt) as error:
-        nothing_played = isinstance(error, RecordingError | MissingKey) and not progress.asks
-        if nothing_played or isinstance(error, ReplayMismatch):
-            raise  # continuing would end in the same way
-        reason = str(error) or "Stopped."
-        reason += "" if reason.endswith((".", "!", "?")) else "."
-        if not recording.exists():
-            raise RunError(reason) from error
-        if isinstance(error, ContextTooSmall):  # continuing would end in the same way
-            raise RunError(f"{reason} {answers_are([recording])} in {recording}.") from error
-        go_on = f"sabm resume {shlex.quote(str(recording))}{option_for(progress.name)}"
-        raise RunError(
-            f"{reason} {answers_are([recording])} in {recording}; continue with: {go_on}"
-        ) from error
+    with reporting_lost(recordings if lost else (), prices), Progress(name, runs) as progress:
+        try:
+            yield progress
+        except (RunError, KeyboardInterrupt) as error:
+            early = isinstance(error, RecordingError | MissingKey | OutputError)
+            if (early and not progress.asks) or isinstance(error, ReplayMismatch):
+                raise  # continuing would end in the same way
+            reason = str(error) or "Stopped."
+            reason += "" if reason.endswith((".", "!", "?")) else "."
+            there = [path for path in recordings if path.exists()]
+            folder = recordings[0].parent  # processes have recordings of their own
+            if not there and (resume or not folder.exists()):
+                raise RunError(reason) from error
+            there = there or [folder]
+            reason += f" {answers_are(there)} in {' and '.join(map(str, there))}"
+            if isinstance(error, ContextTooSmall):  # continuing would end in the same way
+                raise RunError(f"{reason}.") from error
+            go_on = f"continue with: {resume}"
+            if isinstance(error, ScenarioError | MindError):
+                go_on = f"correct the file, then {go_on if progress.paid else 'run it again'}"
+            if resume:
+                raise RunError(f"{reason}; {go_on}") from error
+            more = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
+            raise RunError(f"{reason}; the same command{more} continues from there.") from error
 
 
-def stopped_early(
-    error: BaseException,
-    name: str,
-    recordings: Iterable[Path],
-    asks: int,
-) -> RunError:
-    """Return why a study ended early, where its answers are, and the next command.
+@contextmanager
+def reporting_lost(recordings: Iterable[Path], prices: str | Path | None = None) -> Iterator[None]:
+    """Report lost answers on standard error, even when the block fails.
+
+    Every command that continues recordings, or reads their decisions, uses such a block.
 
     Args:
-        error: the error that ended it.
-        name: the name of the study.
-        recordings: the recordings of its answers; missing ones are not named.
-        asks: the number of answers of this command.
+        recordings: the recordings of the runs; a missing one holds none.
+        prices: a user's own price file, or None.
+
+    Raises:
+        RecordingError: when a recording cannot be read, unless the block raised another error.
     """
-    reason = f"{name}: {str(error) or 'Stopped.'}"
-    there = [path for path in recordings if path.exists()]
-    early = isinstance(error, RecordingError | MissingKey | OutputError) and not asks
-    if early or not there:
-        return RunError(reason)
-    more = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
-    where = " and ".join(map(str, there))
-    if isinstance(error, ContextTooSmall):
-        return RunError(f"{reason} {answers_are(there)} in {where}.")
-    return RunError(
-        f"{reason} {answers_are(there)} in {where}; the same command{more} continues from there."
-    )
+    try:
+        yield
+    except BaseException:
+        close_all()  # connections use file descriptors, and each recording needs some
+        with suppress(RecordingError):
+            _report_lost(recordings, prices)
+        raise
+    _report_lost(recordings, prices)
+
+
+def _report_lost(recordings: Iterable[Path], prices: str | Path | None) -> None:
+    lost = Usage()
+    for path in recordings:
+        if runs := load_runs(path, missing_ok=True):
+            lost.add(lost_before(runs, prices))
+    for line in lost_in_words(lost):
+        say(f"{line}.", err=True)
+
+
+def lost_in_words(lost: Usage) -> list[str]:
+    """Return the line on lost answers; none without losses.
+
+    Args:
+        lost: their possible cost.
+    """
+    if not lost.asks or lost.cost_usd == 0:  # such as answers of a model on this machine
+        return []
+    worth = "of unknown price" if math.isnan(lost.cost_usd) else f"at most ${lost.cost_usd:.4f}"
+    return [f"Requests whose answers were lost: {lost.asks:,}, {worth}; caps count them"]
 
 
 def answers_are(recordings: Iterable[Path]) -> str:
@@ -186,71 +233,3 @@ def dollars(usd: float, decimals: int) -> str:
     if math.isnan(usd):
         return "price unknown"
     return f"${usd:.{decimals}f}" if usd else "no cost"
-
-
-class RunsDone:
-    """Shows the number of finished runs on standard error during the block.
-
-    Args:
-        name: the name of the study.
-        folder: the folder of the runs.
-        first: returns a text to print before the first run begins, ``""`` for none.
-
-    Attributes:
-        done: the number of finished runs.
-        total: the number of all runs; 0 until the first one can begin.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        first: Callable[[], str] = str,
-    ) -> None:
-        self.done = self.total = 0
-        self._folder, self._first = folder, first
-        self._bar = bar_counting("runs")
-        self._task = self._bar.add_task(one_line(name), total=None)
-
-    def show(self, done: int, total: int) -> None:
-        """Show the number of finished runs.
-
-        Args:
-            done: the number of finished runs.
-            total: all runs.
-        """
-        if not self.total and (line := self._first()):
-            self._bar.stop()
-            say(line, err=True)
-            self._bar.start()
-        self.done, self.total = done, total
-        self._bar.update(self._task, completed=done, total=total)
-
-    def __enter__(self) -> RunsDone:
-        """Start the bar."""
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        error: BaseException | None,
-        _: TracebackType | None,
-    ) -> None:
-        """Remove the bar.
-
-        Raises:
-            RunError: when the runs failed or were stopped; it names the next command.
-        """
-        self._bar.stop()
-        if not isinstance(error, RunError | KeyboardInterrupt):
-            return
-        reason = str(error) or "Stopped."
-        if self.total:
-            wider = " with a larger budget" if isinstance(error, BudgetExceeded) else ""
-            raise RunError(
-                f"{reason} {self.done} of {self.total} runs are done. They and all other answers "
-                f"are kept in {self._folder}; the same command{wider} continues from there."
-            ) from error
-        if isinstance(error, KeyboardInterrupt):
-            raise RunError(reason) from error

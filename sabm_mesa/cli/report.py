@@ -6,30 +6,26 @@ import math
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.cli.app import say
-from sabm_mesa.cli.progress import in_words
+from sabm_mesa.cli.progress import in_words, lost_in_words
 from sabm_mesa.core.scheduler import orders
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.errors import RecordingError
-from sabm_mesa.llm import close_all
 from sabm_mesa.minds.specs import describe_minds, language_model
-from sabm_mesa.recording import export, load_runs
+from sabm_mesa.recording import export
 from sabm_mesa.recording.statistics import FrequentReason
-from sabm_mesa.recording.store import log_is_cut
-from sabm_mesa.runs.rerun import lost_before
 from sabm_mesa.runs.run import Runs
+
+if TYPE_CHECKING:
+    from sabm_mesa.studies.report import Report
 
 UNUSABLE = 1 / 3
 """The share of unusable answers above which a trial is recommended."""
 
-_WRITTEN = {".csv", ".png", ".pdf", ".svg", ".gif", ".mp4"}
-"""The file endings of tables and pictures."""
 SAMPLE = 120
 """The maximum printed length of an unusable answer."""
 
@@ -40,7 +36,6 @@ def deliver(
     recording: Path | None,
     *,
     as_json: bool,
-    movies: Mapping[str, Any] | None = None,
     first_lines: Sequence[str] = (),
     more: Mapping[str, Any] | None = None,
 ) -> None:
@@ -53,7 +48,6 @@ def deliver(
         out: the folder.
         recording: the recording, if it is in that folder.
         as_json: whether to print one JSON object.
-        movies: file name → animation.
         first_lines: the lines before the report.
         more: further content of the summary.
 
@@ -64,9 +58,7 @@ def deliver(
     summary = {**runs.summary(), **(more or {})}
     faults: list[str] = []
     pictures = runs.pictures(faults)
-    files = export.write_outputs(
-        out, runs.model_frame(), runs.agent_frame(), summary, pictures, movies
-    )
+    files = export.write_outputs(out, runs.model_frame(), runs.agent_frame(), summary, pictures)
     files = [recording, *files] if recording else files
     if as_json:
         say(export.readable_json({**summary, "files": [str(path) for path in files]}))
@@ -76,7 +68,6 @@ def deliver(
                 [
                     *first_lines,
                     report(runs, files),
-                    *older_files(out, files),
                     *advice(runs, recording),
                 ]
             )
@@ -85,13 +76,59 @@ def deliver(
         say(line, err=True)
 
 
-def report(runs: Runs, files: Sequence[Path]) -> str:
-    """Return a few lines: the runs, their end, their cost, the files.
+def deliver_report(
+    results: Report,
+    folder: Path,
+    name: str,
+    as_json: bool,
+    prefix: str = "",
+    files: Sequence[Path] = (),
+) -> None:
+    """Write the report of a study into a folder, and print it, or one JSON object.
+
+    Other arguments and errors are those of `write_report`.
+    """
+    content = write_report(results, folder, name, prefix, files, quiet=as_json)
+    if as_json:
+        say(export.readable_json(content))
+
+
+def write_report(
+    results: Report,
+    folder: Path,
+    name: str,
+    prefix: str = "",
+    files: Sequence[Path] = (),
+    *,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Write the report of a study into a folder, and print it unless `quiet`.
 
     Args:
-        runs: the runs.
-        files: the files that were written.
+        results: the report.
+        folder: the folder.
+        name: the name of its files.
+        prefix: the beginning of the names of its tables and figures.
+        files: other files that were written.
+        quiet: whether to print nothing.
+
+    Returns:
+        The report as JSON values, with the files.
+
+    Raises:
+        OutputError: when a file cannot be written.
     """
+    from sabm_mesa.studies.report import as_json, in_terminal, write
+
+    written = [*files, *write(results, folder, name, prefix)]
+    if not quiet:
+        say(in_terminal(results))
+        say(f"Written to {folder}: {', '.join(path.name for path in written)}")
+    return {**as_json(results), "files": [str(path) for path in written]}
+
+
+def report(runs: Runs, files: Sequence[Path]) -> str:
+    """Return a few lines: the runs, their end, their cost, the files."""
     first = runs.models[0]
     total = runs.total()
     seeds = (
@@ -102,11 +139,12 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
     minds = describe_minds(first.minds_in_use())
     number = _count(len(runs.models), "run")
     ends = [model.end_measures() for model in runs.models]
+    mean = " (mean over runs)" if len(runs.models) > 1 else ""
     lines = [
         f"{first.title}: {number}, {first.condition}, minds {minds}, {seeds}",
         *([f"Each round: {orders(first.phases)}"] if first.phases else []),
-        "At the end" + (" (mean over runs): " if len(runs.models) > 1 else ": ") + _measures(ends),
-        *_end_reasons(runs),
+        *([f"At the end{mean}: {measures}"] if (measures := _measures(ends)) else []),
+        *_early_ends(runs),
         f"Spent: {in_words(total)}, {runs.wall_s:.1f} s",
     ]
     if repeated := sum(runs.answers_repeated()):
@@ -122,12 +160,18 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
-def _end_reasons(runs: Runs) -> list[str]:
-    """Return a line for each reason why runs ended, with the number of these runs."""
-    reasons = Counter(model.end_reason for model in runs.models if model.end_reason)
-    if len(runs.models) == 1:
-        return [f"Ended in round {runs.models[0].round}: {reason}" for reason in reasons]
-    return [f"{n} of {len(runs.models)} runs ended: {reason}" for reason, n in reasons.items()]
+def _early_ends(runs: Runs) -> list[str]:
+    """Return a line for each reason why runs ended before their last round."""
+    early = [model for model in runs.models if model.round + 1 < model.n_rounds or model.end_reason]
+    if early and len(runs.models) == 1:
+        (model,) = early
+        why = f": {model.end_reason}" if model.end_reason else ""
+        return [f"Ended after {model.round + 1} of {_count(model.n_rounds, 'round')}{why}"]
+    reasons = Counter(model.end_reason for model in early)
+    return [
+        f"{n} of {len(runs.models)} runs ended early{reason and f': {reason}'}"
+        for reason, n in reasons.items()
+    ]
 
 
 def advice(runs: Runs, recording: Path | None) -> list[str]:
@@ -151,92 +195,13 @@ def advice(runs: Runs, recording: Path | None) -> list[str]:
     return [f"{text} To test which answer format works best: {command}"]
 
 
-def older_files(folder: Path, written: Sequence[Path]) -> list[str]:
-    """Return the line on older tables and pictures of a folder.
+def missing(lost: Usage) -> list[str]:
+    """Return the lines on lost answers; none without losses.
 
     Args:
-        folder: the folder.
-        written: the files that were written.
-    """
-    names = {path.name for path in written}
-    left = sorted(
-        path.name
-        for path in folder.iterdir()
-        if path.suffix in _WRITTEN and path.name not in names and path.is_file()
-    )
-    several = f"Older files in {folder}, which this command did not write: {', '.join(left)}"
-    return [several] if left else []
-
-
-def older_folders(folder: Path) -> list[str]:
-    """Return the line on outputs of other commands that lack the new runs of a folder.
-
-    Args:
-        folder: the folder, after new runs.
-    """
-    left = [name for name in ("compare", "bundle") if (folder / name).is_dir()]
-    commands = " and ".join(f"sabm {name}" for name in left)
-    line = f"Outdated in {folder}: {', '.join(left)}. Delete, and repeat {commands}."
-    return [line] if left else []
-
-
-def missing(recording: Path, lost: Usage) -> list[str]:
-    """Return the lines on lost answers of a recording; none without losses.
-
-    Args:
-        recording: the recording.
         lost: the possible cost of the lost answers.
     """
-    lines = [f"{line}. The missing answers are asked for again." for line in _lost(lost)]
-    if log_is_cut(recording):
-        then = f"the {_count(lost.asks, 'answer')} under way then, and " if lost.asks else ""
-        lines.append(
-            f"{recording}-wal is truncated: {then}everything written later may be missing. If you "
-            "have a longer copy of it, use that."
-        )
-    return lines
-
-
-@contextmanager
-def reporting_lost(recordings: Iterable[Path], prices: str | Path | None = None) -> Iterator[None]:
-    """Report lost answers on standard error, even when the block fails.
-
-    Every command that continues recordings, or reads their decisions, uses such a block.
-
-    Args:
-        recordings: the recordings of the runs; a missing one holds none.
-        prices: a user's own price file, or None.
-
-    Raises:
-        RecordingError: when a recording cannot be read, unless the block raised another error.
-    """
-    try:
-        yield
-    except BaseException:
-        close_all()  # connections use file descriptors, and each recording needs some
-        with suppress(RecordingError):
-            _report_lost(recordings, prices)
-        raise
-    _report_lost(recordings, prices)
-
-
-def _report_lost(recordings: Iterable[Path], prices: str | Path | None) -> None:
-    lost = Usage()
-    for path in recordings:
-        if runs := load_runs(path, missing_ok=True):
-            lost.add(lost_before(runs, prices))
-    for line in _lost(lost):
-        say(f"{line}.", err=True)
-
-
-def _lost(lost: Usage) -> list[str]:
-    if not lost.asks or lost.cost_usd == 0:  # such as answers of a model on this machine
-        return []
-    worth = "of unknown price" if math.isnan(lost.cost_usd) else f"at most ${lost.cost_usd:.4f}"
-    were, their = ("was", "its answer") if lost.asks == 1 else ("were", "their answers")
-    return [
-        f"{_count(lost.asks, 'request')} {were} sent and {their} lost, {worth}; caps count them"
-    ]
+    return [f"{line}. They are asked for again." for line in lost_in_words(lost)]
 
 
 def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
@@ -248,38 +213,31 @@ def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
         total: the sums over all asks.
         reason: the most frequent reason of invalid decisions.
     """
-    lines, notes = [], list[str]()
-    if n := total.invalid:
-        they, their = ("it is", "its") if n == 1 else ("they are", "their")
+    lines = []
+    if total.invalid:
         lines.append(
-            f"{n:,} of {_count(total.asks, 'question')} got no usable answer; {they} recorded as "
-            f"invalid, and nothing was put in {their} place."
+            f"Warning: {total.invalid:,} of {total.asks:,} questions got no usable answer; nothing "
+            "was put in its place."
         )
     if reason is not None:
         answer = textwrap.shorten(repr(reason.answer or ""), SAMPLE, placeholder="…'")
         lines.append(
-            f"most often ({reason.times:,}) the reason was: {reason.reason} Agent {reason.agent} "
-            f"in round {reason.round} of run {reason.run} answered {reason.name!r} with {answer}."
+            f"Warning: the most frequent reason ({reason.times:,} times): {reason.reason} Agent "
+            f"{reason.agent} in round {reason.round} of run {reason.run} answered {reason.name!r} "
+            f"with {answer}."
         )
-    answers = _count(total.asks + total.reasks, "answer")
-    kinds = (
-        (total.reasks, "asked for again because {it} could not be used"),
-        (total.refused, "refused"),
-        (total.truncated, "truncated at the limit of tokens"),
+    answers = f" of {total.asks + total.reasks:,} answers"
+    counts = (
+        (total.reasks, answers, "could not be used, so the question was asked again"),
+        (total.refused, answers, "were refused"),
+        (total.truncated, answers, "were truncated at the limit of tokens"),
+        (total.with_digits, " texts", "had digits where none are allowed; they were used"),
+        (total.too_long, " texts", "had more words than allowed; they were cut"),
     )
-    for n, what in kinds:
-        if n:
-            was, it = ("was", "it") if n == 1 else ("were", "they")
-            lines.append(f"{n:,} of {answers} {was} {what.format(it=it)}.")
-    if n := total.with_digits:
-        they = "it was" if n == 1 else "they were"
-        lines.append(f"{_count(n, 'text')} had digits where none are allowed; {they} used.")
-    if n := total.too_long:
-        they = "it was" if n == 1 else "they were"
-        lines.append(f"{_count(n, 'text')} had more words than allowed; {they} cut.")
-    if n := total.retries:
-        notes.append(f"{_count(n, 'request')} had to be sent again to get {answers}.")
-    return [f"Warning: {line}" for line in lines] + [f"Note: {line}" for line in notes]
+    lines += [f"Warning: {n:,}{whole} {what}." for n, whole, what in counts if n]
+    if total.retries:
+        lines.append(f"Note: requests that had to be sent again: {total.retries:,}.")
+    return lines
 
 
 def _measures(ends: Sequence[Mapping[str, Any]]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,17 +20,12 @@ from sabm_mesa.cli.options import (
     with_options,
 )
 from sabm_mesa.core.parsing import parse_minds
-from sabm_mesa.errors import (
-    ParameterError,
-    RunError,
-    UnknownName,
-)
+from sabm_mesa.errors import ParameterError, UnknownName
 
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
-    from sabm_mesa.studies.experiments.design import Experiment
-    from sabm_mesa.studies.experiments.plan import Plan
-    from sabm_mesa.studies.experiments.results import Results
+    from sabm_mesa.studies.experiments.running import Plan
+    from sabm_mesa.studies.experiments.schema import Experiment
     from sabm_mesa.studies.registration import Registration
 
 
@@ -97,9 +91,9 @@ def reproduce(
     Finished runs of an earlier command are not repeated, and interrupted runs are resumed.
     """
     from sabm_mesa.recording import export
-    from sabm_mesa.studies.experiments.design import experiment_names, load_experiment
-    from sabm_mesa.studies.experiments.plan import SEED, plan
-    from sabm_mesa.studies.registration import find, read
+    from sabm_mesa.studies.experiments.running import SEED, plan
+    from sabm_mesa.studies.experiments.schema import experiment_names, load_experiment
+    from sabm_mesa.studies.registration import FILE, read
 
     if list_:
         listed = [load_experiment(name) for name in names or experiment_names()]
@@ -115,10 +109,10 @@ def reproduce(
         raise ParameterError(
             "A registration (--registered) belongs to one experiment: name only that one."
         )
-    plans: list[Plan] = []
-    registrations: list[Registration | None] = []
+    plans: list[tuple[Plan, Registration | None]] = []
     for experiment in experiments:
-        frozen = find(out / experiment.name) if registered is None else read(registered)
+        path = registered or out / experiment.name / FILE
+        frozen = read(path) if registered or path.exists() else None
         content = {} if frozen is None else {**frozen.content["frozen"], **frozen.content}
         planned = plan(
             experiment,
@@ -127,28 +121,19 @@ def reproduce(
             runs=runs or content.get("runs"),
             seed=content.get("seed", SEED) if seed is None else seed,
         )
-        plans.append(planned)
-        registrations.append(frozen)
+        plans.append((planned, frozen))
     if cost:
-        _say_costs(plans, out, llm, as_json)
+        _say_costs([planned for planned, _ in plans], out, llm, as_json)
         return
     connection = llm.connection()
-    done: list[Results] = []
-    try:
-        for number, (to_run, frozen) in enumerate(zip(plans, registrations, strict=True), 1):
-            label = to_run.experiment.name + (f" ({number} of {len(plans)})" if plans[1:] else "")
-            done.append(_reproduced(to_run, out, connection, label, as_json, frozen))
-    finally:
-        index = _index(done, out) if len(done) > 1 else None
+    said = [_reproduced(planned, out, connection, as_json, frozen) for planned, frozen in plans]
     if as_json:
-        say(export.readable_json([analysed.summary() for analysed in done]))
-    elif index is not None:
-        say(f"All reports: {index}")
+        say(export.readable_json(said))
 
 
 def _read(names: Sequence[str]) -> list[Experiment]:
     """Return the experiments, each once, in the order of the command."""
-    from sabm_mesa.studies.experiments.design import load_experiment
+    from sabm_mesa.studies.experiments.schema import load_experiment
 
     experiments = {name: load_experiment(name) for name in names}
     for name, experiment in experiments.items():
@@ -161,23 +146,18 @@ def _read(names: Sequence[str]) -> list[Experiment]:
 
 
 def _reproduced(
-    planned: Plan,
-    out: Path,
-    connection: Connection,
-    label: str,
-    quiet: bool,
-    registration: Registration | None,
-) -> Results:
-    """Run the missing part of an experiment, and write its report."""
-    from sabm_mesa.cli.progress import Progress, stopped_early
-    from sabm_mesa.cli.report import reporting_lost
+    planned: Plan, out: Path, connection: Connection, quiet: bool, frozen: Registration | None
+) -> dict[str, Any]:
+    """Run the missing part of an experiment, and write its report, which is returned as JSON."""
+    from sabm_mesa.cli.progress import session
+    from sabm_mesa.cli.report import write_report
     from sabm_mesa.studies.experiments import report, results, running
     from sabm_mesa.studies.experiments.running import EARLIER, RECORDING
     from sabm_mesa.studies.registration import deviations, judge
 
-    folder = out / planned.experiment.name
-
-    ahead = [] if registration is None else deviations(registration, planned, connection)
+    name = planned.experiment.name
+    folder = out / name
+    ahead = [] if frozen is None else deviations(frozen, planned, connection)
 
     def begin() -> None:
         if line := isolation_of(populations([planned])):
@@ -185,29 +165,19 @@ def _reproduced(
         if not quiet:
             say(_before(planned))
         if ahead:
-            several = "1 deviation" if len(ahead) == 1 else f"{len(ahead)} deviations"
-            warning = f"  Warning: {several} from the registration: {'. '.join(ahead)}."
-            say(warning, err=quiet)
+            say(f"Warning: not as registered. {'. '.join(ahead)}.", err=quiet)
 
     recordings = [folder / EARLIER / RECORDING, folder / RECORDING]
-    with (
-        reporting_lost(recordings, connection.prices),
-        Progress(label, len(planned.cells)) as progress,
-    ):
-        try:
-            outcome = running.run(
-                planned, folder, connection=connection, watch=progress.show, begin=begin
-            )
-            analysed = results.results(outcome)
-            if registration is not None:
-                analysed = replace(analysed, standing=judge(registration, outcome, connection))
-            files = report.write(analysed, folder)
-        except (RunError, KeyboardInterrupt) as error:
-            name = planned.experiment.name
-            raise stopped_early(error, name, recordings, progress.asks) from error
-    if not quiet:
-        say(_said(analysed, files))
-    return analysed
+    with session(name, recordings, connection.prices, runs=len(planned.cells)) as progress:
+        outcome = running.run(
+            planned, folder, connection=connection, watch=progress.show, begin=begin
+        )
+        kept = len(outcome.runs) - outcome.ran
+        if kept and not quiet:
+            say(f"{len(outcome.runs)} runs, {kept} of them from before.")
+        analysed = results.results(outcome)
+        standing = None if frozen is None else judge(frozen, outcome, connection)
+        return write_report(report.report_of(analysed, standing), folder, "report", quiet=quiet)
 
 
 def populations(plans: Sequence[Plan]) -> list[Any]:
@@ -221,38 +191,6 @@ def populations(plans: Sequence[Plan]) -> list[Any]:
     given = [minds for cell in cells for part in (cell.parameters, cell.changes)
              if (minds := part.get("minds")) is not None]  # fmt: skip
     return list({repr(minds): minds for minds in given}.values())
-
-
-def _index(done: Sequence[Results], out: Path) -> Path:
-    from sabm_mesa.studies.experiments.report import write_index
-
-    return write_index(done, out)
-
-
-def _said(analysed: Results, files: Sequence[Path]) -> str:
-    """Return a few lines: the verdict on each claim, and the path of the report."""
-    from sabm_mesa.cli.report import older_folders
-    from sabm_mesa.studies.experiments.report import headline, needed
-
-    plan, outcome = analysed.outcome.plan, analysed.outcome
-    kept = len(outcome.runs) - outcome.ran
-    runs = f"{len(outcome.runs)} runs" + (f", {kept} of them from before" if kept else "")
-    lines = [
-        f"{plan.experiment.name} ({plan.scale}): {plan.experiment.title}",
-        f"  {runs}. {headline(analysed)}".rstrip(),
-    ]
-    for verdict in analysed.verdicts:
-        more = needed(verdict)
-        tail = f" ({more if verdict.why else f'it takes {more}'})" if more else ""
-        lines.append(f"  {verdict.word + tail}: {verdict.claim.text}")
-    if analysed.standing is not None:
-        lines += [f"  {line}" for line in analysed.standing.lines()]
-    if invalid := int(outcome.all_runs["invalid"].sum()):
-        lines.append(f"  Warning: {invalid:,} questions got no usable answer; see the report.")
-    if outcome.ran:
-        lines += [f"  {line}" for line in older_folders(outcome.path.parent)]
-    report = next(path for path in files if path.name == "report.html")
-    return "\n".join([*lines, f"  Report: {report}"])
 
 
 def minds_given(experiment: Experiment, given: Sequence[str]) -> Any:
@@ -311,24 +249,19 @@ def _in_json(experiments: Sequence[Experiment]) -> str:
 
 
 def _before(planned: Plan) -> str:
-    """Return which minds decide and what few runs cannot show, before anything is spent.
-
-    Args:
-        planned: the experiment.
-    """
-    from sabm_mesa.studies.experiments.expecting import too_few_runs
-    from sabm_mesa.studies.experiments.report import decided_by, language_models
+    """Return which minds decide and what few runs cannot show, before anything is spent."""
+    from sabm_mesa.studies.experiments.results import too_few_runs
 
     experiment = planned.experiment
-    lines = [f"{experiment.name}, decided by: {decided_by(planned)}"]
-    if language_models(planned):
+    lines = [f"{experiment.name}, decided by: {planned.decided_by}"]
+    if planned.has_language_models:
         most = {"small": "up to 2,000", "medium": "up to 20,000"}.get(experiment.cost, "many")
         lines.append(
-            f"  Cost class {experiment.cost}: {most} questions at paper scale; --cost estimates "
+            f"Cost class {experiment.cost}: {most} questions at paper scale; --cost estimates "
             "these runs."
         )
     if few := too_few_runs(planned):
-        lines.append(f"  {few}")
+        lines.append(few)
     return "\n".join(lines)
 
 
@@ -343,7 +276,8 @@ def _say_costs(plans: Sequence[Plan], out: Path, llm: LLMOptions, as_json: bool)
     """
     from sabm_mesa.cli.cost import in_words
     from sabm_mesa.recording import export
-    from sabm_mesa.studies.experiments.expecting import expected_cost, too_few_runs
+    from sabm_mesa.studies.experiments.results import too_few_runs
+    from sabm_mesa.studies.experiments.running import expected_cost
 
     costs = []
     for planned in plans:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -115,7 +116,7 @@ def resume(
     a sweep, are written by its own command: repeat it. Limits given here, such as --budget-usd,
     replace the recorded ones.
     """
-    from sabm_mesa.cli.progress import Progress, guarded
+    from sabm_mesa.cli.progress import session
     from sabm_mesa.cli.report import deliver, missing
     from sabm_mesa.recording import export, load_runs
     from sabm_mesa.recording.varied import after_forks, label_of, varied
@@ -127,20 +128,16 @@ def resume(
     connection = _agreed(llm.connection(runs[0].connection), runs, as_json=as_json)
     isolation.apply()
     drawing.apply()
-    for line in missing(recording, rerun.lost_before(runs, connection.prices)):
+    for line in missing(rerun.lost_before(runs, connection.prices)):
         say(line, err=True)
     if line := isolation_of(_minds_of([past for past in runs if not past.finished])):
         say(line, err=True)
-    with Progress(runs[0].scenario, len(runs)) as progress:
-        done = guarded(
-            lambda: rerun.resume(
-                recording,
-                [recorded.run for recorded in runs],
-                connection=connection,
-                watch=progress.show,
-            ),
-            progress,
-            recording,
+    name = runs[0].scenario
+    with session(
+        name, [recording], runs=len(runs), resume=_resume(recording, name), lost=False
+    ) as progress:
+        done = rerun.resume(
+            recording, [past.run for past in runs], connection=connection, watch=progress.show
         )
     cells = {label_of(setting) for setting in varied(
         [after_forks(past.parameters, past.forks) for past in runs], [past.tags for past in runs]
@@ -185,7 +182,7 @@ def fork(
     as_json: AsJson = False,
 ) -> None:
     """Branch runs: the same history up to a round, then other parameters or minds."""
-    from sabm_mesa.cli.progress import Progress, guarded
+    from sabm_mesa.cli.progress import session
     from sabm_mesa.cli.report import deliver
     from sabm_mesa.recording import load_runs
     from sabm_mesa.runs import rerun
@@ -208,16 +205,18 @@ def fork(
     if line := isolation_of([*_minds_of(runs), new.get("minds", "classical")]):
         say(line, err=True)
     into = out / "recording.sqlite"
-    with Progress(runs[0].scenario, len(runs)) as progress:
-        done = guarded(
-            lambda: rerun.fork(
-                recording, at, new, into, [recorded.run for recorded in runs],
-                connection=connection, watch=progress.show,
-            ),
-            progress,
-            into,
+    name = runs[0].scenario
+    with session(name, [into], runs=len(runs), resume=_resume(into, name), lost=False) as progress:
+        done = rerun.fork(
+            recording, at, new, into, [past.run for past in runs],
+            connection=connection, watch=progress.show,
         )  # fmt: skip
     deliver(done, out, into, as_json=as_json)
+
+
+def _resume(recording: Path, scenario: str) -> str:
+    """Return the command that continues the runs of a recording."""
+    return f"sabm resume {shlex.quote(str(recording))}{registry.option_for(scenario)}"
 
 
 def _no_tables(runs: Sequence[RecordedRun], cells: Sequence[str], of_a_study: bool) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.cli.report import reporting_lost
+from sabm_mesa.cli.progress import reporting_lost
 from sabm_mesa.core.answers import InvalidAnswer, Text
 from sabm_mesa.errors import MindSpecError, RunError
 from sabm_mesa.minds.human import Input, Question, Seat, inputs_of, text_from
 from sabm_mesa.models import registry
-from sabm_mesa.runs.game import LEFT, Game, check_seats, with_others
+from sabm_mesa.runs.game import LEFT, Game, with_others
 
 HOLDER = "terminal"
 
@@ -114,7 +114,6 @@ def serve(
     from sabm_mesa.visualization.server import serve_seats
 
     model = registry.load(name)
-    check_seats(model, parameters, others, seats)
     minds = with_others(model, parameters, others, seats, seats_of)
     game = Game(model, time_limit_s=time_limit_s, **{**parameters, "minds": minds})
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +27,7 @@ from sabm_mesa.cli.options import (
     with_options,
 )
 from sabm_mesa.core.parsing import parse_list, parse_minds
-from sabm_mesa.errors import ParameterError, SabmError
+from sabm_mesa.errors import ParameterError, SabmError, UnknownName
 from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
@@ -89,8 +90,7 @@ def sweep(
 
     If you repeat the command, only missing runs are executed.
     """
-    from sabm_mesa.cli.progress import RunsDone
-    from sabm_mesa.cli.report import reporting_lost
+    from sabm_mesa.cli.progress import session
     from sabm_mesa.recording import export
     from sabm_mesa.runs.sweep import RECORDING
     from sabm_mesa.runs.sweep import sweep as run_sweep
@@ -103,14 +103,13 @@ def sweep(
     folder = out or Path("out", f"sweep-{model.scenario_name}")
     isolation.apply()
     populations = varied.get("minds", [parameters.get("minds", "classical")])
+    _check_measures(model, measure or [], parameters, varied)
 
-    with (
-        reporting_lost([folder / RECORDING], connection.prices),
-        RunsDone(model.scenario_name, folder, lambda: isolation_of(populations)) as progress,
-    ):
+    with session(model.scenario_name, [folder / RECORDING], connection.prices) as progress:
+        progress.notice = lambda: isolation_of(populations)
         done = run_sweep(
             model, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
-            workers=workers, address=address, connection=connection, watch=progress.show,
+            workers=workers, address=address, connection=connection, watch=progress.show_runs,
         )  # fmt: skip
     figures, problems = _figures(folder, measure or [])
     if as_json:
@@ -138,14 +137,29 @@ def _varied(vary: Sequence[str], minds: Sequence[str]) -> tuple[dict[str, list[A
     return varied, minds[0] if len(minds) == 1 else None
 
 
+def _check_measures(
+    model: Any, measures: Sequence[str], parameters: Mapping[str, Any], varied: Mapping[str, Any]
+) -> None:
+    """Refuse an unknown measure before the first run, as far as measures are known then."""
+    if not measures:
+        return
+    first = {name: values[0] for name, values in varied.items()}
+    known: Mapping[str, Any] = {}
+    with suppress(Exception):  # before the first round; the runs then report what is wrong
+        given = {**parameters, **first, "minds": "fixed:0", "recording": False}
+        known = model(**given).end_measures()
+    for name in measures:
+        if known and name.partition(".")[0] not in known:
+            raise UnknownName("measure (--measure)", name, known)
+
+
 def _summary(done: Sweep) -> dict[str, Any]:
-    grid = done.grid
     return {
-        "scenario": grid.model.scenario_name,
-        "varied": {name: list(values) for name, values in grid.varied.items()},
-        "parameters": dict(grid.parameters),
-        "seeds": list(grid.seeds),
-        "runs": len(grid.cells),
+        "scenario": done.specs[0].scenario.scenario_name,
+        "varied": {name: list(values) for name, values in done.varied.items()},
+        "parameters": done.parameters,
+        "seeds": done.seeds,
+        "runs": len(done.specs),
         "ran": done.ran,
         "invalid": int(done.runs["invalid"].sum()),
         "cost_usd": float(done.runs["cost_usd"].sum(skipna=False)),
@@ -175,15 +189,14 @@ def _figures(folder: Path, measures: Sequence[str]) -> tuple[list[Path], list[st
 
 def _said(done: Sweep, figures: Sequence[Path] = ()) -> str:
     """Return a few lines: the runs, the means of each combination, the tables."""
-    from sabm_mesa.cli.report import older_files, older_folders
-
-    grid = done.grid
-    varied = ", ".join(f"{name} ({len(values)})" for name, values in grid.varied.items())
-    kept = len(grid.cells) - done.ran
+    n, seeds = len(done.specs), done.seeds
+    varied = ", ".join(f"{name} ({len(values)})" for name, values in done.varied.items())
+    kept = n - done.ran
     before = f", {kept} of them from before" if kept else ""
-    seeds = f"seeds {grid.seeds[0]}–{grid.seeds[-1]}" if grid.seeds[1:] else f"seed {grid.seeds[0]}"
-    head = f"{grid.model.title}: {len(grid.cells)} runs{before}; varied: {varied or 'nothing'}"
-    lines = [f"{head}; {seeds}; {done.wall_s:.1f} s", *_means(done)]
+    title = done.specs[0].scenario.title
+    head = f"{title}: {n} runs{before}; varied: {varied or 'nothing'}"
+    with_seeds = f"seeds {seeds[0]}–{seeds[-1]}" if seeds[1:] else f"seed {seeds[0]}"
+    lines = [f"{head}; {with_seeds}; {done.wall_s:.1f} s", *_means(done)]
     if invalid := int(done.runs["invalid"].sum()):
         lines.append(f"Warning: {invalid:,} questions got no usable answer.")
     dollars = float(done.runs["cost_usd"].sum(skipna=False))
@@ -193,23 +206,21 @@ def _said(done: Sweep, figures: Sequence[Path] = ()) -> str:
         lines.append(f"Spent on these runs in all: ${dollars:.4f}")
     files = [done.path.name, *(path.name for path in (*done.files, *figures))]
     written = f"Written to {done.path.parent}: {', '.join(files)}"
-    folder = done.path.parent
-    made_before = older_folders(folder) if done.ran else []
-    return "\n".join([*lines, written, *older_files(folder, [*done.files, *figures]), *made_before])
+    return "\n".join([*lines, written])
 
 
 def _means(done: Sweep) -> list[str]:
     """Return the first measures of each combination, as means over its runs."""
     from sabm_mesa.recording.varied import word_of
 
-    runs, n = done.runs, len(done.grid.seeds)
+    runs, n = done.runs, len(done.seeds)
     measures = list(runs.columns)[list(runs.columns).index("cost_usd") + 1 :]
     lines = []
     for start in range(0, min(len(runs), COMBINATIONS * n), n):
         mean = runs.iloc[start : start + n].mean(numeric_only=True)
         shown = {k: mean[k] for k in measures if isinstance(mean.get(k), Real)}
         known = [f"{k} {v:.4g}" for k, v in shown.items() if not math.isnan(v)][:MEASURES]
-        values = done.grid.cells[start].values
+        values = {name: done.specs[start].parameters[name] for name in done.varied}
         combination = ", ".join(f"{name} {word_of(value)}" for name, value in values.items())
         lines.append(f"  {combination or 'all'}: {', '.join(known)}")
     if len(runs) > COMBINATIONS * n:

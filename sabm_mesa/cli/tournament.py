@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.app import app
 from sabm_mesa.cli.options import (
     MOST_RUNS,
     AsJson,
@@ -25,14 +23,6 @@ from sabm_mesa.cli.options import (
 )
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
-
-if TYPE_CHECKING:
-    from sabm_mesa.studies.tournament import Tournament
-
-REASONS = 5
-"""The maximum number of entrants with a printed reason for invalid decisions."""
-REASON = 200
-"""The maximum printed length of a reason; ``reasons.csv`` has the whole text."""
 
 
 @app.command()
@@ -73,9 +63,8 @@ def tournament(
     as_json: AsJson = False,
 ) -> None:
     """Play minds from files against one another, and rank them."""
-    from sabm_mesa.cli.progress import RunsDone
-    from sabm_mesa.cli.report import reporting_lost
-    from sabm_mesa.recording import export
+    from sabm_mesa.cli.progress import session
+    from sabm_mesa.cli.report import deliver_report
     from sabm_mesa.runs.sweep import RECORDING
     from sabm_mesa.studies import tournament as tournaments
 
@@ -89,66 +78,11 @@ def tournament(
     minds = [*files, *(against or [])]
     entered = [tournaments.spec_of(mind) for mind in minds]
 
-    with (
-        reporting_lost([folder / RECORDING], connection.prices),
-        RunsDone(model.scenario_name, folder, lambda: isolation_of(entered)) as progress,
-    ):
+    with session(model.scenario_name, [folder / RECORDING], connection.prices) as progress:
+        progress.notice = lambda: isolation_of(entered)
         played = tournaments.play(
             model, minds, folder=folder, form=form, parameters=parameters,
             runs=runs, seed=seed, on=on, workers=workers, connection=connection,
-            watch=progress.show,
+            watch=progress.show_runs,
         )  # fmt: skip
-    if as_json:
-        files_written = [str(path) for path in [*played.sweep.files, *played.files]]
-        where = {"recording": str(played.sweep.path), "files": files_written}
-        say(export.readable_json({**played.summary(), **where}))
-    else:
-        say(_said(played))
-
-
-def _said(played: Tournament) -> str:
-    """Return the ranking as a table, the most frequent reasons, and the files."""
-    grid, score = played.sweep.grid, played.score
-    how = "in pairs" if score.pairs else f"{played.agents} agents in one population"
-    lower = ", lower is better" if score.lower_is_better else ""
-    kept = len(grid.cells) - played.sweep.ran
-    before = f", {kept} of them from before" if kept else ""
-    head = (
-        f"{grid.model.title}: {len(played.entered)} minds, {how}, {len(grid.cells)} runs{before}; "
-        f"{score.label}{lower}"
-    )
-    lost = played.ranking[played.ranking["invalid"] > 0].head(REASONS)
-    reasons = [
-        f"  {row.entrant}: {textwrap.shorten(str(row.reason), REASON, placeholder='…')}"
-        for row in lost.itertuples()
-    ]
-    lines = [head, *_table(played), *reasons]
-    dollars = float(played.sweep.runs["cost_usd"].sum(skipna=False))
-    if math.isnan(dollars):
-        lines.append("The price of a model is not known: list it in a price file (--prices).")
-    elif dollars:
-        lines.append(f"Spent on these runs in all: ${dollars:.4f}")
-    names = [played.sweep.path.name, *(path.name for path in played.files)]
-    return "\n".join([*lines, f"Written to {played.sweep.path.parent}: {', '.join(names)}"])
-
-
-def _table(played: Tournament) -> list[str]:
-    head = ("rank", "mind", "mean", "95 % interval", "invalid")
-    rows = [
-        (
-            str(row["rank"]), str(row["entrant"]), _number(row["score"]),
-            "" if math.isnan(row["low"]) else f"{_number(row['low'])} – {_number(row['high'])}",
-            f"{row['invalid']:,} of {row['decisions']:,}",
-        )
-        for row in played.ranking.to_dict("records")
-    ]  # fmt: skip
-    widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
-    aligned = [
-        [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        for row in (head, *rows)
-    ]
-    return ["  " + "  ".join(row).rstrip() for row in aligned]
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    deliver_report(played.report(), folder, "tournament", as_json)

@@ -34,9 +34,9 @@ def view(
     ] = None,
     *,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 opens it to the network.")
+        str, typer.Option(help="Address to listen on; 0.0.0.0 opens games to the network.")
     ] = HOST,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = PORT,
+    port: Annotated[int, typer.Option(min=1, max=65534, help="Port to listen on.")] = PORT,
     base_url: BaseURL = None,
     endpoints: EndpointsFile = None,
     isolation: FileMindOptions,
@@ -44,8 +44,8 @@ def view(
 ) -> None:
     """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
     from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE, URL_VARIABLE, check_url, read_endpoints
-    from sabm_mesa.visualization.access import LOOPBACK
-    from sabm_mesa.visualization.server import address_of, local_address_of, serve
+    from sabm_mesa.visualization.access import NETWORK, host_key
+    from sabm_mesa.visualization.server import serve
 
     # Warnings of Solara on hooks and cookies concern authors of pages, not users.
     warnings.filterwarnings("ignore", category=UserWarning, module=r"solara\.")
@@ -65,11 +65,10 @@ def view(
         os.environ[ENDPOINTS_VARIABLE] = str(endpoints.resolve())
 
     def ready(address: str) -> None:
-        if host not in LOOPBACK:
-            say("Only a browser that opened this address can run models. Seats are open to links.")
         say(f"The viewer is at {address} (end it with Ctrl-C).")
-        there, here = address_of(host, port), local_address_of(host, port)
-        if host not in LOOPBACK and here != there:
-            say(f"On this computer it is at {address.replace(there, here, 1)} too.")
+        if NETWORK.address:
+            say("Only this computer reaches it. Others reach games, walls and recordings alone:")
+            say(f"Hosts open {NETWORK.address}/host?key={host_key()}")
+            say(f"People join at {NETWORK.address}/join")
 
     serve(host, port, path, open_browser=browser, ready=ready)

@@ -23,15 +23,15 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from sabm_mesa.core.objects import find_objects, leaves
+from sabm_mesa.core.objects import find_objects, leaves, no_field_twice
 from sabm_mesa.core.reader import (
     LONGEST,
     Mention,
-    NotPlainError,
     Step,
     TwoValuesError,
     find_numbers,
@@ -199,11 +199,7 @@ class AnswerSpec(ABC):
 
     @abstractmethod
     def example(self, rng: np.random.Generator) -> Any:
-        """Return a legal answer, drawn at random.
-
-        Args:
-            rng: the random stream.
-        """
+        """Return a legal answer, drawn at random."""
 
     def placeholders(self) -> dict[str, Any]:
         """Return the values for the entries under ``[answers]`` that describe this spec."""
@@ -230,27 +226,15 @@ class AnswerSpec(ABC):
         return self.check(strip_decoration(text))
 
     def as_text(self, value: Any) -> str:
-        """Return the plain text of a legal value, as `read_text` reads it.
-
-        Args:
-            value: the value.
-        """
+        """Return the plain text of a legal value, as `read_text` reads it."""
         return str(value)
 
     def cases(self, rng: np.random.Generator) -> list[Any]:
-        """Return legal answers that exercise every part of the spec.
-
-        Args:
-            rng: the random stream.
-        """
+        """Return legal answers that exercise every part of the spec."""
         return [self.example(rng)]
 
     def broken_rules(self, value: Any) -> tuple[BrokenRule, ...]:
-        """The rules of form that a legal value breaks; it is used nevertheless.
-
-        Args:
-            value: the legal value.
-        """
+        """The rules of form that a legal value breaks; it is used nevertheless."""
         del value
         return ()
 
@@ -260,7 +244,6 @@ class AnswerSpec(ABC):
         answer_format: Format = "paper",
         *,
         question: str = "",
-        exactly: bool = False,
     ) -> Reading:
         """Read a text that was written by a mind.
 
@@ -268,18 +251,14 @@ class AnswerSpec(ABC):
             text: the whole answer.
             answer_format: ``"labelled"``, ``"paper"`` or ``"json"``.
             question: the question; its numbers are ignored if one other number is left.
-            exactly: whether only the requested form is read.
 
         Raises:
             InvalidAnswer: when the text does not give exactly one value, or that is not legal.
         """
-        return self._read(text, answer_format, question, exactly=exactly)
-
-    def _read(self, text: str, answer_format: Format, question: str, *, exactly: bool) -> Reading:
         try:
-            return self._read_exactly(text, answer_format)
+            return self.read_exactly(text, answer_format)
         except InvalidAnswer as problem:
-            if exactly or problem.code in _SAID:
+            if problem.code in _SAID:
                 raise
             in_words = self._read_in_words(text, answer_format, question)
             if in_words is None:
@@ -362,14 +341,13 @@ class AnswerSpec(ABC):
             )  # fmt: skip
         except TwoValuesError:
             raise InvalidAnswer("several_answers") from None
-        except NotPlainError:
-            return None
         if labelled is None:
             return None
         reasoning = SPACE.sub(" ", " ".join(lines[:-1])) if self.reasoning else ""
         return Reading(self.check(labelled.value), reasoning, labelled.step)
 
-    def _read_exactly(self, text: str, answer_format: Format) -> Reading:
+    def read_exactly(self, text: str, answer_format: Format) -> Reading:
+        """Read a text that has exactly the requested form."""
         text = strip_code_fence(text)
         if not text.strip():
             raise InvalidAnswer("empty")
@@ -429,7 +407,7 @@ class AnswerSpec(ABC):
 
     def _read_json(self, text: str) -> Reading:
         try:
-            parts = json.loads(text, object_pairs_hook=_no_field_twice)
+            parts = json.loads(text, object_pairs_hook=no_field_twice)
         except (ValueError, RecursionError):
             raise InvalidAnswer("not_json") from None
         if not isinstance(parts, dict) or "answer" not in parts:
@@ -474,8 +452,9 @@ class Number(AnswerSpec):
     def __post_init__(self) -> None:
         """Refuse an empty interval."""
         AnswerSpec.__post_init__(self)
-        if not self.low <= self.high:
-            raise ParameterError(f"A number needs low <= high (got {self.low} and {self.high}).")
+        ends = self.low, self.high
+        if not all(isinstance(end, Real) for end in ends) or not self.low <= self.high:
+            raise ParameterError(f"Number(low, high) takes two numbers, low <= high (got {ends}).")
         check_words("unit", self.unit)
 
     def check(self, value: Any) -> int | float:
@@ -570,7 +549,7 @@ class Number(AnswerSpec):
 
 @dataclass(frozen=True, slots=True)
 class Choice(AnswerSpec):
-    """One of several options.
+    """One of several options, given as a tuple of texts.
 
     Case does not matter, nor do spaces, quotes, emphasis and a period around an option.
 
@@ -585,6 +564,14 @@ class Choice(AnswerSpec):
 
     kind = "choice"
     json_type = (str, int)
+
+    def __new__(cls, *given: Any, **_: Any) -> Choice:
+        """Refuse options that are no tuple, as in ``Choice("left", "right")``."""
+        if len(given) > 1:
+            raise ParameterError(
+                f"Choice(options) takes one tuple of texts, as in Choice({given!r:.60})."
+            )
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         """Refuse an empty or ambiguous list of options."""
@@ -677,10 +664,12 @@ class Text(AnswerSpec):
     def __post_init__(self) -> None:
         """Refuse limits that leave no text."""
         AnswerSpec.__post_init__(self)
-        if self.max_words < 1 or self.max_chars <= len(_CUT):
+        limits = self.max_words, self.max_chars
+        whole = all(isinstance(limit, Integral) for limit in limits)
+        if not whole or self.max_words < 1 or self.max_chars <= len(_CUT):
             raise ParameterError(
-                f"A text needs at least 1 word and {len(_CUT) + 1} characters "
-                f"(got {self.max_words} and {self.max_chars})."
+                f"Text(max_words, max_chars) takes whole numbers: at least 1 word and "
+                f"{len(_CUT) + 1} characters (got {limits})."
             )
 
     def check(self, value: Any) -> str:
@@ -769,13 +758,17 @@ class Text(AnswerSpec):
         """Read a text of any number of lines."""
         return self.check(text)
 
-    def _read(self, text: str, answer_format: Format, question: str, *, exactly: bool) -> Reading:
+    def read(
+        self,
+        text: str,
+        answer_format: Format = "paper",
+        *,
+        question: str = "",
+    ) -> Reading:
         """Read a text without the words that a model put around it."""
         if self.optional and not text.strip():
             return Reading("")
-        parsed = AnswerSpec._read(self, text, answer_format, question, exactly=exactly)  # noqa: SLF001
-        if exactly:
-            return parsed
+        parsed = AnswerSpec.read(self, text, answer_format, question=question)
         plain = answer_format == "paper"
         stripped = strip_code_fence(text).strip() if plain else parsed.value
         if plain and self.reasoning:
@@ -804,8 +797,11 @@ class Reply:
         prompt_tokens: tokens sent.
         completion_tokens: tokens received, those of thoughts included.
         cached_tokens: tokens sent that the server had in its prompt cache.
+        cache_write_tokens: tokens sent that it wrote to that cache, if it charges for that.
         thought_tokens: thought tokens, as far as the server reports them.
         cost_usd: dollars; NaN when the price is not known.
+        gateway_cost_usd: dollars by the price table of a gateway, which count for a model without
+            a price of its own; NaN when not known.
         latency_s: seconds from sending to the whole answer.
         model: the model the server says it used.
         finish_reason: why the model stopped, as the server says it.
@@ -819,7 +815,7 @@ class Reply:
             differ, as JSON; ``""`` when nothing was sent.
         stopped: whether the run was stopped while it waited for the answer: the answer is recorded,
             since it is paid for, and then the run stops.
-        note: the note of its request among the sent ones (`SentNotes`), or None.
+        note: the number of its request (`SentNotes`), or None.
         by: the spec of the mind that answered, if not the one asked; otherwise ``""``.
     """
 
@@ -828,9 +824,11 @@ class Reply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     thought_tokens: int = 0
     thoughts: str = ""
     cost_usd: float = 0.0
+    gateway_cost_usd: float = math.nan
     latency_s: float = 0.0
     model: str = ""
     finish_reason: str = ""
@@ -872,12 +870,8 @@ class Reading(NamedTuple):
     read_as: ReadAs = "exact"
 
 
-NOTHING_READ = Reading(None)
-"""The content of an unusable answer."""
-
-
 class Decision(NamedTuple):
-    """The outcome of an ask: a validated value, or None.
+    """The meaning of the answers to an ask so far: a validated value, or None.
 
     Attributes:
         value: the legal value, or None when no usable answer came within the allowed attempts.
@@ -885,6 +879,7 @@ class Decision(NamedTuple):
         reason: why the decision is invalid, or ``""``.
         attempts: the number of attempts (at least 1).
         by: the spec of the mind that decided, if not the one asked; otherwise ``""``.
+        read_as: how the last answer was read; None when it was not.
     """
 
     value: Any
@@ -892,6 +887,7 @@ class Decision(NamedTuple):
     reason: str = ""
     attempts: int = 1
     by: str = ""
+    read_as: ReadAs | None = None
 
     @property
     def valid(self) -> bool:
@@ -901,10 +897,6 @@ class Decision(NamedTuple):
 
 def check_words(name: str, given: Any) -> None:
     """Refuse a label or a unit that is not one line of words.
-
-    Args:
-        name: the parameter.
-        given: its value.
 
     Raises:
         ParameterError: for anything but a text without line breaks and colons.
@@ -939,13 +931,6 @@ def _types(given: type | tuple[type, ...]) -> tuple[type, ...]:
 def replace_surrogates(text: str) -> str:
     """Replace halves of surrogate pairs, which can be neither sent nor recorded, by "?"."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def _no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a field occurs twice")
-    return fields
 
 
 def shorten(text: str, limit: int = 60) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -26,14 +26,12 @@ from sabm_mesa.core.answers import (
     Reading,
     Reply,
     Text,
-    replace_surrogates,
     shorten,
 )
-from sabm_mesa.core.messages import Message, is_said
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.structured import Structured
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.errors import RunError
 
 T = TypeVar("T")
 Chat = tuple[tuple[str, str], ...]
@@ -51,98 +49,6 @@ REPEATED = 4000
 """The maximum part of a rejected answer that is sent back, in characters, since it is paid for
 again."""
 canonical_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
-
-
-class Facts:
-    """The facts that an agent knows when it is asked: ``facts.stock`` or ``facts["stock"]``.
-
-    The prompt shows the facts, a rule reads them, a person's page shows them. Each is a number, a
-    text, None, a message or memory, or a list (stored as a tuple) or dict of these. Two facts are
-    always there: ``persona`` (the name of the persona, ``"none"`` without one) and ``memory`` (the
-    memories of the agent, oldest first: texts, or objects with a ``text``).
-
-    Args:
-        facts: name → value.
-
-    Raises:
-        RunError: for a value of another type, or a reserved name.
-    """
-
-    def __init__(self, facts: Mapping[str, Any], /) -> None:
-        known = {name: _fact(name, value) for name, value in facts.items()}
-        vars(self).update({"persona": "none", "memory": (), **known})
-        if "form" in known:
-            raise RunError("The fact 'form' is reserved for the instructions on the answer.")
-
-    def __getitem__(self, name: str) -> Any:
-        """Return a fact by its name."""
-        return vars(self)[name]
-
-    def __contains__(self, name: str) -> bool:
-        """Whether there is a fact of this name."""
-        return name in vars(self)
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names of the facts."""
-        return iter(vars(self))
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the facts are the same."""
-        return isinstance(other, Facts) and vars(self) == vars(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        """Show the facts."""
-        return f"Facts({vars(self)!r})"
-
-    def __getattr__(self, name: str) -> Any:
-        """Refuse a fact that is not there, with the names of those that are.
-
-        Raises:
-            AttributeError: always.
-        """
-        raise AttributeError(f"there is no fact {name!r}; the facts are: {', '.join(self)}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse changes: all minds decide on the same facts.
-
-        Raises:
-            AttributeError: always.
-        """
-        raise AttributeError(f"facts cannot be changed ({name!r})")
-
-
-_PLAIN = frozenset({int, float, bool, type(None), Message})
-"""Types of facts that need no change: most, so that whole lists of them are looked up first."""
-_TEXTS = frozenset({str})
-
-
-def _fact(name: str, value: Any) -> Any:  # noqa: C901 - one case for each type
-    if type(value) in _PLAIN:
-        return value
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, int | float):
-        return value
-    if isinstance(value, str):
-        return value if value.isascii() else replace_surrogates(value)
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, list | tuple):
-        if _PLAIN.issuperset(map(type, value)):
-            return tuple(value)
-        return tuple([_fact(name, item) for item in value])
-    if isinstance(value, Mapping):
-        if _PLAIN.issuperset(map(type, value.values())) and _TEXTS.issuperset(map(type, value)):
-            return dict(value)
-        return {str(key): _fact(name, item) for key, item in value.items()}
-    if is_said(value):
-        return value
-    raise RunError(
-        f"The fact {name!r} is of type {type(value).__name__}: give numbers, texts, messages, and "
-        "lists and dicts of them."
-    )
 
 
 class Key(NamedTuple):
@@ -165,25 +71,14 @@ class Key(NamedTuple):
         return f"round {self.round}, {self.phase}, agent {self.agent}"
 
 
-class HasStreams(Protocol):
-    """An object with its own random streams: an agent."""
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """The stream of the whole run."""
-
-    def stream(self, key: Key, attempt: int) -> np.random.Generator:
-        """The stream of one attempt at an ask."""
-
-
 class SentNotes(Protocol):
-    """An object that notes requests before they are sent: a recorder."""
+    """An object that writes the row of a request before it is sent."""
 
-    async def note_sent(self, model: str, most: Usage) -> int | None:
-        """Note a request; return the note once it is written, None when nothing is noted."""
+    async def note_sent(self, model: str, most: Usage) -> int:
+        """Write the row of a request; return its number once the row is on disk."""
 
-    def take_back(self, note: int) -> None:
-        """Remove the note of a request that cost nothing."""
+    def take_back(self, sent: int) -> None:
+        """Remove the row of a request that cost nothing."""
 
 
 class Ask:
@@ -203,7 +98,7 @@ class Ask:
 
     Attributes:
         rejected: (answer, reason) of the attempts so far that could not be used.
-        sent: notes a request before it is sent, or None.
+        sent_notes: writes the row of a request before it is sent, or None.
         last: whether this is the last of several attempts: it asks for JSON.
         enforced: whether the server enforces the JSON schema (`Mind.enforces_json`).
         history: earlier questions and answers, which are sent before the question.
@@ -237,7 +132,7 @@ class Ask:
         key: Key,
         book: PromptBook,
         answer_format: Format,
-        agent: HasStreams,
+        agent: Any,
         paid: bool = False,
         position: int = 0,
         scenario: str = SCENARIO,
@@ -264,7 +159,8 @@ class Ask:
         depend on that.
         """
         if not self._paid:
-            return self._agent.rng
+            rng: np.random.Generator = self._agent.rng
+            return rng
         attempt = len(self.rejected)
         if self._streams is None:
             self._streams = {}
@@ -282,12 +178,7 @@ class Ask:
         return self._question
 
     def ask_in(self, answer_format: Format, *, enforced: bool = False) -> None:
-        """From now on, ask for another format of the answer.
-
-        Args:
-            answer_format: the format.
-            enforced: whether the server enforces the JSON schema.
-        """
+        """From now on, ask for another format of the answer."""
         if (answer_format, enforced) != (self.answer_format, self.enforced):
             self.answer_format, self.enforced = answer_format, enforced
             self._question = None
@@ -338,11 +229,7 @@ class Ask:
         self.last = last
 
     def answer_schema(self, *, bounded: bool = False) -> dict[str, Any]:
-        """The JSON schema of the answer, with options in the order in which they are shown.
-
-        Args:
-            bounded: whether everything is bounded (see `AnswerSpec.answer_schema`).
-        """
+        """The JSON schema of the answer, with options in the order in which they are shown."""
         return self.book.as_shown(self.spec).answer_schema(
             reasoned=not self.rejected, bounded=bounded
         )
@@ -367,11 +254,16 @@ class Ask:
         if not isinstance(answer, str):
             return Reading(self.spec.check(answer), "", "exact")
         cut_off, empty = ended == BY_LENGTH, not answer.strip()
+        is_text_alone = isinstance(self.spec, Text) and not self.spec.reasoning
+        if cut_off and reply.answer_format == "json":
+            answer = _closed(answer)
         if empty and ended == BY_FILTER:
             raise InvalidAnswer("refused")
-        if cut_off and (empty or not self._readable_in_part(reply.answer_format)):
+        if cut_off and (empty or not is_text_alone):
             if empty and (reply.thoughts or reply.thought_tokens):
-                raise InvalidAnswer("cut_off_thinking", limit=_in_tokens(reply.limit))
+                raise InvalidAnswer(
+                    "cut_off_thinking", limit=f"{reply.limit} tokens" if reply.limit else "tokens"
+                )
             raise InvalidAnswer("cut_off")
         states = "\n".join(self.question) if isinstance(self.spec, Number) else ""
         reading = self.spec.read(answer, reply.answer_format, question=states)
@@ -379,32 +271,11 @@ class Ask:
             return reading
         return reading._replace(value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)
 
-    def _readable_in_part(self, answer_format: Format) -> bool:
-        plain_text = isinstance(self.spec, Text) and answer_format != "json"
-        return plain_text and not self.spec.reasoning
 
-
-def _in_tokens(limit: int) -> str:
-    return f"{limit} tokens" if limit else "tokens"
-
-
-class Attempt(NamedTuple):
-    """One recorded attempt at an ask.
-
-    Attributes:
-        ask: the question; its `rejected` has the earlier attempts.
-        number: the number of the attempt, from 0.
-        mind: the spec of the mind.
-        reply: its answer.
-        reading: the reading, or None.
-        reason: why it could not be read, or ``""``.
-        final: whether it decides; otherwise the question is asked again.
-    """
-
-    ask: Ask
-    number: int
-    mind: str
-    reply: Reply
-    reading: Reading | None
-    reason: str
-    final: bool
+def _closed(answer: str) -> str:
+    """An object of JSON that was cut off within its last text, with the end that it lacks."""
+    for end in ('"}', "}"):
+        with suppress(ValueError):
+            json.loads(answer.rstrip("\\") + end)
+            return answer.rstrip("\\") + end
+    return answer

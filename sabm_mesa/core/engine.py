@@ -8,15 +8,16 @@ loop for all models means that they share connections and limits.
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import signal
 import threading
 import time
 from collections.abc import Coroutine, Iterator
+from concurrent.futures import CancelledError, wait
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from sabm_mesa.errors import RunError
 
@@ -31,6 +32,7 @@ RESERVED_FILES = 24
 """Open files reserved for uses other than connections to servers."""
 LOOK_S = 1.0
 """Seconds until the main thread checks for an interrupt that came just before its wait."""
+_THREAD = "sabm-engine"
 
 
 def raise_file_limit() -> None:
@@ -58,74 +60,6 @@ def files_left() -> int | None:
     return None
 
 
-class _Job(Generic[T]):
-    """A coroutine on the engine's loop; its result is available when it has ended."""
-
-    def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
-        self._over = threading.Lock()  # held until it has wound up: the cheapest thing to wait for
-        self._over.acquire()
-        self._work, self._loop = work, loop
-        self._task: asyncio.Task[T] | None = None
-        self._cancelled = self._ended = False
-
-    def start(self) -> None:
-        """Start the work, from any thread; a second call changes nothing."""
-        self._loop.call_soon_threadsafe(self._start)
-
-    def cancel(self) -> None:
-        """Cancel the work, from any thread, also before it was started."""
-        self._loop.call_soon_threadsafe(self._cancel)
-
-    def _start(self) -> None:
-        if self._task is None:
-            self._task = self._loop.create_task(self._work)
-            self._task.add_done_callback(self._end)
-            _under_way.add(self)
-            if self._cancelled:
-                self._task.cancel()
-
-    def _cancel(self) -> None:
-        self._cancelled = True
-        if self._task is not None:
-            self._task.cancel()
-
-    def _end(self, task: asyncio.Task[T]) -> None:
-        _under_way.discard(self)
-        if not task.cancelled():
-            task.exception()  # else asyncio warns about an exception that was never retrieved
-        self._ended = True
-        self._over.release()
-
-    def wait(self, most_s: float = math.inf) -> None:
-        """Wait; the main thread, which receives interrupts, waits in short intervals.
-
-        Python misses an interrupt between its last check and the wait. A thousand threads with such
-        checks would do little else.
-
-        Args:
-            most_s: the longest wait in seconds.
-        """
-        is_main = threading.current_thread() is threading.main_thread()
-        span_s, until = LOOK_S if is_main else threading.TIMEOUT_MAX, time.monotonic() + most_s
-        while not self._ended and (left_s := until - time.monotonic()) > 0:
-            self._over.acquire(timeout=min(span_s, left_s))
-
-    def result(self) -> T:
-        """The result, after the work has ended.
-
-        Raises:
-            RunError: when it was stopped; otherwise the exception of the work.
-        """
-        assert self._task is not None
-        if self._task.cancelled():
-            raise RunError("The run was stopped.")
-        return self._task.result()
-
-
-_under_way: set[_Job[Any]] = set()
-"""Running jobs: the loop has only weak references to tasks."""
-
-
 class Scope:
     """Work that can be stopped together, such as all work of a model.
 
@@ -135,67 +69,62 @@ class Scope:
 
     def __init__(self) -> None:
         self.stopped = False
-        self._jobs: set[_Job[Any]] = set()
-        self._lock = threading.Lock()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     def stop(self) -> None:
         """Cancel the work, from any thread: every waiting `run` raises `RunError` at its end."""
-        with self._lock:
-            self.stopped = True
-            for job in self._jobs:
-                job.cancel()
+        self.stopped = True
+        if self._tasks:
+            _loop().call_soon_threadsafe(self._cancel)
 
-    def enter(self, job: _Job[Any]) -> None:
-        """Add a job; when the scope was stopped, cancel it at once."""
-        with self._lock:
-            self._jobs.add(job)
+    def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def attend(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await work in a task that the scope can cancel."""
+        task: Any = asyncio.current_task()
+        self._tasks.add(task)
+        try:
             if self.stopped:
-                job.cancel()
-
-    def leave(self, job: _Job[Any]) -> None:
-        """Remove a job."""
-        with self._lock:
-            self._jobs.discard(job)
+                work.close()
+                raise asyncio.CancelledError
+            return await work
+        finally:
+            self._tasks.discard(task)
 
     def __reduce__(self) -> tuple[type[Scope], tuple[()]]:
-        """Pickle as a new scope: jobs stay in their process."""
+        """Pickle as a new scope: tasks stay in their process."""
         return Scope, ()
 
 
-class _Engine:
-    """A started event loop; a forked process starts a new one."""
-
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self._go_round, name="sabm-engine", daemon=True)
-        self.thread.start()
-
-    def _go_round(self) -> None:
-        """Run the loop, also after a SystemExit in a job: the caller of the job gets it."""
-        while True:
-            try:
-                self.loop.run_forever()
-            except (SystemExit, KeyboardInterrupt):
-                continue
-            return
-
-
 _lock = threading.Lock()
-_current: _Engine | None = None
 
 
-def _engine() -> _Engine:
-    global _current  # noqa: PLW0603 - the loop is the process's one resource, like asyncio's own
+def _loop() -> asyncio.AbstractEventLoop:
+    """The running event loop of this process; a forked process starts a new one."""
     with _lock:
-        if _current is None or _current.pid != os.getpid():
-            _current = _Engine()
-        return _current
+        return _started(os.getpid())
+
+
+@cache
+def _started(pid: int) -> asyncio.AbstractEventLoop:
+    del pid
+    loop = asyncio.new_event_loop()
+
+    def go_round() -> None:
+        """Run the loop, also after a SystemExit in a task: the caller of the task gets it."""
+        while True:
+            with suppress(SystemExit, KeyboardInterrupt):
+                loop.run_forever()
+
+    threading.Thread(target=go_round, name=_THREAD, daemon=True).start()
+    return loop
 
 
 def is_current() -> bool:
     """Whether the caller is on the engine's thread."""
-    return _current is not None and threading.current_thread() is _current.thread
+    return threading.current_thread().name == _THREAD
 
 
 @contextmanager
@@ -230,32 +159,38 @@ def run(work: Coroutine[Any, Any, T], scope: Scope | None = None) -> T:
     An interrupt of the waiting thread cancels the work and waits until it has ended, so nothing
     continues in the background; `Scope.stop` does the same. Further interrupts wait, too.
 
-    Args:
-        work: the coroutine.
-        scope: the scope that can stop it.
-
     Raises:
         RunError: when called from the loop itself, or when the work was stopped.
     """
-    engine = _engine()
-    if threading.current_thread() is engine.thread:
-        work.close()
-        raise RunError("A model cannot be stepped from inside another model's round.")
     scope = scope or Scope()
-    if scope.stopped:
+    if is_current() or scope.stopped:
         work.close()
-        raise RunError("The run was stopped.")
-    job = _Job(work, engine.loop)
+        raise RunError(
+            "The run was stopped."
+            if scope.stopped
+            else "A model cannot be stepped from inside another model's round."
+        )
+    tasks: list[Any] = []
+
+    async def begin() -> T:
+        tasks.append(asyncio.current_task())
+        return await scope.attend(work)
+
+    async def cancel() -> None:
+        for task in tasks:
+            task.cancel()
+            await asyncio.wait([task])
+
+    loop = _loop()
+    is_main = threading.current_thread() is threading.main_thread()
     try:
-        scope.enter(job)
-        job.start()
-        job.wait()
-        return job.result()
+        future = asyncio.run_coroutine_threadsafe(begin(), loop)
+        while not wait([future], LOOK_S if is_main else None).done:
+            pass  # Python misses an interrupt that comes just before a wait
+        return future.result()
+    except CancelledError:
+        raise RunError("The run was stopped.") from None
     except KeyboardInterrupt:
-        with interrupts_deferred():
-            job.start()  # the interrupt may have come before it
-            job.cancel()
-            job.wait(WIND_UP_S)
+        with interrupts_deferred(), suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(cancel(), loop).result(WIND_UP_S)
         raise
-    finally:
-        scope.leave(job)

@@ -12,10 +12,6 @@ from typing import Any
 def find_objects(text: str, opening: str = "{[") -> list[tuple[int, int, Any]]:
     """Find the outermost objects and lists of JSON in a text, leniently.
 
-    Args:
-        text: the text.
-        opening: their first characters.
-
     Returns:
         The beginning, end and value of each.
     """
@@ -89,9 +85,6 @@ def _literal(text: str) -> Any:
 def no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build a JSON object; a repeated field needs equal values.
 
-    Args:
-        pairs: its fields, in their order.
-
     Raises:
         ValueError: when a field has two different values.
     """
@@ -105,10 +98,6 @@ def no_field_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """The values in an object that are not objects themselves.
-
-    Args:
-        value: the object.
-        name: its name.
 
     Yields:
         The name of the field in lower case without spaces and punctuation, and the value.

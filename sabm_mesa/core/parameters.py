@@ -1,15 +1,15 @@
-"""The parameters of a scenario: declared by its constructor, checked, and kept with the run.
+"""The parameters of a scenario: declared by its constructor, checked by pydantic, kept with a run.
 
-The signature of the constructor declares them. A limit is part of the annotation and nowhere else:
-`checking` checks arguments against it, and the viewer's controls and the descriptions show it::
+The signature of the constructor declares them. A limit is part of the annotation and nowhere else;
+the viewer's controls and the descriptions show it::
 
     n_players: Annotated[int, Ge(2)] = 24
     discount: Annotated[float, Ge(0), Lt(1)] = 0.9
     matching: Literal["partner", "stranger"] = "partner"
     window: Annotated[int, Ge(1)] | None = None
 
-A plain ``int``, ``float`` or ``bool`` is checked too; the constructor checks values of other types,
-and rules on several parameters.
+Whole numbers, numbers, truth values and names are checked; the constructor checks values of other
+types, and rules on several parameters.
 """
 
 from __future__ import annotations
@@ -19,160 +19,49 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cache, wraps
-from numbers import Real
+from functools import cache, cached_property, lru_cache, wraps
+from numbers import Integral, Real
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from annotated_types import BaseMetadata, Ge, Gt, Interval, Le, Lt
+from annotated_types import Ge, Le
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError, SchemaError
 
-from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.errors import (
+    ParameterError,
+    SabmError,
+    UnknownName,
+    UsageError,
+    format_user_error,
+    one_line,
+)
 
 S = TypeVar("S", bound=str)
-V = TypeVar("V")
 F = TypeVar("F", bound=Callable[..., None])
 
 SERVICES = frozenset({"connection", "recording"})
 """Constructor arguments that are not parameters of the run: they do not change its outcome."""
 MOST = 1_000_000_000
-"""The default maximum of whole numbers."""
-_NOUNS = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+"""The maximum of whole numbers."""
+_NUMBERS = ("integer", "number")
+_OTHER = "in another form"
+_MISSED = "_missed"
+"""The attribute with what the first constructor was not given, while an object is made."""
+_OF_FUNCTIONS = {"value_error", "assertion_error", "predicate_failed", "not_operation_failed"}
+"""The errors of pydantic that come from a function of the annotation."""
+_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The legal values of a parameter.
-
-    Attributes:
-        kind: ``"int"``, ``"float"``, ``"bool"`` or ``"choice"``; ``""`` for other types, which are
-            not checked here.
-        low: the smallest legal number, or None.
-        high: the largest legal number, or None.
-        above: whether numbers must be above `low`.
-        below: whether numbers must be below `high`.
-        choices: the legal names of a choice.
-        optional: whether None is legal.
-        partly: whether there are legal values of other types, which are not checked here.
-    """
-
-    kind: Literal["int", "float", "bool", "choice", ""] = ""
-    low: float | None = None
-    high: float | None = None
-    above: bool = False
-    below: bool = False
-    choices: tuple[Any, ...] = ()
-    optional: bool = False
-    partly: bool = False
-
-    @property
-    def is_number(self) -> bool:
-        """Whether numbers are legal."""
-        return self.kind in {"int", "float"}
-
-    def __str__(self) -> str:
-        """The legal values in words; ``""`` when they are unknown here."""
-        if self.kind == "choice":
-            *others, last = map(str, self.choices)
-            text = f"{', '.join(others)} or {last}" if others else last
-        else:
-            text = f"{_NOUNS.get(self.kind, '')}{self._range()}"
-        if self.is_number and self.low is self.high is None:
-            text += " without fixed limits"
-        if text and self.partly:
-            text += ", or in another form"
-        return f"{text}, or none" if text and self.optional else text
-
-    def check(self, name: str, value: Any) -> Any:
-        """Return a legal value: a whole number as int, a number as float.
-
-        Args:
-            name: the name of the parameter or value, for the error.
-            value: the given value.
-
-        Raises:
-            ParameterError: when it is illegal.
-            UnknownName: when it is not one of the legal names.
-        """
-        if (value is None and self.optional) or (self.partly and not self._is_limited(value)):
-            return value
-        match self.kind:
-            case "int":
-                return self._whole(name, value)
-            case "float":
-                return self._number(name, value)
-            case "bool" if not isinstance(value, bool):
-                raise _illegal(name, f"{_NOUNS['bool']}, not {value!r}.")
-            case "choice" if value not in self.choices:
-                raise UnknownName(
-                    name.replace("_", " "),
-                    value,
-                    map(str, self.choices),
-                    parameter=_parameter(name),
-                )
-        return value
-
-    def narrowed(self, other: Limits) -> Limits:
-        """These limits, with those of the same parameter of a base class.
-
-        Args:
-            other: the limits in the base class.
-        """
-        if self == Limits():
-            return other
-        if not (self.is_number and other.is_number):
-            return self
-        floor, ceiling = _tighter(self, other, "low", max), _tighter(self, other, "high", min)
-        return replace(
-            self, low=floor.low, above=floor.above, high=ceiling.high, below=ceiling.below
-        )
-
-    def _whole(self, name: str, value: Any) -> int:
-        legal = f"{_NOUNS['int']}{self._range()}"
-        if isinstance(value, bool) or (not isinstance(value, int) and not _is_whole(value)):
-            raise _illegal(name, f"{legal}, not {_shown(value)}.")
-        if not self._is_within(value):
-            raise _illegal(name, f"{legal} (got {_shown(value)}).")
-        return int(value)
-
-    def _number(self, name: str, value: Any) -> float:
-        legal = f"{_NOUNS['float']}{self._range()}"
-        try:
-            number = math.nan if isinstance(value, bool | str) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise _illegal(name, f"{legal}, not {_shown(value)}.")
-        if not self._is_within(number):
-            raise _illegal(name, f"{legal} (got {value}).")
-        return number
-
-    def _is_within(self, number: float) -> bool:
-        low, high = self.low, self.high
-        too_low = low is not None and (number < low or (self.above and number == low))
-        too_high = high is not None and (number > high or (self.below and number == high))
-        return not (too_low or too_high)
-
-    def _is_limited(self, value: Any) -> bool:
-        """Whether the limits apply to a value, if values of other types are legal, too."""
-        has_limits = self.low is not None or self.high is not None
-        return has_limits and isinstance(value, Real) and not isinstance(value, bool)
-
-    def _range(self) -> str:
-        """The limits of numbers in words, after a space; ``""`` without limits."""
-        spec = "g" if self.kind == "float" else ""
-        low = "" if self.low is None else format(self.low, spec)
-        high = "" if self.high is None else format(self.high, spec)
-        if low and high and not (self.above or self.below):
-            return f" from {low} to {high}"
-        ends = []
-        if low:
-            ends.append(f"above {low}" if self.above else f"of {low} or more")
-        if high:
-            ends.append(f"below {high}" if self.below else f"of {high} or less")
-        return " " + " and ".join(ends) if ends else ""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parameter:
     """A parameter of a scenario.
 
@@ -181,32 +70,122 @@ class Parameter:
         annotation: its annotation; the text of one that cannot be evaluated, such as a type that is
             imported for type checkers only; ``inspect.Parameter.empty`` without one.
         default: its default; ``inspect.Parameter.empty`` without one.
-        limits: its legal values.
+        checked: the annotation that pydantic checks, with the limits of the base classes.
     """
 
     name: str
     annotation: Any
     default: Any
-    limits: Limits
+    checked: Any
 
     @property
     def required(self) -> bool:
         """Whether it has no default."""
         return self.default is inspect.Parameter.empty
 
-    def check(self, value: Any) -> Any:
-        """Return a legal value, as `Limits.check`; whole numbers are at most `MOST`.
+    @cached_property
+    def schemas(self) -> list[dict[str, Any]]:
+        """The JSON schemas of its legal values, one for each type; an empty one for others."""
+        return _schemas(self.checked)
 
-        Args:
-            value: the given value.
+    @property
+    def number(self) -> dict[str, Any]:
+        """The schema of its legal numbers; empty if there are none."""
+        return next((s for s in self.schemas if s.get("type") in _NUMBERS), {})
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """The legal names of a choice."""
+        return tuple(name for schema in self.schemas for name in schema.get("enum", ()))
+
+    @property
+    def legal(self) -> str:
+        """The legal values in words; ``""`` when only the constructor knows them."""
+        return _in_words(self.schemas, " without fixed limits")
+
+    def check(self, value: Any) -> Any:
+        """Return a legal value: a whole number as int, a number as float.
 
         Raises:
             UsageError: when it is illegal.
         """
-        checked, limits = self.limits.check(self.name, value), self.limits
-        if limits.kind == "int" and not limits.partly and limits.high is None:
-            replace(limits, high=MOST).check(self.name, checked)
-        return checked
+        value = check(self.name, self.checked, value)
+        if type(value) is int and value > MOST and _OTHER not in self.legal:
+            legal = f"{self.name} must be {MOST} or less (got {_shown(value)})."
+            raise ParameterError(legal, parameter=self.name)
+        return value
+
+
+def check(name: str, annotation: Any, value: Any) -> Any:
+    """Return a value that an annotation allows: a whole number as int, a number as float.
+
+    Args:
+        name: the name of the parameter or value, for the error.
+        annotation: a type, such as ``Annotated[int, Ge(2)] | None``.
+        value: the given value.
+
+    Raises:
+        ParameterError: for any other value.
+        UnknownName: for a name that is not one of the legal ones.
+    """
+    try:
+        return _adapter(annotation).validate_python(value)
+    except ValidationError as error:
+        parameter = name if name.isidentifier() else ""  # several words are no parameter
+        schemas = _schemas(annotation)
+        if "enum" in schemas[0]:
+            kind, names = name.replace("_", " "), map(str, schemas[0]["enum"])
+            raise UnknownName(kind, value, names, parameter=parameter) from None
+        first, legal = error.errors()[0], _in_words(schemas)
+        if first["type"] in _OF_FUNCTIONS or not legal:
+            problem = f"{name}: {first['msg'].partition(', ')[2] or first['msg']}"
+        else:
+            problem = f"{name} must be {legal}"
+        message = f"{problem} (got {_shown(value)})."
+        raise ParameterError(message, parameter=parameter) from None
+    except (TypeError, PydanticUserError, SchemaError) as error:
+        problem = f"{name}: {annotation} cannot be checked: {one_line(str(error))}"
+        raise ParameterError(problem, parameter=name) from error
+
+
+def check_int(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return a whole number within its limits; see `check`."""
+    limits = (Ge(low),) if high is None else (Ge(low), Le(high))
+    checked: int = check(name, Annotated[int, *limits], value)
+    return checked
+
+
+def check_float(name: str, value: Any, low: float, high: float | None = None) -> float:
+    """Return a number within its limits; see `check`."""
+    limits = (Ge(low),) if high is None else (Ge(low), Le(high))
+    checked: float = check(name, Annotated[float, *limits], value)
+    return checked
+
+
+def check_choice(name: str, value: Any, known: Iterable[S]) -> S:
+    """Return one of several names; see `check`."""
+    checked: S = check(name, Literal[*known], value)
+    return checked
+
+
+def check_fields(instance: Any) -> None:
+    """Check the fields of a new instance of a dataclass against their annotations."""
+    for name, field in _declared(type(instance).__init__).items():
+        field.check(getattr(instance, name))
+
+
+def parse_list(name: str, given: Any) -> list[str]:
+    """Return several texts, from a sequence or from one text with commas.
+
+    Raises:
+        ParameterError: for anything else.
+    """
+    if isinstance(given, str):
+        given = given.split(",")
+    if not isinstance(given, Sequence):
+        legal = f"{name} must be a list, or a text with commas (got {given!r})."
+        raise ParameterError(legal, parameter=name)
+    return [str(entry).strip() for entry in given]
 
 
 def parameters_of(model: type) -> dict[str, Parameter]:
@@ -216,21 +195,36 @@ def parameters_of(model: type) -> dict[str, Parameter]:
     constructor that declares such a parameter again keeps its limits. The class attribute
     `defaults` changes defaults.
 
-    Args:
-        model: the model class.
-
     Raises:
-        ParameterError: for a limit that cannot be used.
+        ParameterError: for an annotation with a limit that cannot be read.
         UnknownName: for a default of a parameter that does not exist.
     """
     return dict(_parameters_of(model))
 
 
-def checking(
-    constructor: F,
-    in_the_end: Callable[[Any], None] | None = None,
-) -> F:
-    """Make the constructor of a class check its arguments against the limits of its parameters.
+def bind(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of a model with their values, without the services.
+
+    Raises:
+        UnknownName: for a parameter that does not exist.
+    """
+    known = parameters_of(model)
+    for name in given:
+        if name not in known:
+            scenarios = [cls for cls in model.__mro__ if hasattr(cls, "defaults")]
+            if any(name in parameters_of(cls) for cls in scenarios):
+                raise ParameterError(
+                    f"{model.__name__} takes no {name}, which every scenario has: its constructor "
+                    "must take **settings and pass them on, as in super().__init__(**settings).",
+                    parameter=name,
+                )
+            kind = f"parameter of {model.__name__}"
+            raise UnknownName(kind, name, set(known) - SERVICES, parameter=name)
+    return {name: given.get(name, known[name].default) for name in known if name not in SERVICES}
+
+
+def checking(constructor: F, in_the_end: Callable[[Any], None] | None = None) -> F:
+    """Make the constructor of a class check its arguments.
 
     `SmartModel` applies it to the constructor of each scenario.
 
@@ -239,6 +233,8 @@ def checking(
         in_the_end: called once with the new object, after the constructor of its class.
     """
     signature = inspect.signature(constructor)
+    kinds = {parameter.kind: name for name, parameter in signature.parameters.items()}
+    others = kinds.get(inspect.Parameter.VAR_KEYWORD)
 
     @wraps(constructor)
     def checked(self: object, *args: Any, **given: Any) -> None:
@@ -252,16 +248,63 @@ def checking(
                 bound.arguments[name] = parameter.check(bound.arguments[name])
         try:
             constructor(*bound.args, **bound.kwargs)
-        except OverflowError as error:
-            raise ParameterError(
-                f"{type(self).__name__}: a number is too large ({error})."
-            ) from error
+        except SabmError as error:
+            _add_given(self, error)
+            raise
+        except Exception as error:
+            raise _failure(self, error) from error
+        if others is None:
+            vars(self)[_MISSED] = signature.parameters.keys() - given.keys()
         if in_the_end is not None and owner is next(
             c for c in type(self).__mro__ if "__init__" in vars(c)
         ):
+            _check_passed_on(self, bound.arguments.get(others or "", {}))
             in_the_end(self)
 
     return checked  # type: ignore[return-value]  # the same signature
+
+
+def _check_passed_on(made: object, settings: Mapping[str, Any]) -> None:
+    """Check that a constructor has given its ``**settings`` to that of the base class."""
+    missed = vars(made).pop(_MISSED, ())
+    if lost := [name for name in settings if name in missed]:
+        name = type(made).__name__
+        raise UsageError(
+            f"{name}.__init__ keeps its settings to itself ({', '.join(lost)}): pass them on, as "
+            "in super().__init__(**settings)."
+        )
+
+
+def _failure(made: object, error: Exception) -> UsageError:
+    """The error for a constructor that raised: what happened, where, and what to do."""
+    name = type(made).__name__
+    if isinstance(error, AttributeError) and error.obj is made and "running" not in vars(made):
+        return UsageError(
+            f"{name}.__init__ uses self.{error.name} before super().__init__(**settings), which "
+            "must come first."
+        )
+    return UsageError(
+        f"{name} cannot be made: {format_user_error(error)}. Correct its constructor, or the "
+        f"parameters.{changed_in_words(made)}"
+    )
+
+
+def _add_given(made: object, error: SabmError) -> None:
+    """Add the given parameters to an error that names none."""
+    given = changed_in_words(made)
+    if isinstance(error, UsageError) and not error.parameter and given not in str(error):
+        error.args = (f"{error}{given}",)
+
+
+def changed_in_words(made: Any) -> str:
+    """The parameters of a model that were given, as a sentence."""
+    given = {
+        name: value
+        for name, value in getattr(made, "parameters", {}).items()
+        if repr(value) != repr(parameters_of(type(made))[name].default) and name != "rng"
+    }
+    named = ", ".join(f"{name}={_shown(value)}" for name, value in given.items())
+    return f" Given: {named}." if named else ""
 
 
 def whole_signature(constructor: Callable[..., None], cls: type) -> inspect.Signature:
@@ -273,177 +316,20 @@ def whole_signature(constructor: Callable[..., None], cls: type) -> inspect.Sign
         constructor: the constructor of the class.
         cls: the class, which may not have the constructor yet.
     """
-    parameters = list(inspect.signature(inspect.unwrap(constructor)).parameters.values())
-    if parameters[-1].kind is not inspect.Parameter.VAR_KEYWORD:
-        return inspect.Signature(parameters)
-    names = {parameter.name for parameter in parameters}
-    base = inspect.signature(getattr(cls.__mro__[1], "__init__")).parameters.values()  # noqa: B009 - for mypy
+    own = dict(inspect.signature(inspect.unwrap(constructor)).parameters)
+    if next(reversed(own.values())).kind is not inspect.Parameter.VAR_KEYWORD:
+        return inspect.Signature(list(own.values()))
+    own.popitem()
+    base: Any = cls.__mro__[1]
     defaults = getattr(cls, "defaults", {})
-    more = [
+    passed_on = [
         parameter.replace(
-            kind=inspect.Parameter.KEYWORD_ONLY,
-            default=defaults.get(parameter.name, parameter.default),
+            kind=inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, parameter.default)
         )
-        for parameter in base
-        if parameter.name not in names
+        for name, parameter in inspect.signature(base.__init__).parameters.items()
+        if name not in own
     ]
-    return inspect.Signature([*parameters[:-1], *more])
-
-
-def check_values(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of parameters, checked as by the constructor of a model class.
-
-    Args:
-        model: the model class.
-        given: some of its parameters with new values.
-
-    Raises:
-        UsageError: for an illegal value.
-    """
-    known = parameters_of(model)
-    return {name: known[name].check(value) for name, value in given.items()}
-
-
-def check_at_most(model: type, name: str, value: V, high: float) -> V:
-    """Check a parameter whose largest legal value depends on other parameters, and return it.
-
-    Args:
-        model: the model class, which declares the other limits.
-        name: the parameter.
-        value: the given value.
-        high: the largest legal value.
-
-    Raises:
-        ParameterError: for an illegal value.
-    """
-    declared = parameters_of(model)[name].limits
-    checked: V = declared.narrowed(Limits(declared.kind, high=high)).check(name, value)
-    return checked
-
-
-def check_fields(instance: Any) -> None:
-    """Check the fields of a dataclass against the limits that their annotations declare.
-
-    Args:
-        instance: the new instance.
-
-    Raises:
-        UsageError: for an illegal value.
-    """
-    for name, field in _declared(type(instance).__init__).items():
-        field.limits.check(name, getattr(instance, name))
-
-
-def limits_of(annotation: Any) -> Limits:
-    """The limits that an annotation declares.
-
-    Args:
-        annotation: a type, such as ``Annotated[int, Ge(2)] | None``.
-
-    Raises:
-        ParameterError: for a limit that is not a limit of numbers.
-    """
-    origin, parts = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _limited(limits_of(parts[0]), parts[1:])
-    if origin is Literal:
-        return Limits("choice", choices=parts)
-    if origin in {Union, UnionType}:
-        members = [limits_of(part) for part in parts if part is not NoneType]
-        known = [member for member in members if member.kind]
-        if {limits.kind for limits in known} == {"int", "float"}:
-            known = [limits for limits in known if limits.kind == "float"]
-        single = known[0] if len(known) == 1 else Limits()
-        return replace(
-            single,
-            optional=single.optional or NoneType in parts,
-            partly=single.partly or not all(member.kind for member in members),
-        )
-    plain: dict[Any, Limits] = {int: Limits("int"), float: Limits("float"), bool: Limits("bool")}
-    return plain.get(annotation, Limits()) if isinstance(annotation, type) else Limits()
-
-
-def bind(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters of a model with their values; the services are left out.
-
-    Args:
-        model: the model class.
-        given: the values that differ from the defaults.
-
-    Raises:
-        UnknownName: for a parameter that does not exist.
-    """
-    known = parameters_of(model)
-    for name in given:
-        if name not in known:
-            raise UnknownName(
-                f"parameter of {model.__name__}", name, set(known) - SERVICES, parameter=name
-            )
-    return {name: given.get(name, known[name].default) for name in known if name not in SERVICES}
-
-
-def check_int(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return a whole number within its limits.
-
-    Args:
-        name: the name of the parameter or value, for the error.
-        value: the given value.
-        low: the smallest legal value.
-        high: the largest legal value, or None.
-
-    Raises:
-        ParameterError: for anything else.
-    """
-    checked: int = Limits("int", low, high).check(name, value)
-    return checked
-
-
-def check_float(name: str, value: Any, low: float, high: float | None = None) -> float:
-    """Return a number within its limits.
-
-    Args:
-        name: the name of the parameter or value, for the error.
-        value: the given value.
-        low: the smallest legal value.
-        high: the largest legal value, or None.
-
-    Raises:
-        ParameterError: for anything else.
-    """
-    checked: float = Limits("float", low, high).check(name, value)
-    return checked
-
-
-def check_choice(name: str, value: Any, known: Iterable[S]) -> S:
-    """Return a value that is one of several names.
-
-    Args:
-        name: the name of the parameter or value, for the error.
-        value: the given value.
-        known: the legal names.
-
-    Raises:
-        UnknownName: for any other name.
-    """
-    checked: S = Limits("choice", choices=tuple(known)).check(name, value)
-    return checked
-
-
-def parse_list(name: str, given: Any) -> list[str]:
-    """Return several texts, from a sequence or from one text with commas.
-
-    Args:
-        name: the name of the parameter or value, for the error.
-        given: the given value.
-
-    Raises:
-        ParameterError: for anything else.
-    """
-    if isinstance(given, str):
-        given = given.split(",")
-    if not isinstance(given, Sequence):
-        raise _illegal(name, f"a list, or a text with commas, not {given!r}.")
-    return [str(entry).strip() for entry in given]
+    return inspect.Signature([*own.values(), *passed_on])
 
 
 @cache
@@ -453,15 +339,15 @@ def _parameters_of(model: type) -> Mapping[str, Parameter]:
         if "__init__" not in vars(cls):
             continue
         constructor = inspect.unwrap(vars(cls)["__init__"])
-        for name, parameter in _declared(constructor).items():
-            if name in parameters:
-                limits = parameters[name].limits.narrowed(parameter.limits)
-                parameters[name] = replace(parameters[name], limits=limits)
-            else:
-                parameters[name] = parameter
-        if all(
-            parameter.kind is not parameter.VAR_KEYWORD for parameter in _signature(constructor)
-        ):
+        for name, inherited in _declared(constructor).items():
+            own = parameters.setdefault(name, inherited)
+            if own.annotation is inspect.Parameter.empty:
+                parameters[name] = replace(inherited, default=own.default)
+            elif own is not inherited:
+                narrowed = _checkable(own.checked, _limits_in(inherited.checked))
+                parameters[name] = replace(own, checked=narrowed)
+        signature = inspect.signature(constructor).parameters.values()
+        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in signature):
             break
     for name, default in getattr(model, "defaults", {}).items():
         if name not in parameters:
@@ -471,30 +357,25 @@ def _parameters_of(model: type) -> Mapping[str, Parameter]:
     return parameters
 
 
-def _signature(constructor: Callable[..., None]) -> Iterable[inspect.Parameter]:
-    """The arguments of a constructor, without ``self``."""
-    return list(inspect.signature(constructor).parameters.values())[1:]
-
-
 @cache
 def _declared(constructor: Callable[..., None]) -> dict[str, Parameter]:
-    """The parameters in the signature of one constructor."""
+    """The parameters in the signature of one constructor, without ``self``."""
     parameters = {}
-    for parameter in _signature(constructor):
-        if parameter.kind not in {parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL}:
-            annotation = _evaluated(parameter, constructor)
-            try:
-                limits = limits_of(annotation)
-            except ParameterError as error:
-                raise ParameterError(
-                    f"{parameter.name}: {error}", parameter=parameter.name
-                ) from None
-            if parameter.default is None:
-                limits = replace(limits, optional=True)
-            parameters[parameter.name] = Parameter(
-                parameter.name, annotation, parameter.default, limits
-            )
+    for name, declared in list(inspect.signature(constructor).parameters.items())[1:]:
+        if declared.kind not in {declared.VAR_KEYWORD, declared.VAR_POSITIONAL}:
+            annotation = _evaluated(declared, constructor)
+            checked = _checkable(annotation)
+            if annotation is declared.empty and _is_plain(declared.default):
+                checked = bool if type(declared.default) is bool else _NUMBER
+            if declared.default is None:
+                checked = Union[checked, None]  # noqa: UP007 - of a value
+            parameters[name] = Parameter(name, annotation, declared.default, checked)
     return parameters
+
+
+def _is_plain(default: Any) -> bool:
+    """Whether a default says what a parameter without an annotation is."""
+    return type(default) in (bool, int, float) and math.isfinite(default)
 
 
 def _evaluated(parameter: inspect.Parameter, constructor: Callable[..., None]) -> Any:
@@ -514,47 +395,117 @@ def _evaluated(parameter: inspect.Parameter, constructor: Callable[..., None]) -
         return text
 
 
-def _limited(limits: Limits, metadata: Iterable[Any]) -> Limits:
-    """Limits combined with those in the metadata of an annotation."""
-    parts: list[Any] = []
-    for constraint in metadata:
-        parts += constraint if isinstance(constraint, Interval) else [constraint]
-    for part in parts:
-        if not isinstance(part, BaseMetadata):
-            continue  # a note for somebody else
-        one_sided = isinstance(part, Ge | Gt | Le | Lt)
-        end: Any = getattr(part, type(part).__name__.lower()) if one_sided else None
-        if not (limits.is_number and isinstance(end, int | float) and math.isfinite(end)):
-            raise ParameterError(
-                f"{part} is not a limit of a number: use Ge, Gt, Le, Lt or Interval with a number."
-            )
-        if isinstance(part, Ge | Gt):
-            new = Limits(limits.kind, low=end, above=isinstance(part, Gt))
-        else:
-            new = Limits(limits.kind, high=end, below=isinstance(part, Lt))
-        limits = limits.narrowed(new)
-    return limits
+# Annotations and pydantic.
 
 
-def _tighter(
-    one: Limits, other: Limits, end: Literal["low", "high"], tightest: Callable[..., float]
-) -> Limits:
-    """Whichever of two has the tighter lower, or upper, limit."""
-    mine, its = getattr(one, end), getattr(other, end)
-    if mine is None or its is None:
-        return one if its is None else other
-    if mine == its:
-        return one if (one.above if end == "low" else one.below) else other
-    return one if tightest(mine, its) == mine else other
+def _checkable(annotation: Any, limits: Sequence[Any] = ()) -> Any:
+    """An annotation of which pydantic checks numbers, truth values and names."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if annotation == _NUMBER:
+        return annotation
+    if origin is Literal and not any(isinstance(name, bool) for name in parts):
+        return Annotated[annotation, BeforeValidator(_no_truth_value)]
+    if origin is Annotated and parts[0] is not str:
+        own = [part for part in parts[1:] if not isinstance(part, BeforeValidator)]
+        return _checkable(parts[0], [*limits, *own])
+    if origin in {Union, UnionType}:
+        checked = [_checkable(part, limits) for part in parts]
+        if any(_limits_in(part) for part in checked):  # else a number outside is another form
+            checked = [_NO_NUMBER if part is Any else part for part in checked]
+        return Union[*checked]
+    if annotation in (int, float):
+        as_number = BeforeValidator(_as_whole if annotation is int else _as_number)
+        return Annotated[annotation, *limits, as_number]
+    is_checked = origin in {Literal, Annotated} or annotation in (bool, NoneType, _NO_NUMBER)
+    return annotation if is_checked else Any
 
 
-def _illegal(name: str, legal: str) -> ParameterError:
-    return ParameterError(f"{name} must be {legal}", parameter=_parameter(name))
+def _limits_in(annotation: Any) -> tuple[Any, ...]:
+    """The limits of the numbers of a checkable annotation."""
+    if get_origin(annotation) is Annotated:
+        return get_args(annotation)[1:-1] if get_args(annotation)[0] in (int, float) else ()
+    return next(filter(None, map(_limits_in, get_args(annotation))), ())
 
 
-def _parameter(name: str) -> str:
-    """The parameter of that name; a name in several words is not a parameter."""
-    return name if name.isidentifier() else ""
+def _as_whole(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    is_whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
+    return int(value) if is_whole else value
+
+
+def _as_number(value: Any) -> Any:
+    try:
+        return value if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _no_number(value: Any) -> Any:
+    if isinstance(value, Real):
+        raise ValueError  # noqa: TRY004 - pydantic takes only this one
+    return value
+
+
+def _no_truth_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError  # noqa: TRY004 - pydantic takes only this one
+    return value
+
+
+def _finite_number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise PydanticCustomError("number", "not a number")
+    return value
+
+
+_NO_NUMBER = Annotated[Any, AfterValidator(_no_number)]
+_NUMBER = Annotated[Any, AfterValidator(_finite_number), WithJsonSchema({"type": "number"})]
+"""Of a parameter without an annotation whose default is a number."""
+
+
+@lru_cache(maxsize=1024)
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(_checkable(annotation), config=_CONFIG)
+
+
+def _schemas(annotation: Any) -> list[dict[str, Any]]:
+    schema = _adapter(annotation).json_schema()
+    parts = [{"enum": [s["const"]]} if "const" in s else s for s in schema.get("anyOf", [schema])]
+    return [{"enum": part["enum"]} if "enum" in part else part for part in parts]
+
+
+def _in_words(schemas: Sequence[Mapping[str, Any]], unlimited: str = "") -> str:
+    """Legal values in words; ``""`` when they are unknown."""
+    nouns = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
+    words = []
+    for schema in schemas:
+        *others, last = map(str, schema.get("enum", [nouns.get(schema.get("type", ""), "")]))
+        names = f"{', '.join(others)} or {last}" if others else last
+        if schema != {"type": "null"}:
+            words.append(names + (_range(schema) or unlimited * (schema.get("type") in _NUMBERS)))
+    known = list(filter(None, words))
+    if known and len(known) < len(words):
+        known.append(_OTHER)
+    if known and {"type": "null"} in schemas:
+        known.append("none")
+    return ", or ".join(known)
+
+
+def _range(schema: Mapping[str, Any]) -> str:
+    """The limits of numbers in words, after a space; ``""`` without limits."""
+    named = {
+        "minimum": "of {} or more", "exclusiveMinimum": "above {}", "maximum": "of {} or less",
+        "exclusiveMaximum": "below {}", "multipleOf": "that is a multiple of {}",
+    }  # fmt: skip
+    form = "g" if schema.get("type") == "number" else ""
+    ends = {end: format(schema[end], form) for end in named if end in schema}
+    if ends.keys() == {"minimum", "maximum"}:
+        return f" from {ends['minimum']} to {ends['maximum']}"
+    return "".join(
+        f"{' and' if index else ''} {named[end].format(value)}"
+        for index, (end, value) in enumerate(ends.items())
+    )
 
 
 def _shown(value: Any) -> str:
@@ -564,7 +515,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) > MOST:
         return f"{Decimal(value):.3g}"
     return repr(value)[:60]
-
-
-def _is_whole(value: Any) -> bool:
-    return hasattr(value, "__index__") or (isinstance(value, float) and value.is_integer())

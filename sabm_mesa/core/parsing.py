@@ -26,11 +26,7 @@ def parse_value(text: str) -> Any:
 
 
 def parse_list(text: str) -> list[Any]:
-    """Read several values: with commas between them, or as a JSON list.
-
-    Args:
-        text: the values.
-    """
+    """Read several values: with commas between them, or as a JSON list."""
     if text.startswith("["):
         values: list[Any] = parse_value(text)
         return values

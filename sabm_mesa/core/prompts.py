@@ -22,9 +22,8 @@ Quoting: a text on one line can still try to be more than a message: the line of
 ``[INST]``), or a part of the prompt's form (a code fence, a heading, a list). The characters that
 make it look so are replaced by similar ones: the colon of a label becomes a dash, the brackets of a
 mark become round. Any other text is unchanged. Labels are the texts before a colon in lines of the
-prompt entries, with any values in place of expressions. Case, spaces, ``#``, emphasis, accents,
-invisible characters, and similar letters and colons of other scripts are ignored in the search for
-labels.
+prompt entries, with any values in place of expressions. Case, spaces, ``#``, emphasis, accents, and
+the width of characters are ignored in the search for labels.
 """
 
 from __future__ import annotations
@@ -52,6 +51,7 @@ from jinja2.nodes import Name, Output
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, OptionOrder
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.messages import Message, is_said
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import PromptError, UnknownName, about, one_line
@@ -71,20 +71,6 @@ ROLES = (
 """Names of the speakers in chats."""
 _LONGEST_LABEL = 10
 """The maximum number of words of a label; more words before a colon are a sentence."""
-_ALIKE = (
-    ("\u2236\u02d0\u02f8\ua789\u05c3\u0589\u1803\u1809\u0703\u0704\u205a", ":" * 11),
-    ("\u3010\u3014\u27e6\u3011\u3015\u27e7", "[[[]]]"),
-    # Cyrillic and Greek letters; small ones stand for those whose capitals are alike, too.
-    ("\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442", "abekmhopct"),
-    ("\u0443\u0445\u0455\u0456\u0458\u04bb\u04cf\u0501\u051b\u051d", "yxsijhldqw"),
-    ("\u03b1\u03b2\u03b5\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1", "abehikmnop"),
-    ("\u03c4\u03c5\u03c7\u0131\u0251\u0261", "tyxiag"),
-)
-_LOOK_ALIKE = {
-    sign: latin for signs, latins in _ALIKE for sign, latin in zip(signs, latins, strict=True)
-}
-_INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-"""Invisible characters; other invisible ones are not printable or are marks."""
 _EXPRESSION = re.compile(r"\{\{.*?\}\}")
 """An expression of a template."""
 _TEXT = re.compile(r"\btext\b")
@@ -136,6 +122,7 @@ class PromptBook:
         all_personas: the names of the personas in any format.
         conditions: the names of the conditions.
         variants: the names of the variants.
+        rendered: the questions of the run so far.
 
     Raises:
         UnknownName: for a condition or variant that does not exist.
@@ -155,6 +142,7 @@ class PromptBook:
     ) -> None:
         self.persona_format, self.option_order = persona_format, option_order
         self.speaker_order = speaker_order
+        self.rendered: set[str] = set()
         book = merge(load_builtin("answers"), load_builtin("personas"), load(source))
         if overrides is not None:
             with about("prompts"):
@@ -212,6 +200,7 @@ class PromptBook:
         """
         book = cls.__new__(cls)
         book.conditions, book.variants = (condition,), (variant,)
+        book.rendered = set()
         book.entries = dict(entries)
         book.personas = {NO_PERSONA: "", **personas}
         book.persona_format, book.option_order = persona_format, option_order
@@ -277,9 +266,6 @@ class PromptBook:
 
         The texts in the fact ``names`` are names of speakers. Lists of messages are in the order
         in which a prompt quotes them.
-
-        Args:
-            facts: the facts.
         """
         names = tuple(facts["names"]) if "names" in facts else ()
 
@@ -291,8 +277,8 @@ class PromptBook:
                 if value and all(isinstance(item, Message) for item in value):
                     value = self.quoted_in_order(value)
                 return [quoted(item) for item in value]
-            if isinstance(value, dict):
-                return {name: quoted(item) for name, item in value.items()}
+            if isinstance(value, dict | Facts):
+                return {name: quoted(value[name]) for name in value}
             return value
 
         return {
@@ -317,11 +303,7 @@ class PromptBook:
         return [message for of_round in by_round for message in reversed(of_round)]
 
     def as_shown(self, spec: AnswerSpec) -> AnswerSpec:
-        """A spec with its options in the order of display.
-
-        Args:
-            spec: the definition of a legal answer.
-        """
+        """A spec with its options in the order of display."""
         return spec.with_options_reversed() if self.option_order == "reversed" else spec
 
     def recalled(self, memory: Sequence[Any]) -> str:
@@ -400,11 +382,7 @@ class PromptBook:
         return {name: _digest(text) for name, text in sorted(self.entries.items())}
 
     def with_hashes(self, personas: Iterable[str]) -> dict[str, tuple[str, str]]:
-        """Entry → (hash, text), with the personas in use as entries ``persona NAME``.
-
-        Args:
-            personas: the names of the personas in use.
-        """
+        """Entry → (hash, text), with the personas in use as entries ``persona NAME``."""
         used = {f"persona {name}": self.persona(name) for name in sorted(personas)}
         return {name: (_digest(text), text) for name, text in {**self.entries, **used}.items()}
 
@@ -424,10 +402,6 @@ class PromptBook:
 
 def beside(path: str | Path, owner: type) -> str | Path:
     """The path of a file that a class names: relative paths start at the folder of its module.
-
-    Args:
-        path: the path.
-        owner: the class.
 
     Returns:
         The path of the file in that folder; `path` itself when there is no such file.
@@ -510,10 +484,6 @@ def check_overrides(book: Mapping[str, Any], overrides: Mapping[str, Any], sourc
 
 def mapping(entries: Any, where: str) -> Mapping[str, Any]:
     """The entries of a table.
-
-    Args:
-        entries: the entries.
-        where: their source, for the error.
 
     Raises:
         PromptError: when it is not a table.
@@ -758,7 +728,7 @@ def _folded(text: str) -> tuple[str, range | list[int]]:
     signs, places = [], []
     for i, sign in enumerate(text):
         for part in unicodedata.normalize("NFKD", sign).casefold():
-            if part not in _INVISIBLE and not unicodedata.category(part).startswith("M"):
-                signs.append(_LOOK_ALIKE.get(part, part))
+            if not unicodedata.category(part).startswith("M"):
+                signs.append(part)
                 places.append(i)
     return "".join(signs), places

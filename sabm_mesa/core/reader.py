@@ -36,6 +36,7 @@ A number such as 1.250 with two meanings has the legal one; with two legal ones 
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable
@@ -72,10 +73,6 @@ class TwoValuesError(ValueError):
     """Two different values are candidates at one step."""
 
 
-class NotPlainError(ValueError):
-    """A candidate is no plain value, such as a range."""
-
-
 # One form for what is written in many.
 
 _SIGNS = str.maketrans(
@@ -108,9 +105,6 @@ _MARKUP = [
 def normalise(text: str) -> str:
     """Normalise markdown, LaTeX, tags, quotes and spaces.
 
-    Args:
-        text: the answer.
-
     Returns:
         The text with boxed and tagged parts in square brackets, and bold, italic and code parts
         between ``⦃`` and ``⦄``.
@@ -131,15 +125,25 @@ def _in_plain(sign: str) -> str:
 
 # Numbers.
 
-_ONES = re.findall(
+_ONES: list[str] = re.findall(
     r"\w+",
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen",
 )
-_TENS = re.findall(r"\w+", "twenty thirty forty fifty sixty seventy eighty ninety")
-_SPELT = {word: n for n, word in enumerate(_ONES)} | {
-    word: 10 * n for n, word in enumerate(_TENS, 2)
-}
+_TENS: list[str] = re.findall(r"\w+", "twenty thirty forty fifty sixty seventy eighty ninety")
+
+
+def _spell(n: int) -> str:
+    """A number below 1000 in words."""
+    if n < 20:
+        return _ONES[n]
+    tens, hundreds = _TENS[n // 10 % 10 - 2] if n < 100 else "", n // 100
+    first, rest = (f"{_ONES[hundreds]} hundred", n % 100) if hundreds else (tens, n % 10)
+    return f"{first} {_spell(rest)}" if rest else first
+
+
+_SPELT = {_spell(n): n for n in range(1000)}
+_SMALL = "|".join([*_ONES, *_TENS])
 _FACTORS = {"k": 1e3, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _MONEY = r"(?:(?-i:[A-Z]{1,2}(?=\$)|[A-Z]{3}\ (?=[\d$])))?[$€£¥₹]?"
 _SUPER = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -167,12 +171,6 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_SPELT_WORDS = "|".join([*_SPELT, *_FACTORS, "a"])
-_IN_WORDS = re.compile(
-    rf"(?<![\w-])(?P<sign>(?:minus|negative) )?(?P<words>(?:{'|'.join(_SPELT)}|an? (?=hundred|"
-    rf"thousand|million))(?:(?: and |[ -])?(?:{_SPELT_WORDS})\b)*)(?P<half> and a half)?(?![\w-])",
-    re.IGNORECASE,
-)
 _BEFORE = re.compile(
     r"(?:[/×÷*^+<>≤≥≈~±#] ?|[\d)%] ?[-=+–—] ?|[-+–—] ?|\d ?\.\.+ ?"
     r"|\d[:,.]? ?x? ?"
@@ -188,7 +186,7 @@ _BEFORE = re.compile(
 _AFTER = re.compile(
     rf" ?(?:[×÷*^+<>≤≥≈=]|\.\.|…)| ?/ ?\w| ?[-–—] ?{_MONEY}\d|[-–—]\w| ?[{_SUPER}{_VULGAR}]"
     rf"| {_MONEY}[\d.]*\d|[.,:]\d|\w| ?% ?\w*| (?:to|or|and|through|until|plus|minus|times|x"
-    rf"|over|divided by) {_MONEY}(?:\d|{'|'.join(_SPELT)}\b)"
+    rf"|over|divided by) {_MONEY}(?:\d|(?:{_SMALL})\b)"
     r"| (?:and (?:an?|one|two|three|four) )?(?:dozen|score|grand|trillion|lakh|crore|m|bn|half"
     r"|halves|thirds?|quarters?|fifths?|tenths?|hundredths?|fold|times|squared|cubed|percent"
     r"|per cent|to the power)\b"
@@ -245,7 +243,7 @@ def parse_number(
     text = normalise(text).strip()
     if match := _NUMBER.fullmatch(text):
         return _value_of(match, legal, percent=percent)
-    return _spelt(match) if (match := _IN_WORDS.fullmatch(text)) else None
+    return _in_words(text)
 
 
 def _value_of(
@@ -275,23 +273,14 @@ def _meanings(digits: str) -> list[float]:
     if re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", digits):
         thousands = float(re.sub("[.,]", "", digits))
         return [float(digits), thousands] if "." in digits else [thousands]
-    if re.fullmatch(r"\d+,\d+", digits):
-        return [float(digits.replace(",", "."))]
-    if re.fullmatch(r"\d+(?:[.]\d{3})+,\d+|\d+(?:[.]\d{3}){2,}", digits):
-        return [float(digits.replace(".", "").replace(",", "."))]
-    groups, point, decimals = digits.rpartition(".")
-    if not point and re.search(r"[ ']\d+,\d+\Z", digits):
-        groups, point, decimals = digits.rpartition(",")
-    whole = groups if point else digits
-    return [
-        float(re.sub("[ ',]", "", whole) + point.replace(",", ".") + (decimals if point else ""))
-    ]
+    signs = re.findall("[., ']", digits)
+    is_last_decimal = signs and (len(set(signs)) > 1 or (len(signs) == 1 and signs[0] in ".,"))
+    whole, point, decimals = digits.rpartition(signs[-1]) if is_last_decimal else (digits, "", "")
+    return [float(re.sub("[., ']", "", whole) + ("." if point else "") + decimals)]
 
 
 def _fraction(text: str) -> float:
-    text = text.strip()
-    if not text:
-        return 0.0
+    text = text.strip() or "0"
     if "/" in text:
         above, below = map(int, text.split("/"))
         return above / below
@@ -302,10 +291,12 @@ def _scaled(value: float, exponent: str) -> float | None:
     """A number times a power of ten; None for powers of other numbers, and too large ones."""
     if not exponent:
         return value
-    digits = "".join(str(_SUPER.index(sign)) if sign in _SUPER else sign for sign in exponent)
-    power = re.search(r"[+-]?\d+\Z", digits.replace("10", "", 1) if "10" in digits[:6] else digits)
+    digits = exponent.translate({ord(sign): str(n) for n, sign in enumerate(_SUPER)})
     alone = exponent[0] in _SUPER or exponent.startswith(("^", "**"))
-    if power is None or len(power[0]) > 3 or (alone and value != 10):
+    if exponent[0] in " x×*·" and not alone:
+        digits = digits.partition("10")[2]
+    power = re.search(r"(?<!\d)[+-]?\d{1,3}\Z", digits)
+    if power is None or (alone and value != 10):
         return None
     try:
         return 10.0 ** int(power[0]) if alone else value * 10.0 ** int(power[0])
@@ -313,25 +304,22 @@ def _scaled(value: float, exponent: str) -> float | None:
         return None
 
 
-def _spelt(match: re.Match[str]) -> float | None:
-    """A number in words; None for words that are not one number."""
-    total = part = last = 0
-    for word in re.split(r"[ -]", match["words"].lower()):
-        if word == "hundred":
-            if not 0 <= part < 10:
-                return None
-            part = max(part, 1) * 100
-        elif word in _FACTORS:
-            total, part = total + max(part, 1) * int(_FACTORS[word]), 0
-        elif word in _SPELT:
-            number = _SPELT[word]
-            room = 10 if part % 100 in range(20, 100, 10) else 100 if not part % 100 else 0
-            if number >= room or (last and number == 0) or (room == 10 and not number):
-                return None
-            part += number
-        last = part + total
-    value = total + part + (0.5 if match["half"] else 0)
-    return -value if match["sign"] else value
+def _in_words(text: str) -> float | None:
+    """The number that a text in words is; None for any other text."""
+    words, negative = re.subn("^(?:minus|negative) ", "", text.lower())
+    words, half = re.subn(" and a half$", "", words)
+    words = re.sub(r"\ban? (?=hundred|thousand|million|billion)", "one ", words)
+    words = re.sub(r"-| and (?!and\b)", " ", words)
+    total, largest = 0.0, math.inf
+    parts = re.split(r" ?\b(k|thousand|million|billion)\b ?", words)
+    for small, factor in zip(parts[::2], [*parts[1::2], ""], strict=True):
+        n, size = _SPELT.get(small), _FACTORS.get(factor, 1)
+        if not small and not factor and total:  # nothing follows the last factor
+            continue
+        if n is None or (not n and (factor or total)) or size >= largest:
+            return None
+        total, largest = total + n * size, size
+    return (-1 if negative else 1) * (total + half / 2)
 
 
 # Options.
@@ -343,9 +331,6 @@ def find_options(options: Iterable[str]) -> Callable[[str], list[Mention]]:
     The longest of overlapping options counts. One of a single letter is found as a capital, in
     brackets, after the word "option", and alone after a colon. "A" and "I" are often words: a small
     letter may not follow them.
-
-    Args:
-        options: the options.
     """
     forms = {re.sub(r"\s+", " ", option.strip(" .\"'*_`")).casefold(): option for option in options}
     ordered = sorted(forms, key=len, reverse=True)
@@ -431,11 +416,11 @@ def find_value(
         last_line: whether only the last line is the answer, and all before it is reasoning.
 
     Returns:
-        The value, which may be illegal if no legal one is given; None without any.
+        The value, which may be illegal if no legal one is given; None without any, and if it is no
+        plain value.
 
     Raises:
         TwoValuesError: when two different values are candidates at one step.
-        NotPlainError: when a candidate is no plain value.
     """
     if len(text) > LONGEST and not last_line:
         return None
@@ -444,27 +429,26 @@ def find_value(
         plain = next((line for line in reversed(plain.split("\n")) if line.strip()), "")
     shown, values = _with_keys(plain, find)
     ok = {str(key) for key, value in enumerate(values) if legal(value)}
-    for step, keys in (
-        ("marked", _marked(shown, ok)),
-        ("labelled", _labelled(re.sub("[⦃⦄]", "", shown), tuple(labels))),
-    ):
-        if keys:
-            return FoundValue(values[int(_one(keys))], step)  # type: ignore[arg-type]
+    unmarked = re.sub("[⦃⦄]", "", shown)
+    if keys := _marked(shown, ok):
+        return _found(values, keys, "marked")
+    if keys := _labelled(unmarked, tuple(labels)):
+        return _found(values, keys, "labelled")
     stated = {mention.value for mention in find(normalise(question))} if question else set()
     known = {key for key in ok if isinstance(values[int(key)], float | int)} & {
         str(key) for key, value in enumerate(values) if value in stated
     }
     everywhere = set(re.findall(_KEY, shown))
     rest = everywhere - known or everywhere
-    if len(rest - {"x"}) > 1:
+    found = _found(values, rest, "only") if rest else None
+    return found if found and _is_given(unmarked, min(rest), tuple(labels)) else None
+
+
+def _found(values: list[Any], keys: set[str], step: Step) -> FoundValue | None:
+    """The value of the only key; None if a candidate is no plain value, such as a range."""
+    if len(keys - {"x"}) > 1:
         raise TwoValuesError
-    if (
-        not rest
-        or "x" in rest
-        or not _is_given(re.sub("[⦃⦄]", "", shown), _one(rest), tuple(labels))
-    ):
-        return None
-    return FoundValue(values[int(_one(rest))], "only")
+    return None if "x" in keys else FoundValue(values[int(min(keys))], step)
 
 
 @lru_cache
@@ -523,14 +507,6 @@ def _with_keys(text: str, find: Callable[[str], Iterable[Mention]]) -> tuple[str
         parts += [text[at : mention.start], f"⟦{key}⟧"]
         at = mention.end
     return "".join([*parts, text[at:]]), values
-
-
-def _one(keys: set[str]) -> str:
-    if len(keys - {"x"}) > 1:
-        raise TwoValuesError
-    if "x" in keys:
-        raise NotPlainError
-    return min(keys)
 
 
 def _marked(text: str, ok: set[str]) -> set[str]:
@@ -592,11 +568,7 @@ _REFUSED = re.compile(
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a text is only the sentence with which a model declines to answer.
-
-    Args:
-        text: the answer.
-    """
+    """Whether a text is only the sentence with which a model declines to answer."""
     text = text.strip().replace("\u2019", "'")
     return len(text) < 300 and _REFUSED.match(text) is not None
 

@@ -16,6 +16,8 @@ An agent may act several times in its turn (`at_most`, `until`): each action is 
 next one is decided. In a simultaneous phase all act, and then those that are not done act again.
 Before each action the phase checks again whether the agent takes part. In a simultaneous phase, the
 decision of an agent that has left the model is not applied.
+
+The model is a `SmartModel`, and each agent a `SmartAgent` with a method for the phase.
 """
 
 from __future__ import annotations
@@ -35,12 +37,10 @@ from dataclasses import dataclass
 from itertools import count
 from operator import attrgetter
 from types import CoroutineType
-from typing import Any, Protocol, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from sabm_mesa.core.parameters import check_choice, check_int
-from sabm_mesa.errors import ParameterError, RunError
+from sabm_mesa.errors import ParameterError, ScenarioError
 
 Order = str | Callable[[Any, list[Any]], Iterable[Any]]
 Who = type | Callable[[Any], Iterable[Any]]
@@ -49,43 +49,6 @@ Reach = Callable[[Any, Any], Iterable[Any]]
 Until = Callable[[Any, Any], bool]
 _Reached = Mapping[Any, Collection[Any]]
 T = TypeVar("T")
-
-
-class Deciding(Protocol):
-    """The interface of an agent in a phase, such as `SmartAgent`: with a method for each phase.
-
-    Attributes:
-        attempts: the number of attempts of its mind in the current phase.
-    """
-
-    attempts: int
-
-    @property
-    def instant(self) -> bool:
-        """Whether its mind decides without ever waiting."""
-
-    def begin(self, phase: str, turn: int) -> None:
-        """Start its part of a phase."""
-
-
-class Phased(Protocol):
-    """The interface of a model in a phase; `SmartModel` implements it.
-
-    It has a method ``after_NAME`` and may have a method ``before_NAME``.
-
-    Attributes:
-        rng: its random stream.
-        current_turn: the turn of the phase whose decision is applied, from 0.
-    """
-
-    rng: np.random.Generator
-    current_turn: int
-
-    def agents_here(self) -> Collection[Any]:
-        """The agents that are in the model, in the order of their ids."""
-
-    def has(self, agent: Any) -> bool:
-        """Whether an agent is in the model."""
 
 
 _INSTANT = attrgetter("instant")
@@ -166,9 +129,8 @@ class Phase:
 
 def orders(phases: Iterable[Phase]) -> str:
     """Name phases with their orders, as in ``communicate (shuffled), act (simultaneous)``."""
-    return ", ".join(
-        f"{phase.name} ({getattr(phase.order, '__name__', phase.order)})" for phase in phases
-    )
+    named = [(phase.name, str(getattr(phase.order, "__name__", phase.order))) for phase in phases]
+    return ", ".join(f"{name} ({order.strip('_').replace('_', ' ')})" for name, order in named)
 
 
 def every(n: int | str, since: int = 0) -> When:
@@ -203,7 +165,7 @@ def action(order: Order = SIMULTANEOUS, **options: Any) -> Phase:
     return Phase("act", order, **options)
 
 
-async def run_phase(model: Phased, phase: Phase) -> int:
+async def run_phase(model: Any, phase: Phase) -> int:
     """Run one phase of the current round.
 
     Returns:
@@ -227,7 +189,7 @@ async def run_phase(model: Phased, phase: Phase) -> int:
 class _Part:
     """The part of agents in a phase: their turns, and the actions in them."""
 
-    def __init__(self, model: Phased, phase: Phase) -> None:
+    def __init__(self, model: Any, phase: Phase) -> None:
         self.name, self.at_most = phase.name, phase.at_most
         self._model = model
         self.has = model.has
@@ -236,7 +198,7 @@ class _Part:
         self._until = phase.until
         self._who = None if isinstance(phase.who, type) else phase.who
 
-    def includes(self, agent: Deciding) -> bool:
+    def includes(self, agent: Any) -> bool:
         """Whether an agent takes part at present."""
         if not self.has(agent):
             return False
@@ -245,11 +207,11 @@ class _Part:
         now: Any = self._who(self._model)
         return agent in (now if isinstance(now, Container) else list(now))
 
-    def is_done(self, agent: Deciding) -> bool:
+    def is_done(self, agent: Any) -> bool:
         """Whether an agent that has acted is done."""
         return self._until is not None and self._until(self._model, agent)
 
-    def prepare(self, agents: Sequence[Deciding]) -> bool:
+    def prepare(self, agents: Sequence[Any]) -> bool:
         """Run the rule before the question for agents; return whether the model has one."""
         if self._before is None:
             return False
@@ -257,18 +219,18 @@ class _Part:
             self._before(agent)
         return True
 
-    def apply(self, agent: Deciding, decision: Any, position: int) -> None:
+    def apply(self, agent: Any, decision: Any, position: int) -> None:
         """Let the model apply a decision.
 
         Raises:
-            RunError: when the agent's part of the phase returned nothing, or a coroutine.
+            ScenarioError: when the agent's part of the phase returned nothing, or a coroutine.
         """
         if decision is None or isinstance(decision, CoroutineType):
             raise _undecided(agent, self.name, decision)
         self._model.current_turn = position
         self._apply(agent, decision)
 
-    async def turn(self, agent: Deciding, position: int) -> int:
+    async def turn(self, agent: Any, position: int) -> int:
         """Play an agent's turn, action by action; return the number of attempts."""
         attempts, name = 0, self.name
         for _ in range(self.at_most):
@@ -284,13 +246,8 @@ class _Part:
         return attempts
 
 
-def taking_part(model: Phased, phase: Phase) -> list[Deciding]:
-    """The present participants of a phase.
-
-    Args:
-        model: the model.
-        phase: the phase.
-    """
+def taking_part(model: Any, phase: Phase) -> list[Any]:
+    """The present participants of a phase."""
     agents: Iterable[Any] = model.agents_here()
     who, name = phase.who, phase.name
     if who is None:  # plain agents of Mesa have no mind, and no method `begin`
@@ -304,9 +261,7 @@ def taking_part(model: Phased, phase: Phase) -> list[Deciding]:
     return list(agents)
 
 
-def _in_order(
-    model: Phased, phase: Phase, agents: list[Deciding]
-) -> list[Deciding] | Iterator[Deciding]:
+def _in_order(model: Any, phase: Phase, agents: list[Any]) -> list[Any] | Iterator[Any]:
     if callable(phase.order):
         order = phase.order(model, agents)
         if not isinstance(order, Iterator):
@@ -322,15 +277,15 @@ def _in_order(
     return agents
 
 
-def _begun(agent: Deciding, name: str) -> CoroutineType[Any, Any, Any]:
+def _begun(agent: Any, name: str) -> CoroutineType[Any, Any, Any]:
     """An agent's part of a phase, to be awaited.
 
     Raises:
-        RunError: when its method is not asynchronous.
+        ScenarioError: when its method is not asynchronous.
     """
     part = getattr(agent, name)()
     if not isinstance(part, CoroutineType):
-        raise RunError(
+        raise ScenarioError(
             f"{type(agent).__name__}.{name} must be written as `async def`, and to return the "
             f"decision: it gave {part!r:.60}."
         )
@@ -338,20 +293,20 @@ def _begun(agent: Deciding, name: str) -> CoroutineType[Any, Any, Any]:
 
 
 def _undecided(
-    agent: Deciding, name: str, decision: CoroutineType[Any, Any, Any] | None
-) -> RunError:
+    agent: Any, name: str, decision: CoroutineType[Any, Any, Any] | None
+) -> ScenarioError:
     """The error for an agent whose part of the phase returned nothing, or a coroutine."""
     returned = "nothing"
     if decision is not None:
         decision.close()  # it is never awaited
         returned = "a coroutine"
-    return RunError(
+    return ScenarioError(
         f"{type(agent).__name__}.{name} returned {returned}: it must return the decision, as in "
         "`return await self.ask(…)`."
     )
 
 
-async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
+async def _simultaneous(agents: list[Any], part: _Part) -> int:
     chain, acting = 0, agents
     places: Sequence[int] = range(len(agents))
     for action_ in range(part.at_most):
@@ -379,21 +334,21 @@ async def _simultaneous(agents: list[Deciding], part: _Part) -> int:
     return chain
 
 
-async def _one_by_one(turns: Iterable[Deciding], part: _Part) -> int:
+async def _one_by_one(turns: Iterable[Any], part: _Part) -> int:
     chain = 0
     for position, agent in enumerate(turns):
         chain += await part.turn(agent, position)
     return chain
 
 
-async def _within_reach(model: Phased, phase: Phase, turns: list[Deciding], part: _Part) -> int:
+async def _within_reach(model: Any, phase: Phase, turns: list[Any], part: _Part) -> int:
     assert phase.reach is not None
     chains: list[int] = [0] * len(turns)
     done = [asyncio.Event() for _ in turns]
     reached = {agent: {agent, *phase.reach(model, agent)} for agent in turns}
     waits_for = _either_in_reach if phase.commutes else _reaches_intersect
 
-    async def turn(position: int, agent: Deciding, before: Collection[int]) -> None:
+    async def turn(position: int, agent: Any, before: Collection[int]) -> None:
         for earlier in before:
             await done[earlier].wait()
         attempts = await part.turn(agent, position)
@@ -405,22 +360,22 @@ async def _within_reach(model: Phased, phase: Phase, turns: list[Deciding], part
     return max(chains, default=0)
 
 
-def _reaches_intersect(turns: list[Deciding], reached: _Reached) -> Iterator[set[int]]:
+def _reaches_intersect(turns: list[Any], reached: _Reached) -> Iterator[set[int]]:
     """For each turn the earlier turns to wait for: the last turn of each agent within reach.
 
     Earlier turns had that agent within reach as well, so its last turn waited for them.
     """
-    latest: dict[Deciding, int] = {}
+    latest: dict[Any, int] = {}
     for position, agent in enumerate(turns):
         within = reached[agent]
         yield {latest[other] for other in within if other in latest}
         latest.update(dict.fromkeys(within, position))
 
 
-def _either_in_reach(turns: list[Deciding], reached: _Reached) -> Iterator[set[int]]:
+def _either_in_reach(turns: list[Any], reached: _Reached) -> Iterator[set[int]]:
     """For each turn the earlier ones to wait for: of agents in its reach, or with it in theirs."""
-    latest: dict[Deciding, int] = {}
-    reaching: dict[Deciding, set[int]] = {}
+    latest: dict[Any, int] = {}
+    reaching: dict[Any, set[int]] = {}
     for position, agent in enumerate(turns):
         within = reached[agent]
         yield {latest[other] for other in within if other in latest} | reaching.pop(agent, set())
@@ -434,9 +389,6 @@ async def await_all(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
     A part that waits for a paid answer ends when that answer is recorded, and all parts are
     awaited, however often the round is stopped.
-
-    Args:
-        parts: the awaited parts.
 
     Returns:
         Their results in their order.

@@ -48,32 +48,17 @@ def entropy(rng: Any) -> Entropy:
 
 
 def agent_rng(seed: Entropy, agent: int) -> np.random.Generator:
-    """The stream of an agent.
-
-    Args:
-        seed: the seed of the run.
-        agent: the id of the agent.
-    """
+    """The stream of an agent."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(agent,)))
 
 
 def agent_random(seed: Entropy, agent: int) -> Random:
-    """The stream of an agent for Python's `random`.
-
-    Args:
-        seed: the seed of the run.
-        agent: the id of the agent.
-    """
+    """The stream of an agent for Python's `random`."""
     return Random(f"{seed}/{agent}")
 
 
 def birth_rng(seed: Entropy, agent: int) -> np.random.Generator:
-    """The stream from which a newborn agent draws its mind and persona.
-
-    Args:
-        seed: the seed of the run.
-        agent: the id of the agent.
-    """
+    """The stream from which a newborn agent draws its mind and persona."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(agent, 0)))
 
 

@@ -150,7 +150,8 @@ class Structured(AnswerSpec):
         """JSON needs no label."""
         return False
 
-    def _read_exactly(self, text: str, answer_format: Format) -> Reading:
+    def read_exactly(self, text: str, answer_format: Format) -> Reading:
+        """Read a text that has exactly the requested form."""
         del answer_format
         if not text.strip():
             raise InvalidAnswer("empty")
@@ -237,9 +238,6 @@ class Structured(AnswerSpec):
 
 def as_spec(given: Any) -> AnswerSpec:
     """The answer spec for what `ask` was given: a spec, a pydantic model or a union of them.
-
-    Args:
-        given: the spec or the model.
 
     Raises:
         ParameterError: for anything else.

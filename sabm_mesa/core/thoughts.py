@@ -8,7 +8,7 @@ last one. Text in doubt counts as a thought: a lost answer can be asked for agai
 thought cannot be withdrawn.
 
 If a template begins the thought and the answer is cut off before its end, there is no mark at all,
-and the text alone does not distinguish a thought from an answer. `sabm_mesa.llm.thinking` decides
+and the text alone does not distinguish a thought from an answer. `sabm_mesa.llm.quirks` decides
 by the earlier answers of that model; for its first answer nothing is known.
 """
 
@@ -39,21 +39,13 @@ _LEFT_OVER = re.compile(
 
 
 def ends_thought(text: str) -> bool:
-    """Whether a text has the last mark of a thought without a first one, which a template wrote.
-
-    Args:
-        text: the text of a mind.
-    """
+    """Whether a text has the last mark of a thought without a first one, which a template wrote."""
     mark = _MARK.search(text) if _may_hold_marks(text) else None
     return mark is not None and mark["end"] is not None
 
 
 def begins_thought(text: str) -> bool:
-    """Whether a text begins with the first mark of a thought.
-
-    Args:
-        text: the text of a mind.
-    """
+    """Whether a text begins with the first mark of a thought."""
     mark = _MARK.match(text.lstrip())
     return mark is not None and mark["begin"] is not None
 
@@ -75,9 +67,6 @@ def split_thoughts(text: str) -> Split:
 
     Thoughts are the text between two marks, after a first mark without a last one, and before a
     last mark without a first one.
-
-    Args:
-        text: the text of a mind.
     """
     if not _may_hold_marks(text) or _MARK.search(text) is None:
         return Split(text, "")

@@ -29,11 +29,7 @@ def expand_home(path: str) -> Path:
 
 
 def state_file(name: str) -> Path | None:
-    """A file in which commands remember something; None without a home folder.
-
-    Args:
-        name: its name.
-    """
+    """A file in which commands remember something; None without a home folder."""
     with suppress(RuntimeError):
         state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         return Path(state, "sabm-mesa", name)

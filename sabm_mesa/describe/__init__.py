@@ -109,7 +109,7 @@ def _described(subject: Subject) -> dict[str, Any]:
         "spec_sheet": spec_sheet(model),
         "odd": [section._asdict() for section in odd.sections],
         "odd_missing": odd.missing,
-        "odd_file": odd_file(model.prompt_file).name,
+        "odd_file": odd_file(model).name,
         "parameters": typed_parameters(subject),
         "conditions": {c: changes.get("conditions", {}).get(c, {}) for c in book.conditions},
         "variants": {v: changes.get("variants", {}).get(v, {}) for v in book.variants},
@@ -118,8 +118,9 @@ def _described(subject: Subject) -> dict[str, Any]:
         "model_columns": list(subject.model.model_frame().columns),
         "agent_columns": list(subject.model.agent_frame().columns),
         "prompts": {
-            entry: {"sha256": hashes[entry], "text": text}
-            for entry, text in sorted(book.entries.items())
+            entry: {"sha256": hashes[entry], "text": book.entries[entry]}
+            for entry in dict.fromkeys([*prompt_file["prompts"], *sorted(book.entries)])
+            if entry in book.entries
         },
         "answer_forms": sorted(set(book.entries) - entries),
         "prompts_sha256": book.digest(in_use),

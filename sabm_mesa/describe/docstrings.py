@@ -73,11 +73,7 @@ def attributes(of: type, without: type = object) -> dict[str, str]:
 
 
 def spec_sheet(model: type) -> str:
-    """The spec sheet of a scenario: the docstring of its module.
-
-    Args:
-        model: the model class.
-    """
+    """The spec sheet of a scenario: the docstring of its module."""
     return inspect.cleandoc(sys.modules[model.__module__].__doc__ or "")
 
 

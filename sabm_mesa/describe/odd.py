@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import DEFAULT_FORMAT, Format
-from sabm_mesa.core.parameters import SERVICES, Limits, parameters_of
+from sabm_mesa.core.parameters import SERVICES, parameters_of
 from sabm_mesa.core.scheduler import FIXED, SHUFFLED, SIMULTANEOUS, Phase
 from sabm_mesa.core.usage import Failures, Usage
 from sabm_mesa.describe.docstrings import (
@@ -42,7 +42,7 @@ from sabm_mesa.minds.specs import by_spec, is_local
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.collector import COLUMNS_OF_ASKS
 from sabm_mesa.recording.statistics import in_words
-from sabm_mesa.studies.experiments.design import experiments_of
+from sabm_mesa.studies.experiments.schema import experiments_of
 
 Block = str | list[str] | dict[str, str] | list[list[str]]
 """A paragraph; numbered steps; name → meaning; or a table, whose first row is its head."""
@@ -171,9 +171,9 @@ def typed_parameters(subject: Subject) -> dict[str, dict[str, Any]]:
             "type": _type(parameter.annotation),
             "default": parameter.default,
             "value": subject.parameters.get(name, parameter.default),
-            "legal": str(parameter.limits) or _in_words(parameter.annotation),
-            "range": _range(parameter.limits),
-            "choices": list(parameter.limits.choices) or None,
+            "legal": parameter.legal or _in_words(parameter.annotation),
+            "range": _range(parameter.number),
+            "choices": list(parameter.choices) or None,
             "meaning": meanings.get(name, ""),
         }
         for name, parameter in parameters_of(subject.scenario).items()
@@ -237,7 +237,8 @@ class _Writing:
         counts = Counter(type(agent) for agent in self.model.population)
         base = attributes(SmartAgent)
         for cls in self.agents:
-            yield f"Agents: {counts[cls]} of `{cls.__name__}`. {summary(cls)} State variables:"
+            about = f" {summary(cls)}".rstrip()
+            yield f"Agents: {counts[cls]} of `{cls.__name__}`.{about} State variables:"
             yield attributes(cls, SmartAgent) | {name: base[name] for name in ("mind", "persona")}
         yield "State variables of the world:"
         yield attributes(type(self.model), SmartModel) | {"round": attributes(SmartModel)["round"]}
@@ -250,7 +251,8 @@ class _Writing:
             steps.append(f"Beginning of the round: {_continued(summary(model.begin_round))}")
         steps += [self._phase(phase) for phase in self.model.phases]
         if model.update is not SmartModel.update:
-            steps.append(f"End of the round: {_continued(summary(model.update))}")
+            does = summary(model.update) or "the model is updated (`update`)."
+            steps.append(f"End of the round: {_continued(does)}")
         return [*steps, self._filled(_COLLECTING)]
 
     def _phase(self, phase: Phase) -> str:
@@ -525,7 +527,7 @@ def _parameters(subject: Subject) -> list[list[str]]:
         else:
             shown, usual = _value(name, parameter["value"]), _value(name, parameter["default"])
             shown += "" if shown == usual else f" (default {usual})"
-        rows.append([name, shown, parameter["legal"], parameter["meaning"]])
+        rows.append([name, shown, parameter["legal"] or parameter["type"], parameter["meaning"]])
     return rows
 
 
@@ -537,9 +539,11 @@ def _counts(several: Mapping[str, int]) -> str:
     return ", ".join(f"{n} × {name}" for name, n in sorted(several.items()))
 
 
-def _range(limits: Limits) -> list[float | None] | None:
+def _range(schema: Mapping[str, Any]) -> list[float | None] | None:
     """The smallest and the largest legal number; None without any limit."""
-    return None if limits.low is limits.high is None else [limits.low, limits.high]
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    return None if low is high is None else [low, high]
 
 
 def _in_words(annotation: Any, *, several: bool = False) -> str:

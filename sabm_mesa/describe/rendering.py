@@ -16,7 +16,7 @@ WIDTH = 100
 def as_text(
     description: Mapping[str, Any], *, prompts: bool = True, rewordings: bool = False
 ) -> str:
-    """The description as plain text, with only the names of the entries on the answer format.
+    """The description as plain text, without the entries on the answer format.
 
     Args:
         description: as `describe` returns it.
@@ -26,6 +26,7 @@ def as_text(
     elements = [
         (_heading(element), "\n\n".join(map(plain, element["blocks"])))
         for element in description["odd"]
+        if element["blocks"]
     ]
     notes = [(title, plain(block)) for title, block in _notes(description)]
     shown = [
@@ -38,7 +39,7 @@ def as_text(
     head = [(description["title"] + f" ({description['name']})", plain(_about(description)))]
     if not description["recording"]:
         head.append(("Choices", _choices(description)))
-    sections = [*head, *elements, *notes, *(shown if prompts else names), _forms(description)]
+    sections = [*head, *elements, *notes, *(shown if prompts else names)]
     return "\n\n".join(f"{title}\n{'-' * len(title)}\n{body}".rstrip() for title, body in sections)
 
 
@@ -72,7 +73,7 @@ def as_markdown(
         rewordings: whether the texts of the variants are shown, too.
     """
     parts = [f"# {description['title']} (`{description['name']}`)", _about(description)]
-    for element in description["odd"]:
+    for element in _written(description["odd"]):
         level = "###" if "." in element["number"] else "##"
         parts += [f"{level} {_heading(element)}", *map(markdown, element["blocks"])]
     for title, block in _notes(description):
@@ -81,8 +82,7 @@ def as_markdown(
         parts.append(f"## {title}")
         for name, text in texts.items():
             parts += [f"`{name}`", code(text)]
-    title, body = _forms(description)
-    return "\n\n".join([*parts, f"## {title}", body]) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def plain(block: Any) -> str:
@@ -129,11 +129,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def code(text: str) -> str:
-    """A text as a block of code; marks in it cannot end the block.
-
-    Args:
-        text: the text.
-    """
+    """A text as a block of code; marks in it cannot end the block."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -183,7 +179,7 @@ def _about(description: Mapping[str, Any]) -> str:
     if missing := description["odd_missing"]:
         sentences.append(
             f"Not written down: {'; '.join(missing)}. Write them into {description['odd_file']} "
-            "beside the prompt file, or below their headings into the docstring of the model's "
+            "beside the prompts, or below their headings into the docstring of the model's "
             "module (see `sabm_mesa.describe.texts`)."
         )
     return " ".join(sentences)
@@ -204,6 +200,12 @@ def _notes(description: Mapping[str, Any]) -> list[tuple[str, Any]]:
     ]
 
 
+def _written(elements: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The elements with a text, or with parts that have one."""
+    numbers = [element["number"] for element in elements if element["blocks"]]
+    return [e for e in elements if any(f"{n}.".startswith(f"{e['number']}.") for n in numbers)]
+
+
 def _heading(section: Mapping[str, Any]) -> str:
     return f"{section['number']} {section['title']}"
 
@@ -219,16 +221,17 @@ def _prompts(
         if entry not in forms
     }
     personas = {name: text.strip() or "(no text)" for name, text in description["personas"].items()}
-    changes = [
-        ("Conditions, and the prompt entries they change", _changes(description["conditions"])),
-    ]
+    titles = {"conditions": "Conditions, and the prompt entries they change"}
     if rewordings:
-        variants = _changes(description["variants"])
-        changes.append(("Prompt variants, and the entries they change", variants))
+        titles["variants"] = "Prompt variants, and the entries they change"
     return [
-        *([] if description["recording"] else changes),
-        ("Personas", personas),
+        *(
+            (title, _changes(description[kind]))
+            for kind, title in titles.items()
+            if any(description[kind].values()) and not description["recording"]
+        ),
         ("Prompts, with the first digits of their SHA-256", prompts),
+        ("Personas", personas),
     ]
 
 
@@ -240,10 +243,3 @@ def _changes(settings: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
         or "(changes nothing: the prompts below)"
         for name, entries in settings.items()
     }
-
-
-def _forms(description: Mapping[str, Any]) -> tuple[str, str]:
-    return (
-        "How an answer is to be written, and why one could not be used (texts: --json)",
-        fill(", ".join(description["answer_forms"]), WIDTH),
-    )

@@ -1,20 +1,20 @@
 """The texts of a description that are not in the code, with the figures of the run filled in.
 
 A scenario's texts are in a TOML file beside its prompt file: ``odd.toml`` beside ``prompts.toml``,
-``NAME.odd.toml`` beside any other ``NAME.toml``. It has the entries of `ENTRIES`, ``scenarios``
-(the names of its scenarios; by default all with this prompt file), and three optional tables:
-``[submodels]`` (title → text); ``[columns]`` (data column → meaning, with ``*`` for any
-characters), for meanings that are not in the docstrings of the model and its agents; and
-``[values]``: placeholder → the source of its value, either an attribute of the model
-(``model.benchmarks.bertrand_price``) or a constant (``package.module:NAME``). Other names in braces
-are parameters of the run, so no figure is written twice.
+``NAME.odd.toml`` beside any other ``NAME.toml``, or beside ``NAME.py`` with prompts in the class.
+It has the entries of `ENTRIES`, ``scenarios`` (the names of its scenarios; by default all with this
+prompt file), and three optional tables: ``[submodels]`` (title → text); ``[columns]`` (data column
+→ meaning, with ``*`` for any characters), for meanings that are not in the docstrings of the model
+and its agents; and ``[values]``: placeholder → the source of its value, either an attribute of the
+model (``model.benchmarks.bertrand_price``) or a constant (``package.module:NAME``). Other names in
+braces are parameters of the run, so no figure is written twice.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import re
+import sys
 import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
@@ -55,28 +55,26 @@ TABLES = ("submodels", "columns", "values")
 _LARGEST_DENOMINATOR = 1000
 
 
-def odd_file(prompt_file: str | Path | Mapping[str, Any]) -> Path:
+def odd_file(model: type[SmartModel]) -> Path:
     """The file for the texts of a scenario, whether or not it exists.
 
-    Args:
-        prompt_file: the path of the scenario's prompt file. Prompts in a class have no such file.
+    It is beside the prompt file or, with prompts in the class, beside the model's file.
     """
-    if isinstance(prompt_file, Mapping):
-        return Path(os.devnull, "odd.toml")
-    path = Path(prompt_file)
+    source: Any = model.prompt_file
+    if isinstance(source, Mapping):
+        module = sys.modules[model.__module__]
+        source = getattr(module, "__file__", None) or f"{model.scenario_name}.py"
+    path = Path(source)
     return path.with_name("odd.toml" if path.stem == "prompts" else f"{path.stem}.odd.toml")
 
 
 def read_texts(model: type[SmartModel]) -> Mapping[str, Any]:
     """The templates of a scenario's texts; empty without any.
 
-    Args:
-        model: the model class.
-
     Raises:
         ParameterError: for a file that cannot be read, or an unknown entry.
     """
-    path = odd_file(model.prompt_file)
+    path = odd_file(model)
     if not path.is_file():
         return {}
     content = read_toml(path, "ODD file", ParameterError)
@@ -120,11 +118,7 @@ def filled(
 
 
 def in_figures(value: Any) -> str:
-    """A value in the form of a description: ``1/150`` rather than 0.006666666666666667.
-
-    Args:
-        value: the value.
-    """
+    """A value in the form of a description: ``1/150`` rather than 0.006666666666666667."""
     if isinstance(value, timedelta):
         return in_figures(value.days)
     if isinstance(value, bool) or value is None:
@@ -144,11 +138,7 @@ def in_figures(value: Any) -> str:
 
 
 def references(text: str) -> list[str]:
-    """The known references that a text names by author and year.
-
-    Args:
-        text: the text.
-    """
+    """The known references that a text names by author and year."""
     known = tomllib.loads(files(__package__).joinpath("references.toml").read_text("utf-8"))
     named = ((*name.rsplit(" ", 1), reference) for name, reference in known.items())
     return [

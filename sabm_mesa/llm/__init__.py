@@ -1,22 +1,15 @@
-"""Language models: one client interface, and short wrappers around it.
+"""Language models: one client, and what it calls.
 
-::
-
-    MakeRoomClient → RetryClient → LimitClient → BudgetClient → CostClient
-        → FinishInFlightClient → OpenAIClient
-
-All runs of the process share one connection and one limiter for each endpoint. The chain has a
-`BudgetClient` only with a budget.
-
-A local model is asked through the same chain, with `LocalModel` at its end, which sends with the
-`OpenAIClient` of its own server.
+A `Client` takes a request through the limit of the endpoint (`limit`), the budget of the run
+(`budget`), the server (`server`, which knows the `quirks` of its models) and the price table
+(`prices`). All runs of the process share one server and one limiter for each endpoint. A local
+model (`local`) is a server of its own in a process on this machine.
 """
 
 from __future__ import annotations
 
 import atexit
 import gc
-import json
 import math
 import os
 import threading
@@ -28,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from sabm_mesa.core import engine
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import KEY_VARIABLE, ParameterError, ServerInUse, UnknownName, about
-from sabm_mesa.llm.budget import CAPS, Budget, BudgetClient, check_price
-from sabm_mesa.llm.client import Client, Completion, Request
+from sabm_mesa.llm.budget import CAPS, Budget, check_price
+from sabm_mesa.llm.client import MAX_RETRIES, Client
 from sabm_mesa.llm.endpoints import (
     NAME,
     PRESETS,
@@ -40,21 +33,18 @@ from sabm_mesa.llm.endpoints import (
     is_openai,
     read_endpoints,
 )
-from sabm_mesa.llm.in_flight import CostClient, FinishInFlightClient
-from sabm_mesa.llm.limit import CEILING, LimitClient, Limiter, remember_limit, remembered_limit
+from sabm_mesa.llm.limit import CEILING, Limiter
 from sabm_mesa.llm.prices import PriceTable
-from sabm_mesa.llm.retry import MAX_RETRIES, RetryClient
+from sabm_mesa.llm.request import Request
 from sabm_mesa.llm.scripted import ScriptedClient
-from sabm_mesa.llm.thinking import MakeRoomClient, ThoughtRoom
 
 if TYPE_CHECKING:
     from sabm_mesa.llm.local import LocalModel
-    from sabm_mesa.llm.openai_client import OpenAIClient
+    from sabm_mesa.llm.server import Server
 
 __all__ = [
     "Budget",
     "Client",
-    "Completion",
     "Connection",
     "Endpoint",
     "Request",
@@ -93,8 +83,6 @@ class Connection:
             not support one of them.
         context: tokens that the longest question to a local model and its answer need: the minimum
             and the likely number; zeros when unknown.
-        limits: the file with the known request limits of endpoints, or None. It is read for the
-            first run of this process that asks an endpoint.
 
     Raises:
         ParameterError: for an illegal value.
@@ -111,7 +99,6 @@ class Connection:
     agreed: frozenset[str] | None = None
     needed: frozenset[str] = frozenset()
     context: tuple[int, int] = field(default=(0, 0), repr=False, compare=False)
-    limits: Path | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse settings with which a request would never end."""
@@ -163,11 +150,7 @@ class Connection:
         return self if self.agreed is not None else replace(self, agreed=frozenset(agreed))
 
     def may_ask(self, url: str) -> bool:
-        """Whether requests may go to an address that may come from a recording.
-
-        Args:
-            url: the address.
-        """
+        """Whether requests may go to an address that may come from a recording."""
         known = {endpoint_url(self.base_url), endpoint_url(None)}
         known |= {endpoint.url for endpoint in self.endpoints.values()} | (
             self.agreed or frozenset()
@@ -233,12 +216,10 @@ class Connection:
 
 
 _lock = threading.Lock()
-_clients: dict[tuple[str, float], OpenAIClient] = {}
+_servers: dict[tuple[str, float], Server] = {}
 _models: dict[Path, LocalModel] = {}
 _replaced: list[LocalModel] = []
 _limiters: dict[str, Limiter] = {}
-_limits: dict[str, Path] = {}
-_rooms: dict[tuple[str, str], ThoughtRoom] = {}
 _of_parents: list[object] = []
 
 
@@ -250,7 +231,7 @@ def connect(
     *,
     thought: bool = False,
 ) -> Client:
-    """The chain of clients for an endpoint.
+    """The client for an endpoint.
 
     Args:
         named: the name or address of the endpoint that a mind names; None for the endpoint of the
@@ -272,24 +253,19 @@ def connect(
         check_price(model, how.budget, prices)
     with _lock:
         key = (endpoint.identity, how.timeout_s)
-        if key not in _clients:
+        if key not in _servers:
             engine.raise_file_limit()
-            from sabm_mesa.llm.openai_client import OpenAIClient
+            from sabm_mesa.llm.server import Server
 
-            _clients[key] = OpenAIClient(endpoint, how.timeout_s)
-        sender = _clients[key]
-        room = _rooms.setdefault((endpoint.identity, model), ThoughtRoom(endpoint.where, model))
+            _servers[key] = Server(endpoint, how.timeout_s)
+        server = _servers[key]
         if endpoint.identity not in _limiters:
-            _limiters[endpoint.identity] = Limiter(remembered_limit(how.limits, endpoint.identity))
-            if how.limits is not None:
-                _limits[endpoint.identity] = how.limits
+            _limiters[endpoint.identity] = Limiter()
         limiter = _limiters[endpoint.identity]
     endpoint.check_key()
-    for provenance in map(json.loads, before):
-        sender.dialect(model).adopt(provenance["asked"], provenance["sent"])
-    room.adopt(before, thought=thought)
+    server.quirks(model).adopt(before, thought=thought)
     ceiling = min(how.max_concurrency or CEILING, endpoint.max_concurrency or CEILING)
-    return _within_limits(sender, how, prices, endpoint.where, limiter, ceiling, room)
+    return Client(server, prices, how.budget, limiter, ceiling, how.max_retries)
 
 
 def connect_local(
@@ -302,9 +278,9 @@ def connect_local(
     note: str = "",
     spec: str = "",
 ) -> tuple[Client, str]:
-    """The chain of clients for a GGUF file, which has one server for all runs of a process.
+    """The client for a GGUF file, which has one server for all runs of a process.
 
-    A server with other options is ended first, unless a run uses it.
+    A server with other options or too short a context is ended first, unless a run uses it.
 
     Args:
         path: the file.
@@ -330,83 +306,60 @@ def connect_local(
     path = Path(os.path.realpath(path))  # also of links that lead in a circle
     given = LocalOptions.parse(options)
     with _lock:
-        if path in _models and _models[path].server.options != given:
-            if _models[path].in_use:
+        old = _models.get(path)
+        changed = old is not None and old.server.options != given
+        if old is not None and (changed or old.server.is_short_of(how.context[1])):
+            if old.in_use:
                 gc.collect()  # a run that nobody has any more uses nothing
-            if _models[path].in_use:
+            if not old.in_use:
+                _replaced.append(_models.pop(path))
+                old.server.stop()
+                _limiters.pop(str(path), None)
+            elif changed:
                 raise ServerInUse(
                     f"{path.name} runs already with other options: a file has one server. Give "
                     "the same options behind the ? everywhere, or first end the runs that use it "
                     "(in Python model.close(), in the viewer Reset).",
                     parameter="minds",
                 )
-            _replaced.append(_models.pop(path))
-            _replaced[-1].server.stop()
-            _limiters.pop(str(path), None)
         if path not in _models:
-            server = LocalServer(path, given, note, how.context[1] or CONTEXT, spec)
+            server = LocalServer(path, given, how.context[1] or CONTEXT, spec)
+            server.announce(note)
             _models[path] = LocalModel(server)
         model = _models[path]
         server = model.server
         server.check(*how.context)
         limiter = _limiters.setdefault(str(path), Limiter(server.slots))
-        room = _rooms.setdefault((str(path), ""), ThoughtRoom(path.name, path.name))
-    room.known = room.known or not server.header.may_think
-    room.adopt(before, thought=thought)
+    quirks = model.quirks(path.name)
+    quirks.known = quirks.known or not server.header.may_think
+    quirks.adopt(before, thought=thought)
     ceiling = min(how.max_concurrency or CEILING, server.slots)
     prices = PriceTable(how.prices)
     # Nothing is paid for here, so a stop waits for no answer.
-    client = _within_limits(model, how, prices, path.name, limiter, ceiling, room, grace_s=0)
+    client = Client(model, prices, how.budget, limiter, ceiling, how.max_retries, grace_s=0)
     model.users.add(client)
     return client, server.file
 
 
 def release_local(client: Client) -> None:
-    """Note that a client of `connect_local` is finished: another run may have other options.
-
-    Args:
-        client: the client.
-    """
+    """Note that a client of `connect_local` is finished: another run may have other options."""
     for model in list(_models.values()):
         model.users.discard(client)
-
-
-def _within_limits(
-    sender: Client,
-    how: Connection,
-    prices: PriceTable,
-    where: str,
-    limiter: Limiter,
-    ceiling: int,
-    room: ThoughtRoom,
-    grace_s: float | None = None,
-) -> Client:
-    """A client with notes, prices, budget, limit, retries and room for thoughts around it."""
-    client: Client = CostClient(FinishInFlightClient(sender, grace_s), prices)
-    if how.budget is not None:
-        client = BudgetClient(client, how.budget, prices, where)
-    client = RetryClient(LimitClient(client, limiter, ceiling), how.max_retries)
-    return MakeRoomClient(client, room)
 
 
 def close_all() -> None:
     """Close all connections, end the servers of local models; the next `connect` opens new ones."""
     with _lock:
         models = [*_models.values(), *_replaced]
-        clients: list[OpenAIClient | LocalModel] = [
-            *(client for client in _clients.values() if client.is_open),
-            *models,
-        ]
-        for identity, file in _limits.items():
-            remember_limit(file, identity, int(_limiters[identity].limit))
+        senders = [*(server for server in _servers.values() if server.is_open), *models]
         _forget()
 
     async def close() -> None:
-        for client in clients:
-            await client.close()
+        for sender in senders:
+            await sender.close()
 
     try:
-        if clients:
+        if senders:
             engine.run(close())
     finally:  # also after Ctrl-C
         for model in models:
@@ -414,11 +367,9 @@ def close_all() -> None:
 
 
 def _forget() -> None:
-    """Empty what runs share: clients, local models, limits, and facts learned about servers."""
+    """Empty what runs share: servers, local models and limits."""
     kept: dict[Any, Any] | list[Any]
-    for kept in (
-        _clients, _models, _replaced, _limiters, _limits, _rooms
-    ):  # fmt: skip
+    for kept in (_servers, _models, _replaced, _limiters):
         kept.clear()
 
 
@@ -426,7 +377,7 @@ def _leave_to_parent() -> None:
     """Start without connections in a forked process: it must not use or close its parent's."""
     global _lock  # noqa: PLW0603 - the parent may have forked while it was held
     _lock = threading.Lock()
-    _of_parents.extend([*_clients.values(), *_models.values(), *_replaced])
+    _of_parents.extend([*_servers.values(), *_models.values(), *_replaced])
     _forget()
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.usage import Usage
-from sabm_mesa.errors import BudgetExceeded, LLMError, ParameterError
-from sabm_mesa.llm.client import Client, Completion, Request
+from sabm_mesa.errors import BudgetExceeded, ParameterError
 from sabm_mesa.llm.prices import Price, PriceTable
+from sabm_mesa.llm.request import Request
 
 TOKENS_PER_MESSAGE = 8
 CAPS = ("max_usd", "max_asks", "max_total_tokens")
@@ -28,14 +30,38 @@ class Reservation:
     """Tokens and dollars set aside for a request under way.
 
     Attributes:
-        target: address and model that are asked.
+        target: server and model that are asked.
         asked: the highest cost of the request when the server respects its limits.
         most: the amount set aside: more than `asked` for a server that exceeded its limits.
+        spent: what counts as spent: the amount set aside, until the cost is known.
     """
 
     target: tuple[str, str]
     asked: Usage
     most: Usage
+    spent: Usage | None = None
+    free: bool = False
+
+    def cost_nothing(self) -> None:
+        """Note that the request was refused, so nothing is billed."""
+        self.free = True
+
+    def count(self, reply: Reply, price: Price | None) -> None:
+        """Note the cost of the answer; unreported numbers count at their maximum."""
+        prompt, answer, cost = reply.prompt_tokens, reply.completion_tokens, reply.cost_usd
+        text, most = str(reply.answer), self.most
+        if not prompt or (not answer and text and most.completion_tokens):
+            prompt, answer = prompt or most.prompt_tokens, max(answer, most.completion_tokens)
+            room = most.completion_tokens * LONGEST_TOKEN
+            if 0 < room < len(text.encode()):
+                answer = max(answer, _most_tokens(text))
+            cost = price.most(prompt, answer) if price else math.nan
+        self.spent = Usage(
+            asks=1,
+            prompt_tokens=prompt,
+            completion_tokens=answer,
+            cost_usd=most.cost_usd if math.isnan(cost) else cost,
+        )
 
 
 @dataclass(slots=True)
@@ -92,19 +118,28 @@ class Budget:
         """
         return Budget(self.max_usd, self.max_asks, self.max_total_tokens, spent)
 
-    async def reserve(self, target: tuple[str, str], asked: Usage) -> Reservation:
-        """Set aside the highest cost of a request.
+    @asynccontextmanager
+    async def spending(self, where: str, model: str, asked: Usage) -> AsyncIterator[Reservation]:
+        """Set aside the highest cost of a request; then count what it cost.
 
         When it does not fit yet, the requests under way are awaited first: they may cost less than
         was set aside for them.
 
         Args:
-            target: address and model that are asked.
+            where: the server.
+            model: the model.
             asked: the highest cost of the request.
 
         Raises:
             BudgetExceeded: when it could pass a cap.
         """
+        reservation = await self._reserve((where, model), asked)
+        try:
+            yield reservation
+        finally:
+            self._settle(reservation)
+
+    async def _reserve(self, target: tuple[str, str], asked: Usage) -> Reservation:
         awaited: set[Reservation] | None = None
         while True:
             most = self._most(target, asked)
@@ -124,17 +159,13 @@ class Budget:
         self.reserved.add(most)
         return reservation
 
-    def settle(self, reservation: Reservation, spent: Usage | None) -> None:
-        """Give back the reserve, and count the cost.
-
-        Args:
-            reservation: the amount set aside.
-            spent: the cost of the request; None when it cost nothing.
-        """
+    def _settle(self, reservation: Reservation) -> None:
+        """Give back the reserve, and count the cost."""
         self.met[reservation.target] = True
         self.under_way.discard(reservation)
         self.reserved.subtract(reservation.most)
-        if spent is not None:
+        if not reservation.free:
+            spent = reservation.spent or reservation.most
             self.spent.add(spent)
             if self._counts_tokens and _is_more(spent, reservation.asked):
                 self._set_more_aside(reservation, spent)
@@ -207,61 +238,8 @@ class Budget:
         return None
 
 
-class BudgetClient:
-    """Keeps the requests of a client within a budget.
-
-    Args:
-        client: the client that sends: each request it receives may be billed.
-        budget: the caps.
-        prices: the price table, for a cap in dollars.
-        where: the server, in words.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        budget: Budget,
-        prices: PriceTable,
-        where: str = "The model",
-    ) -> None:
-        self._client, self._budget, self._prices = client, budget, prices
-        self._where = where
-
-    async def complete(self, request: Request) -> Completion:
-        """Complete a chat within the budget.
-
-        Args:
-            request: the request.
-
-        Raises:
-            BudgetExceeded: when the request could pass a cap.
-            LLMError: raised by the client.
-        """
-        target = self._where, request.model
-        most = self._most(request)
-        reservation = await self._budget.reserve(target, most)
-        spent: Usage | None = reservation.most  # of one that is given up under way, say
-        try:
-            done = await self._client.complete(request)
-            spent = _spent(done, reservation.most, self._prices.of(done.model, request.model))
-        except LLMError as error:
-            spent = reservation.most if error.billed else None
-            raise
-        finally:
-            self._budget.settle(reservation, spent)
-        return done
-
-    def _most(self, request: Request) -> Usage:
-        price = self._prices.of(request.model)
-        return most_of(request.texts, longest_answer(request), price)
-
-
 def longest_answer(request: Request) -> int:
-    """The maximum tokens of an answer and its thoughts; an assumption when no limit is sent.
-
-    Args:
-        request: the request.
-    """
+    """The maximum tokens of an answer and its thoughts; an assumption when no limit is sent."""
     if request.limit is None:
         return ANSWER_TOKENS + (request.max_thought_tokens or 0)
     return request.limit
@@ -310,23 +288,6 @@ def _most_tokens(text: str) -> int:
     one token per byte of UTF-8.
     """
     return len(text.encode(errors="replace")) - len(text) // 2 + TOKENS_PER_MESSAGE
-
-
-def _spent(done: Completion, most: Usage, price: Price | None) -> Usage:
-    """Return the cost of a completion; unreported numbers count at their maximum."""
-    prompt, answer, cost = done.prompt_tokens, done.completion_tokens, done.cost_usd
-    if not prompt or (not answer and done.text and most.completion_tokens):
-        prompt, answer = prompt or most.prompt_tokens, max(answer, most.completion_tokens)
-        room = most.completion_tokens * LONGEST_TOKEN
-        if 0 < room < len(done.text.encode()):
-            answer = max(answer, _most_tokens(done.text))
-        cost = price.most(prompt, answer) if price else math.nan
-    return Usage(
-        asks=1,
-        prompt_tokens=prompt,
-        completion_tokens=answer,
-        cost_usd=most.cost_usd if math.isnan(cost) else cost,
-    )
 
 
 def _in_excess(spent: Usage, asked: Usage) -> tuple[str, str]:

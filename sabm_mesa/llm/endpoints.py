@@ -25,7 +25,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -173,9 +173,6 @@ An entry of the same name in a file replaces one of them.
 def read_endpoints(path: str | Path) -> dict[str, Endpoint]:
     """Read a file of endpoints.
 
-    Args:
-        path: the file.
-
     Returns:
         Name → endpoint. From now on, their keys and secret headers are removed from all written
         texts.
@@ -290,11 +287,7 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
 
 
 def is_secret(name: str) -> bool:
-    """Whether the name of a header or of a field of an address says that its value is secret.
-
-    Args:
-        name: the name.
-    """
+    """Whether the name of a header or of a field of an address says that its value is secret."""
     return _SECRET_NAME.search(name) is not None
 
 
@@ -315,74 +308,12 @@ def is_openai(url: str | None) -> bool:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address leads to this computer.
-
-    Args:
-        url: the address.
-    """
+    """Whether an address leads to this computer."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def how_to_pin(url: str, model: str, extra: Mapping[str, Any]) -> str:
-    """How a model is pinned to one provider at an address that chooses providers by itself.
-
-    Source: the pages on the choice of providers of OpenRouter
-    (openrouter.ai/docs/features/provider-routing), Vercel
-    (vercel.com/docs/ai-gateway/provider-options) and Hugging Face
-    (huggingface.co/docs/inference-providers). A custom gateway is not recognized.
-
-    Args:
-        url: the address.
-        model: the name of the model.
-        extra: more fields of a request, as ``extra_body`` has them.
-
-    Returns:
-        A few words; ``""`` when one provider is pinned, or the address chooses none.
-    """
-    host = urlsplit(url).hostname or ""
-    if host == "openrouter.ai" or host.endswith(".openrouter.ai"):
-        chosen = extra.get("provider")
-        chosen = chosen if isinstance(chosen, Mapping) else {}
-        only, order = chosen.get("only"), chosen.get("order")
-        single = _is_single(only) or (_is_single(order) and chosen.get("allow_fallbacks") is False)
-        if single and not model.startswith("openrouter/") and "models" not in extra:
-            return ""
-        return 'extra_body = { provider = { only = ["NAME"] } }, and one model'
-    if host == "ai-gateway.vercel.sh":
-        options = extra.get("providerOptions")
-        gateway = options.get("gateway") if isinstance(options, Mapping) else None
-        gateway = gateway if isinstance(gateway, Mapping) else {}
-        if _is_single(gateway.get("only")) and "models" not in gateway:
-            return ""
-        return 'extra_body = { providerOptions = { gateway = { only = ["NAME"] } } }'
-    if host == "router.huggingface.co":
-        provider = model.partition("/")[2].partition(":")[2]
-        free = {"", "auto", "fastest", "cheapest", "preferred"}
-        return "the name of the model with :PROVIDER at its end" if provider in free else ""
-    return ""
-
-
-def pinned_to(url: str, model: str, extra: Mapping[str, Any]) -> str:
-    """The provider that a model is pinned to by the fields of a request; ``""`` without one.
-
-    Args:
-        url: the address; the result is ``""`` unless the address chooses providers by itself.
-        model: the name of the model.
-        extra: more fields of a request, as ``extra_body`` has them.
-    """
-    if not how_to_pin(url, model, {}) or how_to_pin(url, model, extra):
-        return ""
-    gateway = extra.get("providerOptions", {}).get("gateway")
-    chosen = extra["provider"] if gateway is None else gateway
-    return str((chosen.get("only") or chosen.get("order"))[0])
-
-
-def _is_single(names: Any) -> bool:
-    return isinstance(names, Sequence) and not isinstance(names, str) and len(names) == 1
 
 
 def endpoint_url(url: str | None) -> str | None:

@@ -4,27 +4,20 @@ Slow start, then probing. The limit begins at `START` and grows by one with ever
 doubles each round trip, until the endpoint answers 429. Then it is cut once to 0.8 of the requests
 under way. From there it grows by one each time as many requests as the limit (at least `FEWEST`)
 have been answered. It grows only while it is used. ``Retry-After`` pauses every request to the
-endpoint. A command begins with the limit of the endpoint in a command of the last day, which is
-kept in a file of the user (`limits_file`). The scheme is that of TCP congestion control (Jacobson
-1988; RFC 7661 for limits that are not used), as Inspect AI applies it to model endpoints.
+endpoint. The scheme is that of TCP congestion control (Jacobson 1988; RFC 7661 for limits that are
+not used), as Inspect AI applies it to model endpoints.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
-import time
 from collections import Counter, deque
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from sabm_mesa.core import engine
-from sabm_mesa.core.toml_io import state_file
-from sabm_mesa.errors import OutputError, RateLimited, ServerUnavailable
-from sabm_mesa.llm.client import Client, Completion, Request
-from sabm_mesa.recording.export import write_text_file
+from sabm_mesa.errors import RateLimited, ServerUnavailable
 
 _log = logging.getLogger(__name__)
 
@@ -34,8 +27,6 @@ CUT = 0.8
 FEWEST = 10
 """The least number of answers between two probes of a higher limit."""
 LONGEST_PAUSE_S = 60.0
-REMEMBERED_S = 86_400
-"""Seconds for which the limit of an endpoint is remembered after it changed."""
 
 
 class Limiter:
@@ -73,6 +64,25 @@ class Limiter:
     def places(self) -> int:
         """How many requests may be under way now: within the limit and the lowest ceiling."""
         return min(int(self.limit), min(self._ceilings, default=CEILING))
+
+    @asynccontextmanager
+    async def slot(self, ceiling: int = CEILING) -> AsyncIterator[None]:
+        """A place for a request; its outcome changes the limit.
+
+        Args:
+            ceiling: the maximum number of simultaneous requests of the run.
+        """
+        sent = await self.acquire(ceiling)
+        try:
+            yield
+        except (RateLimited, ServerUnavailable) as error:
+            if isinstance(error, RateLimited) or error.overloaded:
+                self.refused(sent, error.retry_after)
+            raise
+        else:
+            self.answered()
+        finally:
+            self.release(ceiling)
 
     async def acquire(self, ceiling: int = CEILING) -> float:
         """Wait for a place, in the order of arrival.
@@ -149,91 +159,3 @@ class Limiter:
             used = min(self.limit, float(self.in_flight))
             self.limit = self._threshold = max(1.0, used * CUT)
             self._cut_at = now
-
-
-class LimitClient:
-    """Keeps the requests of a client within a limiter.
-
-    Args:
-        client: the client.
-        limiter: the limiter of its endpoint.
-        ceiling: the maximum number of simultaneous requests.
-    """
-
-    def __init__(self, client: Client, limiter: Limiter, ceiling: int = CEILING) -> None:
-        self._client, self._limiter, self._ceiling = client, limiter, ceiling
-
-    async def complete(self, request: Request) -> Completion:
-        """Complete a chat as soon as there is a place.
-
-        Args:
-            request: the request.
-
-        Raises:
-            LLMError: raised by the client.
-        """
-        sent = await self._limiter.acquire(self._ceiling)
-        try:
-            completion = await self._client.complete(request)
-        except (RateLimited, ServerUnavailable) as error:
-            if isinstance(error, RateLimited) or error.overloaded:
-                self._limiter.refused(sent, error.retry_after)
-            raise
-        else:
-            self._limiter.answered()
-            return completion
-        finally:
-            self._limiter.release(self._ceiling)
-
-
-def limits_file() -> Path | None:
-    """The file in which commands remember the limits of endpoints; None without a home folder."""
-    return state_file("limits.json")
-
-
-def remembered_limit(file: Path | None, endpoint: str) -> int:
-    """The limit that an endpoint had within the last day; `START` when it is not known.
-
-    Args:
-        file: the file in which it is remembered, or None.
-        endpoint: the identity of the endpoint.
-    """
-    limit, _ = _remembered(file).get(_hash(endpoint), (START, 0.0))
-    return min(limit, CEILING)
-
-
-def remember_limit(file: Path, endpoint: str, limit: int) -> None:
-    """Remember the limit of an endpoint when it is higher than the start, and forget a lower one.
-
-    A file that cannot be written is ignored: only the first seconds of a run depend on it.
-
-    Args:
-        file: the file; it has a hash of the endpoint, without its address and key.
-        endpoint: the identity of the endpoint.
-        limit: its limit.
-    """
-    before, name = _remembered(file), _hash(endpoint)
-    if limit == before.get(name, (START, 0.0))[0]:
-        return
-    after = {**before, name: (limit, time.time())}
-    text = json.dumps({key: entry for key, entry in after.items() if entry[0] > START})
-    with suppress(OSError, OutputError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_text_file(file, text)
-
-
-def _remembered(file: Path | None) -> dict[str, tuple[int, float]]:
-    """Hash of an endpoint → its limit, and when it changed; nothing that is older than a day."""
-    if file is None:
-        return {}
-    try:
-        stored = json.loads(file.read_text("utf-8"))
-        limits = {str(key): (int(limit), float(when)) for key, (limit, when) in stored.items()}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
-        return {}
-    first = time.time() - REMEMBERED_S
-    return {key: (n, when) for key, (n, when) in limits.items() if n > START and when > first}
-
-
-def _hash(endpoint: str) -> str:
-    return hashlib.sha256(endpoint.encode()).hexdigest()[:16]

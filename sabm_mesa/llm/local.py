@@ -4,15 +4,12 @@ A GGUF file has one server for all runs of a command. It listens on loopback at 
 answers only to a random key, and ends with the command (`llama_server`). The recording has the
 SHA-256 of the file and the version of the runtime, but neither port nor key.
 
-The server handles `slots` requests at the same time, each with its own context. When a request
-needs a longer context, and model and memory allow it, the server is restarted with one, after the
-requests under way are answered. Otherwise the request is refused before it is sent: no prompt is
-ever cut.
+The server handles `slots` requests at the same time, each with its own context. A request that
+needs a longer context is refused before it is sent: no prompt is ever cut.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
@@ -23,7 +20,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -31,19 +28,21 @@ from pathlib import Path
 from typing import IO, Any
 from weakref import WeakSet
 
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.parameters import check_int
 from sabm_mesa.errors import (
-    BadRequest,
     ContextTooSmall,
     LLMError,
     MindSpecError,
     ParameterError,
     ServerUnavailable,
 )
-from sabm_mesa.llm.client import Client, Completion, Request
+from sabm_mesa.llm.client import Client, FirstAlone, Sender
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.gguf import read_header, sha256_of
-from sabm_mesa.llm.openai_client import OpenAIClient
+from sabm_mesa.llm.quirks import UNSURE, Quirks
+from sabm_mesa.llm.request import Request
+from sabm_mesa.llm.server import Server
 
 RUNTIME = "xllamacpp"
 """The distribution that brings llama.cpp."""
@@ -52,15 +51,13 @@ ANSWER_TOKENS = 1024
 one."""
 SLOTS = 8
 """The default number of simultaneous requests, if memory allows it."""
-CONTEXT = 2048
-"""The initial context of a slot, in tokens of prompt and answer."""
+CONTEXT = 4096
+"""The default context of a slot, in tokens of prompt and answer."""
 LARGEST_CONTEXT = 131_072
 """The longest context, whatever a model was trained for: llama.cpp reserves the memory at once."""
 _SHARE_OF_MEMORY = 0.8
 _BEGINNING = 200
 """The number of equal first characters of requests that begin alike."""
-_MOST_READ = 1000
-"""Beginnings of requests that are remembered."""
 _LOOK_S = 0.2
 """Seconds over which the load of the processor is measured."""
 _MESSAGE_TOKENS, _TEMPLATE_TOKENS = 16, 256
@@ -107,9 +104,6 @@ class LocalOptions:
     def parse(cls, text: str) -> LocalOptions:
         """Read the options behind the ``?`` of a spec: ``threads=2&slots=4``.
 
-        Args:
-            text: the options.
-
         Raises:
             MindSpecError: for an unknown option, or a value that is not a whole number.
             ParameterError: for a number that is too small or too large.
@@ -128,11 +122,7 @@ class LocalOptions:
 
 
 def split_options(spec: str) -> tuple[str, str]:
-    """The spec of a local model without its options, and the options.
-
-    Args:
-        spec: the spec.
-    """
+    """The spec of a local model without its options, and the options."""
     name, _, options = spec.partition("?")
     return name, options
 
@@ -143,8 +133,7 @@ class LocalServer:
     Args:
         path: the file.
         options: its start options.
-        note: a sentence for the log line on its start.
-        context: the initial context of a slot, in tokens, if model and options allow it.
+        context: the context of a slot, in tokens, if model and options allow it.
         spec: the spec of the mind that names it, for errors; ``gguf:FILE`` by default.
 
     Attributes:
@@ -167,7 +156,6 @@ class LocalServer:
         self,
         path: Path,
         options: LocalOptions,
-        note: str = "",
         context: int = CONTEXT,
         spec: str = "",
     ) -> None:
@@ -177,21 +165,24 @@ class LocalServer:
         self.header = read_header(path)
         self._runtime = runtime()
         self.file = f"{path.name}, {path.stat().st_size} bytes, sha256 {sha256_of(path)}"
-        trained = self.header.context or LARGEST_CONTEXT
+        self._most = min(self.header.context or LARGEST_CONTEXT, LARGEST_CONTEXT)
         self._threads = options.threads or free_cores()
-        self._most = options.context or min(trained, LARGEST_CONTEXT)
         self._process: subprocess.Popen[str] | None = None
         self._errors: IO[str] | None = None
         self._lock = threading.Lock()
-        self._start(min(self._most, options.context or context))
+        room = UNSURE if self.header.may_think else 0
+        self._start(options.context or min(self._most, context + room))
+
+    def announce(self, note: str) -> None:
+        """Log that it runs, with a note, and what its model lacks."""
         _log.warning(
             "%s runs on this machine with %d thread%s. It answers up to %d questions at once, of "
             "%s tokens each.%s",
-            path.name, self._threads, "" if self._threads == 1 else "s", self.slots,
+            self.name, self._threads, "" if self._threads == 1 else "s", self.slots,
             f"{self.context:,}", note and f" {note}",
         )  # fmt: skip
         if self.header.remark:
-            _log.warning("%s has %s", path.name, self.header.remark)
+            _log.warning("%s has %s", self.name, self.header.remark)
 
     @property
     def failure(self) -> str:
@@ -201,27 +192,9 @@ class LocalServer:
             return ""
         return f"signal {-status}" if status < 0 else self._reason() or f"exit status {status}"
 
-    def enlarge(self, needed: int) -> None:
-        """Restart it with a longer context; no request may be under way.
-
-        Args:
-            needed: tokens of prompt and answer together.
-
-        Raises:
-            ContextTooSmall: when model or options allow no such context.
-            BadRequest: when memory is too short.
-        """
-        if needed > self._most:
-            raise ContextTooSmall(f"{self._too_small(needed)} It was not sent.")
-        context = before = self.context
-        while context < needed:
-            context *= 2
-        self.stop()
-        try:
-            self._start(min(context, self._most))
-        except ParameterError as error:
-            self._start(before)
-            raise BadRequest(f"{error} A question needs {needed:,} tokens of context.") from None
+    def is_short_of(self, context: int) -> bool:
+        """Whether it could have been started with a longer context that a run needs."""
+        return not self.options.context and self.context < min(context, self._most)
 
     def check(self, least: int, likely: int) -> None:
         """Check before a run that its questions can fit.
@@ -233,21 +206,24 @@ class LocalServer:
         Raises:
             ParameterError: when it is longer than the longest possible context.
         """
-        if least > self._most:
-            raise ParameterError(self._too_small(least, likely), parameter="minds")
+        if least > self.context:
+            raise ParameterError(self.too_small(least, likely), parameter="minds")
 
-    def _too_small(self, needed: int, likely: int = 0) -> str:
-        options, enough = self.options, max(likely, -(-needed // 256) * 512)
-        trained = min(self.header.context or LARGEST_CONTEXT, LARGEST_CONTEXT)
-        why = "context is set to that" if options.context else "the model takes no more"
-        way = (
-            "choose another model, a smaller max_tokens, or a setting with shorter prompts (--set)"
-        )
-        if options.context and enough <= trained:
+    def too_small(self, needed: int, likely: int = 0) -> str:
+        """The advice for a question that needs a longer context."""
+        enough = max(min(likely, self._most), -(-needed // 256) * 512)
+        if enough <= self._most:
+            why = "context is set to that" if self.options.context else "shorter ones were expected"
             way = f"begin again with a longer one (--minds '{self._with(context=enough)}')"
+        else:
+            why = "the model takes no more" if self.context == self._most else "set for it"
+            way = (
+                "choose another model, a smaller max_tokens, or a setting with shorter prompts "
+                "(--set)"
+            )
         return (
             f"A question to {self.name} and its answer need a context of {needed:,} tokens, and "
-            f"the limit is {self._most:,} ({why}): {way}."
+            f"the limit is {self.context:,} ({why}): {way}."
         )
 
     def _with(self, **changed: int) -> str:
@@ -342,7 +318,7 @@ class LocalServer:
         return "" if match is None else next(filter(None, match.groups())).strip()
 
 
-class LocalModel:
+class LocalModel(Sender):
     """The server of a local model, and the requests to it, of all runs.
 
     Args:
@@ -354,103 +330,44 @@ class LocalModel:
     """
 
     def __init__(self, server: LocalServer) -> None:
-        self.server = server
+        super().__init__()
+        self.server, self.where = server, server.name
         self.users = WeakSet[Client]()
-        self._client: OpenAIClient | None = None
-        self._change = asyncio.Condition()
+        self._client = Server(server.endpoint, timeout_s=None)
         self._under_way = 0
-        self._enlarging = False
-        self._read: set[str] = set()
-        self._first: dict[str, asyncio.Lock] = {}
+        self._first = FirstAlone()
 
     @property
     def in_use(self) -> bool:
         """Whether a run may ask it, or a request is under way."""
         return bool(self.users) or self._under_way > 0
 
-    async def complete(self, request: Request) -> Completion:
-        """Complete a chat. It may take any time: an answer that is given up is computed again.
+    def quirks(self, model: str) -> Quirks:
+        """The quirks of the model, which specs may name in several ways."""
+        del model
+        return super().quirks(self.where)
 
-        Args:
-            request: the request.
+    def turn(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """Let the first of the requests that begin alike go alone.
+
+        The others then use the cache of the server, and do not read the same text again in each
+        slot.
+        """
+        return self._first.turn("".join(text for _, text in request.messages)[:_BEGINNING])
+
+    async def send(self, request: Request) -> Reply:
+        """Complete a chat. It may take any time: an answer that is given up is computed again.
 
         Raises:
             BadRequest: when the prompt and its answer do not fit into the context.
             LLMError: when the server has ended, or as the ordinary client.
         """
-        while True:
-            client = await self._enter()
-            try:
-                needed = await self._tokens(client, request)
-                if needed <= self.server.context:
-                    return await self._after_first(client, request)
-            finally:
-                await asyncio.shield(self._leave())
-            await self._enlarge(needed)
-
-    async def close(self) -> None:
-        """Close the connections, and end the server."""
-        await self._disconnect()
-        self.server.stop()
-
-    async def _disconnect(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
-
-    async def _enter(self) -> OpenAIClient:
-        async with self._change:
-            await self._change.wait_for(lambda: not self._enlarging)
-            self._under_way += 1
-            if self._client is None:
-                self._client = OpenAIClient(self.server.endpoint, timeout_s=None)
-            return self._client
-
-    async def _leave(self) -> None:
-        async with self._change:
-            self._under_way -= 1
-            self._change.notify_all()
-
-    async def _enlarge(self, needed: int) -> None:
-        async with self._change:
-            await self._change.wait_for(lambda: not self._enlarging)
-            if needed <= self.server.context:
-                return
-            self._enlarging = True
-            try:
-                await self._change.wait_for(lambda: not self._under_way)
-                await self._disconnect()
-                self._forget()
-                await asyncio.to_thread(self.server.enlarge, needed)
-            finally:
-                self._enlarging = False
-                self._change.notify_all()
-
-    async def _after_first(self, client: OpenAIClient, request: Request) -> Completion:
-        """Answer a request; of requests that begin alike, the first one is sent alone.
-
-        The others then use the cache of the server, and do not read the same text again in each
-        slot.
-        """
-        beginning = "".join(text for _, text in request.messages)[:_BEGINNING]
-        if beginning not in self._read:
-            async with self._first.setdefault(beginning, asyncio.Lock()):
-                if beginning not in self._read:
-                    done = await self._answer(client, request)
-                    if len(self._read) >= _MOST_READ:
-                        self._forget()
-                    self._read.add(beginning)
-                    return done
-        return await self._answer(client, request)
-
-    def _forget(self) -> None:
-        """Forget which beginnings the server has read."""
-        self._first = {key: lock for key, lock in self._first.items() if lock.locked()}
-        self._read.clear()
-
-    async def _answer(self, client: OpenAIClient, request: Request) -> Completion:
+        self._under_way += 1
         try:
-            return await client.complete(request)
+            needed = await self._tokens(request)
+            if needed > self.server.context:
+                raise ContextTooSmall(f"{self.server.too_small(needed)} It was not sent.")
+            return await self._client.send(request)
         except ServerUnavailable:
             if failure := self.server.failure:
                 raise LLMError(
@@ -458,8 +375,15 @@ class LocalModel:
                     "short, choose a smaller model or fewer slots. The run can be resumed."
                 ) from None
             raise
+        finally:
+            self._under_way -= 1
 
-    async def _tokens(self, client: OpenAIClient, request: Request) -> int:
+    async def close(self) -> None:
+        """Close the connections, and end the server."""
+        await self._client.close()
+        self.server.stop()
+
+    async def _tokens(self, request: Request) -> int:
         """Tokens of the prompt and of the longest answer, counted only when they may not fit."""
         answer = request.limit or ANSWER_TOKENS
         # A token has one byte at least.
@@ -468,12 +392,7 @@ class LocalModel:
             return most + _TEMPLATE_TOKENS + answer
         messages = [{"role": role, "content": text} for role, text in request.messages]
 
-        async def count() -> int:
-            chat = await client.exchange("/apply-template", {"messages": messages})
-            body = {"content": chat["prompt"], "add_special": True}
-            return len((await client.exchange("/tokenize", body))["tokens"])
-
-        return await client.reach(count, "a number of tokens") + answer
+        return await self._client.count(messages) + answer
 
 
 def runtime() -> str:

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.llm.client import Completion, Request
+from sabm_mesa.llm.request import Request
 
 IN_A_FILE = "gguf:"
 """The names of local models begin so: they run on this machine and cost nothing."""
@@ -87,12 +88,7 @@ class Price:
         return dollars / _MILLION
 
     def most(self, prompt_tokens: float, completion_tokens: float) -> float:
-        """The maximum cost of one answer in dollars, however its tokens are counted.
-
-        Args:
-            prompt_tokens: all tokens sent.
-            completion_tokens: all tokens received.
-        """
+        """The maximum cost of one answer in dollars, however its tokens are counted."""
         price = self._of_a_prompt(prompt_tokens)
         read, written, thought = price._each()  # noqa: SLF001 - the same class
         sent = max(price.input, read, written)
@@ -158,33 +154,30 @@ class PriceTable:
         prices = (find(model) for find in (self._find_own, self._find) for model in models)
         return next((price for price in prices if price is not None), None)
 
-    def priced(self, done: Completion, request: Request) -> Completion:
-        """The completion with its cost; `cost_usd` is NaN when price or tokens are not known.
+    def add_cost(self, reply: Reply, request: Request) -> Price | None:
+        """Add the cost of a reply, unless the server reported it; NaN when it is not known.
 
-        A cost that the server reports is not changed. A model without a price costs what a gateway
-        computed.
+        A model without a price costs what a gateway computed.
 
-        Args:
-            done: the completion.
-            request: its request.
+        Returns:
+            The price of the model; None when it is not known.
         """
-        if not math.isnan(done.cost_usd):
-            return done
-        price = self.of(done.model, request.model)
+        price = self.of(reply.model, request.model)
+        if not math.isnan(reply.cost_usd):
+            return price
         if price is None:
-            return done._replace(cost_usd=done.gateway_cost_usd)
-        unreported = not done.completion_tokens and done.text and request.max_tokens != 0
-        if not done.prompt_tokens or unreported:
-            return done
-        return done._replace(
-            cost_usd=price.cost(
-                done.prompt_tokens,
-                done.cached_tokens,
-                done.completion_tokens,
-                done.thought_tokens,
-                done.cache_write_tokens,
+            reply.cost_usd = reply.gateway_cost_usd
+        elif reply.prompt_tokens and (
+            reply.completion_tokens or not reply.answer or request.max_tokens == 0
+        ):
+            reply.cost_usd = price.cost(
+                reply.prompt_tokens,
+                reply.cached_tokens,
+                reply.completion_tokens,
+                reply.thought_tokens,
+                reply.cache_write_tokens,
             )
-        )
+        return price
 
     def _find_own(self, model: str) -> Price | None:
         if model.startswith(IN_A_FILE):
@@ -245,11 +238,7 @@ class _BuiltIn:
 
 
 def provider_at(url: str) -> str:
-    """The provider at an address, by its name in the price table; otherwise the host.
-
-    Args:
-        url: the address.
-    """
+    """The provider at an address, by its name in the price table; otherwise the host."""
     provider = _built_in().named_at(url)
     return provider or urlsplit(url).netloc
 

@@ -6,23 +6,20 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
-from sabm_mesa.core.answers import BY_FILTER, BY_LENGTH, replace_surrogates
+from sabm_mesa.core.answers import BY_FILTER, BY_LENGTH, Reply, replace_surrogates
 from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
-from sabm_mesa.llm.client import Completion, Request
+from sabm_mesa.llm.request import Request
 
 _MOST_TOKENS = 10**9
 """A larger count is a mistake of the server."""
 _MOST_DOLLARS = 10**6
 """A higher cost of one request is a mistake of the server, too."""
+LONGEST_NAME = 1_000
+"""Characters of a name, an id or a reason that are kept; a longer one is a mistake, too."""
 _COST_HEADER = "x-litellm-response-cost"
 _NUMBERS = int, float
-_COUNTED = {
-    "prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens", "cached_tokens",
-    "prompt_cache_hit_tokens", "cache_write_tokens",
-}  # fmt: skip
-"""Counts in the usage of an answer that are read."""
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details")
 """Fields of a message that hold thoughts: DeepSeek, vLLM, SGLang and llama.cpp send the first,
 OpenRouter, newer vLLM, Groq and Ollama the second, and OpenRouter the last; Anthropic and Mistral
@@ -43,84 +40,44 @@ _FILTER_WORDS = (
 _PARTS_OF_THOUGHT = {"thinking", "redacted_thinking", "reasoning", "thought"}
 
 
-class Origin(NamedTuple):
-    """The origin of an answer.
+def read_reply(body: Any, request: Request, reply: Reply) -> None:
+    """Read the body of an answer into a reply.
 
-    Attributes:
-        provider: the server, if no gateway reports which one answered.
-        parameters: those of the request, as `Completion.parameters` has them.
-        gateway_cost_usd: as `Completion.gateway_cost_usd`.
-    """
-
-    provider: str = ""
-    parameters: str = ""
-    gateway_cost_usd: float = math.nan
-
-
-_UNKNOWN = Origin()
-
-
-class _Answer(NamedTuple):
-    """One choice of a server."""
-
-    text: str
-    thoughts: str
-    reason: str
-
-
-def read_completion(
-    body: Any, request: Request, latency_s: float, origin: Origin = _UNKNOWN
-) -> Completion:
-    """Read the body of an answer.
-
-    Args:
-        body: the body, from JSON.
-        request: the request.
-        latency_s: seconds from sending to the whole answer.
-        origin: its origin.
-
-    Returns:
-        The completion; counts that the server does not report, or not as numbers, are 0 (see
-        `unreadable_usage`).
+    Counts that the server does not report, or not as numbers, are 0.
 
     Raises:
         ValueError: when it is not a chat completion.
     """
     body = _table(body)
     choices = _list(body, "choices")
-    answer = _answer(_table(choices[0]) if choices else {})
-    reason = answer.reason
-    if reason == BY_LENGTH and request.schema is not None and _is_whole(answer.text):
+    choice = _table(choices[0]) if choices else {}
+    message = _table(choice.get("message"))
+    content = message.get("content")
+    text = _text(content)
+    reported = [message[name] for name in _THOUGHTS if name in message]
+    if isinstance(content, list):
+        reported += filter(_is_thought, content)
+    reason = _word(choice.get("finish_reason"))
+    if (message.get("refusal") and not text) or reason.casefold() in _BY_FILTER:
+        reason = BY_FILTER
+    if reason == BY_LENGTH and request.schema is not None and _is_whole(text):
         reason = "stop"
     usage = read_fields(body.get("usage"))
-    prompt_tokens = read_count(usage.get("prompt_tokens"))
-    completion_tokens, thought_tokens = _received(usage, prompt_tokens)
-    return Completion(
-        answer.text,
-        replace_surrogates(str(body.get("model") or request.model)),
-        reason,
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
-        cached_tokens=min(_cached(usage), prompt_tokens),
-        cache_write_tokens=min(_written(usage), prompt_tokens),
-        thought_tokens=thought_tokens,
-        thoughts=answer.thoughts,
-        latency_s=latency_s,
-        cost_usd=_dollars(usage),
-        asked_model=request.model,
-        response_id=_word(body.get("id")),
-        system_fingerprint=_word(body.get("system_fingerprint")),
-        provider=_word(body.get("provider")) or origin.provider,
-        parameters=origin.parameters,
-        gateway_cost_usd=origin.gateway_cost_usd,
-    )
+    reply.answer, reply.finish_reason = text, reason
+    reply.thoughts = join_thoughts(*map(_thoughts, reported))
+    reply.model = _word(body.get("model")) or request.model
+    reply.prompt_tokens = read_count(usage.get("prompt_tokens"))
+    reply.completion_tokens, reply.thought_tokens = _received(usage, reply.prompt_tokens)
+    reply.cached_tokens = min(_cached(usage), reply.prompt_tokens)
+    reply.cache_write_tokens = min(_written(usage), reply.prompt_tokens)
+    reply.cost_usd = _dollars(usage)
+    reply.response_id = _word(body.get("id"))
+    reply.system_fingerprint = _word(body.get("system_fingerprint"))
+    reply.provider = _word(body.get("provider")) or reply.provider
 
 
 def error_in(body: Any) -> tuple[int, Any] | None:
     """The error in the body of a response with status 200, as OpenRouter sends it.
-
-    Args:
-        body: the body, from JSON.
 
     Returns:
         The status that the error states, by default 500, and the error; None without one.
@@ -137,11 +94,7 @@ def error_in(body: Any) -> tuple[int, Any] | None:
 
 
 def is_filtered(body: Any) -> bool:
-    """Whether the body of an error says that a content filter refused the prompt.
-
-    Args:
-        body: the body, from JSON.
-    """
+    """Whether the body of an error says that a content filter refused the prompt."""
     if isinstance(body, str):
         return any(words in body for words in _FILTER_WORDS)
     if isinstance(body, list):
@@ -152,31 +105,33 @@ def is_filtered(body: Any) -> bool:
     return str(body.get("code")) in _FILTER_CODES or any(map(is_filtered, reported))
 
 
+def texts_in(body: Any) -> str:
+    """All texts in the body of an error, at any depth; JSON in a text is read as well."""
+    if isinstance(body, str):
+        if body.lstrip()[:1] in {"{", "["}:
+            try:
+                return texts_in(json.loads(body))
+            except (ValueError, RecursionError):
+                return body
+        return body
+    if isinstance(body, Mapping):
+        reported = (
+            v for k, v in body.items() if k not in {"input", "url", "request_id", "user_id"}
+        )
+        return " ".join(filter(None, map(texts_in, reported)))
+    if isinstance(body, list | tuple):
+        return " ".join(filter(None, map(texts_in, body)))
+    return ""
+
+
 def read_models(body: Any) -> list[str]:
     """Read the names of the models that an endpoint has.
-
-    Args:
-        body: the body of its list, from JSON.
 
     Raises:
         ValueError: when it is not a list of models.
     """
     identifiers = [_table(model).get("id") for model in _list(_table(body), "data")]
     return [replace_surrogates(name) for name in identifiers if isinstance(name, str)]
-
-
-def _answer(choice: dict[str, Any]) -> _Answer:
-    """The text of a choice, its thoughts, and why it ends."""
-    message = _table(choice.get("message"))
-    content = message.get("content")
-    text = _text(content)
-    reported = [message[name] for name in _THOUGHTS if name in message]
-    if isinstance(content, list):
-        reported += filter(_is_thought, content)
-    thoughts = join_thoughts(*map(_thoughts, reported))
-    reason = replace_surrogates(str(choice.get("finish_reason") or ""))
-    refused = (message.get("refusal") and not text) or reason.casefold() in _BY_FILTER
-    return _Answer(text, thoughts, BY_FILTER if refused else reason)
 
 
 def _is_whole(text: str) -> bool:
@@ -257,11 +212,7 @@ def _dollars(usage: dict[str, Any]) -> float:
 
 
 def gateway_dollars(headers: Mapping[str, str]) -> float:
-    """The dollars that a LiteLLM gateway computed, from the headers of an answer; NaN without any.
-
-    Args:
-        headers: the headers.
-    """
+    """The dollars that a LiteLLM gateway computed, from the headers; NaN without any."""
     try:
         dollars = float(headers.get(_COST_HEADER, ""))
     except ValueError:
@@ -301,60 +252,22 @@ def _text(content: Any) -> str:
 
 
 def _word(value: Any) -> str:
-    return replace_surrogates(value) if isinstance(value, str) else ""
+    """A name as a server states it, at most as long as a recording may hold; "" if it is none."""
+    return replace_surrogates(value)[:LONGEST_NAME] if isinstance(value, str) else ""
 
 
 def read_count(value: Any) -> int:
-    """Read a count; 0 for anything else.
-
-    Args:
-        value: the value, from JSON.
-    """
+    """Read a count; 0 for anything else."""
     return int(value) if _is_count(value) else 0
 
 
 def read_fields(value: Any) -> dict[str, Any]:
-    """Read an optional object of an answer; an empty one for anything else.
-
-    Args:
-        value: the value, from JSON.
-    """
+    """Read an optional object of an answer; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def unreadable_usage(body: Any) -> list[str]:
-    """The fields of the usage in a body whose values are neither counts nor dollars.
-
-    Args:
-        body: the body of an answer, from JSON.
-    """
-    usage = read_fields(body).get("usage")
-    if not isinstance(usage, dict):
-        return [] if usage is None else ["usage"]
-    unreadable = []
-    for name, value in usage.items():
-        if value is None:
-            continue
-        if name.endswith("_details"):
-            inner = value.items() if isinstance(value, dict) else [("", value)]
-            unreadable += [
-                f"{name}.{field}".rstrip(".")
-                for field, count in inner
-                if not field or (field in _COUNTED and count is not None and not _is_count(count))
-            ]
-        elif (name in _COUNTED and not _is_count(value)) or (
-            name == "cost" and not (is_number(value) and 0 <= value < _MOST_DOLLARS)
-        ):
-            unreadable.append(name)
-    return unreadable
-
-
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether a value of JSON is a number.
-
-    Args:
-        value: the value.
-    """
+    """Whether a value of JSON is a number."""
     return isinstance(value, _NUMBERS) and not isinstance(value, bool)
 
 

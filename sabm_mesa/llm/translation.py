@@ -6,7 +6,6 @@ Every message is one line: what happened, where, and what to do next. No message
 from __future__ import annotations
 
 import errno
-import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,6 +19,7 @@ from urllib.parse import urljoin
 import aiohttp
 
 from sabm_mesa import errors
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.errors import (
     HIDDEN,
     KEY_VARIABLE,
@@ -30,8 +30,8 @@ from sabm_mesa.errors import (
     ServerUnavailable,
     one_line,
 )
-from sabm_mesa.llm.client import Completion
 from sabm_mesa.llm.endpoints import WAYS, Endpoint
+from sabm_mesa.llm.reading import texts_in
 
 WAYS_ON = " ".join(WAYS)
 OVERLOADED = {503, 529}
@@ -74,20 +74,20 @@ _EPOCH = 1e9
 
 
 _FROM_SERVER = (
-    "text", "thoughts", "model", "finish_reason", "response_id", "system_fingerprint", "provider",
+    "answer", "thoughts", "model", "finish_reason", "response_id", "system_fingerprint", "provider",
     "parameters",
 )  # fmt: skip
-"""Fields of a completion whose text may come from a server or an endpoint's entry."""
+"""Fields of a reply whose text may come from a server or an endpoint's entry."""
 _said = attrgetter(*_FROM_SERVER)
 
 
-def hide_key(done: Completion) -> Completion:
-    """The completion without the key, which a server may send back."""
-    texts = "\0".join(_said(done))
-    if errors.without_key(texts) == texts:
-        return done
-    hidden: dict[str, Any] = {n: errors.without_key(getattr(done, n)) for n in _FROM_SERVER}
-    return done._replace(**hidden)
+def hide_key(reply: Reply) -> Reply:
+    """The reply without the key, which a server may send back."""
+    texts = "\0".join(_said(reply))
+    if errors.without_key(texts) != texts:
+        for name in _FROM_SERVER:
+            setattr(reply, name, errors.without_key(getattr(reply, name)))
+    return reply
 
 
 class Refusal(Exception):
@@ -219,7 +219,9 @@ class Translator:
 
     def no_connection(self, error: Exception) -> LLMError:
         """For a connection that could not be made or was lost."""
-        cause = error if isinstance(error, aiohttp.ClientError) else error.__cause__ or error
+        cause: BaseException = error
+        while cause.__cause__ is not None and not isinstance(cause, aiohttp.ClientError):
+            cause = cause.__cause__
         reached = not isinstance(cause, _UNCONNECTED)
         if isinstance(cause, OSError) and cause.errno in {errno.EMFILE, errno.ENFILE}:
             return ServerUnavailable(
@@ -282,29 +284,6 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return "no reason given"
-
-
-def texts_in(body: Any) -> str:
-    """All texts in the body of an error, at any depth; JSON in a text is read as well.
-
-    Args:
-        body: the body, from JSON.
-    """
-    if isinstance(body, str):
-        if body.lstrip()[:1] in {"{", "["}:
-            try:
-                return texts_in(json.loads(body))
-            except (ValueError, RecursionError):
-                return body
-        return body
-    if isinstance(body, Mapping):
-        reported = (
-            v for k, v in body.items() if k not in {"input", "url", "request_id", "user_id"}
-        )
-        return " ".join(filter(None, map(texts_in, reported)))
-    if isinstance(body, list | tuple):
-        return " ".join(filter(None, map(texts_in, body)))
-    return ""
 
 
 def _stated_wait(refusal: Refusal) -> float | None:

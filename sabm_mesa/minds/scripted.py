@@ -38,11 +38,7 @@ class ScriptedMind(Mind):
             self._answers = {"": iter(script)}
 
     async def answer(self, ask: Ask) -> object:
-        """Return the next answer of the script.
-
-        Args:
-            ask: the question.
-        """
+        """Return the next answer of the script."""
         if self._function is not None:
             return self._function(ask)
         answers = self._answers.get(ask.name, self._answers.get("", iter(())))
@@ -77,19 +73,11 @@ class FixedMind(Mind):
             self._by_question = {name.strip(): answer.strip() for name, _, answer in parts}
 
     async def answer(self, ask: Ask) -> object:
-        """Answer with the value for the question.
-
-        Args:
-            ask: the question.
-        """
+        """Answer with the value for the question."""
         return self.to(ask)
 
     def to(self, ask: Ask) -> str:
-        """The answer to a question.
-
-        Args:
-            ask: the question.
-        """
+        """The answer to a question."""
         if not self._by_question:
             return str(self.value)
         if ask.name not in self._by_question:

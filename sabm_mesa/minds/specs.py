@@ -5,7 +5,8 @@ spec                              the mind
 ================================  ==============================================================
 ``classical``                     the scenario's behavioural model from the literature
 ``classical:NAME``                another one of the scenario's behavioural models
-``fixed:VALUE``                   always the same answer
+``fixed:VALUE``                   the same answer to every question, spoken too; an answer to each
+                                  question by its name: ``fixed:act=3,communicate=hello``
 ``llm:MODEL``                     a language model of the default endpoint
 ``llm:MODEL@URL``                 a language model of an OpenAI-compatible endpoint
 ``llm:MODEL@NAME``                one of an endpoint in the file of endpoints (``--endpoints``)
@@ -27,18 +28,16 @@ agent. With several classes of agents, it is a mapping name of the class → pop
 
 from __future__ import annotations
 
+import difflib
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sabm_mesa.core.answers import Format, InvalidAnswer, Reply, Text
-from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.answers import Format
 from sabm_mesa.errors import MindSpecError, UnknownName, about
 from sabm_mesa.llm import Client, Connection, ScriptedClient, connect
 from sabm_mesa.llm.endpoints import NAME
@@ -46,7 +45,7 @@ from sabm_mesa.minds.base import Mind, as_mind, name_of
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.minds.recorded import RecordedMind
-from sabm_mesa.minds.scripted import FixedMind, ScriptedMind
+from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.recording.replaying import ReplayRecorder
 
 if TYPE_CHECKING:
@@ -60,11 +59,6 @@ MindMaker = Callable[["SmartAgent"], Mind]
 
 CLASSICAL = "classical"
 """The default spec of minds."""
-FIXED = re.compile("fixed:.")
-TRIAL_S = 2.0
-"""Seconds of a trial run in which a fixed answer must be legal once."""
-TRIAL_ROUNDS = 3
-"""The least number of rounds of that run, however long they take."""
 FILE = "py:"
 """The prefix of the spec of a mind in a Python file."""
 FITTED = "fitted:"
@@ -104,9 +98,6 @@ def check_forms(minds: Minds, known: Iterable[str]) -> None:
 def check_form(spec: str) -> None:
     """Check that a spec has all parts of its kind.
 
-    Args:
-        spec: the spec of a mind.
-
     Raises:
         MindSpecError: when its kind is not known, or a part of it is missing.
     """
@@ -124,6 +115,8 @@ def check_form(spec: str) -> None:
         why = f" (write llm:{rest or 'MODEL'})"
     elif kind not in _KINDS and not colon and _NAME_OF_MODEL.match(spec):
         why = f" (write llm:{spec.removeprefix('openai/')} for a language model)"
+    elif kind not in _KINDS and (near := difflib.get_close_matches(kind, _KINDS, n=1)):
+        why = f" (did you mean {near[0]}{colon}{rest}?)"
     if why or kind not in _KINDS or (kind != CLASSICAL and not colon):
         raise MindSpecError(f"Cannot read the mind spec {spec!r}{why}. Known forms: {_FORMS}.")
 
@@ -145,87 +138,18 @@ def problem_in(rest: str) -> str:
     return ""
 
 
-@about("minds")
-def check_fixed(scenario: Callable[..., Any], parameters: Mapping[str, Any]) -> None:
-    """Check that each fixed answer is legal for a decision of the scenario.
-
-    A run is played in memory until a decision can be read; the fixed answer decides for all agents,
-    so nothing is paid.
-
-    Args:
-        scenario: the model class.
-        parameters: the parameters of the run.
-
-    Raises:
-        MindSpecError: for an answer that no decision could use within `TRIAL_S` seconds, and
-            `TRIAL_ROUNDS` rounds.
-    """
-    minds = parameters.get("minds", CLASSICAL)
-    others = {name: value for name, value in parameters.items() if name != "minds"}
-    fixed = [spec for spec in named_in(minds) if isinstance(spec, str) and FIXED.match(spec)]
-    if endpoints_in(others):  # a model that a parameter names is paid for
-        return
-    for spec in fixed:
-        trial = _Trial(FixedMind(spec.partition(":")[2]))
-        mind = ScriptedMind(trial.answer)
-        for_all = map_minds(minds, partial(_instead, mind))
-        model = scenario(**others, minds=for_all, recording=False)
-        end = time.monotonic() + TRIAL_S
-        while model.running and not trial.read:
-            if model.round >= TRIAL_ROUNDS and time.monotonic() > end:
-                break
-            model.step()
-        model.close()
-        if trial.reason and not trial.read:
-            name = model.scenario_name
-            raise MindSpecError(f"No decision of {name} accepts {spec!r}: {trial.reason}")
-
-
-def _instead(mind: Mind, _: object) -> Mind:
-    return mind
-
-
-class _Trial:
-    """Whether a decision can be read from a fixed answer, or why the first one cannot."""
-
-    def __init__(self, mind: FixedMind) -> None:
-        self.mind, self.read, self.reason = mind, False, ""
-
-    def answer(self, ask: Ask) -> str:
-        text = self.mind.to(ask)
-        if not isinstance(ask.spec, Text):  # in which every text is legal
-            try:
-                ask.read(Reply(text))
-                self.read = True
-            except InvalidAnswer as problem:
-                self.reason = self.reason or " ".join(ask.book.reason(problem).split())
-        return text
-
-
 def is_file(spec: str) -> bool:
-    """Whether a spec names a mind in a Python file.
-
-    Args:
-        spec: the spec of a mind.
-    """
+    """Whether a spec names a mind in a Python file."""
     return spec.startswith(FILE)
 
 
 def is_language_model(spec: str) -> bool:
-    """Whether a spec names a language model, on this machine or at a provider.
-
-    Args:
-        spec: the spec of a mind.
-    """
+    """Whether a spec names a language model, on this machine or at a provider."""
     return is_local(spec) or spec.startswith("llm:")
 
 
 def is_local(spec: str) -> bool:
-    """Whether a spec names a language model that runs on this machine.
-
-    Args:
-        spec: the spec of a mind.
-    """
+    """Whether a spec names a language model that runs on this machine."""
     return _LOCAL.match(spec) is not None
 
 
@@ -279,9 +203,6 @@ def endpoints_in(given: Any) -> set[str]:
 def files_of(minds: Minds) -> dict[str, str]:
     """Spec → SHA-256 of the file, for the minds of a population from files and fingerprints.
 
-    Args:
-        minds: the minds of a run.
-
     Raises:
         MindSpecError: when a file cannot be read.
     """
@@ -326,11 +247,7 @@ def given_for(agents: str, given: Any, default: str) -> Any:
 
 
 def named_in(minds: Any) -> list[Any]:
-    """All minds that are named: those of each class, and each of several.
-
-    Args:
-        minds: the minds of a run.
-    """
+    """All minds that are named: those of each class, and each of several."""
     if is_by_class(minds):
         return [mind for of_class in minds.values() for mind in named_in(of_class)]
     if isinstance(minds, Mapping) or (isinstance(minds, Sequence) and not isinstance(minds, str)):
@@ -387,11 +304,7 @@ class Shares:
         return cls([option for option, _ in kept], [n for _, n in kept])
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """Draw an option; one number is drawn, however many options there are.
-
-        Args:
-            rng: the stream.
-        """
+        """Draw an option; one number is drawn, however many options there are."""
         total = np.cumsum(self.weights if any(self.weights) else [1] * len(self.options))
         return self.options[int(np.searchsorted(total, rng.random() * total[-1], side="right"))]
 
@@ -438,9 +351,6 @@ def by_spec(minds: Minds) -> Any:
 def check_specs(minds: Minds) -> None:
     """Check that a recording can distinguish the minds of a run by their specs.
 
-    Args:
-        minds: the minds of the run.
-
     Raises:
         MindSpecError: when two different mind objects, or one and a spec, have the same spec.
     """
@@ -455,11 +365,7 @@ def check_specs(minds: Minds) -> None:
 
 
 def objects_by_spec(minds: Minds) -> dict[str, Mind]:
-    """The mind objects among the minds of a run by their specs.
-
-    Args:
-        minds: the minds of the run.
-    """
+    """The mind objects among the minds of a run by their specs."""
     return {name_of(mind): mind for mind in named_in(minds) if not isinstance(mind, str)}
 
 
@@ -486,11 +392,7 @@ def describe_deciders(minds: Mapping[str, int], forks: Sequence[Mapping[str, Any
 
 
 def describe_given(minds: Any) -> str:
-    """The given minds of a run in a few words.
-
-    Args:
-        minds: the minds by their specs.
-    """
+    """The given minds of a run in a few words."""
     if is_by_class(minds):
         return "; ".join(f"{name}: {describe_given(of_class)}" for name, of_class in minds.items())
     if isinstance(minds, str):
@@ -560,6 +462,8 @@ def _live_maker(spec: MindSpec, context: MindContext) -> MindMaker:
         raise MindSpecError(
             "The mind 'human' needs a person at a seat: use sabm play, or a game in the viewer."
         )
+    if spec in context.classical and spec not in _KINDS:
+        raise MindSpecError(f"Cannot read the mind spec {spec!r}. Did you mean classical:{spec}?")
     check_form(spec)
     kind, _, rest = spec.partition(":")
     if kind == "classical":
@@ -665,8 +569,8 @@ def _known_before(spec: str, context: MindContext) -> tuple[list[str], bool]:
     if context.replaying is None:
         return [], False
     recorded = context.replaying.recorded
-    rows = [row for row in recorded.asks.values() if row["mind"] == spec]
+    rows = [row for row in recorded.asks.values() if row.mind == spec]
     provenances = dict.fromkeys(recorded.provenance(row) for row in rows)
     return [provenance for provenance in provenances if '"asked"' in provenance], any(
-        row["thoughts"] for row in rows
+        row.thoughts for row in rows
     )

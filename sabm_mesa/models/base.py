@@ -38,12 +38,13 @@ from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
 from sabm_mesa.core.streams import Seed, entropy
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import (
-    RunError,
     SabmError,
+    ScenarioError,
     UnknownName,
     UsageError,
+    add_place,
     error_message,
-    format_user_error,
+    failure,
 )
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.base import Mind
@@ -68,6 +69,7 @@ from sabm_mesa.models.contract import (
     RESERVED,
     as_columns,
     check_constructed,
+    check_no_tables,
     check_super_called,
     check_unchanged,
     playing_a_round,
@@ -129,7 +131,7 @@ class SmartModel(Declarations, mesa.Model):
         reasoning_effort: how much language models are to think, in the words of the server, such
             as ``"low"``; None leaves it to the server.
         max_thought_tokens: thought tokens at most, beyond `max_tokens`; None for as many as
-            `sabm_mesa.llm.thinking` allows a model that turns out to think.
+            `sabm_mesa.llm.quirks` allows a model that turns out to think.
         extra_body: name → value of additional fields of each request to a language model.
         connection: how the endpoints of language models are reached.
         recording: a recording, or a path; False for none. None (default) records a run with
@@ -171,7 +173,7 @@ class SmartModel(Declarations, mesa.Model):
         replaying: the recorded run that is being repeated, or None.
 
     Raises:
-        UsageError: for a parameter, mind, condition or prompt file that cannot be used.
+        UsageError: for a parameter, mind, condition or prompts that cannot be used.
     """
 
     prompt_file: ClassVar[str | Path | Mapping[str, Any]]
@@ -190,12 +192,13 @@ class SmartModel(Declarations, mesa.Model):
         super().__init_subclass__(**options)
         if isinstance(own_file := vars(cls).get("prompt_file"), str | Path):
             cls.prompt_file = beside(own_file, cls)
-        if isinstance(phases := vars(cls).get("phases"), Phase):
-            cls.phases = (phases,)
+        if "phases" in vars(cls):
+            cls.phases = _as_phases(cls.__name__, vars(cls)["phases"])
         if {"prompts", "prompt_file"} <= vars(cls).keys():
             raise UsageError(f"{cls.__name__} has prompts and a prompt_file: give one of them.")
         if "prompts" in vars(cls):
             cls.prompt_file = vars(cls)["prompts"]
+        check_no_tables(cls)
         for kind in ("model_columns", "agent_columns"):
             if kind in vars(cls):
                 setattr(cls, kind, as_columns(vars(cls)[kind]))
@@ -297,10 +300,10 @@ class SmartModel(Declarations, mesa.Model):
                 ``sabm run``, and written to ``summary.json``.
 
         Raises:
-            RunError: for an empty reason.
+            ScenarioError: for an empty reason.
         """
         if not str(reason or "").strip():
-            raise RunError(f"end(reason): the reason is a text, not {reason!r}.")
+            raise ScenarioError(f"end(reason): the reason is a text, not {reason!r}.")
         self.running, self.end_reason = False, str(reason)
 
     def step(self) -> None:
@@ -350,9 +353,9 @@ class SmartModel(Declarations, mesa.Model):
                 self._end_round()
             await self.recorder.finish(error_message(error))
             if isinstance(error, SabmError) or not isinstance(error, Exception):
+                add_place(error)
                 raise
-            where = f"{self.scenario_name}, round {self.round}"
-            raise RunError(f"{where}: {format_user_error(error)}") from error
+            raise failure(f"{self.scenario_name}, round {self.round}", error) from error
 
     def _end_round(self) -> None:
         self.playing = False
@@ -437,11 +440,11 @@ class SmartModel(Declarations, mesa.Model):
         Raises:
             UsageError: for a class that was not passed to `populate`, or a mind that agents of this
                 class cannot have.
-            RunError: in a sequential phase with a reach.
+            ScenarioError: in a sequential phase with a reach.
         """
         phase = self._under_way
         if phase is not None and phase.reach is not None and phase.order != SIMULTANEOUS:
-            raise RunError(
+            raise ScenarioError(
                 f"A {agent_class.__name__} is born in the phase {phase.name!r}, whose agents are "
                 "asked at the same time within their reach, so that its id would depend on which "
                 "answer comes first: call born in update, or leave the reach out."
@@ -499,7 +502,7 @@ class SmartModel(Declarations, mesa.Model):
         return {**self.agent_columns, **as_columns(agent_class.columns)}
 
     def say(
-        self, sender: SmartAgent, text: str | None, *, to: SmartAgent | Iterable[Any] | None = None
+        self, sender: SmartAgent, text: str | None, to: SmartAgent | Iterable[Any] | None = None
     ) -> Message | None:
         """Send a message to agents; usually called in ``after_PHASE``.
 
@@ -507,7 +510,8 @@ class SmartModel(Declarations, mesa.Model):
         it.
 
         Args:
-            sender: the agent that sends the message, shown with its attribute `name` if it has one.
+            sender: the agent that sends the message, shown with its attribute `name`, or as
+                ``Voter 3``.
             text: the text, such as ``decision.value``. None (an invalid answer) or a blank text
                 sends nothing.
             to: the hearers: agents, their ids, or a single agent; None: all agents in the model.
@@ -517,26 +521,26 @@ class SmartModel(Declarations, mesa.Model):
             The message; None if nothing was sent.
 
         Raises:
-            RunError: for a sender or hearer that is not an agent, or a text that is not a string.
+            ScenarioError: for a sender or hearer that is no agent, or a text that is not a string.
         """
         if not isinstance(sender, SmartAgent):
-            raise RunError(f"say(sender, text): the sender is an agent, not {sender!r}.")
+            raise ScenarioError(f"say(sender, text): the sender is an agent, not {sender!r}.")
         if not (text is None or isinstance(text, str)):
-            raise RunError(
+            raise ScenarioError(
                 f"say(sender, text): the words are a text, such as decision.value, not {text!r}."
             )
         hearers: tuple[int, ...] | None = None
         if to is not None:
-            given = [to] if isinstance(to, mesa.Agent) else to
+            given = to if isinstance(to, Iterable) else [to]
             ids = {hearer if type(hearer) is int else _id_of_hearer(hearer) for hearer in given}
             ids.discard(sender.unique_id)
             hearers = tuple(sorted(ids))
             if hearers and (hearers[0] < 1 or hearers[-1] >= self.agent_id_counter):
                 unknown = hearers[0] if hearers[0] < 1 else hearers[-1]
-                raise RunError(f"say(…, to=…): no agent has the id {unknown}.")
+                raise ScenarioError(f"say(…, to=…): no agent has the id {unknown}.")
         if text is None or not text.strip():
             return None
-        name = str(getattr(sender, "name", ""))
+        name = str(getattr(sender, "name", f"{type(sender).__name__} {sender.unique_id}"))
         position = self.current_turn, self._stage
         message = Message(self.round, sender.unique_id, text, hearers, name, *position)
         self.spoken.add(message)
@@ -790,5 +794,14 @@ def close_models(models: Iterable[SmartModel], problem: str = "closed") -> None:
 
 def _id_of_hearer(hearer: Any) -> int:
     if not isinstance(hearer, mesa.Agent):
-        raise RunError(f"say(…, to=…): those that hear it are agents or ids, not {hearer!r}.")
+        raise ScenarioError(f"say(…, to=…): the hearers are agents or ids, not {hearer!r}.")
     return int(hearer.unique_id)
+
+
+def _as_phases(scenario: str, phases: Any) -> tuple[Phase, ...]:
+    """The phases of a scenario as a tuple, also a single one."""
+    given = (phases,) if isinstance(phases, Phase) else tuple(phases)
+    for phase in given:
+        if not isinstance(phase, Phase):
+            raise UsageError(f"{scenario}.phases has {phase!r}: write Phase({phase!r}).")
+    return given

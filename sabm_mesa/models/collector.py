@@ -13,7 +13,7 @@ import pandas as pd
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.usage import NO_FAILURES, Failures
-from sabm_mesa.errors import RunError, UsageError
+from sabm_mesa.errors import ScenarioError, UsageError
 from sabm_mesa.models.contract import NO_COLUMNS, as_columns
 
 COLUMNS_OF_ASKS = (
@@ -61,11 +61,7 @@ class RoundCollector(mesa.DataCollector):
         self._set_agent_reporters()
 
     def add_class(self, agent_class: type[SmartAgent]) -> None:
-        """Add the columns of a class of agents.
-
-        Args:
-            agent_class: the class.
-        """
+        """Add the columns of a class of agents."""
         _check_columns("agent", as_columns(agent_class.columns))
         self._values[agent_class] = attrgetter("unique_id")
         self._set_agent_reporters()
@@ -90,11 +86,7 @@ class RoundCollector(mesa.DataCollector):
         return self._values[type(agent)](agent)[index]
 
     def collect(self, model: Any) -> None:
-        """Collect the data of the last round.
-
-        Args:
-            model: the model.
-        """
+        """Collect the data of the last round."""
         try:
             values = self._of_model(model)
             records = list(self._record_agents(model))
@@ -132,22 +124,14 @@ class RoundCollector(mesa.DataCollector):
         return last
 
     def model_frame(self, run: int = 0) -> pd.DataFrame:
-        """One row per round: ``run``, ``round`` and the model columns.
-
-        Args:
-            run: the number of the run.
-        """
+        """One row per round: ``run``, ``round`` and the model columns."""
         frame = pd.DataFrame(self.model_vars)
         frame.insert(0, "round", range(len(frame)))
         frame.insert(0, "run", run)
         return frame
 
     def agent_frame(self, run: int = 0) -> pd.DataFrame:
-        """One row per agent and round: ``run``, ``round``, ``agent`` and the agent columns.
-
-        Args:
-            run: the number of the run.
-        """
+        """One row per agent and round: ``run``, ``round``, ``agent`` and the agent columns."""
         rows = [
             (run, round_, *record[1:])
             for round_, records in enumerate(self._agent_records.values())
@@ -175,7 +159,7 @@ def _check_columns(kind: str, columns: Mapping[str, Any]) -> None:
             )
 
 
-def _no_column(model: Any) -> RunError | None:
+def _no_column(model: Any) -> ScenarioError | None:
     """The error for the first column without an attribute in a model or agent, or None."""
     holders = [
         *((model, "model", *pair) for pair in model.columns().items()),
@@ -190,7 +174,7 @@ def _no_column(model: Any) -> RunError | None:
         try:
             attrgetter(name)(holder)
         except AttributeError:
-            return RunError(
+            return ScenarioError(
                 f"The {kind} column {column!r} is the attribute {name!r}, which "
                 f"{type(holder).__name__} does not have."
             )

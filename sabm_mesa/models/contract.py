@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.errors import RunError, SabmError, UnknownName, UsageError, format_user_error
+from sabm_mesa.errors import SabmError, ScenarioError, UnknownName, UsageError, failure
 from sabm_mesa.minds.specs import is_by_class
 
 RESERVED = frozenset({
@@ -27,9 +28,6 @@ NO_COLUMNS = (RESERVED | {"said"}) - {
 def as_columns(given: Any) -> Mapping[str, str]:
     """Columns of a scenario as a mapping: column → attribute.
 
-    Args:
-        given: such a mapping, or a tuple of attributes, whose names are those of the columns.
-
     Raises:
         UsageError: for a text alone, as in ``("stock")``.
     """
@@ -38,12 +36,25 @@ def as_columns(given: Any) -> Mapping[str, str]:
     return given if isinstance(given, Mapping) else {name: name for name in given}
 
 
-def playing_a_round(step: Callable[..., None]) -> Callable[..., None]:
-    """Wrap the method `step` of a scenario with a check that it plays a round.
+def check_no_tables(cls: type) -> None:
+    """Check that a scenario has no table of prompts outside its `prompts`.
 
     Args:
-        step: the method of the scenario.
+        cls: the class of the scenario.
+
+    Raises:
+        UsageError: for an attribute with the name of such a table.
     """
+    for table in ("conditions", "variants", "personas", "persona_formats"):
+        if isinstance(vars(cls).get(table), Mapping):
+            raise UsageError(
+                f"{cls.__name__}.{table} is read inside prompts only: write prompts = "
+                f'{{…, "{table}": {{…}}}}.'
+            )
+
+
+def playing_a_round(step: Callable[..., None]) -> Callable[..., None]:
+    """Wrap the method `step` of a scenario with a check that it plays a round."""
 
     @wraps(step)
     def checked(self: Any, *args: Any, **given: Any) -> None:
@@ -55,10 +66,10 @@ def playing_a_round(step: Callable[..., None]) -> Callable[..., None]:
             raise
         except Exception as error:
             self.running = False
-            raise RunError(f"{name}.step: {format_user_error(error)}") from error
+            raise failure(f"{name}.step", error) from error
         if playing and self.running and self.round == before:
             self.running = False
-            raise RunError(
+            raise ScenarioError(
                 f"{name}.step() plays no round: call super().step() in it, or leave it out. What "
                 "agents decide goes into their phases, and rules go into after_PHASE and update()."
             )
@@ -68,9 +79,6 @@ def playing_a_round(step: Callable[..., None]) -> Callable[..., None]:
 
 def check_super_called(model: Any) -> None:
     """Check that the constructor of a scenario has called the constructor of its base class.
-
-    Args:
-        model: the model.
 
     Raises:
         UsageError: when it has not called it.
@@ -83,10 +91,6 @@ def check_super_called(model: Any) -> None:
 
 def check_constructed(model: Any, base: type) -> None:
     """Check that the constructor of a scenario has set up the model.
-
-    Args:
-        model: the model.
-        base: the base class of all scenarios.
 
     Raises:
         UsageError: when it set an attribute that the base class needs, made an agent without
@@ -103,6 +107,11 @@ def check_constructed(model: Any, base: type) -> None:
     if taken:
         raise UsageError(
             f"{name}.__init__ sets self.{taken[0]}, which SmartModel needs: choose another name."
+        )
+    if not model.running:
+        raise UsageError(
+            f"{name}.__init__ sets self.running = False, so that no round is played: leave it out; "
+            'self.end("why") ends a run in a round.'
         )
     if not model.population:
         raise UsageError(f"{name} has no agents: make them with self.populate(…).")
@@ -125,14 +134,11 @@ def check_constructed(model: Any, base: type) -> None:
                 f"{type(agent).__name__}, which SmartAgent needs: choose another name."
             )
     _check_phases(model)
+    _check_columns(model)
 
 
 def reserved_of(model: Any) -> dict[str, Any]:
-    """The reserved attributes that a scenario must not set during a round, with their values.
-
-    Args:
-        model: the model.
-    """
+    """The reserved attributes that a scenario must not set during a round, with their values."""
     counted = {"critical_path_asks", "current_turn", "in_flight"}
     return {name: value for name, value in vars(model).items() if name in RESERVED - counted}
 
@@ -140,19 +146,32 @@ def reserved_of(model: Any) -> dict[str, Any]:
 def check_unchanged(model: Any, before: Mapping[str, Any]) -> None:
     """Check that a scenario has set no reserved attribute in a round.
 
-    Args:
-        model: the model.
-        before: the result of `reserved_of` at the start of the round.
-
     Raises:
-        RunError: for an attribute that it has set.
+        ScenarioError: for an attribute that it has set.
     """
     now = reserved_of(model)
     if taken := sorted(name for name in before if now.get(name) is not before[name]):
-        raise RunError(
+        raise ScenarioError(
             f"{type(model).__name__} sets self.{taken[0]} in a round, which SmartModel needs: "
             "choose another name."
         )
+
+
+def _check_columns(model: Any) -> None:
+    """Report a misspelt column: its attribute is missing, and another one has almost its name."""
+    one_of_each = {type(agent): agent for agent in model.population}
+    columns = [("model", model, model.columns())]
+    columns += [("agent", agent, model.columns_of(kind)) for kind, agent in one_of_each.items()]
+    for what, holder, attributes in columns:
+        others = {*dir(holder)} - {*attributes.values()}
+        for column, attribute in attributes.items():
+            name = attribute.partition(".")[0]
+            if not hasattr(holder, name) and (near := get_close_matches(name, others, 1, 0.8)):
+                raise UsageError(
+                    f"The {what} column {column!r} is the attribute {name!r}, which "
+                    f"{type(holder).__name__} does not have. Did you mean {near[0]!r}? Otherwise "
+                    f"set self.{name} in __init__."
+                )
 
 
 def _check_phases(model: Any) -> None:
@@ -165,6 +184,6 @@ def _check_phases(model: Any) -> None:
             )
         if not any(hasattr(kind, phase.name) for kind in kinds):
             raise UsageError(
-                f"No agent of {name} has a part in the phase {phase.name!r}: it is the method "
-                f"async def {phase.name}(self)."
+                f"No class of agents of {name} has the method async def {phase.name}(self), which "
+                f"the phase {phase.name!r} calls."
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -143,8 +144,36 @@ class NameOfClass:
         return self.join([word.lower() for word in words])
 
 
+@dataclass(frozen=True)
+class Beside:
+    """A class attribute that names a module or file beside the scenario's ``model.py``, if any.
+
+    Attributes:
+        name: the name of the module, or of the file with its ending.
+    """
+
+    name: str
+
+    def __get__(self, _instance: object, owner: type) -> str | Path:
+        """The module or the path for a class; ``""`` if there is none."""
+        for cls in owner.__mro__:
+            package, _, module = cls.__module__.rpartition(".")
+            if package and module == "model":
+                is_file = "." in self.name
+                path = Path(str(sys.modules[cls.__module__].__file__)).with_name(
+                    self.name if is_file else f"{self.name}.py"
+                )
+                if path.is_file():
+                    return path if is_file else f"{package}.{self.name}"
+        return ""
+
+
 class Declarations:
     """The declarations of a scenario for studies and the viewer; they do not affect runs.
+
+    In a package, the modules ``plots``, ``page``, ``class_game``, ``exam`` and ``behaviour`` and
+    the file ``words.toml`` are found beside the scenario's ``model.py``. A scenario in another file
+    names them.
 
     Class attributes:
         title: the name in words; by default that of the class.
@@ -157,24 +186,22 @@ class Declarations:
             if the rules set them; tests of a mean need them.
         kept_columns: the model columns whose last value stays true after a run has ended, such as
             a stock or the people outside; means over runs of different length count it.
-        plots: the module with its plots, or ``""``.
+        plots: the module with its plots.
         pictures: pictures of its current state, in space or on a network, for the viewer and the
             end of each run.
-        page: the module with its `ScenarioPage` as ``PAGE``, or ``""``.
-        class_game: the module with its `ClassGame` as ``GAME``, or ``""``.
+        page: the module with its `ScenarioPage` as ``PAGE``.
+        class_game: the module with its `ClassGame` as ``GAME``.
         score: the score by which a tournament ranks minds, or None.
         theory_marks: name → predictions of theory for plots of experiments: label → model column,
             or a number.
         message_words: the path of the words on its subject for the coder of messages (see
-            `sabm_mesa.analysis.messages.read_words`), or ``""``.
+            `sabm_mesa.analysis.messages.read_words`).
         message_measures: name → measure of the messages of a run, in addition to their codes.
-        level_column: the agent column with the step of a decision (level-k), or ``""``.
         builds_on: the earlier run of another scenario that a run builds on, or None.
-        draw_game: draws the table of a new game from ``CLASS:SEED``; None without such games.
         exam: the module with its `sabm_mesa.models.exam.Exam` as ``EXAM``: the preliminary test of
-            language models; or ``""``.
+            language models.
         behaviour: the module with its `Behaviour` as ``BEHAVIOUR``: the behavioural models that
-            apply to its decisions; or ``""``.
+            apply to its decisions.
     """
 
     scenario_name: ClassVar[str] = NameOfClass("-".join)  # type: ignore[assignment]  # a text
@@ -184,19 +211,17 @@ class Declarations:
     given_rounds: ClassVar[int] = 0
     column_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
     kept_columns: ClassVar[Collection[str]] = ()
-    plots: ClassVar[str] = ""
+    plots: ClassVar[str] = Beside("plots")  # type: ignore[assignment]
     pictures: ClassVar[Sequence[ModelPicture]] = ()
-    page: ClassVar[str] = ""
-    class_game: ClassVar[str] = ""
+    page: ClassVar[str] = Beside("page")  # type: ignore[assignment]
+    class_game: ClassVar[str] = Beside("class_game")  # type: ignore[assignment]
     score: ClassVar[Score | None] = None
     theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {}
-    message_words: ClassVar[str | Path] = ""
+    message_words: ClassVar[str | Path] = Beside("words.toml")  # type: ignore[assignment]
     message_measures: ClassVar[Mapping[str, MessageMeasure]] = {}
-    level_column: ClassVar[str] = ""
     builds_on: ClassVar[BuildsOn | None] = None
-    draw_game: ClassVar[staticmethod[[str], dict[str, Any]] | None] = None
-    exam: ClassVar[str] = ""
-    behaviour: ClassVar[str] = ""
+    exam: ClassVar[str] = Beside("exam")  # type: ignore[assignment]
+    behaviour: ClassVar[str] = Beside("behaviour")  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -252,18 +277,19 @@ class Debrief:
         label: a short description of the decision, with its unit.
         low: returns the smallest value, from the model.
         high: returns the largest value, from the model.
-        theory: returns label → theoretical value, from the model.
+        theory: returns label → theoretical value, from the model and the mean of all decisions in
+            the round before (None in the first round).
         people: names of published distributions of people's choices (``people.toml``), from the
             model.
-        course: returns a sentence about the course, from the model and the means of the first and
-            the last round; None: a sentence with both means.
+        course: returns a sentence about the course, from the model and the means of the people in
+            the first and the last round; None: a sentence with both means.
     """
 
     column: str
     label: str
     low: Callable[[Any], float]
     high: Callable[[Any], float]
-    theory: Callable[[Any], Mapping[str, float]] = lambda _: {}
+    theory: Callable[[Any, float | None], Mapping[str, float]] = lambda _, _before: {}
     people: Callable[[Any], Sequence[str]] = lambda _: ()
     course: Callable[[Any, float, float], str] | None = None
 

@@ -12,11 +12,7 @@ from sabm_mesa.recording.writing import RoundRows
 
 
 def run_header(model: Any) -> RunHeader:
-    """The header of the run of a model.
-
-    Args:
-        model: the model, a `SmartModel`.
-    """
+    """The header of the run of a model."""
     prompts = model.book.with_hashes({agent.persona for agent in model.population})
     kind = type(model)
     return RunHeader(
@@ -49,11 +45,7 @@ def _recorded_connection(model: Any) -> dict[str, Any]:
 
 
 def round_rows(model: Any) -> RoundRows:
-    """The data of the last round.
-
-    Args:
-        model: the model, a `SmartModel`.
-    """
+    """The data of the last round."""
     phases = [*(phase.name for phase in model.phases), ""]
     messages = [
         [

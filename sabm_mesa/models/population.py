@@ -64,9 +64,6 @@ class Population(list[SmartAgent]):
     def of_id(self, unique_id: int) -> SmartAgent:
         """The agent with an id.
 
-        Args:
-            unique_id: the id.
-
         Raises:
             KeyError: when there is none.
         """
@@ -117,11 +114,7 @@ class Population(list[SmartAgent]):
         self.append(agent)
 
     def declare(self, agent_class: type[SmartAgent]) -> None:
-        """Add a class of agents: its columns, and the distribution for newborns.
-
-        Args:
-            agent_class: the class; an existing class is unchanged.
-        """
+        """Add a class of agents: its columns, and the distribution for newborns."""
         if agent_class in self.shares:
             return
         minds = given_for(agent_class.__name__, self.minds, CLASSICAL)
@@ -132,9 +125,6 @@ class Population(list[SmartAgent]):
 
     def spread(self, numbers: Mapping[type[SmartAgent], int]) -> tuple[list[Any], list[str]]:
         """Spread minds and personas over new agents, in the order of their ids.
-
-        Args:
-            numbers: class of agents → number of agents; new classes are declared.
 
         Raises:
             MindSpecError: when the counts of minds or personas do not sum to the numbers.
@@ -166,12 +156,7 @@ class Population(list[SmartAgent]):
     def of_newborn(
         self, agent: SmartAgent, parent: tuple[MindSpec, str] | None
     ) -> tuple[MindSpec, str]:
-        """The mind and persona of a newborn agent: inherited from its parent, or drawn.
-
-        Args:
-            agent: the agent.
-            parent: the mind and persona of its parent; None without one.
-        """
+        """The mind and persona of a newborn agent: inherited from its parent, or drawn."""
         minds, personas = self.shares[type(agent)]
         rng = birth_rng(self._model.entropy, agent.unique_id)
         mind, persona = parent or (HUMAN, personas.draw(rng))
@@ -180,12 +165,7 @@ class Population(list[SmartAgent]):
         return (minds.draw(rng) if minds.options else CLASSICAL), persona
 
     def maker(self, agent_class: type[SmartAgent], mind: MindSpec) -> MindMaker:
-        """The cached factory of a mind for agents of a class.
-
-        Args:
-            agent_class: the class.
-            mind: the spec of the mind, or the mind.
-        """
+        """The cached factory of a mind for agents of a class."""
         # A mind object need not be hashable, so its id is the key.
         key = agent_class, mind if isinstance(mind, str) else id(mind)
         if key not in self._makers:
@@ -196,12 +176,7 @@ class Population(list[SmartAgent]):
         return self._makers[key]
 
     def take_over(self, other: Population, *, personas: bool) -> None:
-        """Give the agents the minds of the agents of another model, as in a fork.
-
-        Args:
-            other: the agents of the same model before its first round, with other parameters.
-            personas: whether the personas changed.
-        """
+        """Give the agents the minds of the agents of another model, as in a fork."""
         at_first = {agent.unique_id: agent for agent in other}
         after: dict[SmartAgent, tuple[MindSpec, str]] = {}
         for agent in self:

@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 
 SCENARIOS = {
-    "beauty-contest": "sabm_mesa.models.beauty_contest.model:RepeatedBeautyContest",
+    "beauty-contest": "sabm_mesa.models.beauty_contest.repeated.model:RepeatedBeautyContest",
     "bertrand": "sabm_mesa.models.bertrand.model:BertrandCompetition",
-    "cocktail-party": "sabm_mesa.models.cocktail_party.model:CocktailParty",
+    "cocktail-party": "sabm_mesa.models.pairs.cocktail_party.model:CocktailParty",
     "evacuation": "sabm_mesa.models.evacuation.model:EmergencyEvacuation",
     "fishery": "sabm_mesa.models.commons.model:Fishery",
     "games": "sabm_mesa.models.games.model:FiniteGame",
-    "kbc": "sabm_mesa.models.kbc.model:KeynesianBeautyContest",
+    "kbc": "sabm_mesa.models.beauty_contest.kbc.model:KeynesianBeautyContest",
     "pasture": "sabm_mesa.models.commons.model:Pasture",
     "pollution": "sabm_mesa.models.commons.model:Pollution",
     "public-goods": "sabm_mesa.models.public_goods.model:PublicGoods",
-    "sentence-making": "sabm_mesa.models.sentence_making.model:SentenceMaking",
+    "sentence-making": "sabm_mesa.models.pairs.sentence_making.model:SentenceMaking",
 }
 """The scenarios of this package."""
 UNLISTED = {
@@ -111,9 +111,6 @@ def names() -> list[str]:
 def scenario(name: str) -> type[SmartModel]:
     """The model class of a scenario.
 
-    Args:
-        name: the name of a scenario of this package, of another package, or of a loaded file.
-
     Raises:
         UnknownName: when there is no such scenario.
         UsageError: when the scenario of another package cannot be used.
@@ -129,11 +126,7 @@ def scenario(name: str) -> type[SmartModel]:
 
 
 def is_file(name: str) -> bool:
-    """Whether a text names a scenario in a file: ``FILE.py`` or ``FILE.py:Class``.
-
-    Args:
-        name: the text.
-    """
+    """Whether a text names a scenario in a file: ``FILE.py`` or ``FILE.py:Class``."""
     return _FILE.fullmatch(name) is not None
 
 
@@ -142,9 +135,6 @@ def load(name: str) -> type[SmartModel]:
 
     From then on, modules are first searched in the folder of the file, as Python does for a script;
     for a file in a package, in the folder above the package.
-
-    Args:
-        name: a name, or ``FILE.py``, or ``FILE.py:Class`` where the file has several scenarios.
 
     Raises:
         UnknownName: when there is no scenario of that name.
@@ -200,12 +190,6 @@ def _keep(model: type[SmartModel], given: str, path: Path) -> type[SmartModel]:
 
 def recorded_model(address: str, name: str, file: str, recording: Path) -> type[SmartModel]:
     """The model class of a recorded run whose scenario is in a file.
-
-    Args:
-        address: ``module:Class``, as it is recorded.
-        name: the recorded name of the scenario.
-        file: the recorded file.
-        recording: the recording; the file may also be relative to one of its folders.
 
     Raises:
         UsageError: when the file or the class is not there, or the user has not loaded the file
@@ -276,11 +260,6 @@ def _remember(path: Path) -> None:
 def load_given(name: str | None, recording: Path | None = None) -> None:
     """Load the scenario file of a recording, so that the scenario is known by its name.
 
-    Args:
-        name: the file given with the recording, as of `load`; None: that which the recording names,
-            if it is found (`recorded_model`).
-        recording: the recording.
-
     Raises:
         UsageError: when the given file cannot be used.
     """
@@ -322,11 +301,7 @@ def _plain_model(module: ModuleType, name: str) -> type[SmartModel] | None:
 
 
 def option_for(name: str) -> str:
-    """The command-line option for recordings of a scenario: ``""`` unless they do not find it.
-
-    Args:
-        name: the name of the scenario.
-    """
+    """The command-line option for recordings of a scenario: ``""`` unless they do not find it."""
     if name not in _loaded:
         return ""
     model, given = _loaded[name]
@@ -401,9 +376,6 @@ def _title_in_source(module: str, cls: str) -> str:
 def model_at(address: str) -> type[SmartModel] | None:
     """The model class that a recording names, if it is registered.
 
-    Args:
-        address: ``module:Class``, as it is recorded.
-
     Returns:
         The class, including classes of files from `load`. None if the address is neither a scenario
         nor an unlisted model: then only scenarios of the same package are imported, since an entry
@@ -412,8 +384,10 @@ def model_at(address: str) -> type[SmartModel] | None:
     Raises:
         UsageError: when the scenario of another package at this address cannot be used.
     """
-    if address in {*SCENARIOS.values(), *UNLISTED.values()}:
-        return _at(address)
+    package, cls = _root(address), address.rpartition(":")[2]
+    for known in (*SCENARIOS.values(), *UNLISTED.values()):
+        if (package, cls) == (_root(known), known.rpartition(":")[2]):  # its module may have moved
+            return _at(known)
     for model, _ in _loaded.values():
         if f"{model.__module__}:{model.__name__}" == address:
             return model

@@ -16,9 +16,6 @@ def played_runs(path: str | Path) -> list[PlayedRun]:
     The frames have the columns of `Recorded`; the index of each begins at 0. Runs without a
     finished round are left out.
 
-    Args:
-        path: the recording.
-
     Returns:
         The runs in the order of their numbers.
 

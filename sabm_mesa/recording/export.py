@@ -5,18 +5,16 @@ Each file and folder is written completely or not at all.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sabm_mesa.core.jsonable import to_json
@@ -27,23 +25,13 @@ from sabm_mesa.recording.keeping import reason
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sabm_mesa.recording.frames import Columns, Tables
-
-ROW_GROUP = 50_000
-"""The least number of rows of a row group in a Parquet file. The metadata of each group stay in
-memory until the end, about 20 kB, and so do the rows of one group."""
+FORMATS = ("csv", "parquet", "jsonl")
+"""The formats of tables."""
 _FORMULA = re.compile(r"""(^|[;\t\r\n])(["\s]*)([=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])""")
 """The beginning of a formula in a cell. A spreadsheet with another separator than the comma begins
 a new cell within a quoted text."""
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _NOT_ASCII = re.compile(r"[^\n -~]")
-
-
-class Animation(Protocol):
-    """The method of a matplotlib animation that saves it."""
-
-    def save(self, path: Path, **options: Any) -> None:
-        """Draw all frames into a file."""
 
 
 def write_outputs(
@@ -52,9 +40,8 @@ def write_outputs(
     agent_data: pd.DataFrame,
     summary: Mapping[str, Any],
     pictures: Mapping[str, bytes],
-    animations: Mapping[str, Animation] | None = None,
 ) -> list[Path]:
-    """Write ``model.csv``, ``agents.csv``, plots and animations, and ``summary.json`` last.
+    """Write ``model.csv``, ``agents.csv``, plots, and ``summary.json`` last.
 
     Args:
         folder: the folder, which exists.
@@ -62,7 +49,6 @@ def write_outputs(
         agent_data: one row per agent, round and run.
         summary: the summary of all runs.
         pictures: file name → content.
-        animations: file name, ending in ``.gif`` or ``.mp4`` → animation.
 
     Returns:
         The files.
@@ -75,16 +61,12 @@ def write_outputs(
         "agents.csv": lambda path: write_csv(path, agent_data),
     }
     files |= {name: partial(Path.write_bytes, data=data) for name, data in pictures.items()}
-    files |= {name: partial(_draw, movie) for name, movie in (animations or {}).items()}
     written = [write_file(folder / name, write) for name, write in files.items()]
     return [*written, write_text_file(folder / "summary.json", readable_json(summary) + "\n")]
 
 
 def for_spreadsheet(text: str) -> str:
     """A text that a spreadsheet shows as text and does not compute.
-
-    Args:
-        text: the text of a cell.
 
     Returns:
         The text with an apostrophe before the beginning of each formula (``=``, ``+``, ``-``,
@@ -95,36 +77,30 @@ def for_spreadsheet(text: str) -> str:
     return _FORMULA.sub(r"\1\2'\3", text)
 
 
-def csv_of(frame: pd.DataFrame) -> str:
+def csv_of(frame: pd.DataFrame, *, raw: bool = False, line_end: str = "\n") -> str:
     """A frame as CSV for people; texts are never formulas (`for_spreadsheet`).
 
     Args:
         frame: the frame; its index is left out.
+        raw: whether texts are unchanged, for programs that read them.
+        line_end: the end of each line.
     """
 
     def safe(value: Any) -> Any:
-        return for_spreadsheet(value) if isinstance(value, str) else value
+        return for_spreadsheet(value) if isinstance(value, str) and not raw else value
 
     texts = [name for name, column in frame.items() if column.dtype.kind not in "biufc"]
     shown = frame.assign(**{str(name): frame[name].map(safe) for name in texts})
-    return shown.rename(columns=safe).to_csv(index=False)
+    return shown.rename(columns=safe).to_csv(index=False, lineterminator=line_end)
 
 
 def write_csv(path: Path, frame: pd.DataFrame) -> None:
-    """Write a frame as CSV for people; see `csv_of`.
-
-    Args:
-        path: the file.
-        frame: the frame.
-    """
+    """Write a frame as CSV for people; see `csv_of`."""
     path.write_text(csv_of(frame), "utf-8", newline="")
 
 
 def make_folder(folder: Path) -> None:
     """Make a folder when it does not exist.
-
-    Args:
-        folder: the folder.
 
     Raises:
         OutputError: when it cannot be made.
@@ -139,9 +115,6 @@ def make_folder(folder: Path) -> None:
 
 def check_folder(folder: Path) -> None:
     """Check that files can be written into a folder, by writing a temporary one.
-
-    Args:
-        folder: the folder.
 
     Raises:
         OutputError: when none can be written, or there is no such folder.
@@ -235,10 +208,6 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\u{ord(sign):04x}" if sign <= "\uffff" else json.dumps(sign)[1:-1]
 
 
-def _draw(animation: Animation, path: Path) -> None:
-    animation.save(path, writer="pillow" if path.suffix == ".gif" else "ffmpeg", dpi=100)
-
-
 def _finite(data: Any) -> Any:
     if isinstance(data, Mapping):
         return {str(name): _finite(value) for name, value in data.items()}
@@ -299,60 +268,34 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> Path:
 def check_format(kind: str) -> None:
     """Check that a format can be written here.
 
-    Args:
-        kind: the format.
-
     Raises:
         ParameterError: for an unknown format, or one that needs a package that is not installed.
     """
-    check_choice("format", kind, tuple(_WRITERS))
+    check_choice("format", kind, FORMATS)
     if kind == "parquet" and find_spec("pyarrow") is None:
         raise ParameterError(
             "Parquet needs pyarrow: pip install 'sabm-mesa[parquet]', or use --to csv"
         )
 
 
-def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) -> list[Path]:
-    """Write each frame to a file of its name, in the formats of `write_tables`.
+def write_frames(
+    folder: Path, frames: Mapping[str, pd.DataFrame], kind: str, *, raw: bool = False
+) -> list[Path]:
+    """Write each frame to a file of its name; none appears before all are written.
+
+    CSV follows RFC 4180 in UTF-8: lines end in CR LF; missing values and empty texts are empty
+    fields; a text that a spreadsheet would compute gets an apostrophe (`for_spreadsheet`). Parquet
+    and JSON lines keep the difference, and do not change texts. In CSV and Parquet, a column of
+    lists or of mixed types is written as text, its values as JSON.
 
     Args:
         folder: the folder; it is created when it does not exist.
         frames: name → frame.
         kind: the format: ``csv``, ``parquet`` or ``jsonl``.
-
-    Returns:
-        The files.
-
-    Raises:
-        OutputError: as by `write_tables`.
-        ParameterError: as by `check_format`.
-    """
-    from sabm_mesa.recording.frames import Tables, columns_of
-
-    types = {
-        name: {str(n): _type_of(column) for n, column in f.items()} for name, f in frames.items()
-    }
-    tables = Tables(types, ((name, columns_of(frame)) for name, frame in frames.items()))
-    return list(write_tables(folder, tables, kind))
-
-
-def write_tables(folder: Path, tables: Tables, kind: str, *, raw: bool = False) -> dict[Path, int]:
-    """Write each table to a file of its name, batch by batch; none appears before all are written.
-
-    CSV follows RFC 4180 in UTF-8: lines end in CR LF; missing values and empty texts are empty
-    fields; a text that a spreadsheet would compute gets an apostrophe (`for_spreadsheet`). Parquet
-    and JSON lines keep the difference, and do not change texts. In CSV and Parquet, a column of
-    lists or of mixed types is written as text, its values as JSON. In Parquet all row groups but
-    the last have at least `ROW_GROUP` rows.
-
-    Args:
-        folder: the folder; it is created when it does not exist.
-        tables: the tables.
-        kind: the format: ``csv``, ``parquet`` or ``jsonl``.
         raw: whether CSV also has unchanged texts, for programs that read it.
 
     Returns:
-        The files in the order of the tables, with the number of their rows.
+        The files, in the order of the frames.
 
     Raises:
         OutputError: when a file cannot be written.
@@ -360,145 +303,35 @@ def write_tables(folder: Path, tables: Tables, kind: str, *, raw: bool = False) 
     """
     check_format(kind)
     make_folder(folder)
-    paths = {name: folder / f"{name}.{kind}" for name in tables.types}
-    rows: Counter[str] = Counter()
+    paths = {name: folder / f"{name}.{kind}" for name in frames}
     with ExitStack() as files:
-        parts = {name: files.enter_context(_new_file(path)) for name, path in paths.items()}
-        opened = {name: files.enter_context(ExitStack()) for name in parts}
-        open_writer = _raw_csv if raw and kind == "csv" else _WRITERS[kind]()
-
-        def begin(name: str) -> Callable[[Columns], object]:
-            opened[name].close()
-            rows[name] = 0
-            return opened[name].enter_context(open_writer(parts[name], tables.types[name]))
-
-        writers = {name: begin(name) for name in parts}
-        for name, columns in tables.batches:
-            if columns is None:
-                writers[name] = begin(name)
+        for name, frame in frames.items():
+            part = files.enter_context(_new_file(paths[name]))
+            if kind == "jsonl":
+                present = frame.astype(object).where(frame.notna(), None)
+                rows = (json.dumps(row, ensure_ascii=False) for row in present.to_dict("records"))
+                part.write_text("".join(f"{row}\n" for row in rows), "utf-8", newline="\n")
+            elif kind == "parquet":
+                _with_texts(frame).to_parquet(part, index=False)
             else:
-                writers[name](columns)
-                rows[name] += len(next(iter(columns.values()), ()))
-    return {path: rows[name] for name, path in paths.items()}
+                # Only with this line end does every Python put a text with a lone CR into quotes.
+                text = csv_of(_with_texts(frame), raw=raw, line_end="\r\n")
+                part.write_text(text, "utf-8", newline="")
+    return list(paths.values())
 
 
-@contextmanager
-def _csv(
-    path: Path, types: Mapping[str, type], shown: Callable[[str], str] = for_spreadsheet
-) -> Iterator[Callable[[Columns], object]]:
-    # Only with this line end does every Python put a text with a lone CR into quotes.
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\r\n")
-        writer.writerow(map(shown, types))
+def _with_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with columns of lists and of mixed types as texts, their values as JSON."""
+    from pandas.api.types import infer_dtype
 
-        def write(columns: Columns) -> None:
-            _check(columns, types)
-            writer.writerows(zip(*_texts(columns, types, shown), strict=True))
+    def text(value: Any) -> Any:
+        missing = value is None or (isinstance(value, float) and math.isnan(value))
+        return value if missing or isinstance(value, str) else to_json(value)
 
-        yield write
-
-
-def _raw_csv(
-    path: Path, types: Mapping[str, type]
-) -> AbstractContextManager[Callable[[Columns], object]]:
-    return _csv(path, types, str)
-
-
-@contextmanager
-def _jsonl(path: Path, types: Mapping[str, type]) -> Iterator[Callable[[Columns], object]]:
-    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: faster
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-
-        def write(columns: Columns) -> None:
-            _check(columns, types)
-            rows = zip(*(columns[name] for name in types), strict=True)
-            file.writelines(encode(dict(zip(types, row, strict=True))) + "\n" for row in rows)
-
-        yield write
-
-
-class _Parquet:
-    """Opens Parquet files; common parts of consecutive batches are converted once."""
-
-    def __init__(self) -> None:
-        self._last: dict[tuple[int, Any], tuple[Sequence[Any], Any]] = {}
-
-    @contextmanager
-    def __call__(
-        self, path: Path, types: Mapping[str, type]
-    ) -> Iterator[Callable[[Columns], object]]:
-        import pyarrow as pa
-        from pyarrow.parquet import ParquetWriter
-
-        known = {int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-        fields = [(name, known.get(kind, pa.large_string())) for name, kind in types.items()]
-        schema = pa.schema(fields)
-        with ParquetWriter(path, schema) as writer:
-            group: list[pa.RecordBatch] = []
-
-            def finish_group() -> None:
-                writer.write_table(pa.Table.from_batches(group, schema))
-                group.clear()
-
-            def write(columns: Columns) -> None:
-                made, arrays = {}, []
-                for values, kind in zip(_texts(columns, types), schema.types, strict=True):
-                    key = id(values), kind  # the list is kept along: no other one has its id
-                    made[key] = self._last.get(key) or (values, pa.array(values, kind))
-                    arrays.append(made[key][1])
-                self._last = made
-                group.append(pa.record_batch(arrays, schema=schema))
-                if sum(map(len, group)) >= ROW_GROUP:
-                    finish_group()
-
-            yield write
-            if group:
-                finish_group()
-
-
-def _texts(
-    columns: Columns, types: Mapping[str, type], shown: Callable[[str], str] = str
-) -> Iterator[Sequence[Any]]:
-    """The columns with only numbers, booleans and texts."""
-    for name, kind in types.items():
-        values = columns[name]
-        if kind is object or (kind is str and shown is not str):
-            yield [None if value is None else shown(_as_text(value)) for value in values]
-        else:
-            yield values
-
-
-def _check(columns: Columns, types: Mapping[str, type]) -> None:
-    """Check the types of values, as Parquet does itself.
-
-    Raises:
-        ValueError: when one is not.
-    """
-    for name, kind in types.items():
-        if kind is not object and not {*map(type, columns[name])} <= {kind, type(None)}:
-            raise ValueError(f"a value of {name} is not of type {kind.__name__}")
-
-
-def _as_text(value: object) -> str:
-    return value if isinstance(value, str) else to_json(value)
-
-
-def _type_of(column: pd.Series[Any]) -> type:
-    """The type of the values of a column of a frame; `object` when they differ."""
-    from pandas.api import types
-
-    if types.is_bool_dtype(column) or types.infer_dtype(column, skipna=True) == "boolean":
-        return bool
-    if types.is_integer_dtype(column):
-        return int
-    if types.is_float_dtype(column):
-        return float
-    return object
-
-
-_Open = Callable[[Path, Mapping[str, type]], AbstractContextManager[Callable[["Columns"], object]]]
-_WRITERS: Mapping[str, Callable[[], _Open]] = {
-    "csv": lambda: _csv,
-    "parquet": _Parquet,
-    "jsonl": lambda: _jsonl,
-}
+    plain = {"string", "boolean", "empty"}
+    mixed = [
+        str(name)
+        for name, column in frame.items()
+        if column.dtype == object and infer_dtype(column, skipna=True) not in plain
+    ]
+    return frame.assign(**{name: frame[name].map(text).astype(object) for name in mixed})

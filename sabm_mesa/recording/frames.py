@@ -7,30 +7,31 @@ import math
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
-from itertools import chain, groupby, islice, pairwise
-from operator import itemgetter
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.usage import DECIMALS
 from sabm_mesa.errors import UnknownName
+from sabm_mesa.recording.rows import MESSAGE_COLUMNS, AskRow, columns
 from sabm_mesa.recording.store import (
-    ASK_COLUMNS,
-    MESSAGE_COLUMNS,
     ended_sessions,
     open_for_reading,
     reporting_damage,
 )
-from sabm_mesa.recording.varied import SET, TAG, varied_columns
+from sabm_mesa.recording.varied import varied_columns
 
 MESSAGE_FRAME = ("run", "round", "phase", "position", "speaker", "name", "to", "text")
 HEARD_BY_ALL = "all"
 KEY = ("run", "round", "phase", "agent", "call", "attempt")
+_DECISION = (
+    *KEY[:-1], "name", "mind", "valid", "value", "number", "read_as", "reasoning", "reason",
+    "attempts", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "latency_s",
+    "copied", "position", "final",
+)  # fmt: skip
 _TYPES: dict[str, type] = {
     **dict.fromkeys(
         (*KEY, "attempts", "retries", "rounds", "asks", "invalid", "position", "speaker"), int
@@ -41,21 +42,6 @@ _TYPES: dict[str, type] = {
     "phase": str,
 }
 """The types of the columns; every other one is text."""
-_SUMS = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "latency_s")
-"""The columns of a decision that are sums over its attempts."""
-_DECISION = (
-    *KEY[:-1], "name", "mind", "valid", "value", "number", "read_as", "reasoning", "reason",
-    "attempts", *_SUMS, "copied", "position", "final",
-)  # fmt: skip
-_OF_DECISION = tuple(
-    dict.fromkeys((*KEY, *(column for column in _DECISION if column in ASK_COLUMNS)))
-)
-"""The columns of attempts from which a decision is built."""
-BATCH = 10_000
-"""The number of rows per read; collected data and messages are read in whole rounds, with at least
-this many rows."""
-Columns = Mapping[str, Sequence[Any]]
-"""Some rows of a table: column → values; None where one is missing."""
 _RUNS = """
 SELECT run, uid, command, parent, scenario, status,
     (SELECT count(*) FROM model_data WHERE model_data.run = runs.run) AS rounds,
@@ -69,38 +55,15 @@ SELECT run, total(final) AS asks, total(final AND NOT valid) AS invalid,
     CASE WHEN count(cost_usd) = count(*) THEN total(cost_usd) END AS cost_usd,
     CASE WHEN sum(NOT copied AND cost_usd IS NULL) = 0
         THEN total(cost_usd) FILTER (WHERE NOT copied) END AS paid_usd
-FROM asks {where} GROUP BY run
+FROM answers {where} GROUP BY run
 """
-# Asks are looked for in the rounds without data alone, which are the last ones.
 _PLAYED = """
-WITH RECURSIVE asked (round) AS (
-    SELECT min(round) FROM asks WHERE run = :run
-    AND round > (SELECT coalesce(max(round), -1) FROM model_data WHERE run = :run)
-    UNION ALL
-    SELECT (SELECT min(round) FROM asks WHERE run = :run AND round > asked.round) FROM asked
-    WHERE asked.round IS NOT NULL
-)
-SELECT round FROM asked WHERE round IS NOT NULL
-UNION SELECT round FROM model_data WHERE run = :run ORDER BY round
+SELECT round FROM model_data WHERE run = :run
+UNION SELECT round FROM answers WHERE run = :run ORDER BY round
 """
 _SPOKEN = "SELECT round FROM message_data WHERE run = :run AND data <> '[]' ORDER BY round"
-_N_MESSAGES = "SELECT total(json_array_length(data)) FROM message_data WHERE run = :run"
-_INVALID = "SELECT DISTINCT round FROM asks WHERE run = :run AND NOT valid ORDER BY round"
-
-
-class Tables(NamedTuple):
-    """Tables in batches, so that only a part of them is in memory at a time.
-
-    Attributes:
-        types: table → column → type of its values: `int`, `float`, `bool`, `str`, or `object` for
-            lists and values of different types.
-        batches: some rows each: the table, and its columns. Those of a table are in order. None
-            instead of the columns means that the types of the table have changed: the new ones are
-            in `types`, and all its rows follow again.
-    """
-
-    types: Mapping[str, Mapping[str, type]]
-    batches: Iterable[tuple[str, Columns | None]]
+_INVALID = "SELECT DISTINCT round FROM answers WHERE run = :run AND NOT valid ORDER BY round"
+_OF_PHASE = "SELECT DISTINCT round FROM answers WHERE run = :run AND phase = :phase ORDER BY round"
 
 
 class Recorded:
@@ -161,19 +124,9 @@ class Recorded:
             spoken: only rounds with a message.
             invalid: only rounds with an invalid attempt; every attempt counts.
         """
-        query = _SPOKEN if spoken else _INVALID if invalid else _PLAYED
+        query = _OF_PHASE if phase else _SPOKEN if spoken else _INVALID if invalid else _PLAYED
         with self._moment(run) as tables:
-            recorded = tables.numbers(query, run)
-            return recorded if phase is None else tables.with_phase(run, recorded, phase)
-
-    def n_messages(self, run: int) -> int:
-        """The number of messages of a run.
-
-        Args:
-            run: the run.
-        """
-        with self._moment(run) as tables:
-            return tables.numbers(_N_MESSAGES, run)[0]
+            return tables.numbers(query, {"run": run, "phase": phase} if phase else {"run": run})
 
     def asks(
         self, messages: bool = False, run: int | None = None, rounds: range | None = None
@@ -210,9 +163,6 @@ class Recorded:
     def decisions(self, run: int | None = None) -> pd.DataFrame:
         """One row per ask: its final result.
 
-        Args:
-            run: only this run.
-
         Returns:
             Its position (``run``, ``round``, ``phase``, ``agent``, ``call``), ``name``, ``mind``;
             of its last attempt ``valid``, ``value`` as text (missing when invalid), ``number`` (the
@@ -227,9 +177,6 @@ class Recorded:
 
     def model_data(self, run: int | None = None) -> pd.DataFrame:
         """One row per round, as in ``model.csv``.
-
-        Args:
-            run: only this run.
 
         Returns:
             ``run``, ``round`` and the model columns of the scenario, with the types they have in
@@ -261,7 +208,7 @@ class Recorded:
 
         Returns:
             ``run``, ``round``; ``phase`` and ``position`` (the turn of the phase, from 0); the
-            ``speaker`` (its id) and its ``name`` (missing if agents have none); ``to``: ``all``, or
+            ``speaker`` (its id) and its ``name`` (such as ``Voter 3``); ``to``: ``all``, or
             the ids of the agents that heard it, separated by spaces (missing if nobody heard it);
             ``text``.
         """
@@ -344,21 +291,6 @@ class Recorded:
             }
 
     @contextmanager
-    def tables(self, messages: bool = False) -> Iterator[Tables]:
-        """The rows of all six frames in batches, from one moment.
-
-        The memory depends on the longest round, not on the size of the recording.
-
-        Args:
-            messages: as in `asks`.
-
-        Yields:
-            The tables, with the names, columns and rows of `frames`.
-        """
-        with self._moment() as tables:
-            yield tables.in_batches(messages)
-
-    @contextmanager
     def _moment(self, run: int | None = None) -> Iterator[_Tables]:
         """Open the recording at one moment, for any number of queries."""
         opened = open_for_reading(self.path, check=self._check)
@@ -401,48 +333,9 @@ class _Tables:
             runs.insert(at, str(name), values)
         return runs
 
-    def numbers(self, query: str, run: int) -> list[int]:
-        """The numbers that a query on a run returns."""
-        return [int(number) for (number,) in self._connection.execute(query, {"run": run})]
-
-    def with_phase(self, run: int, rounds: Sequence[int], phase: str) -> list[int]:
-        """The rounds among these with an ask in the phase."""
-        query = "SELECT 1 FROM asks WHERE run = ? AND round = ? AND phase = ? LIMIT 1"
-        places = ((round_, (run, round_, phase)) for round_ in rounds)
-        return [
-            n for n, parameters in places if self._connection.execute(query, parameters).fetchone()
-        ]
-
-    def in_batches(self, messages: bool) -> Tables:
-        """All tables in batches; each attempt is read once for its ask and its decision."""
-        types = {
-            "runs": _types_of(runs := self.runs()) | _types_of_varied(runs),
-            "asks": _types(_attempt_columns(messages)),
-            "decisions": _types(_DECISION),
-            "model_data": self._data_types("model", 1),
-            "agent_data": self._data_types("agent", 1),
-            "messages": _types(MESSAGE_FRAME),
-        }
-
-        def batches() -> Iterator[tuple[str, Columns | None]]:
-            yield "runs", columns_of(runs)
-            for attempts in self._attempts(_attempt_columns(messages)):
-                yield "asks", attempts
-                yield "decisions", _decided(attempts)
-            for kind in ("model", "agent"):
-                name, seen = f"{kind}_data", self._kinds(kind)
-                for data in self._data(kind):
-                    if _types_with(seen, data) != types[name]:
-                        types[name] = self._data_types(kind)
-                        yield name, None
-                        for again in self._data(kind):
-                            yield name, _as_typed(again, types[name])
-                        break
-                    yield name, _as_typed(data, types[name])
-            for batch in self._said():
-                yield "messages", batch
-
-        return Tables(types, batches())
+    def numbers(self, query: str, given: Mapping[str, Any]) -> list[int]:
+        """The numbers that a query returns."""
+        return [int(number) for (number,) in self._connection.execute(query, given)]
 
     def asks(
         self,
@@ -452,20 +345,45 @@ class _Tables:
         agent: int | None = None,
     ) -> pd.DataFrame:
         """One row per attempt, with the chats as JSON if `messages` is set."""
+        where, given = _where(run, rounds, agent)
         names = _attempt_columns(messages)
-        return _frame(_types(names), self._attempts(names, run, rounds, agent))
+        query = f"SELECT {', '.join(names)} FROM answers {where} ORDER BY {', '.join(KEY)}"
+        asks = self._table(query, given)
+        stored = _columns_of(asks[[name for name in ("provenance", "messages") if name in asks]])
+        texts = {digest: self._text(digest) for digest in {*stored["provenance"]} - {None}}
+        asks["provenance"] = pd.Series([*map(texts.get, stored["provenance"])], dtype=str)
+        if messages:
+            asks["messages"] = pd.Series([*map(self._as_json, stored["messages"])], dtype=str)
+        return asks
 
     def decisions(self, run: int | None = None) -> pd.DataFrame:
         """One row an ask."""
-        return _frame(_types(_DECISION), map(_decided, self._attempts(_OF_DECISION, run)))
+        where, given = _where(run)
+        ordered = f"SELECT * FROM decisions {where} ORDER BY {', '.join(KEY[:-1])}"
+        decisions = self._table(ordered, given)
+        values = [_read_value(value) for value in _columns_of(decisions[["value"]])["value"]]
+        decisions["value"] = pd.Series([text for text, _ in values], dtype=str)
+        decisions["number"] = pd.Series([number for _, number in values], dtype=float)
+        return decisions[[*_DECISION]]
 
     def data(self, kind: str, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """The collected data: one row per round (`kind` ``model``) or agent and round (``agent``).
 
         The column types are those that pandas gives the values, as in the frames of a model.
         """
-        names = ["run", "round", *self._data_columns(kind, run)]
-        columns = _joined(names, self._data(kind, run, rounds))
+        query = f"SELECT run, {kind}_columns FROM runs ORDER BY run"
+        names = {number: _loads(of_run) for number, of_run in self._connection.execute(query)}
+        wanted = names if run is None else {run: names[run]}
+        where, given = _where(run, rounds)
+        stored = f"SELECT run, round, data FROM {kind}_data {where} ORDER BY run, round"
+        columns: dict[str, list[Any]] = {"run": [], "round": []}
+        columns |= {name: [] for name in chain.from_iterable(wanted.values())}
+        for number, round_, text in self._connection.execute(stored, given):
+            for row in [_loads(text)] if kind == "model" else _loads(text):
+                cells = dict(zip(names[number], row, strict=True))
+                cells |= {"run": number, "round": round_}
+                for name, column in columns.items():
+                    column.append(cells.get(name))
         # A column without any value is one of missing numbers.
         return pd.DataFrame(
             {
@@ -477,7 +395,27 @@ class _Tables:
 
     def said(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """One row per message, with the hearers as a text."""
-        return _frame(_types(MESSAGE_FRAME), self._said(run, rounds))
+        where, given = _where(run, rounds)
+        query = f"SELECT run, round, data FROM message_data {where} ORDER BY run, round"
+        rows = [
+            dict(zip(("run", "round", *MESSAGE_COLUMNS), (number, round_, *message), strict=True))
+            for number, round_, data in self._connection.execute(query, given)
+            for message in _loads(data)
+        ]
+        for row in rows:
+            heard, name = row["to"], row["name"]
+            row["to"] = HEARD_BY_ALL if heard is None else " ".join(map(str, heard)) or None
+            row |= {
+                "name": name or None,
+                "phase": row["phase"] or None,
+                "text": row["text"] or None,
+            }
+        return pd.DataFrame(
+            {
+                name: pd.Series([row[name] for row in rows], dtype=kind)
+                for name, kind in _types(MESSAGE_FRAME).items()
+            }
+        )
 
     def chat(self, *key: int | str) -> list[tuple[str, str]]:
         """(role, content) of each message of the attempt at these values of `KEY`.
@@ -486,7 +424,9 @@ class _Tables:
             UnknownName: when there is no such attempt.
         """
         where = " AND ".join(f"{name} = ?" for name in KEY)
-        row = self._connection.execute(f"SELECT messages FROM asks WHERE {where}", key).fetchone()
+        row = self._connection.execute(
+            f"SELECT messages FROM answers WHERE {where}", key
+        ).fetchone()
         if row is None:
             attempt = ", ".join(f"{name} {value}" for name, value in zip(KEY, key, strict=True))
             raise UnknownName("attempt", attempt, ())
@@ -494,96 +434,24 @@ class _Tables:
 
     def chats(self, run: int, round_: int) -> dict[Any, list[tuple[str, str]]]:
         """(phase, agent, call, attempt) → the chat of that attempt of the round."""
-        query = f"SELECT {', '.join(KEY[2:])}, messages FROM asks WHERE run = ? AND round = ?"
+        query = f"SELECT {', '.join(KEY[2:])}, messages FROM answers WHERE run = ? AND round = ?"
         rows_of_round = self._connection.execute(query, (run, round_))
         return {
             tuple(key): self._chat(sent) if sent is not None else [] for *key, sent in rows_of_round
         }
 
     def _table(self, query: str, given: Sequence[int] = ()) -> pd.DataFrame:
+        """The result of a query, with the types of its columns."""
         cursor = self._connection.execute(query, given)
         names = [name for name, *_ in cursor.description]
-        return _frame(_types(names), map(_cleaned, _in_columns(names, [cursor.fetchall()])))
-
-    def _attempts(
-        self,
-        names: Sequence[str],
-        run: int | None = None,
-        rounds: range | None = None,
-        agent: int | None = None,
-    ) -> Iterator[Columns]:
-        """These columns of attempts, `KEY` first; all attempts at an ask are in one batch."""
-        where, given = _where(run, rounds, agent)
-        query = f"SELECT {', '.join(names)} FROM asks {where} ORDER BY {', '.join(KEY)}"
-        for batch in _in_columns(names, _whole_asks(self._connection.execute(query, given))):
-            columns = _cleaned(batch)
-            if "provenance" in columns:
-                columns["provenance"] = [
-                    None if digest is None else self._text(digest)
-                    for digest in columns["provenance"]
-                ]
-            if "messages" in columns:
-                columns["messages"] = [self._as_json(stored) for stored in columns["messages"]]
-            yield columns
-
-    def _data_columns(self, kind: str, run: int | None = None) -> dict[str, None]:
-        """The columns of the collected data of all runs, or of one."""
-        where, given = _where(run)
-        query = f"SELECT {kind}_columns FROM runs {where} ORDER BY run"
-        named = (_loads(names) for (names,) in self._connection.execute(query, given))
-        return dict.fromkeys(chain.from_iterable(named))
-
-    def _data(
-        self, kind: str, run: int | None = None, rounds: range | None = None
-    ) -> Iterator[Columns]:
-        """The stored form of the collected data."""
-        query = f"SELECT run, {kind}_columns FROM runs"
-        columns = {number: _loads(names) for number, names in self._connection.execute(query)}
-        union = ["run", "round", *self._data_columns(kind, run)]
-        where, given = _where(run, rounds)
-        stored = f"SELECT run, round, data FROM {kind}_data {where} ORDER BY run, round"
-        batch: dict[str, list[Any]] = {name: [] for name in union}
-        for number, of_run in groupby(self._connection.execute(stored, given), itemgetter(0)):
-            names = ["run", "round", *columns[number]]
-            for rows in _joined_rows(_rows_of_round(kind, *arguments) for arguments in of_run):
-                if not rows:
-                    continue
-                cells = dict(zip(names, zip(*rows, strict=True), strict=True))
-                for name, column in batch.items():
-                    column.extend(cells.get(name) or [None] * len(rows))
-                if len(batch["run"]) >= BATCH:
-                    yield batch
-                    batch = {name: [] for name in union}
-        if batch["run"]:
-            yield batch
-
-    def _kinds(self, kind: str) -> dict[str, set[type]]:
-        """Column of the collected data → types of its values, before any is looked at."""
-        names = self._data_columns(kind)
-        return {"run": {int}, "round": {int}, **{name: set() for name in names}}
-
-    def _data_types(self, kind: str, batches: int | None = None) -> dict[str, type]:
-        """The types of the collected data, from all of them or from some batches."""
-        types = _types_with(seen := self._kinds(kind), {})
-        for data in islice(self._data(kind), batches):
-            types = _types_with(seen, data)
-        return types
-
-    def _said(self, run: int | None = None, rounds: range | None = None) -> Iterator[Columns]:
-        """The messages, with their hearers as texts."""
-        where, given = _where(run, rounds)
-        query = f"SELECT run, round, data FROM message_data {where} ORDER BY run, round"
-        stored = (
-            [(number, round_, *message) for message in _loads(data)]
-            for number, round_, data in self._connection.execute(query, given)
-        )
-        for batch in _in_columns(("run", "round", *MESSAGE_COLUMNS), _joined_rows(stored)):
-            batch["to"] = [
-                HEARD_BY_ALL if ids is None else " ".join(map(str, ids)) for ids in batch["to"]
-            ]
-            for name in ("name", "to", "phase", "text"):
-                batch[name] = [value or None for value in batch[name]]
-            yield {name: batch[name] for name in MESSAGE_FRAME}
+        rows = cursor.fetchall()
+        columns = zip(*rows, strict=True) if rows else [()] * len(names)
+        return pd.DataFrame(
+            {
+                name: pd.Series(column, dtype=_TYPES.get(name, str))
+                for name, column in zip(names, columns, strict=True)
+            }
+        ).round(dict.fromkeys(("cost_usd", "paid_usd"), DECIMALS))
 
     def _chat(self, stored: str) -> list[tuple[str, str]]:
         return [(role, self._text(digest)) for role, digest in _loads(stored)]
@@ -599,153 +467,18 @@ class _Tables:
         return to_json([{"role": r, "content": content} for r, content in self._chat(stored)])
 
 
-def columns_of(frame: pd.DataFrame) -> Columns:
-    """The columns of a frame.
-
-    Args:
-        frame: the frame.
-    """
+def _columns_of(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    """The columns of a frame; None where a value is missing."""
     present = frame.astype(object).where(frame.notna(), None)
     return {str(name): values.tolist() for name, values in present.items()}
 
 
 def _attempt_columns(messages: bool) -> list[str]:
-    return [name for name in ASK_COLUMNS if messages or name != "messages"]
+    return [name for name in columns(AskRow) if name != "sent" and (messages or name != "messages")]
 
 
 def _types(names: Iterable[str]) -> dict[str, type]:
     return {name: _TYPES.get(name, str) for name in names}
-
-
-def _types_of(frame: pd.DataFrame) -> dict[str, type]:
-    return _types(map(str, frame.columns))
-
-
-def _types_of_varied(runs: pd.DataFrame) -> dict[str, type]:
-    """The types of the columns with the differences between the runs."""
-    types: dict[str, type] = {}
-    for name in runs.columns:
-        if str(name).startswith((SET, TAG)):
-            kinds = {type(value) for value in columns_of(runs[[name]])[str(name)]} - {type(None)}
-            types[str(name)] = kinds.pop() if len(kinds) == 1 else object
-    return types
-
-
-def _frame(types: Mapping[str, type], batches: Iterable[Columns]) -> pd.DataFrame:
-    columns = _joined(types, batches)
-    return pd.DataFrame({name: pd.Series(columns[name], dtype=types[name]) for name in types})
-
-
-def _joined(names: Iterable[str], batches: Iterable[Columns]) -> dict[str, list[Any]]:
-    """The columns of all batches."""
-    parts = list(batches)
-    return {name: [*chain.from_iterable(part[name] for part in parts)] for name in names}
-
-
-def _in_columns(
-    names: Sequence[str], batches: Iterable[Sequence[Sequence[Any]]]
-) -> Iterator[dict[str, Sequence[Any]]]:
-    """Batches of rows as columns."""
-    for rows in batches:
-        if rows:
-            yield dict(zip(names, zip(*rows, strict=True), strict=True))
-
-
-def _joined_rows(parts: Iterable[list[Any]]) -> Iterator[list[Any]]:
-    """Joins parts of rows to batches."""
-    rows: list[Any] = []
-    for part in parts:
-        rows += part
-        if len(rows) >= BATCH:
-            yield rows
-            rows = []
-    yield rows
-
-
-def _rows_of_round(kind: str, run: int, round_: int, data: str) -> list[Any]:
-    """The rows of collected data of a round: run, round, and the values of the columns."""
-    rows = [_loads(data)] if kind == "model" else _loads(data)
-    return [(run, round_, *row) for row in rows]
-
-
-def _whole_asks(cursor: sqlite3.Cursor) -> Iterator[list[Any]]:
-    """Batches of attempts, `KEY` first; an ask that continues in the next batch is moved there."""
-    rows: list[Any] = []
-    while more := cursor.fetchmany(BATCH):
-        rows += more
-        end = len(rows) - 1
-        while end and rows[end - 1][:5] == rows[-1][:5]:
-            end -= 1
-        yield rows[:end]
-        rows = rows[end:]
-    yield rows
-
-
-def _cleaned(batch: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Columns of a query, with booleans and dollars as in frames."""
-    for name, values in batch.items():
-        if _TYPES.get(name) is bool:
-            batch[name] = [*map(bool, values)]
-        elif name in ("cost_usd", "paid_usd"):
-            usd = np.round(np.array(values, float), DECIMALS)
-            batch[name] = [None if dollars != dollars else dollars for dollars in usd.tolist()]
-    return batch
-
-
-def _decided(attempts: Columns) -> Columns:
-    """The last attempt of each ask, with the sums over all its attempts."""
-    decided: dict[str, Sequence[Any]] = {name: attempts[name] for name in _OF_DECISION}
-    decided["attempts"] = [attempt + 1 for attempt in decided["attempt"]]
-    if any(decided["attempt"]):
-        keys = [*zip(*(decided[name] for name in KEY[:-1]), strict=True), None]
-        ends = [n for n, (key, after) in enumerate(pairwise(keys), start=1) if key != after]
-        sums = {name: [_sum(decided[name][i:j]) for i, j in pairwise([0, *ends])] for name in _SUMS}
-        decided |= {
-            name: [values[end - 1] for end in ends] for name, values in decided.items()
-        } | sums
-    decided["value"], decided["number"] = zip(*map(_read_value, decided["value"]), strict=True)
-    return {name: decided[name] for name in _DECISION}
-
-
-def _sum(values: Sequence[Any]) -> Any:
-    """The sum of numbers; None when one is unknown."""
-    if len(values) == 1:
-        return values[0]
-    return None if None in values else round(sum(values), DECIMALS)
-
-
-def _types_with(seen: dict[str, set[type]], data: Columns) -> dict[str, type]:
-    """Add the types of some values to the types of each column; return the resulting types."""
-    for name, values in data.items():
-        seen[name].update(_kinds(values))
-    return {name: _common(kinds) for name, kinds in seen.items()}
-
-
-def _kinds(values: Sequence[Any]) -> set[type]:
-    """The types of values in JSON; `object` for numbers of more than 64 bits."""
-    kinds = set(map(type, values))
-    whole = [value for value in values if type(value) is int] if kinds > {int} else values
-    if int in kinds and not (min(whole) >= -(2**63) and max(whole) < 2**63):
-        kinds.add(object)
-    return kinds
-
-
-def _common(kinds: Collection[type]) -> type:
-    """The type that pandas gives to a column with values of these types."""
-    known = set(kinds) - {type(None)}
-    if known <= {int, float}:
-        return int if known == set(kinds) == {int} else float
-    return known.pop() if len(known) == 1 and known <= {bool, str} else object
-
-
-def _as_typed(data: Columns, types: Mapping[str, type]) -> Columns:
-    """Collected data with the numbers of float columns as floats."""
-    return {
-        name: [None if value is None else float(value) for value in values]
-        if types[name] is float
-        else values
-        for name, values in data.items()
-    }
 
 
 def _where(
@@ -777,7 +510,6 @@ def _loads(text: str) -> Any:
     return value
 
 
-@lru_cache(BATCH)  # many decisions have the same value
 def _read_value(stored: str | None) -> tuple[str | None, float | None]:
     """The value of an answer as text, and as a number if it is one."""
     value = None if stored is None else _loads(stored)

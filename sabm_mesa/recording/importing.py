@@ -12,19 +12,19 @@ import hashlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from sabm_mesa.errors import UsageError, one_line
 from sabm_mesa.recording.store import open_for_reading
 from sabm_mesa.recording.writing import Recording
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from sabm_mesa.core.asks import Ask
 
 RUN, ROUND, PLAYER, DECISION, MIND = "run", "round", "player", "decision", "mind"
@@ -39,7 +39,7 @@ HEADER = 2
 WIDE, JOINED = "|", "+"
 EXAMPLES = 3
 _ASKS = """
-SELECT run, agent, valid, reason FROM asks WHERE name IN (?, ?) AND final
+SELECT run AS number, agent, valid, reason FROM answers WHERE name IN (?, ?) AND final
 ORDER BY run, agent, round, call
 """
 UNNAMED = "data"
@@ -58,19 +58,6 @@ class Imported:
     runs: int
     decisions: int
     problems: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Given:
-    """One decision of the table: its row, who decided, and what."""
-
-    row: int
-    line: int
-    run: str
-    round: float
-    player: str
-    mind: str
-    decision: str
 
 
 class _Giver:
@@ -138,8 +125,6 @@ def read_table(file: Path, only: Mapping[str, str] | None = None) -> pd.DataFram
     Raises:
         UsageError: when the file cannot be read as a table, or no row is left.
     """
-    import pandas as pd
-
     try:
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
@@ -188,33 +173,28 @@ def import_table(
         SabmError: when the scenario cannot be played with these parameters.
     """
     named = dict(columns or {})
-    given = _rows(table, named, values or {})
-    _check_once(given)
-    others = {name: _texts(table, named[name]) for name in named if name not in FIELDS}
-    conditions = _conditions(given, _texts(table, named[CONDITION])) if CONDITION in named else {}
+    rows = _decisions(table, named, values or {})
+    _check_once(rows)
+    conditions = _conditions(rows) if CONDITION in named else {}
+    kinds = [DECISION, *(name for name in named if name not in FIELDS)]
     size = _size_of(scenario)
-    runs: dict[str, list[_Given]] = {}
-    for one in given:
-        runs.setdefault(one.run, []).append(one)
     settings = {**_fixed(scenario), **dict(parameters or {})}
+    runs = {str(name): _placed(of_run) for name, of_run in rows.groupby(RUN, sort=False)}
 
-    def made(plan: _Played, recording: Recording | bool) -> Any:
-        size_and_rounds = {size: len(plan.players), "n_rounds": len(plan.rounds)}
-        return scenario(
-            **{**size_and_rounds, **settings}, minds=plan.minds, rng=0, recording=recording
-        )
+    def made(of_run: pd.DataFrame, recording: Recording | bool) -> Any:
+        of_players = of_run.drop_duplicates("agent").sort_values("agent")
+        labels = of_players[MIND].tolist()
+        keys = list(zip(of_run["agent"], of_run["turn"], strict=True))
+        texts = {kind: dict(zip(keys, of_run[kind], strict=True)) for kind in kinds}
+        minds = {_Giver(label, texts): labels.count(label) for label in dict.fromkeys(labels)}
+        given = {size: len(labels), "n_rounds": of_run["turn"].nunique(), **settings}
+        return scenario(**given, minds=minds, rng=0, recording=recording)
 
-    plans = {
-        name: _Played.of(
-            rows, {kind: [texts[r.row] for r in rows] for kind, texts in others.items()}
-        )
-        for name, rows in runs.items()
-    }
-    made(next(iter(plans.values())), False).close()  # wrong parameters leave no recording
-    played: list[_Played] = []
+    made(next(iter(runs.values())), False).close()  # wrong parameters leave no recording
+    missing = 0
     with _removed_on_failure(Path(path)), Recording(path, durable=False) as recording:
-        for name, plan in plans.items():
-            model = made(plan, recording)
+        for name, of_run in runs.items():
+            model = made(of_run, recording)
             model.tags = {"imported": source or "a table", "run": name}
             if name in conditions:
                 model.tags = {**model.tags, CONDITION: conditions[name]}
@@ -222,157 +202,110 @@ def import_table(
                 model.run_model()
             finally:
                 model.close()
-            played.append(replace(plan, run=model.recorder.run))
-    refused = _refused(path, played)
-    missing = sum(len(run.players) * len(run.rounds) - len(run.decisions) for run in played)
+            of_run["number"] = model.recorder.run
+            missing += of_run["agent"].nunique() * of_run["turn"].nunique() - len(of_run)
+    refused = _refused(path, pd.concat(list(runs.values())))
     problems = _problems(refused)
     if missing:
         problems.append(
             f"{missing:,} decision{' is' if missing == 1 else 's are'} missing: players without a "
             "row in a round of their run; recorded as invalid."
         )
-    n_valid = sum(len(run.decisions) for run in played) - len(refused)
-    return Imported(len(runs), n_valid, tuple(problems))
-
-
-@dataclass(frozen=True)
-class _Played:
-    """One run of the table.
-
-    Attributes:
-        players: the names of the players, in the order of their ids.
-        rounds: the rounds of the table.
-        decisions: player and round → the decision.
-        minds: the minds of the players, in the form of the parameter `minds`.
-        run: the number of the run in the recording.
-    """
-
-    players: Sequence[str]
-    rounds: Sequence[float]
-    decisions: Mapping[tuple[str, float], _Given]
-    minds: Any
-    run: int = -1
-
-    @classmethod
-    def of(cls, rows: Sequence[_Given], others: Mapping[str, Sequence[str]]) -> _Played:
-        """Make the run of some rows; `others` are answers to other questions, one per row."""
-        players, rounds = _players(rows), sorted({one.round for one in rows})
-        agents = {player: number for number, player in enumerate(players, 1)}
-        turns = {time: turn for turn, time in enumerate(rounds)}
-        keys = [(agents[one.player], turns[one.round]) for one in rows]
-        texts = {DECISION: dict(zip(keys, (one.decision for one in rows), strict=True))}
-        texts |= {
-            kind: dict(zip(keys, texts_of_kind, strict=True))
-            for kind, texts_of_kind in others.items()
-        }
-        mind = {one.player: one.mind for one in rows}
-        row_of = {(one.player, one.round): one for one in rows}
-        return cls(players, rounds, row_of, _minds([mind[player] for player in players], texts))
+    return Imported(len(runs), len(rows) - len(refused), tuple(problems))
 
 
 def digest(path: str | Path) -> str:
-    """The SHA-256 of a file, which identifies the source in a recording.
-
-    Args:
-        path: the file.
-    """
+    """The SHA-256 of a file, which identifies the source in a recording."""
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
-def _rows(table: pd.DataFrame, named: Mapping[str, str], values: Mapping[str, Any]) -> list[_Given]:
-    """The decisions of a table, one each."""
+def _decisions(
+    table: pd.DataFrame, named: Mapping[str, str], values: Mapping[str, Any]
+) -> pd.DataFrame:
+    """The decisions of a table, one per row: their line, the fields, and other answers, as texts.
+
+    The column of the round has numbers.
+    """
     if not len(table):
         raise UsageError("The table has no row.")
-    texts = {field: named.get(field, field) for field in FIELDS}
-    present = {name: name in named or name in table.columns for name in FIELDS}
-    if not present[DECISION]:
+    if DECISION not in named and DECISION not in table:
         raise UsageError(_no_column(table, DECISION))
-    decisions = _several(table, texts[DECISION])
-    n = len(decisions)
-    run = _texts(table, texts[RUN]) if present[RUN] else ["0"] * len(table)
-    times = _texts(table, texts[ROUND]) if present[ROUND] else ["0"] * len(table)
-    if present[PLAYER]:
-        players = _several(table, texts[PLAYER], n)
-    elif n > 1:
-        players = [[str(k + 1)] * len(table) for k in range(n)]
-    else:
-        counts: dict[tuple[str, str], int] = {}
-        players_of_row = []
-        for key in zip(run, times, strict=True):
-            counts[key] = counts.get(key, 0) + 1
-            players_of_row.append(str(counts[key]))
-        players = [players_of_row]
-    unnamed = [[UNNAMED] * len(table)] * n
-    minds = _several(table, texts[MIND], n) if present[MIND] else unnamed
+    n = len(_several(table, named.get(DECISION, DECISION)))
     indexed = table.index.min() >= HEADER  # of `read_table`
-    lines = [int(n) for n in table.index] if indexed else list(range(HEADER, len(table) + HEADER))
-    rows = []
-    for line in range(len(table)):
-        time = _number(times[line])
-        if time is None:
-            raise UsageError(
-                f"Line {lines[line]}: the round must be a number, not {times[line]!r}."
-            )
-        for k in range(n):
-            text = decisions[k][line]
-            rows.append(
-                _Given(
-                    line, lines[line], run[line], time, players[k][line],
-                    minds[k][line] or UNNAMED, str(values.get(text, text)),
-                )
-            )  # fmt: skip
+    parts = [pd.DataFrame({"line": table.index if indexed else range(HEADER, len(table) + HEADER)})
+             for _ in range(n)]  # fmt: skip
+    for field in dict.fromkeys([*FIELDS, *named]):
+        if field in named or field in table:
+            texts = _several(table, named.get(field, field), n)
+        elif field == PLAYER and n == 1:
+            numbers = parts[0].groupby([RUN, ROUND]).cumcount() + 1
+            texts = [numbers.map(str).tolist()]
+        else:
+            defaults = {PLAYER: [str(k + 1) for k in range(n)], MIND: [UNNAMED] * n}
+            texts = [[text] * len(table) for text in defaults.get(field, ["0"] * n)]
+        for part, column in zip(parts, texts, strict=True):
+            part[field] = column
+    rows = pd.concat(parts).sort_values("line", kind="stable", ignore_index=True)
+    rounds = rows[ROUND].map(_number)
+    if rounds.isna().any():
+        first = rows[rounds.isna()].iloc[0]
+        raise UsageError(f"Line {first['line']}: the round must be a number, not {first[ROUND]!r}.")
+    rows[ROUND] = rounds
+    rows[DECISION] = [str(values.get(text, text)) for text in rows[DECISION]]
+    rows[MIND] = [text or UNNAMED for text in rows[MIND]]
     return rows
 
 
-def _check_once(given: Sequence[_Given]) -> None:
+def _check_once(rows: pd.DataFrame) -> None:
     """Refuse a repeated decision."""
-    first: dict[tuple[str, float, str], int] = {}
-    twice = []
-    for one in given:
-        key = one.run, one.round, one.player
-        if key in first:
-            twice.append(f"line {one.line} (as line {first[key]})")
-        first.setdefault(key, one.line)
-    if twice:
-        shown = ", ".join(twice[:EXAMPLES])
-        raise UsageError(
-            f"{len(twice):,} decision{' is' if len(twice) == 1 else 's are'} there twice, with the "
-            f"same run, round and player: {shown}. Name more columns for the run, such as --map "
-            "run=MODEL+RUN, or the column of the player."
-        )
+    keys = [RUN, ROUND, PLAYER]
+    twice = rows[rows.duplicated(keys)]
+    if not len(twice):
+        return
+    twice = twice.assign(first=rows.groupby(keys)["line"].transform("first"))
+    shown = ", ".join(
+        f"line {row['line']} (as line {row['first']})"
+        for row in twice.head(EXAMPLES).to_dict("records")
+    )
+    raise UsageError(
+        f"{len(twice):,} decision{' is' if len(twice) == 1 else 's are'} there twice, with the "
+        f"same run, round and player: {shown}. Name more columns for the run, such as --map "
+        "run=MODEL+RUN, or the column of the player."
+    )
 
 
-def _conditions(given: Sequence[_Given], texts: Sequence[str]) -> dict[str, str]:
+def _conditions(rows: pd.DataFrame) -> dict[str, str]:
     """Run → its condition.
 
     Raises:
         UsageError: when rows of one run have different conditions.
     """
-    conditions: dict[str, str] = {}
-    for one in given:
-        text = texts[one.row]
-        if conditions.setdefault(one.run, text) != text:
-            raise UsageError(
-                f"Line {one.line}: the run {one.run} has two conditions, {conditions[one.run]!r} "
-                f"and {text!r}. Name more columns for the run, such as --map run=SESSION+TREATMENT."
-            )
-    return conditions
+    first = rows.groupby(RUN)[CONDITION].transform("first")
+    other = rows[rows[CONDITION] != first]
+    if len(other):
+        row = other.iloc[0]
+        raise UsageError(
+            f"Line {row['line']}: the run {row[RUN]} has two conditions, {first[other.index[0]]!r} "
+            f"and {row[CONDITION]!r}. Name more columns for the run, such as --map "
+            "run=SESSION+TREATMENT."
+        )
+    return dict(zip(rows[RUN], rows[CONDITION], strict=True))
 
 
-def _players(rows: Sequence[_Given]) -> list[str]:
-    """The players of a run, in the order of their numbers, grouped by mind."""
-    names = dict.fromkeys(one.player for one in rows)
-    mind = {one.player: one.mind for one in rows}
+def _placed(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a run with the id of each player (``agent``) and the ``turn`` of each round.
+
+    Players are in the order of their numbers, grouped by mind.
+    """
+    names = list(dict.fromkeys(rows[PLAYER]))
+    mind = dict(zip(rows[PLAYER], rows[MIND], strict=True))
     if all(_number(name) is not None for name in names):
-        names = dict.fromkeys(sorted(names, key=lambda name: _number(name) or 0.0))
-    places = {name: i for i, name in enumerate(dict.fromkeys(mind[name] for name in names))}
-    return sorted(names, key=lambda name: places[mind[name]])
-
-
-def _minds(labels: Sequence[str], texts: Mapping[str, Mapping[tuple[int, int], str]]) -> Any:
-    """The minds of the players, in the form of the parameter `minds`."""
-    givers = {label: _Giver(label, texts) for label in dict.fromkeys(labels)}
-    return {giver: labels.count(label) for label, giver in givers.items()}
+        names.sort(key=lambda name: _number(name) or 0.0)
+    places = {label: i for i, label in enumerate(dict.fromkeys(mind[name] for name in names))}
+    names.sort(key=lambda name: places[mind[name]])
+    agents = {name: number for number, name in enumerate(names, 1)}
+    turns = {time: turn for turn, time in enumerate(sorted(set(rows[ROUND])))}
+    return rows.assign(agent=rows[PLAYER].map(agents), turn=rows[ROUND].map(turns))
 
 
 def _fixed(scenario: Callable[..., Any]) -> dict[str, Any]:
@@ -405,55 +338,37 @@ def _size_of(scenario: Callable[..., Any]) -> str:
     return size
 
 
-def _refused(path: str | Path, played: Sequence[_Played]) -> list[tuple[str, _Given]]:
-    """The decisions of the table that are invalid, with the reasons."""
-    runs = {one.run: one for one in played}
+def _refused(path: str | Path, rows: pd.DataFrame) -> pd.DataFrame:
+    """The decisions of the table that are invalid, with the ``reason`` of each."""
     with open_for_reading(path, check=False) as connection:
-        asks = connection.execute(_ASKS, DECIDES).fetchall()
-    refused = []
-    turns: dict[tuple[int, int], int] = {}
-    for run, agent, valid, reason in asks:
-        turn = turns[run, agent] = turns.get((run, agent), -1) + 1
-        if valid or run not in runs:
-            continue
-        one = runs[run]
-        row = one.decisions.get((one.players[agent - 1], one.rounds[turn]))
-        if row is not None:
-            refused.append((str(reason), row))
-    return refused
+        asks = pd.DataFrame(
+            connection.execute(_ASKS, DECIDES).fetchall(),
+            columns=["number", "agent", "valid", "reason"],
+        )
+    asks["turn"] = asks.groupby(["number", "agent"]).cumcount()
+    return asks[asks["valid"] == 0].merge(rows, on=["number", "agent", "turn"])
 
 
-def _problems(refused: Sequence[tuple[str, _Given]]) -> list[str]:
+def _problems(refused: pd.DataFrame) -> list[str]:
     """One line for each kind of problem: how often, why, and where."""
-    kinds: dict[str, list[tuple[str, _Given]]] = {}
-    for reason, row in refused:
-        kind = "" if not row.decision else re.sub(r"-?\d+(\.\d+)?|'[^']*'", "…", reason)
-        kinds.setdefault(kind, []).append((reason, row))
+    kinds: dict[str, list[Any]] = {}
+    for row in refused.to_dict("records"):
+        kind = re.sub(r"-?\d+(\.\d+)?|'[^']*'", "…", row["reason"]) if row[DECISION] else ""
+        kinds.setdefault(kind, []).append(row)
     lines = []
     for rows in kinds.values():
-        reason, first = rows[0]
         n = f"{len(rows):,} decision{' is' if len(rows) == 1 else 's are'}"
         where = ", ".join(
-            f"line {row.line}: {row.decision or 'empty'}" for _, row in rows[:EXAMPLES]
+            f"line {row['line']}: {row[DECISION] or 'empty'}" for row in rows[:EXAMPLES]
         )
         more = ", …" if len(rows) > EXAMPLES else ""
-        why = f" ({' '.join(reason.split())})" if first.decision else ""
+        why = f" ({' '.join(rows[0]['reason'].split())})" if rows[0][DECISION] else ""
         lines.append(f"{n} no legal answer, recorded as invalid: {where}{more}{why}")
     return lines
 
 
-def _texts(table: pd.DataFrame, columns: str) -> list[str]:
-    """The texts of a column, or of several joined ones."""
-    names = [columns] if columns in table.columns else columns.split(JOINED)
-    for name in names:
-        if name not in table.columns:
-            raise UsageError(_no_column(table, name))
-    parts = [[_text(value) for value in table[name]] for name in names]
-    return [" ".join(row) for row in zip(*parts, strict=True)]
-
-
 def _several(table: pd.DataFrame, columns: str, n: int | None = None) -> list[list[str]]:
-    """The texts of the columns of several players of one row."""
+    """The texts of the columns of several players of one row, each of one or of joined columns."""
     names = [columns] if columns in table.columns else columns.split(WIDE)
     if n is not None and len(names) == 1:
         names = names * n
@@ -461,7 +376,15 @@ def _several(table: pd.DataFrame, columns: str, n: int | None = None) -> list[li
         raise UsageError(
             f"{columns} names {len(names)} columns, and there are {n} columns of decisions."
         )
-    return [_texts(table, name) for name in names]
+    several = []
+    for name in names:
+        joined = [name] if name in table.columns else name.split(JOINED)
+        for part in joined:
+            if part not in table.columns:
+                raise UsageError(_no_column(table, part))
+        texts = ([_text(value) for value in table[part]] for part in joined)
+        several.append([" ".join(row) for row in zip(*texts, strict=True)])
+    return several
 
 
 def _no_column(table: pd.DataFrame, name: str, option: str = "--map FIELD=COLUMN") -> str:

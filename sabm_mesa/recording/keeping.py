@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import struct
-import sys
 import tempfile
 from contextlib import closing, suppress
 from itertools import count
@@ -20,11 +18,8 @@ _FILES = "", "-wal"
 def check_locks(folder: Path) -> None:
     """Check that file locks work in a folder; SQLite would wait a minute and give no reason.
 
-    Args:
-        folder: the folder.
-
     Raises:
-        OutputError: when there are none, as on some network drives, or a lock has no effect.
+        OutputError: when there are none, as on some network drives.
         OSError: when no file can be created there.
     """
     try:
@@ -39,31 +34,10 @@ def check_locks(folder: Path) -> None:
                 f"Cannot lock files in {folder} ({error.strerror or error}), which a recording "
                 "needs: choose a folder on a disk of this computer."
             ) from None
-        if sys.platform == "linux" and _locked_again(file.fileno()):
-            raise OutputError(
-                f"Locks of files in {folder} keep no other program out, and two could write one "
-                "recording at once: choose a folder on a disk of this computer."
-            )
-
-
-def _locked_again(file: int) -> bool:
-    """Whether a file that this process has locked can be locked by another process (Linux)."""
-    import fcntl
-
-    with suppress(OSError):  # locked, or a system without such locks
-        whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        fcntl.fcntl(file, fcntl.F_OFD_SETLK, whole)
-        return True
-    return False
 
 
 def reason(error: OSError, path: Path) -> str:
-    """The reason why a file or folder cannot be written, also for a loop of links.
-
-    Args:
-        error: the error of the system.
-        path: the file or folder.
-    """
+    """The reason why a file or folder cannot be written, also for a loop of links."""
     try:
         path.stat()
     except OSError as problem:
@@ -89,22 +63,22 @@ class Kept:
         self._file = Path(file)
         self._first = self._seen()
 
-    def problem(self, connection: sqlite3.Connection) -> RecordingError | None:
-        """The error when a file was moved or deleted; a copy is then written beside the old path.
+    def check(self, connection: sqlite3.Connection) -> None:
+        """Check that no file was moved or deleted; else a copy is written beside the old path.
 
-        Args:
-            connection: the connection that writes it.
+        Raises:
+            RecordingError: when one was.
         """
         if self._seen() == self._first:
-            return None
+            return
         with suppress(sqlite3.Error):  # completes the file, wherever it is now
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         begins = f"The recording {self._path} was moved, deleted or replaced while it was written"
         try:
             copy = _copied(connection, self._file)
         except (OSError, sqlite3.Error) as error:
-            return RecordingError(f"{begins}, and no copy can be written ({error}).")
-        return RecordingError(
+            raise RecordingError(f"{begins}, and no copy can be written ({error}).") from None
+        raise RecordingError(
             f"{begins}. All that was recorded is in {self._path.with_name(copy.name)}: "
             "continue with that file."
         )

@@ -15,6 +15,7 @@ from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Chat, Key
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.errors import RecordingError, ReplayMismatch
+from sabm_mesa.recording.rows import AskRow
 from sabm_mesa.recording.store import (
     HEADER_COLUMNS,
     RunHeader,
@@ -27,13 +28,6 @@ _PLAIN = {"scenario", "model", "file"}
 _PERSONA = "persona "
 """The prefix of prompt entries that are personas."""
 _AMONG = "{} IN (SELECT value FROM json_each(?))"
-COMPARED = ("name", "mind", "position", "raw", "value", "reasoning", "reason")
-"""The columns of an attempt that must be equal in a replay, in addition to the request."""
-OUTCOME = (*COMPARED, "request", "cost_usd")
-"""The columns of an attempt that a replay reads."""
-_OUTCOMES = f"""
-SELECT round, phase, agent, call, attempt, {", ".join(OUTCOME)} FROM asks WHERE run = ?
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,14 +78,9 @@ class RecordedRun(RunHeader):
         return len(self.model_data)
 
     @property
-    def asks(self) -> Mapping[tuple[Any, ...], sqlite3.Row]:
-        """(round, phase, agent, call, attempt) → the row of that attempt."""
+    def asks(self) -> Mapping[tuple[Any, ...], AskRow]:
+        """(round, phase, agent, call, attempt) → the row of that attempt, if it was answered."""
         return self._content.asks
-
-    @property
-    def outcomes(self) -> Mapping[tuple[Any, ...], tuple[Any, ...]]:
-        """(round, phase, agent, call, attempt) → the values of `OUTCOME` of that attempt."""
-        return self._content.outcomes
 
     @property
     def model_data(self) -> Sequence[str]:
@@ -119,40 +108,41 @@ class RecordedRun(RunHeader):
         if row is None:
             return None
         with reporting_damage(self.path):
-            answer = json.loads(row["raw"]) if row["form"] == "value" else row["raw"]
+            assert row.raw is not None
+            answer = json.loads(row.raw) if row.form == "value" else row.raw
         return Reply(
             answer,
-            answer_format="paper" if row["form"] == "value" else row["form"],
-            prompt_tokens=row["prompt_tokens"],
-            completion_tokens=row["completion_tokens"],
-            cached_tokens=row["cached_tokens"],
-            thought_tokens=row["thought_tokens"],
-            thoughts=row["thoughts"],
-            cost_usd=math.nan if row["cost_usd"] is None else row["cost_usd"],
-            latency_s=row["latency_s"],
-            model=row["served_model"],
-            finish_reason=row["finish_reason"],
-            request=row["request"] or "",
-            retries=row["retries"],
-            response_id=row["response_id"] or "",
+            answer_format="paper" if row.form == "value" else row.form,
+            prompt_tokens=row.prompt_tokens,
+            completion_tokens=row.completion_tokens,
+            cached_tokens=row.cached_tokens,
+            thought_tokens=row.thought_tokens,
+            thoughts=row.thoughts,
+            cost_usd=math.nan if row.cost_usd is None else row.cost_usd,
+            latency_s=row.latency_s,
+            model=row.served_model,
+            finish_reason=row.finish_reason,
+            request=row.request or "",
+            retries=row.retries,
+            response_id=row.response_id or "",
             **self._origin(row),
         )
 
-    def provenance(self, row: sqlite3.Row) -> str:
+    def provenance(self, row: AskRow) -> str:
         """The provenance of an answer, as JSON; ``""`` when nothing was sent."""
-        if row["provenance"] is None:
+        if row.provenance is None:
             return ""
         with reporting_damage(self.path):
-            return self._content.texts.by_hash[row["provenance"]]
+            return self._content.texts.by_hash[row.provenance]
 
-    def limit(self, row: sqlite3.Row) -> int | None:
+    def limit(self, row: AskRow) -> int | None:
         """The maximum number of tokens of an answer and its thoughts; None without a limit."""
         sent = json.loads(self.provenance(row) or "{}").get("sent", {})
         limits = (sent.get(name) for name in ("max_completion_tokens", "max_tokens"))
         known: int | None = self.parameters.get("max_tokens")
         return next((limit for limit in limits if limit), known)
 
-    def _origin(self, row: sqlite3.Row) -> dict[str, Any]:
+    def _origin(self, row: AskRow) -> dict[str, Any]:
         """The fields of a reply that the provenance of an answer gives."""
         if not (stored := self.provenance(row)):
             return {}
@@ -165,17 +155,22 @@ class RecordedRun(RunHeader):
                 "parameters": to_json({k: reported[k] for k in ("asked", "sent") if k in reported}),
             }
 
-    def chat(self, row: sqlite3.Row) -> Chat:
+    def chat(self, row: AskRow) -> Chat:
         """The messages that were sent for an answer, exactly; none when nothing was sent.
 
         Raises:
             RecordingError: when they cannot be assembled.
         """
-        if row["messages"] is None:
+        if row.messages is None:
             return ()
         texts = self._content.texts.by_hash
         with reporting_damage(self.path):
-            return tuple((role, texts[digest]) for role, digest in json.loads(row["messages"]))
+            return tuple((role, texts[digest]) for role, digest in json.loads(row.messages))
+
+    def texts_of(self, row: AskRow) -> list[str]:
+        """The texts that a row names by their hashes."""
+        provenance = self.provenance(row)
+        return [text for _, text in self.chat(row)] + ([provenance] if provenance else [])
 
     def prompts_at(self, applied: int) -> Mapping[str, str]:
         """Prompt entry → hash, after this many forks."""
@@ -219,42 +214,21 @@ class _Content:
     def __init__(self, path: Path, run: int, texts: _Texts) -> None:
         self.path, self.run, self.texts = path, run, texts
 
-    def read(self, connection: sqlite3.Connection) -> None:
-        """Read everything that a replay compares, through an open connection."""
-        self.outcomes, self.data = self._outcomes(connection), self._data(connection)
-
     @cached_property
-    def asks(self) -> dict[tuple[Any, ...], sqlite3.Row]:
+    def asks(self) -> dict[tuple[Any, ...], AskRow]:
         with open_for_reading(self.path, check=False) as connection:
-            rows = connection.execute("SELECT * FROM asks WHERE run = ?", (self.run,))
-            return {tuple(row)[1:6]: row for row in rows}
-
-    @cached_property
-    def outcomes(self) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-        with open_for_reading(self.path, check=False) as connection:
-            return self._outcomes(connection)
+            answers = connection.execute("SELECT * FROM answers WHERE run = ?", (self.run,))
+            return {row.key: row for row in (AskRow(*answer) for answer in answers)}
 
     @cached_property
     def data(self) -> tuple[list[str], ...]:
+        stored = "SELECT round, data FROM {}_data WHERE run = ? ORDER BY round"
         with open_for_reading(self.path, check=False) as connection:
             connection.execute("BEGIN")
-            return self._data(connection)
-
-    def _outcomes(self, connection: sqlite3.Connection) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-        cursor = connection.cursor()
-        cursor.row_factory = None
-        return {row[:5]: row[5:] for row in cursor.execute(_OUTCOMES, (self.run,))}
-
-    def _data(self, connection: sqlite3.Connection) -> tuple[list[str], ...]:
-        kinds = {
-            kind: dict(
-                connection.execute(
-                    f"SELECT round, data FROM {kind}_data WHERE run = ? ORDER BY round",
-                    (self.run,),
-                ).fetchall()
-            )
-            for kind in ("model", "agent", "message")
-        }
+            kinds = {
+                kind: dict(connection.execute(stored.format(kind), (self.run,)).fetchall())
+                for kind in ("model", "agent", "message")
+            }
         n = max((round_ for rounds in kinds.values() for round_ in rounds), default=-1) + 1
         for round_ in range(n):
             for name, rounds in kinds.items():
@@ -272,17 +246,14 @@ def load_runs(
     *,
     missing_ok: bool = False,
     check: bool = True,
-    whole: bool = False,
 ) -> list[RecordedRun]:
-    """Read the headers of runs.
+    """Read the headers of runs; their asks and data are read at first use.
 
     Args:
         path: the recording.
         runs: their numbers, or one; all when None.
         missing_ok: whether the recording, or a run in it, may be missing.
         check: whether to check every page of the file first.
-        whole: whether to read their outcomes and data at once; otherwise they are read at first
-            use.
 
     Returns:
         The runs in the order of their numbers.
@@ -294,12 +265,12 @@ def load_runs(
     if missing_ok and not path.exists():
         return []
     if runs is None:
-        if (loaded := _load(path, "TRUE", [], check=check, whole=whole)) or missing_ok:
+        if (loaded := _load(path, "TRUE", [], check=check)) or missing_ok:
             return loaded
         raise RecordingError(f"There is no run in {path}.")
     wanted = {runs} if isinstance(runs, int) else {*map(int, runs)}
     given = [json.dumps([*wanted])]
-    loaded = _load(path, _AMONG.format("run"), given, check=check, whole=whole)
+    loaded = _load(path, _AMONG.format("run"), given, check=check)
     if unknown := sorted(wanted - {run.run for run in loaded}):
         known = [run.run for run in load_runs(path, check=False)]
         raise RecordingError(
@@ -333,9 +304,7 @@ def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun
     return tagged
 
 
-def _load(
-    path: Path, where: str, given: Sequence[Any], *, check: bool = True, whole: bool = False
-) -> list[RecordedRun]:
+def _load(path: Path, where: str, given: Sequence[Any], *, check: bool = True) -> list[RecordedRun]:
     with reporting_damage(path), open_for_reading(path, check=check) as connection:
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             return []  # another command is about to make it
@@ -346,12 +315,8 @@ def _load(
         ).fetchall()
         prompts = dict(connection.execute("SELECT hash, text FROM prompts").fetchall())
         texts = _Texts(path)
-        contents = [_Content(path, row["run"], texts) for row in rows]
-        for content in contents if whole else ():
-            content.read(connection)
         return [
-            _of_row(path, row, prompts, content, ended)
-            for row, content in zip(rows, contents, strict=True)
+            _of_row(path, row, prompts, _Content(path, row["run"], texts), ended) for row in rows
         ]
 
 

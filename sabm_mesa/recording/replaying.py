@@ -9,16 +9,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
-from sabm_mesa.core.asks import Attempt, Chat
+from sabm_mesa.core.answers import Decision, Reply
+from sabm_mesa.core.asks import Ask, Chat
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.prompts import PromptBook
-from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ReplayMismatch
-from sabm_mesa.recording.reading import COMPARED, RecordedRun
-from sabm_mesa.recording.store import MESSAGE_COLUMNS, RunHeader, reporting_damage
-from sabm_mesa.recording.writing import Recorder, RoundRows, RunRecorder
+from sabm_mesa.recording.reading import RecordedRun
+from sabm_mesa.recording.rows import MESSAGE_COLUMNS, AskRow, ask_row
+from sabm_mesa.recording.store import RunHeader, reporting_damage
+from sabm_mesa.recording.writing import Recorder, RequestRows, RoundRows, RunRecorder
 
 _SHOWN = 60
+_COMPARED = ("name", "mind", "position", "raw", "value", "reasoning", "reason")
+"""The columns of an attempt that must be equal in a replay, after its request."""
 
 
 class ReplayRecorder(Recorder):
@@ -129,41 +132,31 @@ class ReplayRecorder(Recorder):
                     f"model, whose {kind} data have other columns ({', '.join(other)})."
                 )
 
-    async def note_sent(self, model: str, most: Usage) -> int | None:
-        """Note a request before it is sent.
+    def requests_of(self, ask: Ask, mind: str) -> RequestRows | None:
+        """Writes the rows of new requests for an ask; None in a replay."""
+        return None if self._recorder is None else self._recorder.requests_of(ask, mind)
 
-        Args:
-            model: the name of the language model.
-            most: the highest cost of the answer.
-        """
-        return await self._recorder.note_sent(model, most) if self._recorder else None
-
-    def take_back(self, note: int) -> None:
-        """Remove the note of a request that cost nothing.
-
-        Args:
-            note: the note.
-        """
-        if self._recorder is not None:
-            self._recorder.take_back(note)
-
-    def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
+    def record(
+        self, ask: Ask, mind: str, reply: Reply, decision: Decision, *, final: bool, durable: bool
+    ) -> Awaitable[None] | None:
         """Compare an attempt with the recorded one, or write it.
 
         Raises:
             ReplayMismatch: when it differs; the first difference is named.
         """
-        key = attempt.ask.key
-        outcome = self.recorded.outcomes.get((*key, attempt.number))
-        if outcome is not None:
-            *then, request, usd = outcome
-            self._compare(attempt, then, request)
-            self._asked_of[key.round] += 1
-            self.repeated_usd += math.nan if usd is None else usd
+        number = len(ask.rejected)
+        then = self.recorded.asks.get((*ask.key, number))
+        if then is not None:
+            self._compare(ask, ask_row(self.run, ask, mind, reply, decision, final=final), then)
+            self._asked_of[ask.key.round] += 1
+            self.repeated_usd += math.nan if then.cost_usd is None else then.cost_usd
             return None
         if self._recorder is not None:
-            return self._recorder.record(attempt, durable=durable)
-        raise self._beyond(attempt)
+            return self._recorder.record(ask, mind, reply, decision, final=final, durable=durable)
+        raise ReplayMismatch(
+            f"{self.recorded.name} differs at {ask.key}: {ask.name!r} is asked, attempt {number}, "
+            "and no such answer is in the recording."
+        )
 
     def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
         """Compare the data of a round with the recorded ones, or write them.
@@ -210,7 +203,7 @@ class ReplayRecorder(Recorder):
     @cached_property
     def _recorded_of(self) -> Counter[int]:
         """Round → recorded attempts."""
-        return Counter(key[0] for key in self.recorded.outcomes)
+        return Counter(key[0] for key in self.recorded.asks)
 
     def _complete(self) -> None:
         recorded = self.recorded
@@ -219,43 +212,33 @@ class ReplayRecorder(Recorder):
                 f"{recorded.name} differs: it ended after {self.compared} rounds, and the "
                 f"recording has {recorded.rounds}."
             )
-        if self.asked < len(recorded.outcomes):
+        if self.asked < len(recorded.asks):
             raise ReplayMismatch(
-                f"{recorded.name} differs: {len(recorded.outcomes) - self.asked} of its "
-                f"{len(recorded.outcomes)} recorded answers were not asked for."
+                f"{recorded.name} differs: {len(recorded.asks) - self.asked} of its "
+                f"{len(recorded.asks)} recorded answers were not asked for."
             )
 
-    def _beyond(self, attempt: Attempt) -> ReplayMismatch:
-        ask = attempt.ask
-        return ReplayMismatch(
-            f"{self.recorded.name} differs at {ask.key}: {ask.name!r} is asked, attempt "
-            f"{attempt.number}, and no such answer is in the recording."
-        )
+    def _compare(self, ask: Ask, now: AskRow, then: AskRow) -> None:
+        for column in _COMPARED:
+            if column == "raw" and then.request is not None:
+                self._same_request(ask, now, then)
+            before, after = getattr(then, column), getattr(now, column)
+            if before != after:
+                raise self._differs(ask, _difference(column, before, after, now.mind))
 
-    def _compare(self, attempt: Attempt, then: list[Any], request: str | None) -> None:
-        ask, reading, answer = attempt.ask, attempt.reading, attempt.reply.answer
-        raw = answer if isinstance(answer, str) else to_json(answer)
-        read = (None, None) if reading is None else (to_json(reading.value), reading.reasoning)
-        now = [ask.name, attempt.mind, ask.position, raw, *read, attempt.reason]
-        if request is not None and then[:3] == now[:3]:
-            self._same_request(attempt, request)
-        if then != now:
-            raise self._differs(attempt, _difference(then, now))
+    def _differs(self, ask: Ask, what: str) -> ReplayMismatch:
+        return ReplayMismatch(f"{self.recorded.name} differs at {ask.key}: {what}.")
 
-    def _differs(self, attempt: Attempt, what: str) -> ReplayMismatch:
-        return ReplayMismatch(f"{self.recorded.name} differs at {attempt.ask.key}: {what}.")
-
-    def _same_request(self, attempt: Attempt, request: str) -> None:
-        row = self.recorded.asks[*attempt.ask.key, attempt.number]
-        then, now = self.recorded.chat(row), attempt.ask.chat()
-        if then != now:
-            raise self._differs(attempt, first_difference(then, now))
-        if attempt.reply.request != request:
+    def _same_request(self, ask: Ask, now: AskRow, then: AskRow) -> None:
+        sent = self.recorded.chat(then)
+        if sent != ask.chat():
+            raise self._differs(ask, first_difference(sent, ask.chat()))
+        if now.request != then.request:
             raise self._differs(
-                attempt,
+                ask,
                 "the messages are the same, but the request was made with another model, other "
                 "settings (temperature, max_tokens, …) or another answer format, or by "
-                f"your own mind: give it with minds={{{attempt.mind!r}: mind}}",
+                f"your own mind: give it with minds={{{now.mind!r}: mind}}",
             )
 
     def _same_data(
@@ -285,11 +268,9 @@ class ReplayRecorder(Recorder):
             )
 
 
-def _difference(then: Sequence[Any], now: Sequence[Any]) -> str:
-    """Describe the first difference of the values of `COMPARED`."""
-    i = next(i for i, value in enumerate(then) if value != now[i])
-    old, new = then[i], now[i]
-    match COMPARED[i]:
+def _difference(column: str, old: Any, new: Any, mind: str) -> str:
+    """Describe a difference of a column of `_COMPARED`."""
+    match column:
         case "name":
             return f"{old!r} was asked, and now {new!r}"
         case "mind":
@@ -297,7 +278,7 @@ def _difference(then: Sequence[Any], now: Sequence[Any]) -> str:
         case "position":
             return f"it was asked in turn {old}, and now in turn {new}"
         case "raw":
-            return f"{now[1]} answered {_short(old)}, and now {_short(new)}"
+            return f"{mind} answered {_short(old)}, and now {_short(new)}"
         case "value":
             what = "the answer was read as"
         case "reasoning":
@@ -308,12 +289,7 @@ def _difference(then: Sequence[Any], now: Sequence[Any]) -> str:
 
 
 def first_difference(then: Chat, now: Chat) -> str:
-    """Describe the first difference of two requests; ``""`` when there is none.
-
-    Args:
-        then: the recorded messages, (role, content) each.
-        now: the present messages.
-    """
+    """Describe the first difference of two requests; ``""`` when there is none."""
     for number, (old, new) in enumerate(zip(then, now, strict=False)):
         if old[0] != new[0]:
             return f"message {number} was of the role {old[0]!r}, and is now of {new[0]!r}"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import platform
 import re
 import sqlite3
@@ -19,33 +16,14 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from sabm_mesa.core.answers import Reply
-from sabm_mesa.core.asks import Attempt
 from sabm_mesa.core.jsonable import to_json
-from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError, SabmError
+from sabm_mesa.recording import checking
+from sabm_mesa.recording.rows import schema
 
-Statement = tuple[str, list[Any]]
-"""SQL and its values."""
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
-FORMAT = 10
-ASK_COLUMNS = (
-    "run", "round", "phase", "agent", "call", "attempt", "name", "mind", "messages", "request",
-    "raw", "thoughts", "form", "value", "read_as", "reasoning", "valid", "reason", "prompt_tokens",
-    "cached_tokens", "completion_tokens", "thought_tokens", "cost_usd", "latency_s",
-    "served_model", "finish_reason", "retries", "response_id", "provenance", "copied",
-    "position", "final",
-)  # fmt: skip
-INSERT_TEXT = "INSERT OR IGNORE INTO texts VALUES (?, ?)"
-INSERT_ASK = f"INSERT INTO asks VALUES ({', '.join('?' * len(ASK_COLUMNS))})"
-INSERT_SENT = "INSERT INTO sent VALUES (?, ?, ?, ?, ?, ?, ?)"
-DELETE_SENT = "DELETE FROM sent WHERE session = ? AND number = ?"
-INSERT_MODEL_DATA = "INSERT INTO model_data VALUES (?, ?, ?)"
-INSERT_AGENT_DATA = "INSERT INTO agent_data VALUES (?, ?, ?)"
-INSERT_MESSAGE_DATA = "INSERT INTO message_data VALUES (?, ?, ?)"
-MESSAGE_COLUMNS = ("speaker", "name", "phase", "position", "to", "text")
-"""The values of a message in `message_data`."""
+FORMAT = 1
 _TRANSIENT = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
@@ -122,75 +100,6 @@ def _version(package: str) -> str | None:
         return None
 
 
-def text_hash(text: str) -> str:
-    """The hash of a text, by which rows name it."""
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
-
-
-def text_statement(text: str) -> Statement:
-    """The statement that stores a text, unless it is there."""
-    return INSERT_TEXT, [text_hash(text), text]
-
-
-def ask_statements(run: int, attempt: Attempt) -> list[Statement]:
-    """The statements that write one attempt: its texts, and its row."""
-    ask, reply, reading = attempt.ask, attempt.reply, attempt.reading
-    is_text = isinstance(reply.answer, str)
-    chat = ask.chat() if reply.request else ()
-    provenance = _provenance(reply)
-    row = [
-        run,
-        *ask.key,
-        attempt.number,
-        ask.name,
-        attempt.mind,
-        to_json([(role, text_hash(text)) for role, text in chat]) if reply.request else None,
-        reply.request or None,
-        reply.answer if is_text else to_json(reply.answer),
-        reply.thoughts,
-        reply.answer_format if is_text else "value",
-        None if reading is None else to_json(reading.value),
-        None if reading is None else reading.read_as,
-        None if reading is None else reading.reasoning,
-        reading is not None,
-        attempt.reason,
-        reply.prompt_tokens,
-        reply.cached_tokens,
-        reply.completion_tokens,
-        reply.thought_tokens,
-        None if math.isnan(reply.cost_usd) else reply.cost_usd,
-        reply.latency_s,
-        reply.model,
-        reply.finish_reason,
-        reply.retries,
-        reply.response_id or None,
-        text_hash(provenance) if provenance else None,
-        False,
-        ask.position,
-        attempt.final,
-    ]
-    texts = [text for _, text in chat] + ([provenance] if provenance else [])
-    return [*map(text_statement, texts), (INSERT_ASK, row)]
-
-
-def _provenance(reply: Reply) -> str:
-    """The provenance of an answer, as JSON; ``""`` when nothing was sent."""
-    if not reply.parameters:
-        return ""
-    stated = {
-        "model": reply.asked_model,
-        "provider": reply.provider,
-        "system_fingerprint": reply.system_fingerprint,
-    }
-    return to_json({k: v for k, v in stated.items() if v} | json.loads(reply.parameters))
-
-
-def sent_row(session: str, note: int, run: int, model: str, most: Usage) -> list[Any]:
-    """The row of one requested answer."""
-    usd = None if math.isnan(most.cost_usd) else most.cost_usd
-    return [session, note, run, model, most.prompt_tokens, most.completion_tokens, usd]
-
-
 # Opening.
 
 
@@ -206,8 +115,6 @@ def open_for_reading(path: str | Path, *, check: bool = True) -> Iterator[sqlite
         RecordingError: when there is no such recording, or the file is not a recording, damaged, or
             of another format; also for damage that is detected while the block reads.
     """
-    from sabm_mesa.recording import checking  # late: its models take time to make
-
     path = Path(path)
     if not path.is_file():
         raise _missing(path)
@@ -249,8 +156,6 @@ def _check_values(
     path: Path, connection: sqlite3.Connection, *, content: bool, in_use: bool
 ) -> None:
     """Check the schema and the values of a recording, once for each state of the file."""
-    from sabm_mesa.recording import checking
-
     now = path.stat()
     stamp = None if in_use else (now.st_ino, now.st_size, now.st_mtime_ns)
     known, whole = _checked.get(path, (None, False))
@@ -285,12 +190,10 @@ def copy_recording(path: Path, to: Path) -> None:
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Create a recording in an empty file, unless another process has done so."""
-    from sabm_mesa.recording import checking
-
     connection.execute("BEGIN IMMEDIATE")
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if not tables:
-        for statement in checking.schema().split(";\n"):
+        for statement in schema():
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -303,8 +206,6 @@ def check_schema(path: Path, connection: sqlite3.Connection) -> None:
     Raises:
         RecordingError: when it has not.
     """
-    from sabm_mesa.recording import checking
-
     try:
         checking.check_schema(connection)
     except ValueError as error:
@@ -375,9 +276,6 @@ def damaged(path: Path, problem: str) -> RecordingError:
 @contextmanager
 def reporting_damage(path: Path) -> Iterator[None]:
     """Report invalid values as damage.
-
-    Args:
-        path: the recording.
 
     Raises:
         RecordingError: for a value that is missing, or not JSON.
@@ -455,9 +353,6 @@ def may_be_open(path: Path) -> bool:
 
     Only SQLite may open such a file, since closing it ends the locks of this process ("How To
     Corrupt An SQLite Database File", 2.2, sqlite.org).
-
-    Args:
-        path: the recording.
     """
     return _log_of(path).exists()
 
@@ -466,50 +361,11 @@ def _log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-_LOG_HEADER, _FRAME_HEADER = 32, 24
-
-
-def log_is_cut(path: str | Path) -> bool:
-    """Whether the log beside a recording ends in the middle of a commit.
-
-    The rest of the log is missing, and SQLite ignores it silently. The log of a recording that is
-    being written may look so for a moment.
-
-    Args:
-        path: the recording.
-
-    Source: the WAL format, section 4.1 of "Database File Format" (sqlite.org).
-    """
-    path = Path(path)
-    log = _log_of(path)
-    try:
-        size = log.stat().st_size
-        with log.open("rb") as file:
-            header = file.read(_LOG_HEADER)
-            if not size or len(header) < _LOG_HEADER:
-                return size > 0
-            page_size, salts = int.from_bytes(header[8:12]), header[16:24]
-            committed, position = True, _LOG_HEADER
-            while position < size:
-                file.seek(position)
-                frame = file.read(_FRAME_HEADER)
-                if frame[8:16] != salts[: len(frame[8:16])]:
-                    break  # left over from before the log was begun again
-                position += _FRAME_HEADER + page_size
-                committed = position <= size and any(frame[4:8])
-    except OSError:
-        return False
-    return not committed
-
-
 # Writers: a lock beside the recording that the system releases when its process dies.
 
 
 class Session:
     """Marks a writer of a recording for as long as its process lives.
-
-    Args:
-        recording: the recording.
 
     Attributes:
         uid: the identifier of the runs that it writes.
@@ -537,12 +393,7 @@ class Session:
 
 
 def session_is_open(recording: Path, uid: str) -> bool:
-    """Whether a session is still writing.
-
-    Args:
-        recording: the recording.
-        uid: the identifier of its runs.
-    """
+    """Whether a session is still writing."""
     path = _lock_of(recording, uid)
     if not path.exists():
         return False
@@ -560,10 +411,6 @@ def ended_sessions(recording: Path, connection: sqlite3.Connection) -> set[str]:
     """The sessions that ended before their runs: these runs are interrupted.
 
     Call it before the runs are read: a session that has ended by then has written their ends.
-
-    Args:
-        recording: the recording.
-        connection: a connection to it.
     """
     running = connection.execute("SELECT DISTINCT session FROM runs WHERE status = 'running'")
     return {uid for (uid,) in running.fetchall() if not session_is_open(recording, uid)}

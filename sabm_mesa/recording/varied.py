@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from sabm_mesa.core.jsonable import to_json
@@ -43,27 +42,15 @@ def varied(
 def varied_columns(
     parameters: Iterable[str], forks: Iterable[str], tags: Iterable[str]
 ) -> dict[str, list[Any]]:
-    """The columns of the differences between the runs of a recording (see `varied`).
-
-    Args:
-        parameters: those of each run, as JSON.
-        forks: the changes of each run, as JSON.
-        tags: the tags of each run, as JSON.
-    """
-    read = cache(json.loads)
-    texts = list(zip(parameters, forks, tags, strict=True))
-    # Runs of a cell differ in the tag with their digest alone: each cell is looked at once.
-    cells: dict[tuple[str, str, str], int] = {}
-    places = []
-    for given, changes, labels in texts:
-        kept = {name: value for name, value in read(labels).items() if name != _DIGEST}
-        places.append(cells.setdefault((given, changes, to_json(kept)), len(cells)))
+    """The columns of the differences between the runs of a recording (see `varied`)."""
     rows = varied(
-        [after_forks(read(given), read(changes)) for given, changes, _ in cells],
-        [json.loads(labels) for *_, labels in cells],
+        [
+            after_forks(json.loads(given), json.loads(changes))
+            for given, changes in zip(parameters, forks, strict=True)
+        ],
+        [json.loads(labels) for labels in tags],
     )
-    names = rows[0] if rows else ()
-    return {name: [rows[i][name] for i in places] for name in names}
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
 
 
 def after_forks(
@@ -99,11 +86,7 @@ def _plain(value: Any) -> Any:
 
 
 def word_of(value: Any) -> str:
-    """A value in a label: missing as ``none``, numbers without trailing zeros.
-
-    Args:
-        value: a value from `varied`.
-    """
+    """A value in a label: missing as ``none``, numbers without trailing zeros."""
     if value is None or value != value:  # NaN, which pandas puts where a number is missing
         return "none"
     return f"{value:g}" if isinstance(value, float) else str(value)

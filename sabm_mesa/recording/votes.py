@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sabm_mesa.errors import RecordingError
-from sabm_mesa.recording.reading import RecordedRun
 
 VOTES = "machine_votes"
 """The measure."""
@@ -54,11 +53,6 @@ def is_right(suspect: int, machines: Collection[int]) -> bool:
 def write_votes(path: Path, run: int, votes: Votes) -> None:
     """Write the votes of a run into its recording, replacing earlier ones.
 
-    Args:
-        path: the recording.
-        run: the number of the run.
-        votes: the votes.
-
     Raises:
         RecordingError: when they cannot be written.
     """
@@ -73,23 +67,3 @@ def write_votes(path: Path, run: int, votes: Votes) -> None:
             connection.execute(change, (VOTES, content, run))
     except sqlite3.Error as error:
         raise RecordingError(f"The votes cannot be written to {path}: {error}") from error
-
-
-def read_votes(run: RecordedRun) -> Votes | None:
-    """The votes of a run; None when nobody voted.
-
-    Args:
-        run: the run.
-    """
-    content = run.measures.get(VOTES)
-    if not isinstance(content, dict):
-        return None
-    votes, machines = content.get("votes"), content.get("machines")
-    if not isinstance(votes, dict) or not isinstance(machines, list):
-        return None
-    by_agent = {
-        int(agent): suspect
-        for agent, suspect in votes.items()
-        if agent.isdecimal() and type(suspect) is int
-    }
-    return Votes(by_agent, [agent for agent in machines if type(agent) is int])

@@ -10,7 +10,6 @@ import asyncio
 import atexit
 import contextlib
 import errno
-import math
 import os
 import sqlite3
 import threading
@@ -20,7 +19,8 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count, groupby
 from operator import itemgetter
@@ -28,32 +28,37 @@ from pathlib import Path
 from typing import Any
 
 from sabm_mesa.core import engine
-from sabm_mesa.core.asks import Attempt
+from sabm_mesa.core.answers import Decision, Reply
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, ParameterError, RecordingError, RunError
 from sabm_mesa.recording.keeping import Kept, check_locks, reason
 from sabm_mesa.recording.reading import RecordedRun
+from sabm_mesa.recording.rows import (
+    AgentData,
+    AskRow,
+    MessageData,
+    ModelData,
+    PromptRow,
+    RunRow,
+    Statement,
+    TextRow,
+    ask_row,
+    insert,
+    insert_attempt,
+    insert_request,
+    insert_text,
+)
 from sabm_mesa.recording.store import (
-    ASK_COLUMNS,
-    DELETE_SENT,
-    INSERT_AGENT_DATA,
-    INSERT_ASK,
-    INSERT_MESSAGE_DATA,
-    INSERT_MODEL_DATA,
-    INSERT_SENT,
     RunHeader,
     Session,
-    Statement,
-    ask_statements,
     check_kind,
     check_pages,
     check_schema,
     create_tables,
     open_for_reading,
-    sent_row,
     session_is_open,
-    text_statement,
     unusable,
 )
 
@@ -73,12 +78,10 @@ FOLDER = Path("sabm_recordings")
 """The folder for runs with paid answers when no recording is given. Only its owner can read it,
 since it has the words of people in games."""
 _BUSY_S = 60.0
-_TABLES = ("runs", "asks", "model_data", "agent_data", "message_data", "sent")
+_OF_RUN: tuple[Any, ...] = (AskRow, ModelData, AgentData, MessageData)
 """The tables with rows of a run."""
-fsync = getattr(os, "fdatasync", os.fsync)
-"""As in SQLite: the size of a file is written, its time of modification need not be."""
 _open: weakref.WeakSet[BatchWriter] = weakref.WeakSet()
-_numbers, _notes = count(), count()
+_numbers = count()
 
 
 class Recording:
@@ -123,8 +126,7 @@ class Recording:
         self.before_close: list[Callable[[], object]] = []
         """End runs that nobody else ends, when the recording is closed."""
         self.session = Session(self._file)
-        log = self._file.with_name(f"{self._file.name}-wal") if durable else None
-        self.writer = BatchWriter(self.path, self._connect, log)
+        self.writer = BatchWriter(self.path, self._connect)
 
     def start(self, header: RunHeader, *, close: bool = False) -> RunRecorder:
         """Begin a run.
@@ -139,8 +141,8 @@ class Recording:
         Raises:
             RecordingError: when it cannot be written.
         """
-        run, session = self._enter(header), self.session.uid
-        return RunRecorder(run, self.writer, self.path, session, self if close else None)
+        run = self._enter(header)
+        return RunRecorder(run, self.writer, self.path, recording=self if close else None)
 
     def start_fork(self, parent: RecordedRun, branch: RecordedRun) -> int:
         """Enter a run that begins with the history of another one, all of it on disk.
@@ -159,13 +161,14 @@ class Recording:
         at = branch.forks[-1]["at"]
 
         def history(run: int) -> Iterator[Statement]:
-            for key, row in parent.asks.items():
-                if key[0] < at:
-                    yield from _copied(run, row, parent)
+            for row in parent.asks.values():
+                if row.round < at:
+                    yield from map(insert_text, parent.texts_of(row))
+                    yield insert(replace(row, run=run, copied=True))
             for round_ in range(at):
-                yield INSERT_MODEL_DATA, [run, round_, parent.model_data[round_]]
-                yield INSERT_AGENT_DATA, [run, round_, parent.agent_data[round_]]
-                yield INSERT_MESSAGE_DATA, [run, round_, parent.message_data[round_]]
+                yield insert(ModelData(run, round_, parent.model_data[round_]))
+                yield insert(AgentData(run, round_, parent.agent_data[round_]))
+                yield insert(MessageData(run, round_, parent.message_data[round_]))
 
         return self._enter(branch, parent.uid, history)
 
@@ -184,20 +187,22 @@ class Recording:
             new = [run for run in runs if run.uid not in known]
             for path in dict.fromkeys(run.path for run in new):
                 with open_for_reading(path, check=False) as other:
-                    for table in ("prompts", "texts"):
-                        connection.executemany(
-                            f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT DO NOTHING",
-                            map(tuple, other.execute(f"SELECT * FROM {table}")),
-                        )
+                    for table, row_of in (("prompts", PromptRow), ("texts", TextRow)):
+                        stored = other.execute(f"SELECT * FROM {table}")
+                        new_texts = (insert(row_of(*row), "INSERT OR IGNORE") for row in stored)
+                        _execute(connection, new_texts)
             for number, run in enumerate(new, _next_number(connection)):
-                header = {"run": number, "command": self.session.uid}
+                changed = {"run": number, "command": self.session.uid}
                 if run.connection:
-                    header["connection"] = to_json(connected)
+                    changed["connection"] = to_json(connected)
                 with open_for_reading(run.path, check=False) as other:
-                    for table in _TABLES:
-                        rows = other.execute(f"SELECT * FROM {table} WHERE run = ?", (run.run,))
-                        changed = header if table == "runs" else {"run": number}
-                        _insert(connection, table, [{**row, **changed} for row in rows])
+                    of_run = "SELECT * FROM {} WHERE run = ?"
+                    (row,) = other.execute(of_run.format("runs"), (run.run,))
+                    _execute(connection, [insert(RunRow(**{**row, **changed}))])
+                    for kind in _OF_RUN:
+                        stored = other.execute(of_run.format(kind.table), (run.run,))
+                        rows = (kind(number, *tuple(row)[1:]) for row in stored)
+                        _execute(connection, map(insert, rows))
 
     def _enter(
         self,
@@ -208,24 +213,20 @@ class Recording:
         """Enter a run and its rows completely or not at all; return its number."""
         with self._transaction() as connection:
             run = _next_number(connection)
-            connection.executemany(
-                "INSERT INTO prompts VALUES (?, ?) ON CONFLICT DO NOTHING", header.texts.items()
-            )
             uid, session = f"r{uuid.uuid4().hex[:31]}", self.session.uid
-            entry = {
-                **header.as_row(), "run": run, "uid": uid, "command": session, "parent": parent,
-                "started": now(), "status": "running", "session": session,
-            }  # fmt: skip
-            _insert(connection, "runs", [entry])
+            entry = RunRow(
+                **header.as_row(), run=run, uid=uid, command=session, parent=parent, started=now(),
+                ended=None, session=session, status="running", problem=None, end_reason=None,
+                measures=None,
+            )  # fmt: skip
+            prompts = (PromptRow(*item) for item in header.texts.items())
+            _execute(connection, (insert(prompt, "INSERT OR IGNORE") for prompt in prompts))
+            _execute(connection, [insert(entry)])
             _execute(connection, rows(run))
         return run
 
     def claim(self, runs: Sequence[int], connected: Mapping[str, Any]) -> dict[int, RunRecorder]:
         """Continue runs of the file, all or none; no other session may be writing them.
-
-        Args:
-            runs: their numbers.
-            connected: the new connection to language models.
 
         Returns:
             The number of each run → its recorder.
@@ -233,6 +234,7 @@ class Recording:
         Raises:
             RecordingError: when a run is being written, or cannot be written.
         """
+        sent: dict[int, int] = {}
         with self._transaction() as connection:
             for run in runs:
                 (session,) = connection.execute(
@@ -248,8 +250,10 @@ class Recording:
                     "ended = NULL, problem = NULL, end_reason = NULL WHERE run = ?",
                     (self.session.uid, to_json(connected), run),
                 )
-        session = self.session.uid
-        return {run: RunRecorder(run, self.writer, self.path, session) for run in runs}
+                (sent[run],) = connection.execute(
+                    "SELECT coalesce(max(sent), 0) FROM asks WHERE run = ?", (run,)
+                ).fetchone()
+        return {run: RunRecorder(run, self.writer, self.path, sent[run]) for run in runs}
 
     def close(self) -> None:
         """Write the remaining rows and close the file.
@@ -339,17 +343,6 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             return
 
 
-def _copied(run: int, answer: sqlite3.Row, parent: RecordedRun) -> Iterator[Statement]:
-    """An answer of the parent as one of the new run, with its texts."""
-    for _, text in parent.chat(answer):
-        yield text_statement(text)
-    if provenance := parent.provenance(answer):
-        yield text_statement(provenance)
-    row = [run, *tuple(answer)[1:]]
-    row[ASK_COLUMNS.index("copied")] = True
-    yield INSERT_ASK, row
-
-
 def _execute(connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:
     for sql, group in groupby(statements, itemgetter(0)):
         connection.executemany(sql, [row for _, row in group])
@@ -359,16 +352,6 @@ def _next_number(connection: sqlite3.Connection) -> int:
     """The next free number of a run."""
     (number,) = connection.execute("SELECT coalesce(max(run) + 1, 0) FROM runs").fetchone()
     return int(number)
-
-
-def _insert(
-    connection: sqlite3.Connection, table: str, entries: Sequence[Mapping[str, Any]]
-) -> None:
-    """Insert entries, column → value, which have the same columns."""
-    if entries:
-        columns = ", ".join(entries[0])
-        places = ", ".join(f":{column}" for column in entries[0])
-        connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", entries)
 
 
 class Recorder(ABC):
@@ -388,31 +371,24 @@ class Recorder(ABC):
     def check_paid(self, mind: str) -> None:  # noqa: B027 - most write what is paid for
         """Check that paid answers are recorded, before a mind is asked for one.
 
-        Args:
-            mind: the spec of the mind.
-
         Raises:
             RunError: when the run is not recorded, and the user did not ask for that.
         """
 
-    async def note_sent(self, model: str, most: Usage) -> int | None:
-        """Note a request before it is sent; return once written.
+    def requests_of(self, ask: Ask, mind: str) -> RequestRows | None:
+        """Writes the rows of the requests for an ask; None without a recording.
 
         Args:
-            model: the name of the language model.
-            most: the highest cost of the answer.
-
-        Returns:
-            The note, which the attempt with the answer names; None without a recording.
+            ask: the question.
+            mind: the spec of the mind that is asked.
         """
-        del model, most
+        del ask, mind
         return None
 
-    def take_back(self, note: int) -> None:  # noqa: B027 - most note nothing
-        """Remove the note of a request that cost nothing."""
-
     @abstractmethod
-    def record(self, attempt: Attempt, *, durable: bool) -> Awaitable[None] | None:
+    def record(
+        self, ask: Ask, mind: str, reply: Reply, decision: Decision, *, final: bool, durable: bool
+    ) -> Awaitable[None] | None:
         """Report one attempt; with `durable`, return a future that is done when it is on disk."""
 
     @abstractmethod
@@ -435,6 +411,53 @@ class Recorder(ABC):
         """Close a recording that was opened for this run alone."""
 
 
+class RequestRows:
+    """Writes the row of each request for an ask before it is sent.
+
+    Args:
+        run: the number of the run.
+        writer: the writer of the recording.
+        numbers: the numbers of the requests of the run.
+        ask: the question.
+        mind: the spec of the mind that is asked.
+    """
+
+    def __init__(
+        self, run: int, writer: BatchWriter, numbers: Iterator[int], ask: Ask, mind: str
+    ) -> None:
+        self._run, self._writer, self._numbers = run, writer, numbers
+        self._ask, self._mind = ask, mind
+
+    async def note_sent(self, model: str, most: Usage) -> int:
+        """Write the row of a request; return its number once the row is on disk.
+
+        Raises:
+            RecordingError: when it cannot be written.
+        """
+        sent = next(self._numbers)
+        rows = insert_request(self._run, self._ask, sent, self._mind, model, most)
+        try:
+            await self._writer.committed(*rows)
+        except asyncio.CancelledError:  # it will not be sent
+            self.take_back(sent)
+            raise
+        return sent
+
+    def take_back(self, sent: int) -> None:
+        """Remove the row of a request that cost nothing, with the next commit.
+
+        Raises:
+            RecordingError: when an earlier commit failed.
+        """
+        key = self._run, *self._ask.key, len(self._ask.rejected), sent
+        self._writer.add((_DELETE_REQUEST, key))
+
+
+_DELETE_REQUEST = (
+    "DELETE FROM asks WHERE (run, round, phase, agent, call, attempt, sent) = (?, ?, ?, ?, ?, ?, ?)"
+)
+
+
 class RunRecorder(Recorder):
     """Records one run.
 
@@ -442,7 +465,7 @@ class RunRecorder(Recorder):
         run: its number in the recording.
         writer: the writer of the recording.
         path: the recording.
-        session: the identifier of the writer's session.
+        sent: the number of its last request so far.
         recording: the recording if it was opened for this run alone, or None.
     """
 
@@ -451,49 +474,27 @@ class RunRecorder(Recorder):
         run: int,
         writer: BatchWriter,
         path: Path,
-        session: str,
+        sent: int = 0,
         recording: Recording | None = None,
     ) -> None:
         self.run, self.path = run, path
-        self._writer, self._session, self._own = writer, session, recording
+        self._writer, self._numbers, self._own = writer, count(sent + 1), recording
 
-    async def note_sent(self, model: str, most: Usage) -> int:
-        """Note a request before it is sent; return once written.
+    def requests_of(self, ask: Ask, mind: str) -> RequestRows:
+        """Writes the rows of the requests for an ask."""
+        return RequestRows(self.run, self._writer, self._numbers, ask, mind)
 
-        A note survives a crash of the process, but need not survive a crash of the machine.
-
-        Args:
-            model: the name of the language model.
-            most: the highest cost of the answer.
-
-        Raises:
-            RecordingError: when it cannot be written.
-        """
-        note = next(_notes)
-        row = sent_row(self._session, note, self.run, model, most)
-        try:
-            await self._writer.written((INSERT_SENT, row))
-        except asyncio.CancelledError:  # it will not be sent
-            self.take_back(note)
-            raise
-        return note
-
-    def take_back(self, note: int) -> None:
-        """Remove the note of a request that cost nothing, with the next commit.
-
-        Args:
-            note: the note.
-
-        Raises:
-            RecordingError: when an earlier commit failed.
-        """
-        self._writer.add((DELETE_SENT, [self._session, note]))
-
-    def record(self, attempt: Attempt, *, durable: bool) -> asyncio.Future[None] | None:
+    def record(
+        self, ask: Ask, mind: str, reply: Reply, decision: Decision, *, final: bool, durable: bool
+    ) -> asyncio.Future[None] | None:
         """Write one attempt.
 
         Args:
-            attempt: the attempt.
+            ask: the question, with the earlier attempts.
+            mind: the spec of the mind.
+            reply: its answer.
+            decision: what the answer means.
+            final: whether it decides; otherwise the question is asked again.
             durable: whether its user waits until it is on disk.
 
         Returns:
@@ -502,9 +503,8 @@ class RunRecorder(Recorder):
         Raises:
             RecordingError: when an earlier commit failed; also by the future.
         """
-        statements = ask_statements(self.run, attempt)
-        if attempt.reply.note is not None:
-            statements.append((DELETE_SENT, [self._session, attempt.reply.note]))
+        row = ask_row(self.run, ask, mind, reply, decision, final=final)
+        statements = insert_attempt(row, ask, reply)
         if durable:
             return self._writer.committed(*statements)
         self._writer.add(*statements)
@@ -513,20 +513,15 @@ class RunRecorder(Recorder):
     def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
         """Write the data of one round.
 
-        Args:
-            round_: the round.
-            rows: returns its rows.
-
         Raises:
             RecordingError: when an earlier commit failed.
         """
         model_row, agent_rows, message_rows = rows()
         self._writer.add(
-            (INSERT_MODEL_DATA, [self.run, round_, to_json(model_row)]),
-            (INSERT_AGENT_DATA, [self.run, round_, to_json(agent_rows)]),
-            (INSERT_MESSAGE_DATA, [self.run, round_, to_json(message_rows)]),
+            insert(ModelData(self.run, round_, to_json(model_row))),
+            insert(AgentData(self.run, round_, to_json(agent_rows))),
+            insert(MessageData(self.run, round_, to_json(message_rows))),
         )
-        self._writer.commit_soon()
 
     def flush(self) -> None:
         """Wait until all reports are on disk; a recording that cannot be written ends its run."""
@@ -558,7 +553,7 @@ class RunRecorder(Recorder):
             "UPDATE runs SET ended = ?, status = ?, problem = ?, end_reason = ?, measures = ? "
             "WHERE run = ?"
         )
-        row = [now(), status, problem or None, end_reason or None, measured, self.run]
+        row = (now(), status, problem or None, end_reason or None, measured, self.run)
         await self._writer.committed((ended, row))
 
     def close(self) -> None:
@@ -586,7 +581,9 @@ class NoRecording(Recorder):
                 "not recorded. Give the model recording=PATH, or recording=False to keep nothing."
             )
 
-    def record(self, attempt: Attempt, *, durable: bool) -> None:
+    def record(
+        self, ask: Ask, mind: str, reply: Reply, decision: Decision, *, final: bool, durable: bool
+    ) -> None:
         """Record nothing."""
 
     def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
@@ -663,11 +660,7 @@ def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) 
 
 
 def new_path(scenario: str) -> Path:
-    """A path for a recording in `FOLDER`, which is created if needed.
-
-    Args:
-        scenario: the name of the scenario.
-    """
+    """A path for a recording in `FOLDER`, which is created if needed."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     with contextlib.suppress(OSError):  # opening the recording says what is wrong
         FOLDER.mkdir(mode=0o700)
@@ -680,41 +673,28 @@ def now() -> str:
 
 
 class BatchWriter:
-    """Writes rows on its own thread: many rows per commit, and a future for each waiter.
+    """Writes rows on its own thread: many rows per commit, and each commit is flushed to disk.
 
-    One commit serves all rows that arrived during the previous one, and one `fsync` serves all
-    commits before it, so hundreds of answers per second can be durable before they are used.
-    Committed rows survive a crash of the process; rows on disk also survive a crash of the machine.
-    The `fsync` has its own thread, so requests are noted and sent while the disk is busy with other
-    answers.
-
-    Args:
-        path: the file, for errors.
-        connect: opens the connection, on the writer's thread.
-        log: the write-ahead log of the file, which is flushed to disk; None leaves that to SQLite.
+    One commit serves all rows that arrived during the previous one, so hundreds of answers per
+    second can be durable before they are used.
     """
 
-    def __init__(
-        self, path: Path, connect: Callable[[], sqlite3.Connection], log: Path | None = None
-    ) -> None:
+    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
         self._path, self._connect = path, connect
-        self._log = log
         self._rows: list[Statement] = []
-        self._promises: dict[bool, Future[None]] = {}
-        self._waiting: dict[bool, _Waiters] = {}
-        self._due = math.inf
+        self._promise: Future[None] | None = None
         self._wake = threading.Condition()
-        self._wanted = self._closing = False
+        self._closing = False
         self._failure: RecordingError | None = None
         self._thread = threading.Thread(target=self._run, name="sabm-recording", daemon=True)
         self._thread.start()
         _open.add(self)
 
     def add(self, *statements: Statement) -> None:
-        """Add rows to the next commit, which holds all of them or none.
+        """Add rows, which are on disk after `LINGER_S`, or earlier with rows that are waited for.
 
         Args:
-            statements: (SQL, row) each.
+            statements: (SQL, row) each; the next commit holds all of them or none.
 
         Raises:
             RecordingError: when an earlier commit failed.
@@ -722,44 +702,22 @@ class BatchWriter:
         with self._wake:
             self._add(statements)
 
-    def commit_soon(self) -> None:
-        """Flush all rows to disk after `LINGER_S`, without waiting.
+    def committed(self, *statements: Statement) -> asyncio.Future[None]:
+        """Add rows, and commit all rows; one future for each waiter on the loop.
 
-        Many short rounds then share a commit.
+        Args:
+            statements: (SQL, row) each; the next commit holds all of them or none.
 
         Raises:
-            RecordingError: when an earlier commit failed.
+            RecordingError: when an earlier commit failed; also by the future.
         """
         with self._wake:
-            self._check()
-            if self._due == math.inf:
-                self._due = time.monotonic() + LINGER_S
-                self._wake.notify()
-
-    def committed(self, *statements: Statement) -> asyncio.Future[None]:
-        """Add rows, and flush all rows to disk; one future for each waiter on the loop.
-
-        The commit begins after all ready coroutines of the loop have run, so answers that arrived
-        together share it.
-
-        Args:
-            statements: (SQL, row) each; the next commit holds all of them or none.
-
-        Raises:
-            RecordingError: when an earlier commit failed; also by the future.
-        """
-        return self._awaited(statements, on_disk=True)
-
-    def written(self, *statements: Statement) -> asyncio.Future[None]:
-        """Add rows, and commit all rows, without a flush to disk.
-
-        Args:
-            statements: (SQL, row) each; the next commit holds all of them or none.
-
-        Raises:
-            RecordingError: when an earlier commit failed; also by the future.
-        """
-        return self._awaited(statements, on_disk=False)
+            self._add(statements)
+            if self._promise is None:
+                self._promise = Future()
+                self._promise.set_running_or_notify_cancel()  # no waiter can cancel it for others
+                self._wake.notify_all()
+            return asyncio.wrap_future(self._promise)
 
     def close(self) -> None:
         """Write the remaining rows and end the thread.
@@ -778,207 +736,68 @@ class BatchWriter:
         """Add rows when there is room for them; the caller holds the lock."""
         while len(self._rows) >= COMMIT_AT and self._failure is None and not self._closing:
             self._wake.wait()
-        self._check()
-        self._rows += statements
-        if len(self._rows) >= COMMIT_AT:
-            self._wake.notify()
-
-    def _awaited(self, statements: Sequence[Statement], *, on_disk: bool) -> asyncio.Future[None]:
-        loop, waiting = asyncio.get_running_loop(), self._waiting.get(on_disk)
-        with self._wake:
-            self._add(statements)
-            promise = self._promise(on_disk=on_disk)
-            if waiting is None or waiting.promise is not promise or waiting.loop is not loop:
-                waiting = self._waiting[on_disk] = _Waiters(promise, loop)
-                loop.call_soon(self._begin)
-        return waiting.join()
-
-    def _promise(self, *, on_disk: bool) -> Future[None]:
-        """The promise of the next commit or flush; all rows that arrive before share it."""
-        if on_disk not in self._promises:
-            self._promises[on_disk] = Future()
-        return self._promises[on_disk]
-
-    def _begin(self) -> None:
-        """Let the next commit begin."""
-        with self._wake:
-            self._wanted = True
-            self._wake.notify()
-
-    def _check(self) -> None:
         if self._failure is not None:
             raise self._failure
         if self._closing:
             raise RecordingError(f"The recording {self._path} is closed.")
+        if not self._rows or len(self._rows) + len(statements) >= COMMIT_AT:
+            self._wake.notify_all()
+        self._rows += statements
 
     def _run(self) -> None:
         try:
-            with closing(self._connect()) as connection, ExitStack() as stack:
+            with closing(self._connect()) as connection:
                 connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
                 connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_AT}")
                 # What is written needs no descriptor that is not open by then.
                 connection.execute("PRAGMA temp_store = MEMORY")
-                if self._log is not None:
-                    connection.execute("PRAGMA synchronous = NORMAL")
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the log
                 kept = Kept(self._path, connection)
-                disk = stack.enter_context(closing(_Disk(self._log, self._lost)))
-                while self._next(connection, disk, kept):
+                while self._commit_next(connection, kept):
                     pass
         except Exception as error:  # noqa: BLE001 - every waiter gets the error
-            self._fail(RecordingError(f"Cannot write the recording {self._path}: {error}."), [])
+            self._fail(error, None)
 
-    def _fail(self, failure: RecordingError, promises: list[Future[None]]) -> None:
+    def _commit_next(self, connection: sqlite3.Connection, kept: Kept) -> bool:
+        """Commit the rows that wait; return whether there may be more."""
         with self._wake:
-            self._failure = failure
-            promises += self._promises.values()
-            self._promises = {}
-            self._wake.notify_all()
-        for promise in promises:
-            promise.set_exception(failure)
-
-    def _lost(self, error: Exception, promises: list[Future[None]]) -> None:
-        self._fail(RecordingError(f"Cannot write the recording {self._path}: {error}."), promises)
-
-    def _next(self, connection: sqlite3.Connection, disk: _Disk, kept: Kept) -> bool:
-        with self._wake:
-            while (left_s := self._due - time.monotonic()) > 0 and not (
-                self._wanted or self._closing or len(self._rows) >= COMMIT_AT
-            ):
-                self._wake.wait(None if left_s == math.inf else left_s)
-            if left_s <= 0 or self._closing:  # no request waits for it
-                self._promise(on_disk=True)
-            rows, self._rows, self._wanted = self._rows, [], False
-            if len(rows) >= COMMIT_AT:
-                self._wake.notify_all()
-            promises, self._promises = self._promises, {}
-            if True in promises:
-                self._due = math.inf
+            while not (self._rows or self._promise or self._closing):
+                self._wake.wait()
+            self._wake.wait_for(
+                lambda: self._promise or self._closing or len(self._rows) >= COMMIT_AT, LINGER_S
+            )
+            rows, self._rows = self._rows, []
+            promise, self._promise = self._promise, None
             closing = self._closing
-        failure = self._write(connection, rows) or kept.problem(connection)
-        if failure is not None:
-            self._fail(failure, list(promises.values()))
+            self._wake.notify_all()
+        try:
+            if rows:
+                connection.execute("BEGIN IMMEDIATE")
+                _execute(connection, rows)
+                connection.execute("COMMIT")
+            kept.check(connection)
+        except Exception as error:  # noqa: BLE001 - every waiter gets the error
+            with contextlib.suppress(sqlite3.Error):
+                connection.rollback()
+            self._fail(error, promise)
             return False
-        for on_disk, promise in promises.items():
-            if on_disk:
-                disk.take(promise)
-            else:
-                promise.set_result(None)
+        if promise is not None:
+            promise.set_result(None)
         return not closing
 
-    def _write(
-        self, connection: sqlite3.Connection, rows: list[Statement]
-    ) -> RecordingError | None:
-        if not rows:
-            return None
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            _execute(connection, rows)
-            connection.execute("COMMIT")
-        except (sqlite3.Error, UnicodeError, OverflowError) as error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+    def _fail(self, error: Exception, promise: Future[None] | None) -> None:
+        if not isinstance(error, RecordingError):
             hint = " Is the disk full?" if isinstance(error, sqlite3.OperationalError) else ""
-            return RecordingError(
+            error = RecordingError(
                 f"Cannot write the recording {self._path}: {error}.{hint} "
                 "What was committed before is kept."
             )
-        return None
-
-
-class _Disk:
-    """Flushes a log to disk, on its own thread.
-
-    Args:
-        log: the log, which exists and is kept open; None: there is nothing to do.
-        lost: called with the error, and with the promises that cannot be fulfilled.
-
-    Raises:
-        OSError: when it cannot be opened.
-    """
-
-    def __init__(
-        self, log: Path | None, lost: Callable[[Exception, list[Future[None]]], None]
-    ) -> None:
-        self._lost = lost
-        self._log = None if log is None else os.open(log, os.O_RDWR)
-        self._taken = threading.Condition()
-        self._promises: list[Future[None]] = []
-        self._closing = False
-        self._thread = threading.Thread(target=self._run, name="sabm-disk", daemon=True)
-        if log is not None:
-            self._thread.start()
-
-    def take(self, promise: Future[None]) -> None:
-        """Fulfil a promise: all commits so far are on disk."""
-        if self._log is None:
-            promise.set_result(None)
-            return
-        with self._taken:
-            self._promises.append(promise)
-            self._taken.notify()
-
-    def close(self) -> None:
-        """Fulfil all promises and end the thread."""
-        with self._taken:
-            self._closing = True
-            self._taken.notify()
-        if self._log is not None:
-            self._thread.join()
-            os.close(self._log)
-
-    def _run(self) -> None:
-        lost: Exception | None = None
-        while promises := self._next():
-            if lost is None:
-                try:
-                    assert self._log is not None
-                    fsync(self._log)
-                except Exception as error:  # noqa: BLE001 - every waiter gets the error
-                    lost = error
-            if lost is not None:  # a later `fsync` would not bring to disk what this one lost
-                self._lost(lost, promises)
-                continue
-            for promise in promises:
-                promise.set_result(None)
-
-    def _next(self) -> list[Future[None]]:
-        """The promises so far; none when it is closed."""
-        with self._taken:
-            while not (self._promises or self._closing):
-                self._taken.wait()
-            promises, self._promises = self._promises, []
-        return promises
-
-
-class _Waiters:
-    """Coroutines of one loop that wait for the same commit and share one wake-up."""
-
-    def __init__(self, promise: Future[None], loop: asyncio.AbstractEventLoop) -> None:
-        self.promise, self.loop = promise, loop
-        self._futures: list[asyncio.Future[None]] = []
-        promise.add_done_callback(self._kept)
-
-    def join(self) -> asyncio.Future[None]:
-        """One future per waiter, so that cancelling one does not affect the others."""
-        future = self.loop.create_future()
-        self._futures.append(future)
-        return future
-
-    def _kept(self, _promise: Future[None]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: there are no waiters left
-            self.loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self) -> None:
-        failure, futures = self.promise.exception(), self._futures
-        self._futures = []  # the promise keeps those that it has called
-        for future in futures:
-            if future.done():
-                continue
-            if failure is None:
-                future.set_result(None)
-            else:
-                future.set_exception(failure)
+        with self._wake:
+            self._failure = error
+            later, self._promise = self._promise, None
+            self._wake.notify_all()
+        for waiting in filter(None, (promise, later)):
+            waiting.set_exception(error)
 
 
 def _close_all() -> None:

@@ -22,14 +22,10 @@ Thoughts
     High: the allowance (`max_thought_tokens`; `ANSWER_TOKENS` if an effort is set without a limit).
     Low: none. Likely: the share `THOUGHTS` of the allowance, or of `ANSWER_TOKENS`. Models that
     think by default are known by their names (`thinks_unasked`), and use the allowance of the run;
-    for others only a pilot shows thoughts.
+    for others only a run shows thoughts.
 Dollars
     By the price table of the endpoint. Low: all tokens sent are in the server's cache. High: all
     are written to it. Unknown is NaN, never zero.
-Pilot
-    A recording gives the means by question: tokens sent per character, tokens and texts received,
-    repeated asks, cached tokens, thoughts. Another run differs by the factor ``MARGIN + 3 / n``
-    after `n` asks (rule of three: an event that never happened in `n` trials).
 Not known
     Runs that end earlier than with classical minds, failed requests, unrequested thoughts. Only
     a cap (`Budget`) is a certain bound.
@@ -45,7 +41,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from inspect import isgeneratorfunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +55,8 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.llm.budget import ANSWER_TOKENS, TOKENS_PER_MESSAGE
 from sabm_mesa.llm.endpoints import NAME, PRESETS
 from sabm_mesa.llm.prices import Price, PriceTable
-from sabm_mesa.llm.thinking import THOUGHTS as THOUGHTS_UNASKED
-from sabm_mesa.llm.thinking import thinks_unasked
+from sabm_mesa.llm.quirks import THOUGHTS as THOUGHTS_UNASKED
+from sabm_mesa.llm.quirks import thinks_unasked
 from sabm_mesa.minds.base import Mind, name_of
 from sabm_mesa.minds.specs import (
     CLASSICAL,
@@ -70,7 +66,6 @@ from sabm_mesa.minds.specs import (
     model_and_endpoint,
     named_in,
 )
-from sabm_mesa.recording.statistics import asked
 
 if TYPE_CHECKING:
     from sabm_mesa.minds.llm import LLMSettings
@@ -90,16 +85,15 @@ TOKENS_PER_CHAR = np.array([1 / 5, 1 / 4, 1 / 2.5])
 languages."""
 LEAST_CHARS_A_TOKEN, MOST_CHARS_A_TOKEN = 3, 6
 """Characters per token in the longest prompt for a local model, with its chat template."""
-CONTEXT_STEP, MOST_CONTEXT = 256, 4096
-"""The initial context of local models is a multiple of this, up to a limit: a server is restarted
-when a question needs a longer one."""
+CONTEXT_STEP = 256
+"""The context of local models is a multiple of this."""
 OVERHEAD = TOKENS_PER_MESSAGE * np.arange(3)
 """Tokens around the messages of an ask."""
 THOUGHTS = 0.25
 """The share of the allowance for thoughts in a likely answer (our choice)."""
-UNUSABLE, AGAIN, MARGIN = 0.2, 200, 1.25
-"""The largest share of unusable answers, the tokens of a message on the reason, and the factor by
-which another run differs from a pilot (our choices)."""
+UNUSABLE, AGAIN = 0.2, 200
+"""The largest share of unusable answers, and the tokens of a message on the reason (our
+choices)."""
 WORD, SENTENCE = "xxxxxx; ", 20 * 6
 """A word that example texts repeat (a text with several parts needs several words), and the
 characters of a likely text."""
@@ -170,49 +164,6 @@ class Estimate:
         return {**asdict(self), "total": asdict(self.total)}
 
 
-class Measured(NamedTuple):
-    """Means over the `n` asks of one question in a pilot.
-
-    Tokens `sent` in all attempts per character of the first attempt; tokens `received` in all
-    attempts; attempts `again` after the first; the `cached` share of the tokens sent; characters of
-    an answer in text (`text_chars`); the share of `thoughts` in the tokens received.
-    """
-
-    n: float
-    sent: float
-    received: float
-    again: float
-    cached: float
-    text_chars: float
-    thoughts: float = 0.0
-
-    @property
-    def around(self) -> Array:
-        """Factors of the mean for low, likely and high."""
-        high = MARGIN + 3 / self.n
-        return np.array([1 / high, 1, high])
-
-
-Pilot = Mapping[tuple[str, str], Measured]
-"""(question, language model) → means; the model ``""`` stands for all."""
-
-
-def measure_pilot(path: str | Path, scenario: str) -> Pilot:
-    """Measure the answers of language models in the runs of a scenario in a recording."""
-    rows_by_question = defaultdict(list)
-    for q in asked(path, scenario):
-        row = (q.n_chars, q.prompt_tokens, q.completion_tokens, q.attempts - 1, q.cached_tokens,
-               q.text_bytes, q.thought_tokens)  # fmt: skip
-        for model in (language_model(q.mind), ""):
-            rows_by_question[q.name, model].append(row)
-    pilot = {}
-    for key, rows in rows_by_question.items():
-        chars, sent, received, again, cached, text, thoughts = np.mean(rows, axis=0).tolist()
-        share = thoughts / received if received else 0.0
-        pilot[key] = Measured(len(rows), sent / chars, received, again, cached / sent, text, share)
-    return pilot
-
-
 class StubMind(Mind):
     """Answers in place of a mind that may cost money, which is never called, and counts.
 
@@ -231,7 +182,7 @@ class StubMind(Mind):
 
     instant, paid = True, False
 
-    def __init__(self, mind: Any, pilot: Pilot, url: str | None) -> None:
+    def __init__(self, mind: Any, url: str | None) -> None:
         self.spec = name_of(mind)
         self.url = url
         self.language_model: str = getattr(mind, "model", "") or language_model(self.spec)
@@ -242,7 +193,6 @@ class StubMind(Mind):
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
         self.lengths: dict[str, list[int]] = defaultdict(list)
         self.phases: Counter[tuple[str, str]] = Counter()
-        self._pilot = pilot
         self._model: SmartModel | None = None
         self._minds: dict[int, Mind | None] = {}
 
@@ -258,10 +208,6 @@ class StubMind(Mind):
         for agent_class in model.agent_classes():
             if default_rule := model.classical_of(agent_class).get("default"):
                 self.informed += getattr(default_rule("classical"), "informed", ())
-
-    def measured(self, question: str) -> Measured | None:
-        """The pilot's means of its language model, or of all language models."""
-        return self._pilot.get((question, self.language_model)) or self._pilot.get((question, ""))
 
     def text_chars(self, spec: Text) -> tuple[float, float]:
         """Characters of a likely text and of the longest legal text."""
@@ -286,16 +232,14 @@ class StubMind(Mind):
             is_read = isinstance(decided, str) and not isinstance(ask.spec, Text)
             value = ask.spec.read(str(decided)).value if is_read else ask.spec.check(decided)
             spec = ask.spec
-            decided = self._text(ask.name, spec, value) if isinstance(spec, Text) else value
+            decided = self._text(spec, value) if isinstance(spec, Text) else value
             self.lengths[ask.name].append(_n_chars(ask.spec.as_text(decided)))
         return decided
 
-    def _text(self, question: str, spec: Text, text: str) -> str:
+    def _text(self, spec: Text, text: str) -> str:
         """A text of the likely length."""
-        pilot, (n, longest) = self.measured(question), self.text_chars(spec)
+        n, longest = self.text_chars(spec)
         self.longer = max(self.longer, longest / n)
-        whole = len(self.specs[question]) == 1 and spec in self.specs[question]
-        n = pilot.text_chars if pilot and whole else n
         return spec.with_end(WORD * max(1, round(n / len(WORD))), text)
 
     def _mind_of(self, agent: int) -> Mind | None:
@@ -309,7 +253,7 @@ class StubMind(Mind):
 
 
 def dry_run(
-    scenario: type[SmartModel], parameters: Mapping[str, Any], pilot: Pilot
+    scenario: type[SmartModel], parameters: Mapping[str, Any]
 ) -> tuple[SmartModel, list[StubMind]]:
     """Play a run with a stub mind for each paid spec; without any, only build the model."""
     stubs: dict[str, StubMind] = {}
@@ -319,7 +263,7 @@ def dry_run(
         # An object that is no mind stays: the model reports it.
         if not _is_asked(mind):
             return mind
-        made = StubMind(mind, pilot, _address(mind, parameters.get("connection")))
+        made = StubMind(mind, _address(mind, parameters.get("connection")))
         every.append(made)
         return stubs.setdefault(made.spec, made) if getattr(mind, "paid", True) else made
 
@@ -365,7 +309,6 @@ def estimate(
     scenario: type[SmartModel],
     parameters: Mapping[str, Any],
     runs: int = 1,
-    recording: str | Path | None = None,
     prices: str | Path | None = None,
 ) -> Estimate:
     """Estimate the cost of runs of a scenario; see the module for the method.
@@ -374,19 +317,16 @@ def estimate(
         scenario: the model class.
         parameters: its parameters; `connection` and `recording` make no difference.
         runs: the number of runs (at least 1).
-        recording: a pilot recording of the scenario, or None.
         prices: a user's own price file, or None.
 
     Raises:
-        UsageError: for parameters, prices or a recording that cannot be used.
-        RecordingError: when the recording cannot be read.
+        UsageError: for parameters or prices that cannot be used.
         RunError: when the scenario or a classical mind fails.
     """
     if runs < 1:
         raise ParameterError(f"The number of runs must be 1 or more (got {runs}).")
     table = PriceTable(prices)
-    pilot = {} if recording is None else measure_pilot(recording, scenario.scenario_name)
-    model, stubs = dry_run(scenario, parameters, pilot)
+    model, stubs = dry_run(scenario, parameters)
     longer = max((stub.longer for stub in stubs), default=1.0)
     lines = []
     for stub in stubs:
@@ -395,12 +335,8 @@ def estimate(
             its_phases = {phase for name, phase in stub.phases if name == question}
             most = _most_asks(model, its_phases, np.array(rows))
             asks, chars = _counted(np.array(rows), model, longer, most) * [[runs], [1]]
-            measured = stub.measured(question)
-            if measured is None:
-                parts = _assumed(asks, chars, stub, question, model)
-            else:
-                parts = _scaled(asks, chars[1], measured)
-            usd = _dollars(price, parts, measured) if price else [math.nan] * 3
+            parts = _assumed(asks, chars, stub, question, model)
+            usd = _dollars(price, parts) if price else [math.nan] * 3
             ranges = (Range(*ends) for ends in [*parts.tolist(), usd])
             lines.append(Line(question, stub.spec, Cost(*ranges)))
     total = Estimate(
@@ -410,24 +346,18 @@ def estimate(
         n_rounds=model.n_rounds,
         minds=model.minds_in_use(),
         lines=lines,
-        notes=_notes(model, stubs, pilot, recording, table) if lines else [],
+        notes=_notes(model, stubs, table) if lines else [],
     )
     model.close()
     return total
 
 
-def _dollars(price: Price, parts: Array, measured: Measured | None) -> list[float]:
+def _dollars(price: Price, parts: Array) -> list[float]:
     """Dollars, low, likely and high; each request has the mean number of tokens."""
-    dollars = []
-    for end, (_, n, sent, received) in enumerate(parts.T):
-        share = measured.cached if measured else float(end == 0)
-        thoughts = measured.thoughts * received if measured else 0.0
-        if measured is None and end == len(Range.__slots__) - 1:
-            dollars.append(n * price.most(sent / n, received / n))
-        else:
-            request = (part / n for part in (sent, share * sent, received, thoughts))
-            dollars.append(n * price.cost(*request))
-    return dollars
+    _, n, sent, received = parts
+    low, likely, high = zip(sent / n, received / n, strict=True)
+    each = price.cost(low[0], *low), price.cost(likely[0], 0, likely[1]), price.most(*high)
+    return [float(number * dollars) for number, dollars in zip(n, each, strict=True)]
 
 
 def _most_asks(model: SmartModel, phases: Collection[str], rows: Array) -> float:
@@ -494,11 +424,7 @@ def _counted(rows: Array, model: SmartModel, longer: float, most_asks: float) ->
 
 
 def has_births(model: SmartModel) -> bool:
-    """Whether agents were born in a run.
-
-    Args:
-        model: the model.
-    """
+    """Whether agents were born in a run."""
     return len(model.population) > model.began_with
 
 
@@ -514,7 +440,7 @@ def _by_round(values: Array, rounds: Array, most: int) -> Array:
 
 
 def _assumed(asks: Array, chars: Array, stub: StubMind, question: str, model: SmartModel) -> Array:
-    """Asks, requests, tokens sent and tokens received, without a pilot."""
+    """Asks, requests, tokens sent and tokens received."""
     specs, limit = stub.specs[question], stub.limit
     as_json = (stub.answer_format or model.answer_format) == "json"
     if is_local(stub.spec):
@@ -548,6 +474,9 @@ def with_context(
 ) -> Connection:
     """A connection with the length of context that the local models of a run need.
 
+    A plain Mesa model is not played for this: its author's code runs once a run, and the server of
+    a local model is restarted when a question needs a longer context.
+
     Args:
         connection: the connection; what it says of other runs still holds.
         scenario: the model class.
@@ -556,10 +485,11 @@ def with_context(
     Raises:
         UsageError: for parameters that cannot be used.
     """
-    if not any(is_local(name_of(mind)) for mind in named_in(parameters.get("minds", CLASSICAL))):
+    specs = map(name_of, named_in(parameters.get("minds", CLASSICAL)))
+    if hasattr(scenario, "plain_class") or not any(map(is_local, specs)):
         return connection
     try:
-        model, stubs = dry_run(scenario, parameters, {})
+        model, stubs = dry_run(scenario, parameters)
     except RunError:  # a run says what is wrong
         return connection
     least, likely = map(float, connection.context)
@@ -574,9 +504,10 @@ def with_context(
             first = asked[asked[:, 0] == began, 2]  # later prompts hold what is not said yet
             if first.size:
                 least = max(least, np.nanmax(first) / MOST_CHARS_A_TOKEN + limit)
-            likely = max(likely, np.nanmax(asked[:, 2]) / LEAST_CHARS_A_TOKEN + limit)
+            again = (model.max_attempts - 1) * (limit + AGAIN)
+            likely = max(likely, np.nanmax(asked[:, 2]) / LEAST_CHARS_A_TOKEN + limit + again)
     model.close()
-    context = min(MOST_CONTEXT, -(-int(likely) // CONTEXT_STEP) * CONTEXT_STEP)
+    context = -(-int(likely) // CONTEXT_STEP) * CONTEXT_STEP
     return replace(connection, context=(int(least), context))
 
 
@@ -608,13 +539,6 @@ def _reasoning_tokens(spec: AnswerSpec) -> int:
     return FREE_REASONING if spec.reasoning.max_words is None else REASONING
 
 
-def _scaled(asks: Array, chars: float, pilot: Measured) -> Array:
-    """Asks, requests, tokens sent and tokens received, from a pilot."""
-    again = pilot.again * pilot.around + np.array([0, 0, 3 / pilot.n])
-    sent, received = (mean * pilot.around for mean in (pilot.sent * chars, pilot.received))
-    return np.array([asks, asks * (1 + again), asks * sent, asks * received])
-
-
 def _n_chars(text: str) -> int:
     """The length of a text: bytes of UTF-8, since other scripts have more tokens per character."""
     return len(text.encode(errors="replace"))
@@ -630,20 +554,13 @@ def _on_thoughts(stubs: Sequence[StubMind]) -> str:
 def _notes(
     model: SmartModel,
     stubs: Sequence[StubMind],
-    pilot: Pilot,
-    recording: str | Path | None,
     table: PriceTable,
 ) -> list[str]:
-    notes = [f"Learned from {recording}."] if recording is not None else [(
+    assumed = (
         "Assumed: 2.5 to 5 characters a token; texts from one word to the longest that is kept; up "
-        f"to {UNUSABLE:.0%} of the answers unusable; {_on_thoughts(stubs)}. A recording (--from) "
-        "says more."
-    )]  # fmt: skip
-    asked = {question for stub in stubs for question in stub.asked}
-    known = {name for question, name in pilot if name and question in asked}
-    for name in sorted({stub.language_model for stub in stubs} - known if known else ()):
-        like = ", ".join(sorted(known))
-        notes.append(f"{name} is not in it: taken to write and count like {like}.")
+        f"to {UNUSABLE:.0%} of the answers unusable; {_on_thoughts(stubs)}."
+    )
+    notes = [assumed]
     if has_births(model):
         notes.append(f"Agents are born: there may be {GROWTH:g} times as many asks, or as few.")
     notes += [

@@ -216,22 +216,14 @@ class Game:
         return self._frames[1]
 
     def own_data(self, seat: Seat) -> pd.DataFrame:
-        """The data that a seat may see of its own agent: its columns in the finished rounds.
-
-        Args:
-            seat: the seat.
-        """
+        """The data that a seat may see of its own agent: its columns in the finished rounds."""
         frame = self._frames[1]
         rows = frame[frame["agent"] == seat.agent]
         agent = self.model.agent_of_id(seat.agent)
         return rows[["round", *self.model.columns_of(type(agent))]]
 
     def standing(self, seat: Seat) -> ScoreSoFar | None:
-        """The score of a seat so far, and its rank; None without a score or a round.
-
-        Args:
-            seat: the seat.
-        """
+        """The score of a seat so far, and its rank; None without a score or a round."""
         score, frame = self.model.score, self._frames[1]
         if score is None or frame.empty:
             return None
@@ -291,11 +283,7 @@ class Game:
         return ""
 
     def has_left(self, seat: Seat) -> bool:
-        """Whether the agent of a seat has left the model and is no longer asked.
-
-        Args:
-            seat: the seat.
-        """
+        """Whether the agent of a seat has left the model and is no longer asked."""
         return self.model.agent_of_id(seat.agent) not in self.model.agents
 
     def _play(self) -> None:
@@ -654,11 +642,7 @@ class Games:
                 self._games[game].append(host)
 
     def find(self, token: str) -> tuple[Game, Seat] | None:
-        """The seat behind a link, with its game.
-
-        Args:
-            token: the token in the link.
-        """
+        """The seat behind a link, with its game."""
         with self._lock:
             for game in self._games:
                 for seat in game.seats.values():
@@ -680,11 +664,7 @@ class Games:
         )
 
     def close(self, game: Game) -> None:
-        """End a game and forget it: its links become invalid.
-
-        Args:
-            game: the game.
-        """
+        """End a game and forget it: its links become invalid."""
         with self._lock:
             self._games.pop(game, None)
         game.stop()
@@ -725,7 +705,8 @@ def with_others(
         seats_of: the class of the agents with seats for people; the first one when empty.
 
     Raises:
-        UsageError: when there are too few agents, or for parameters that cannot be used.
+        UsageError: when seats and other minds do not add up to the number of agents, or for
+            parameters that cannot be used.
     """
     if is_by_class(others) and HUMAN in named_in(others):
         return dict(others)
@@ -735,8 +716,14 @@ def with_others(
     name = check_choice("class of agents", seats_of or next(iter(numbers)), list(numbers))
     one_class = len(numbers) == 1 and not is_by_class(others)
     if isinstance(others, Mapping) and not is_by_class(others) and not seats_of:
+        given, n = people + sum(others.values()), sum(numbers.values())
+        if given != n:
+            raise MindSpecError(
+                f"Seats for people and other minds make {given}, but the scenario has {n} agents: "
+                "change one of the three numbers."
+            )
         return {HUMAN: people, **others}
-    check_int("the number of people", people, 1, numbers[name])
+    check_int("the number of seats for people", people, 1, numbers[name])
     by_class = dict.fromkeys(numbers, others) if not is_by_class(others) else dict(others)
     minds_of_class = by_class.get(name, CLASSICAL)
     if not isinstance(minds_of_class, Mapping):
@@ -762,68 +749,6 @@ def agents_by_class(scenario: type[SmartModel], parameters: Mapping[str, Any]) -
     return {
         agent_class.__name__: counted[agent_class.__name__] for agent_class in trial.agent_classes()
     }
-
-
-def check_seats(
-    scenario: type[SmartModel],
-    parameters: Mapping[str, Any],
-    others: Any,
-    people: int,
-) -> None:
-    """Check that seats and other minds add up to the number of agents.
-
-    If minds are given by class of agents, the scenario checks them.
-
-    Args:
-        scenario: the model class.
-        parameters: its parameters without the minds.
-        others: as for `with_others`.
-        people: the number of seats for people.
-
-    Raises:
-        UsageError: when they do not, or for parameters that cannot be used.
-    """
-    n = sum(agents_by_class(scenario, parameters).values())
-    agents, seats = _count(n, "agent"), f"{_count(people, 'seat')} for people"
-    if check_int("the number of seats for people", people, 1) > n:
-        raise MindSpecError(
-            f"{seats} {'is' if people == 1 else 'are'} too many, for the scenario has {agents}: "
-            "take fewer seats, or more agents."
-        )
-    if is_by_class(others):
-        named = seats_in(others)
-        if named not in {0, people}:
-            raise MindSpecError(
-                f"{seats}, but the minds name {_count(named, 'person')}: change one of the two."
-            )
-        return
-    if isinstance(others, Mapping) and people + (minds := _sum(others)) != n:
-        raise MindSpecError(
-            f"{seats} and {_count(minds, 'other mind')} make {people + minds}, but the scenario "
-            f"has {agents}: change one of the three numbers."
-        )
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
-def seats_in(minds: Mapping[str, Any]) -> int:
-    """The number of seats for people in the minds of several classes.
-
-    Args:
-        minds: name of the class → minds.
-    """
-    return sum(
-        minds_of_class.get(HUMAN, 0)
-        if isinstance(minds_of_class, Mapping)
-        else named_in(minds_of_class).count(HUMAN)
-        for minds_of_class in minds.values()
-    )
-
-
-def _sum(counts: Mapping[str, Any]) -> int:
-    return sum(n for n in counts.values() if type(n) is int)
 
 
 def _with_seats(minds: Minds, people: HumanMind) -> Minds:

@@ -8,13 +8,12 @@ run comes first and makes the plain model.
 
 from __future__ import annotations
 
+import atexit
 import copyreg
 import inspect
-import logging
 import math
 import multiprocessing.util
 import os
-import pickle
 import re
 import signal
 import sys
@@ -22,7 +21,7 @@ import threading
 import weakref
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import replace
 from functools import cache, partial
@@ -37,7 +36,7 @@ from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import AnswerSpec, Decision
 from sabm_mesa.core.jsonable import json_roundtrip
-from sabm_mesa.core.parameters import MOST, parameters_of
+from sabm_mesa.core.parameters import MOST, changed_in_words, parameters_of
 from sabm_mesa.core.prompts import beside
 from sabm_mesa.core.scheduler import await_all
 from sabm_mesa.core.streams import entropy
@@ -47,7 +46,9 @@ from sabm_mesa.errors import (
     RunError,
     SabmError,
     UsageError,
+    add_place,
     error_message,
+    failure,
     format_user_error,
 )
 from sabm_mesa.llm import Budget, Connection
@@ -66,13 +67,18 @@ UNENDING = MOST
 """The number of rounds of a run that a script steps."""
 NOT_PASSED = frozenset({"self", "minds", "record", "rng", "seed", "simulator"})
 """Arguments of a plain model's constructor that are not its parameters."""
-Observe = Callable[[Any], Mapping[str, Any]]
-"""Returns the facts that an agent knows."""
-_log = logging.getLogger(__name__)
 _being_made: ContextVar[PlainRun | None] = ContextVar("being_made", default=None)
 """The run of a command that is making its plain model."""
-_ends: list[Callable[[], object]] = []
-"""End the runs of a worker process."""
+_ends: dict[PlainRun, Callable[[], object]] = {}
+"""Run → what ends it, of a worker process."""
+ENDS = "sabm-end"
+"""The name of a thread that ends a run."""
+_end_lock = threading.RLock()
+"""Held while a run ends, so that the end of the process waits for it."""
+_end_now: list[threading.Thread] = []
+"""The threads in which a run ends now."""
+_stopped: list[Any] = []
+"""The signal that came while a run ended in the main thread."""
 
 
 class PlainAsk(NamedTuple):
@@ -177,7 +183,8 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
         except SabmError:
             raise
         except Exception as error:
-            raise UsageError(f"{name} cannot be made: {format_user_error(error)}") from error
+            problem = f"{name} cannot be made: {format_user_error(error)}."
+            raise UsageError(f"{problem}{changed_in_words(self)}") from error
         finally:
             _being_made.reset(token)
         if self.door is None:
@@ -295,9 +302,9 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
         except BaseException as error:
             self.fail(error)
             if isinstance(error, SabmError) or not isinstance(error, Exception):
+                add_place(error)
                 raise
-            where = f"{self.plain_class.__name__}, step {self.round + 1}"
-            raise RunError(f"{where}: {format_user_error(error)}") from error
+            raise failure(f"{self.plain_class.__name__}, step {self.round + 1}", error) from error
         finally:
             self._release()
 
@@ -348,20 +355,27 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
 
     def end_script(self, opened: Recording | None, *, at_exit: bool = True) -> None:
         """End the run of a script, and close its recording."""
-        if engine.is_current():  # the engine's thread found the model as garbage
-            threading.Thread(target=self.end_script, args=(opened,)).start()
-            return
-        if self.running and self.round >= 0:
-            if self.plain is not None:
-                self.enter()
-            if self.playing:
-                self.end_round()
-            problem = getattr(sys, "last_value", "in a step" if self.in_step else None)
-            self.finish(f"the program ended: {problem}" if at_exit and problem else "")
-        self.running = False
-        self._release()
-        if opened is not None:
-            opened.close()
+        with _end_lock, _ending(self):
+            if self.running and self.round >= 0:
+                if self.plain is not None:
+                    self.enter()
+                if self.playing:
+                    self.end_round()
+                problem = getattr(sys, "last_value", "in a step" if self.in_step else None)
+                self.finish(f"the program ended: {problem}" if at_exit and problem else "")
+            self.running = False
+            self._release()
+            if opened is not None:
+                opened.close()
+
+    def end_unused(self, opened: Recording | None) -> None:
+        """End the run of a model that was garbage, on a thread of its own.
+
+        Python finds garbage at any moment, also while this thread holds a lock of the engine.
+        """
+        ending = threading.Thread(target=self.end_script, args=(opened,), name=ENDS, daemon=False)
+        with suppress(RuntimeError):  # where Python ends, no thread begins, and `atexit` does it
+            ending.start()
 
     def ask_all(self, questions: Sequence[PlainAsk]) -> list[Decision]:
         """Ask several agents at the same time; the decisions are in the order of the questions."""
@@ -557,8 +571,8 @@ class Minds:
         model: the plain model; its constructor creates the minds.
         minds: the minds, as in a scenario: one spec for all, a mapping spec → number of agents, or
             a mapping name of a class of agents → either of these.
-        prompts: the path of the prompt file, looked for beside the model's module first:
-            ``[prompts]`` has the entry ``scenario`` and one for each question.
+        prompts: the prompts as a dict, as in a scenario, or the path of the prompt file, looked for
+            beside the model's module first: the entry ``scenario`` and one for each question.
         classical: name of a question → function that takes the `Ask` and returns the answer. These
             are the ``classical`` minds. It reads the facts as ``ask.facts.NAME``.
         agents: the classes of the agents that have minds; all by default. If minds are given with
@@ -591,7 +605,7 @@ class Minds:
         model: mesa.Model,
         minds: Any = "classical",
         *,
-        prompts: str | Path,
+        prompts: Mapping[str, Any] | str | Path,
         classical: Mapping[str, Callable[[Any], Any]] | None = None,
         agents: type | tuple[type, ...] = mesa.Agent,
         record: str | Path | Recording | bool | None = None,
@@ -607,8 +621,7 @@ class Minds:
         if not hasattr(model, "rng"):
             raise UsageError(f"{name} makes Minds too early: call super().__init__(rng=rng) first.")
         self.minds, self.rules, self.agents = minds, dict(classical or {}), agents
-        self.prompts = beside(prompts, type(model))
-        self._dependent: set[str] = set()
+        self.prompts = prompts if isinstance(prompts, Mapping) else beside(prompts, type(model))
         self._in_script = (commanded := _being_made.get()) is None
         if commanded is not None:
             if commanded.door is not None:
@@ -636,8 +649,10 @@ class Minds:
         run.join(self, model)
         PlainRun.__init__(run, **settings)
         self._host = run
-        self._end = weakref.finalize(model, run.end_script, self._opened)
-        _end_with_process(self._end)
+        self._end = weakref.finalize(model, run.end_unused, self._opened)
+        self._end.atexit = False
+        atexit.register(run.end_script, self._opened)
+        _end_with_process(run, partial(run.end_script, self._opened))
         if isinstance(record, Recording):
             record.before_close.append(self.close)
         simulator: Any = getattr(model, "simulator", None)
@@ -693,7 +708,8 @@ class Minds:
         agents: Iterable[mesa.Agent],
         name: str,
         spec: AnswerSpec | Callable[[Any], AnswerSpec],
-        observe: Observe = lambda _: {},
+        /,
+        facts: Callable[[Any], Mapping[str, Any]] = lambda _: {},
     ) -> list[Decision]:
         """Ask several agents at the same time, and wait for all decisions.
 
@@ -701,45 +717,35 @@ class Minds:
             agents: the agents.
             name: the prompt entry with the question.
             spec: the legal answers; or a function of the agent that returns them.
-            observe: a function of the agent that returns its facts.
+            facts: a function of the agent that returns what it knows, by name.
 
         Returns:
             The decisions in the order of the agents.
 
         Raises:
-            BudgetExceeded: when a cap is reached.
-            RunError: when a mind or the recording fails, or the run has ended.
+            BudgetExceeded, RunError: as by `ask`.
         """
         return self._ask(
             [
-                PlainAsk(agent, name, spec(agent) if callable(spec) else spec, observe(agent))
+                PlainAsk(agent, name, spec(agent) if callable(spec) else spec, facts(agent))
                 for agent in agents
             ]
         )
 
-    def gather(
-        self, agents: Iterable[mesa.Agent], method: str = "step", *given: Any, check: bool = True
-    ) -> None:
+    def gather(self, agents: Iterable[mesa.Agent], method: str = "step", *given: Any) -> None:
         """Call a method of each agent, as ``agents.do(method)`` does, with questions that overlap.
 
-        The agents' methods run one at a time, in the order of the agents. A method that asks is
-        paused until all others have reached a question or their end; then all wait together, and
-        continue in the same order. The result equals that of ``agents.do`` if no agent reads state
-        that another one changes in the same call, and random numbers of the model are drawn in the
-        order of the agents. In any case the result does not depend on latencies. An agent that has
-        left the model is skipped, and the method of an agent that is removed while it waits does
-        not continue.
-
-        Three faults are detected: a draw from ``model.random`` or ``model.rng`` in another order,
-        and an agent whose attributes another agent sets, or that another agent removes, while it
-        waits. Then a warning names them, and later calls with this method run the agents one after
-        another.
+        The methods run one at a time, in the order of the agents. A method that asks is paused
+        until all others have reached a question or their end; then all wait together, and continue
+        in the same order. The result does not depend on latencies. It equals that of ``agents.do``
+        if no agent reads or changes in the call what another one changes in it, or draws from the
+        model's random stream after its question. The method of an agent that is removed while it
+        waits does not continue.
 
         Args:
             agents: the agents, such as ``self.agents`` or ``self.agents.shuffle()``.
             method: the name of the method.
             given: its arguments.
-            check: whether to check for these faults.
 
         Raises:
             BudgetExceeded: when a cap is reached.
@@ -747,37 +753,29 @@ class Minds:
         """
         if self._hub is not None:
             raise RunError("gather cannot be called by an agent that gather has called.")
-        model, here = self._run.plain, list(agents)
-        if check and method in self._dependent:
-            for agent in here:
-                if agent in model.agents:
-                    getattr(agent, method)(*given)
-            return
+        here: Any = self._run.plain.agents
+        calls: list[_Call] = []
         self._hub = getcurrent()
-        overlap = _Overlap(model, check=check)
         try:
-            for agent in here:
-                if agent in model.agents:
-                    overlap.start(agent, partial(getattr(agent, method), *given))
-            overlap.play(self._ask)
+            for agent in list(agents):
+                if agent in here:
+                    calls.append(_Call(agent, partial(getattr(agent, method), *given)))
+                    calls[-1].go_on(here)
+            while waiting := [call for call in calls if call.waits(here)]:
+                decisions = self._ask([call.question for call in waiting])
+                for call, decision in zip(waiting, decisions, strict=True):
+                    if call.waits(here):
+                        call.go_on(here, decision)
         finally:
             self._hub = None
-            for call in overlap.calls:
-                call.stop()
-        if overlap.fault:
-            self._dependent.add(method)
-            _log.warning(
-                "gather(…, %r): %s. The data of this step are not those of agents.do(%r). From now "
-                "on the agents are called one after another.", method, overlap.fault, method,
-            )  # fmt: skip
+            for call in calls:
+                if not call.dead:
+                    call.throw()
 
     def quote(self, text: str) -> str:
         """Words of an agent, quoted for the prompts of others.
 
         They stay on one line, and cannot look like another part of the prompt.
-
-        Args:
-            text: the words.
         """
         return self._run.book.quote(text)
 
@@ -839,120 +837,66 @@ def _step(step: Callable[..., None], minds: Minds, *given: Any, **more: Any) -> 
             minds.close()
 
 
-def _end_with_process(end: Callable[[], object]) -> None:
+def _end_with_process(run: PlainRun, end: Callable[[], object]) -> None:
     """End a run also with a worker process of `multiprocessing`, which skips `atexit`."""
     if multiprocessing.parent_process() is not None:
-        if not _ends:
-            multiprocessing.util.Finalize(None, _end_all, exitpriority=1)
-            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # so a pool ends its workers
-                signal.signal(signal.SIGTERM, _end_all)
-        _ends.append(end)
+        _listen()
+        _ends[run] = end
+
+
+@cache
+def _listen() -> None:
+    """End all runs at the end of this process, and at the signal that ends it."""
+    multiprocessing.util.Finalize(None, _end_all, exitpriority=1)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # so a pool ends its workers
+        signal.signal(signal.SIGTERM, _end_all)
+
+
+@contextmanager
+def _ending(run: PlainRun) -> Iterator[None]:
+    """While a run ends in the main thread, a signal that ends the process waits for it."""
+    here = threading.current_thread()
+    _end_now.append(here)
+    try:
+        yield
+    finally:
+        _ends.pop(run, None)
+        atexit.unregister(run.end_script)
+        _end_now.remove(here)
+        if _stopped and here is threading.main_thread() and here not in _end_now:
+            _end_all(_stopped.pop())
 
 
 def _end_all(*received: Any) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a pool sends it also while a worker ends
-    for end in _ends:
+    here = threading.current_thread()
+    if here in _end_now:
+        _stopped.append(received)
+        return
+    for end in [*_ends.values()]:
         end()
     if received:
         os._exit(1)  # as without this handler; an exception would be printed where Python ends
 
 
-class _Call:
+class _Call(greenlet):
     """The call of an agent's method by `Minds.gather`, which pauses when the agent asks."""
 
-    def __init__(self, agent: Any, call: Callable[[], Any], position: int) -> None:
-        self.agent, self.position, self.here = agent, position, True
-        self.question: PlainAsk | None = None
-        self.left: dict[str, Any] = {}
-        """The agent's attributes at the last switch away from the call."""
-        self._greenlet = greenlet(call)
-        self._greenlet.gr_context = copy_context()
+    question: PlainAsk
 
-    def __str__(self) -> str:
-        return f"{type(self.agent).__name__} {self.agent.unique_id}"
+    def __init__(self, agent: Any, call: Callable[[], Any]) -> None:
+        super().__init__(call)
+        self.gr_context = copy_context()
+        self._agent, self._was_here = agent, True
 
-    def go_on(self, *decision: Decision) -> None:
+    def go_on(self, here: Any, *decision: Decision) -> None:
         """Run up to the next question, or the end."""
-        question = self._greenlet.switch(*decision)
-        self.question = None if self._greenlet.dead else question
+        self.question = self.switch(*decision)
+        self._was_here = self._agent in here
 
-    def stop(self) -> None:
-        """End a waiting call, since another one failed or has removed its agent."""
-        self.question = None
-        if not self._greenlet.dead:
-            self._greenlet.throw()
-
-
-class _Overlap:
-    """Overlapping calls, and the first fault: their results differ from calls in turn."""
-
-    def __init__(self, model: Any, *, check: bool) -> None:
-        self.calls: list[_Call] = []
-        self.fault = ""
-        self._model, self._check, self._drew = model, check, 0
-        self._state = self._streams()
-
-    def start(self, agent: Any, call: Callable[[], Any]) -> None:
-        """Run a call up to its first question."""
-        self.calls.append(_Call(agent, call, len(self.calls) + 1))
-        self._go_on(self.calls[-1])
-
-    def play(self, ask: Callable[[Sequence[PlainAsk]], list[Decision]]) -> None:
-        """Ask the waiting questions together, and go on, until all calls have ended."""
-        for call in self.calls:
-            if call.question is None:  # later agents may change it, as in agents.do
-                self._keep(call)
-        turns = self.calls
-        while questions := {c: c.question for c in turns if c.question and not self._removed(c)}:
-            decisions = dict(zip(questions, ask(list(questions.values())), strict=True))
-            for call in turns:
-                if not self._removed(call):
-                    self._compare(call)
-                if call.question is not None:
-                    self._go_on(call, decisions[call])
-            turns = [call for call in turns if call.question is not None]
-
-    def _go_on(self, call: _Call, *decision: Decision) -> None:
-        call.go_on(*decision)
-        self._keep(call)
-        if (state := self._streams()) != self._state:
-            self._state = state
-            if call.position < self._drew:
-                self._blame(
-                    f"{call} draws from the model's random stream after it has asked, and another "
-                    "one has drawn before"
-                )
-            self._drew = call.position
-
-    def _keep(self, call: _Call) -> None:
-        call.here, call.left = call.agent in self._model.agents, dict(vars(call.agent))
-
-    def _compare(self, call: _Call) -> None:
-        for name, value in vars(call.agent).items():
-            then = call.left.get(name)
-            plain = isinstance(value, int | float | str)
-            if value is not then and not (plain and bool(value == then)):
-                self._blame(
-                    f"the attribute {name!r} of {call} was set by another agent in the same call, "
-                    "after it had been asked"
-                )
-
-    def _removed(self, call: _Call) -> bool:
-        removed = call.here and call.agent not in self._model.agents
-        if removed:
-            self._blame(
-                f"{call} was removed by another agent in the same call, after its own turn had "
-                "begun"
-            )
-            call.stop()
-        return removed
-
-    def _blame(self, fault: str) -> None:
-        if self._check:
-            self.fault = self.fault or fault
-
-    def _streams(self) -> tuple[Any, bytes]:
-        return self._model.random.getstate(), pickle.dumps(self._model.rng.bit_generator.state)
+    def waits(self, here: Any) -> bool:
+        """Whether the call waits for a decision, and nobody has removed its agent meanwhile."""
+        return not self.dead and (self._agent in here or not self._was_here)
 
 
 def _latest(
@@ -976,7 +920,7 @@ def _latest(
             f"{runs[-1].name} has the seed {then[0] if len(then) == 1 else then}: make the model "
             "with that seed (rng=…), or name another file."
         )
-    (run,) = load_runs(path, [runs[-1].run], whole=True)
+    (run,) = load_runs(path, [runs[-1].run])
     return run
 
 

@@ -95,11 +95,7 @@ class RunSpec:
         return {**self.tags, "spec": self.digest}
 
     def with_seeds(self, seeds: Iterable[int]) -> list[RunSpec]:
-        """The same run with other seeds.
-
-        Args:
-            seeds: the seeds.
-        """
+        """The same run with other seeds."""
         specs = [replace(self, seed=seed) for seed in seeds]
         for spec in specs:
             vars(spec)["identity"] = self.identity  # computed once for all
@@ -108,13 +104,7 @@ class RunSpec:
     def forked(
         self, at: int, changes: Mapping[str, Any], tags: Mapping[str, str] | None = None
     ) -> RunSpec:
-        """A fork of this run.
-
-        Args:
-            at: the first round with other parameters.
-            changes: parameter → its new value.
-            tags: the tags of the fork.
-        """
+        """A fork of this run."""
         fork = PlannedFork(self, at, changes)
         return RunSpec(self.scenario, self.parameters, self.seed, tags or {}, fork)
 
@@ -179,10 +169,6 @@ def trial_models(
     """Build each model once, so that wrong parameters are refused before any file is written.
 
     The server of a local model starts with a context for the longest prompt of all runs.
-
-    Args:
-        specs: the plans.
-        connection: how language models are reached.
 
     Returns:
         The identity of the plans → an unrecorded model: one for all plans that differ only in seed

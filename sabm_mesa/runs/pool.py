@@ -30,14 +30,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from sabm_mesa.core import engine
-from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import BudgetExceeded, ParameterError, RecordingError, RunError, error_message
 from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.llm.endpoints import check_listener
 from sabm_mesa.llm.limit import CEILING
 from sabm_mesa.recording import Recording, load_runs
 from sabm_mesa.recording.tasks import UNFINISHED, keep, new_path
-from sabm_mesa.runs.planned import RunSpec, run_missing, spent_in
+from sabm_mesa.runs.planned import RunSpec, run_missing
 from sabm_mesa.runs.run import Watch, run_models
 
 MAX_LOST = 3
@@ -223,51 +222,13 @@ def check_sendable(specs: Sequence[RunSpec]) -> None:
         )
 
 
-class _Shares:
-    """The shares of tasks in a budget.
-
-    Each task gets the same part; what an ended task did not spend goes to the next one.
-    """
-
-    def __init__(self, connection: Connection, n: int) -> None:
-        self._prices, self._budget = connection.prices, connection.budget or Budget()
-        self._given: dict[Path, dict[str, Any]] = {}
-        caps = [cap for cap in _SPENT if getattr(self._budget, cap) is not None]
-        self._part = {cap: self._left(cap) / n for cap in caps}
-
-    def give(self, task: Task, later: int) -> Task:
-        """The task with its share, while this number of tasks has not begun."""
-        assert task.connection is not None
-        left = {cap: self._left(cap) - later * part for cap, part in self._part.items()}
-        share: dict[str, Any] = {
-            cap: max(0, most if cap == "max_usd" else floor(most)) for cap, most in left.items()
-        }
-        self._given[task.path] = share
-        return replace(task, connection=replace(task.connection, budget=Budget(**share)))
-
-    def take_back(self, task: Task) -> None:
-        """Count what an ended task spent: all of its share if its recording is lost."""
-        share = self._given.pop(task.path)
-        if task.path.exists():
-            spent = spent_in(task.path, self._prices)
-        else:
-            asks, tokens = int(share.get("max_asks", 0)), int(share.get("max_total_tokens", 0))
-            spent = Usage(asks, prompt_tokens=tokens, cost_usd=share.get("max_usd", 0.0))
-        self._budget.spent.add(spent)
-
-    def _left(self, cap: str) -> float:
-        given = sum(share[cap] for share in self._given.values())
-        left: float = getattr(self._budget, cap) - getattr(self._budget.spent, _SPENT[cap]) - given
-        return left
-
-
 class _Work:
     """Tasks that workers play; see `play_tasks`."""
 
-    def __init__(self, tasks: Sequence[Task], place: WorkerPool, shares: _Shares) -> None:
+    def __init__(self, tasks: Sequence[Task], place: WorkerPool) -> None:
         self._waiting = deque(tasks)
         self._running = dict[Future[Ended], tuple[Executor, Task]]()
-        self._place, self._shares = place, shares
+        self._place = place
         self._workers, self._idle = list[Executor](), list[Executor]()
         self._lost, self._logged = Counter[Path](), set[str]()
         self._done = 0
@@ -281,8 +242,6 @@ class _Work:
         """Start tasks, wait a moment for the end of others, and return whether some are left."""
         while self._waiting and len(self._running) < self._place.n:
             task = self._waiting.popleft()
-            if task.connection is not None:
-                task = self._shares.give(task, sum(t.connection is not None for t in self._waiting))
             if not self._idle:
                 self._idle.append(self._place.worker())
                 self._workers.append(self._idle[-1])
@@ -306,22 +265,20 @@ class _Work:
 
     def _end(self, future: Future[Ended]) -> None:
         worker, task = self._running.pop(future)
-        error, paid = future.exception(), task.connection is not None
+        error = future.exception()
         if error is None:
             ended = future.result()
             self._idle.append(worker)
             self._pass_on(ended.logged)
             if ended.recording is not None:
                 keep(task.path, ended.recording)
-        if paid:
-            self._shares.take_back(task)
         self._done += task.finished
         if error is None:
             if ended.problem and not ended.over_budget:
                 raise RunError(ended.problem)
         elif not isinstance(error, self._place.lost):
             raise RunError(f"A worker failed: {error_message(error)}.")
-        elif paid:
+        elif task.connection is not None:
             _log.warning("A worker was lost: this process continues its runs after the others.")
         else:
             self._lost[task.path] += 1
@@ -352,8 +309,8 @@ def play_tasks(
 ) -> None:
     """Play new runs on workers, into recordings of tasks: free runs one by one, others together.
 
-    A task that reaches its share of the budget ends early, and the others go on. A lost worker is
-    replaced.
+    Each task has an equal share of the budget. A task that reaches it ends early, and the others go
+    on. A lost worker is replaced.
 
     Args:
         free: runs without cost.
@@ -372,12 +329,12 @@ def play_tasks(
     n = min([place.n, *filter(None, ceilings)]) if paid else place.n
     size = min(ceil(len(paid) / n), TOGETHER)
     parts = [paid[first : first + size] for first in range(0, len(paid), size or 1)]
-    share = _part_of(connection, min(n, max(1, len(parts))))
+    shares = [_part_of(connection, min(n, len(parts)), len(parts)) for _ in parts]
     tasks = [
         *(Task(new_path(folder), [spec]) for spec in free),
-        *(Task(new_path(folder), part, share) for part in parts),
+        *(Task(new_path(folder), *runs) for runs in zip(parts, shares, strict=True)),
     ]
-    work_ = _Work(tasks, replace(place, n=n), _Shares(connection, max(1, len(parts))))
+    work_ = _Work(tasks, replace(place, n=n))
     try:
         while work_.go_on():
             watch(work_.finished)
@@ -386,16 +343,24 @@ def play_tasks(
     watch(work_.finished)
 
 
-def _part_of(connection: Connection, n: int) -> Connection:
-    """The connection of one of several workers, with its part of the simultaneous requests."""
+def _part_of(connection: Connection, workers: int, tasks: int) -> Connection:
+    """The connection of a task, with its part of the simultaneous requests and of the budget."""
     endpoints = {
-        name: replace(server, max_concurrency=server.max_concurrency // n)
+        name: replace(server, max_concurrency=server.max_concurrency // workers)
         if server.max_concurrency
         else server
         for name, server in connection.endpoints.items()
     }
-    most = (connection.max_concurrency or CEILING) // n
-    return replace(connection, endpoints=endpoints, max_concurrency=max(1, most), limits=None)
+    most = (connection.max_concurrency or CEILING) // workers
+    budget = connection.budget or Budget()
+    caps: dict[str, Any] = {}
+    for cap, count in _SPENT.items():
+        if (limit := getattr(budget, cap)) is not None:
+            part = max(0, limit - getattr(budget.spent, count)) / tasks
+            caps[cap] = part if cap == "max_usd" else floor(part)
+    return replace(
+        connection, endpoints=endpoints, max_concurrency=max(1, most), budget=Budget(**caps)
+    )
 
 
 # Ray.

@@ -69,14 +69,11 @@ def replay(
         RecordingError: when the recording cannot be read, or anything differs.
         UsageError: when this version cannot use the recorded parameters.
     """
-    checked = runs is None
-    if runs is None:
-        runs = [run.run for run in latest(load_runs(recording))]  # it looks at every page
-    recorded = load_runs(recording, runs, check=not checked, whole=True)
+    recorded = latest(load_runs(recording)) if runs is None else load_runs(recording, runs)
+    rounds = [None if run.finished else run.rounds for run in recorded]
     models = [
         rebuild(class_of(run, scenario), ReplayRecorder(run, minds=minds)) for run in recorded
     ]
-    rounds = [None if run.finished else run.rounds for run in recorded]
     return run_models(models, watch=watch, rounds=rounds)
 
 
@@ -190,9 +187,6 @@ def to_resume(recording: str | Path) -> list[RecordedRun]:
 
     A command may have been stopped between its last round and its tables.
 
-    Args:
-        recording: the recording.
-
     Raises:
         RecordingError: when it cannot be read, or has no run.
     """
@@ -213,12 +207,7 @@ def latest(
 
 
 def foreign_addresses(recorded: Sequence[RecordedRun], connection: Connection) -> list[str]:
-    """The addresses of recorded runs that a command does not allow.
-
-    Args:
-        recorded: the runs.
-        connection: how language models are reached now.
-    """
+    """The addresses of recorded runs that a command does not allow."""
     guarded = connection.for_recorded()
     named: set[str] = set()
     for run in recorded:
@@ -267,11 +256,6 @@ def resume_models(
 def rebuild(model: type[M], recorder: ReplayRecorder, **services: Any) -> M:
     """A model that repeats a recorded run from its beginning.
 
-    Args:
-        model: the model class.
-        recorder: the recorder of the run.
-        services: how language models are reached.
-
     Raises:
         UsageError: for recorded parameters that this version cannot use.
     """
@@ -284,10 +268,6 @@ def rebuild(model: type[M], recorder: ReplayRecorder, **services: Any) -> M:
 
 def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type[SmartModel]:
     """The model class of a recorded run.
-
-    Args:
-        run: the run.
-        scenario: the class when it is given.
 
     Raises:
         RecordingError: when it is neither registered nor imported, and its file is not found.
@@ -355,19 +335,19 @@ def spent_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> 
     spent.add(replace(lost, cost_usd=0.0 if math.isnan(lost.cost_usd) else lost.cost_usd))
     for run in recorded:
         for row in run.asks.values():
-            name = language_model(row["mind"])
-            unreported = not row["prompt_tokens"]
-            if not name or row["copied"] or not (unreported or row["cost_usd"] is None):
+            name = language_model(row.mind)
+            unreported = not row.prompt_tokens
+            if not name or row.copied or not (unreported or row.cost_usd is None):
                 continue
             contents = [content for _, content in run.chat(row)]
-            price = table.at(_address(run, row["mind"])).of(name)
+            price = table.at(_address(run, row.mind)).of(name)
             assumed = most_of(contents, run.limit(row), price)
             spent.add(
                 Usage(
-                    prompt_tokens=max(0, assumed.tokens - row["completion_tokens"])
+                    prompt_tokens=max(0, assumed.tokens - row.completion_tokens)
                     if unreported
                     else 0,
-                    cost_usd=assumed.cost_usd if row["cost_usd"] is None else 0.0,
+                    cost_usd=assumed.cost_usd if row.cost_usd is None else 0.0,
                 )
             )
     return spent

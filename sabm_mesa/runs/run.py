@@ -27,11 +27,9 @@ from sabm_mesa.recording import Recording
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.statistics import (
     FrequentReason,
-    Repeated,
     frequent_reason,
     mended_requests,
     origins,
-    repeated_prefixes,
 )
 from sabm_mesa.recording.store import versions
 
@@ -119,18 +117,6 @@ class Runs:
             counts[tuple((k, v) for k, v in origin.items() if k not in {"asked", "sent"})] += n
         return [{**dict(key), "answers": n} for key, n in counts.items()]
 
-    def repeated_prefix(self) -> float | None:
-        """The share of the characters sent that repeat the beginning of the agent's last request.
-
-        Returns:
-            0 to 1; None when nothing was sent, or nothing is recorded.
-        """
-        path = self.models[0].recording_path
-        if path is None:
-            return None
-        phases = [phase.name for phase in self.models[0].phases]
-        return sum(repeated_prefixes(path, self.numbers, phases).values(), Repeated()).share
-
     def figures(self, faults: list[str] | None = None) -> Mapping[str, Any]:
         """The figures of the runs, of matplotlib, by name.
 
@@ -152,6 +138,8 @@ class Runs:
                 for number, run in of_each
                 for name, figure in run.figures(faults).items()
             }
+        from sabm_mesa.analysis.pictures import draw_scene
+
         first, alone, subtitle = self.models[0], len(self.models) == 1, self._subtitle()
         drawn: dict[str, Any] = {}
         for number, run in of_each:
@@ -159,7 +147,7 @@ class Runs:
             for picture in first.pictures:
                 name = picture.name if alone else f"{picture.name}_{number}"
                 with self._collecting(f"the picture {name}", faults):
-                    drawn[name] = picture.draw(run.models[0], words)
+                    drawn[name] = draw_scene(picture.scene(run.models[0]), words)
         with self._collecting("the plots", faults):
             drawn.update(self._plots(subtitle))
         return drawn
@@ -167,7 +155,9 @@ class Runs:
     def _plots(self, subtitle: str) -> Mapping[str, Any]:
         first = self.models[0]
         if first.plots:
-            plots: Mapping[str, Any] = self._draw("figures")
+            draw = load_plots(first.plots, type(first).__module__).figures
+            data = self.model_frame(), self.agent_frame()
+            plots: Mapping[str, Any] = draw(*data, self._subtitle(), **first.plot_options())
             return plots
         from sabm_mesa.analysis.plot_style import line_charts  # slow, as all of matplotlib
 
@@ -207,21 +197,6 @@ class Runs:
                 }
         return files
 
-    def animation(self) -> Any:
-        """The first run as an animation of matplotlib.
-
-        Raises:
-            ParameterError: when the scenario has none.
-        """
-        check_animation(type(self.models[0]))
-        return self._draw("animation")
-
-    def _draw(self, kind: str) -> Any:
-        first = self.models[0]
-        draw = getattr(load_plots(first.plots, type(first).__module__), kind)
-        data = self.model_frame(), self.agent_frame()
-        return draw(*data, self._subtitle(), **first.plot_options())
-
     def _subtitle(self) -> str:
         first = self.models[0]
         return " · ".join([first.condition, _deciders(first), *_changed(first)])
@@ -241,7 +216,6 @@ class Runs:
             "frequent_reason": None if reason is None else reason._asdict(),
             "mended_requests": self.mended_requests(),
             "served": self.served(),
-            "repeated_prefix": self.repeated_prefix(),
             "critical_path_asks": max(m.critical_path_asks for m in self.models),
             "runs": [
                 {
@@ -400,18 +374,3 @@ def _changed(model: SmartModel) -> list[str]:
         if name not in NOT_IN_SUBTITLE and value != defaults[name].default
     }
     return [text for text in texts.values() if len(text) <= SUBTITLE_PART]
-
-
-def check_animation(scenario: type[SmartModel]) -> None:
-    """Check that a scenario can be drawn as an animation.
-
-    Args:
-        scenario: the model class.
-
-    Raises:
-        ParameterError: when it cannot.
-    """
-    if not scenario.plots or not hasattr(
-        load_plots(scenario.plots, scenario.__module__), "animation"
-    ):
-        raise ParameterError(f"The scenario {scenario.scenario_name} has no animation.")

@@ -57,49 +57,12 @@ OpenPool = Callable[[Path], AbstractContextManager[WorkerPool]]
 
 
 @dataclass(frozen=True)
-class SweepRun:
-    """One run of a sweep.
-
-    Attributes:
-        values: the varied parameters.
-        spec: the run.
-    """
-
-    values: Mapping[str, Any]
-    spec: RunSpec
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The runs of a sweep.
-
-    Attributes:
-        model: the model class.
-        varied: parameter → its values.
-        parameters: the other given parameters.
-        seeds: the seeds of each combination of values.
-        cells: the runs: combination by combination, the last parameter changing fastest, and
-            within each in the order of the seeds.
-    """
-
-    model: type[SmartModel]
-    varied: Mapping[str, Sequence[Any]]
-    parameters: Mapping[str, Any]
-    seeds: Sequence[int]
-    cells: Sequence[SweepRun]
-
-    @property
-    def specs(self) -> list[RunSpec]:
-        """The runs, in their order."""
-        return [cell.spec for cell in self.cells]
-
-
-@dataclass(frozen=True)
 class Sweep:
     """A sweep that was run.
 
     Attributes:
-        grid: the grid that was run.
+        specs: the plans of the runs, in the order of the tables.
+        varied: parameter → its values.
         path: the recording.
         runs: one row per run: the varied parameters, ``seed``, ``run``, ``rounds``, the cost of
             asks, and the scenario's end measures; also in ``runs.csv``.
@@ -110,13 +73,25 @@ class Sweep:
         wall_s: its duration in seconds.
     """
 
-    grid: Grid
+    specs: Sequence[RunSpec]
+    varied: Mapping[str, Sequence[Any]]
     path: Path
     runs: pd.DataFrame
     model_data: pd.DataFrame
     files: Sequence[Path]
     ran: int
     wall_s: float
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The given parameters that are not varied."""
+        given = self.specs[0].parameters
+        return {name: value for name, value in given.items() if name not in self.varied}
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of each combination of values."""
+        return list(dict.fromkeys(spec.seed for spec in self.specs))
 
 
 def sweep(
@@ -164,26 +139,26 @@ def sweep(
     """
     started = time.perf_counter()
     place = _place(on, workers, address)
-    planned = grid(scenario, vary, parameters or {}, runs, seed)
+    specs = plan(scenario, vary, parameters or {}, runs, seed)
     path = Path(folder) / RECORDING
-    needed = varied_sampling(spec.parameters for spec in planned.specs)
+    needed = varied_sampling(spec.parameters for spec in specs)
     how = replace(connection or Connection(), needed=needed)
-    ran = _finish(planned.specs, path, place, how, watch)
-    by_digest = find_runs(planned.specs, path)
-    recorded = [by_digest[spec.digest] for spec in planned.specs]
-    data = model_table(planned, recorded, Recorded(path))
-    table = run_table(planned, recorded, data)
-    files = write_frames(path.parent, {"runs": table, "model": data}, "csv")
-    return Sweep(planned, path, table, data, files, ran, time.perf_counter() - started)
+    ran = _finish(specs, path, place, how, watch)
+    by_digest = find_runs(specs, path)
+    recorded = [by_digest[spec.digest] for spec in specs]
+    data = Recorded(path).model_data()
+    model, table = _tables(specs, list(vary), recorded, data)
+    files = write_frames(path.parent, {"runs": table, "model": model}, "csv")
+    return Sweep(specs, vary, path, table, model, files, ran, time.perf_counter() - started)
 
 
-def grid(
+def plan(
     model: type[SmartModel] | str,
     vary: Mapping[str, Sequence[Any]],
     parameters: Mapping[str, Any],
     runs: int,
     seed: int,
-) -> Grid:
+) -> list[RunSpec]:
     """The runs of a sweep; run i of each combination has the seed ``seed + i``.
 
     Args:
@@ -192,6 +167,10 @@ def grid(
         parameters: the other parameters.
         runs: the number of runs per combination.
         seed: the first seed.
+
+    Returns:
+        The plans, combination by combination, the last parameter changing fastest, and within each
+        in the order of the seeds.
 
     Raises:
         UsageError: for a parameter that does not exist or is given twice, or for no or equal
@@ -208,15 +187,13 @@ def grid(
             raise ParameterError(f"{name} is given twice: with a fixed value and with varied ones.")
     for name, values in vary.items():
         _check_values(name, values)
-    combinations = [
-        dict(zip(vary, combination, strict=True)) for combination in product(*vary.values())
+    return [
+        spec
+        for values in product(*vary.values())
+        for spec in RunSpec(
+            model, {**parameters, **dict(zip(vary, values, strict=True))}, seeds[0]
+        ).with_seeds(seeds)
     ]
-    cells = [
-        SweepRun(values, spec)
-        for values in combinations
-        for spec in RunSpec(model, {**parameters, **values}, seeds[0]).with_seeds(seeds)
-    ]
-    return Grid(model, vary, parameters, seeds, cells)
 
 
 def shown(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,46 +205,44 @@ def shown(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def model_table(grid: Grid, runs: Sequence[RecordedRun], recorded: Recorded) -> pd.DataFrame:
-    """One row per run and round.
+def _tables(
+    specs: Sequence[RunSpec],
+    varied: Sequence[str],
+    runs: Sequence[RecordedRun],
+    recorded: pd.DataFrame,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables of a sweep; see `Sweep`. Rows are in the order of the plans.
 
-    Args:
-        grid: the sweep.
-        runs: the runs, in the order of the cells.
-        recorded: the recording.
-
-    Returns:
-        The varied parameters, ``seed``, ``run`` (its number in the recording), ``round``, and the
-        model columns; rows in the order of the grid, not of the recording. A parameter with the
-        name of a model column is called ``NAME_set``.
+    The sums of a run over its rounds are NaN when a cost is not known. A measure by name has one
+    column ``MEASURE.NAME`` each. A parameter with the name of another column is ``NAME_set``.
     """
-    columns = list(dict.fromkeys(name for run in runs for name in run.model_columns))
-    data = recorded.model_data()[["run", "round", *columns]]
-    return _cells(grid, runs, data.columns).merge(data, on="run")
-
-
-def run_table(grid: Grid, runs: Sequence[RecordedRun], data: pd.DataFrame) -> pd.DataFrame:
-    """One row per run.
-
-    Args:
-        grid: the sweep.
-        runs: the runs, in the order of the cells.
-        data: one row per run and round, from `model_table`.
-
-    Returns:
-        The varied parameters, ``seed``, ``run``, ``rounds``, the sums over the rounds of what asks
-        cost (``asks``, ``invalid``, ``cost_usd``, …; a sum is NaN when a cost is not known), and
-        the scenario's end measures; of a measure by name, one column ``MEASURE.NAME`` each.
-    """
-    spent = [name for name in dict(Usage()) if name in data]
-    by_run = data.groupby("run", sort=False)
-    sums = by_run[spent].sum()
+    columns = dict.fromkeys(name for run in runs for name in run.model_columns)
+    data = recorded[["run", "round", *columns]]
+    model = _head(specs, varied, runs, data.columns).merge(data, on="run")
+    by_run = model.groupby("run", sort=False)
+    sums = by_run[[name for name in dict(Usage()) if name in model]].sum()
     sums["cost_usd"] = sums["cost_usd"].where(by_run["cost_usd"].count() == by_run.size())
     sums.insert(0, "rounds", by_run.size())
     ends = pd.json_normalize([dict(run.measures) for run in runs])
     ends = ends.drop(columns=sums.columns.intersection(ends.columns))
-    cells = _cells(grid, runs, [*sums.columns, *ends.columns])
-    return pd.concat([cells.merge(sums, left_on="run", right_index=True), ends], axis="columns")
+    head = _head(specs, varied, runs, [*sums.columns, *ends.columns])
+    table = head.merge(sums, left_on="run", right_index=True)
+    return model, pd.concat([table, ends], axis="columns")
+
+
+def _head(
+    specs: Sequence[RunSpec],
+    varied: Sequence[str],
+    runs: Sequence[RecordedRun],
+    taken: Sequence[str] | pd.Index,
+) -> pd.DataFrame:
+    """One row per run: its varied parameters, seed and number."""
+    rows = []
+    for spec, run in zip(specs, runs, strict=True):
+        values = shown({name: spec.parameters[name] for name in varied})
+        named = {f"{name}_set" if name in taken else name: v for name, v in values.items()}
+        rows.append({**named, "seed": spec.seed, "run": run.run})
+    return pd.DataFrame(rows)
 
 
 def _place(on: str, workers: int | None, address: str | None) -> OpenPool | None:
@@ -389,18 +364,3 @@ def _check_values(name: str, values: Any) -> None:
         if text in known:
             raise ParameterError(f"{name} is varied with the value {value!r} twice.")
         known.add(text)
-
-
-def _cells(
-    grid: Grid, runs: Sequence[RecordedRun], taken: Sequence[str] | pd.Index
-) -> pd.DataFrame:
-    """One row per run: its varied parameters, seed and number."""
-    rows = [
-        {
-            **{f"{k}_set" if k in taken else k: v for k, v in shown(cell.values).items()},
-            "seed": cell.spec.seed,
-            "run": run.run,
-        }
-        for cell, run in zip(grid.cells, runs, strict=True)
-    ]
-    return pd.DataFrame(rows)

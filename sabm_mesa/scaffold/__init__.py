@@ -1,4 +1,4 @@
-"""Templates of a small working scenario in its own package."""
+"""Templates of a small working scenario: one file, or a package."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import importlib.util
 import keyword
 import re
 import sys
-from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sabm_mesa.errors import OutputError, ParameterError
 from sabm_mesa.models import registry
-from sabm_mesa.recording.export import write_folder
+from sabm_mesa.recording.export import make_folder, write_folder, write_text_file
 
 FILES = {
     "README.md": "README.md",
@@ -29,57 +28,56 @@ FILES = {
     "{name}/page.py": "page.py",
     "{name}/prompts.toml": "prompts.toml",
 }
-"""File → its template."""
+"""File of a package → its template."""
 N_PEOPLE, SEATS = 20, 12
 LONGEST = 30
 """The maximum length of a name, so that no line of the code becomes too long."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _TAKEN_HERE = {"app", "tests"}
 _CLASSES = {
-    "Annotated", "Any", "Ask", "Callable", "Choice", "ClassVar", "ClassicalMind", "Decision",
-    "Forecaster", "Ge", "Mapping", "Path", "Person", "Phase", "ScenarioPage", "Score",
+    "Annotated", "Any", "Ask", "Callable", "Choice", "ClassVar", "ClassicalMind", "Contrarian",
+    "Decision", "Forecaster", "Ge", "Mapping", "Path", "Person", "Phase", "ScenarioPage", "Score",
     "Sequence", "SmartAgent", "SmartModel", "View",
 }  # fmt: skip
 """Names that the code uses, in addition to Python's own."""
 
 
-def new_scenario(name: str, into: Path) -> Path:
-    """Write a scenario into a new folder of its name.
+def new_scenario(name: str, into: Path, *, package: bool = False) -> Path:
+    """Write a scenario into a new file, or a package with tests and a page into a new folder.
 
-    The scenario is El Farol's bar (Arthur 1994): a model, its agents, a classical mind, prompts, a
-    test with the conformance check, and a page. Installed as a package, ``sabm`` knows it.
+    The scenario is El Farol's bar (Arthur 1994). Installed as a package, ``sabm`` knows it by name.
 
     Args:
-        name: the name of the scenario and of its package.
+        name: the name of the scenario, of its file and of its package.
         into: the parent folder.
+        package: whether to write a package.
 
     Returns:
-        The folder.
+        The file or the folder.
 
     Raises:
         ParameterError: for a name that cannot be used; then nothing has been written.
-        OutputError: when the folder exists already, or cannot be written.
+        OutputError: when there is such a file already, or it cannot be written.
     """
     check_name(name)
-    folder = into / name
-    if folder.exists() or folder.is_symlink():
-        raise OutputError(f"{folder} already exists: choose another name, or --into DIR.")
-    templates = files(__name__).joinpath("templates")
-    texts = {t: templates.joinpath(f"{t}.jinja").read_text("utf-8") for t in FILES.values()}
+    path = into / (name if package else f"{name}.py")
+    if path.exists() or path.is_symlink():
+        raise OutputError(f"{path} already exists: choose another name, or --into DIR.")
     engine = Environment(
-        loader=DictLoader(texts), undefined=StrictUndefined, keep_trailing_newline=True
+        loader=PackageLoader(__name__), undefined=StrictUndefined, keep_trailing_newline=True
     )
     values = {
         "name": name, "cls": _class(name), "distribution": name.replace("_", "-"),
         "title": name.replace("_", " ").capitalize(), "n_people": N_PEOPLE, "seats": SEATS,
     }  # fmt: skip
-    return write_folder(
-        folder,
-        {
-            file.format(name=name): engine.get_template(template).render(values)
-            for file, template in FILES.items()
-        },
-    )
+
+    def text(template: str) -> str:
+        return engine.get_template(f"{template}.jinja").render(values)
+
+    if package:
+        return write_folder(path, {f.format(name=name): text(t) for f, t in FILES.items()})
+    make_folder(into)
+    return write_text_file(path, text("file.py"))
 
 
 def check_name(name: str) -> None:
@@ -94,8 +92,9 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or len(name) > LONGEST:
         better = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:LONGEST].strip("_")
         raise ParameterError(
-            f"{name!r} cannot be the name of a package: use small letters, digits and _ between "
-            f"them, a letter first and {LONGEST} at most, such as {better or 'my_scenario'!r}."
+            f"{name!r} cannot be the name of a scenario and its file: use small letters, digits "
+            f"and _ between them, a letter first and {LONGEST} at most, such as "
+            f"{better or 'my_scenario'!r}."
         )
     if name in {*registry.names(), *registry.UNLISTED}:
         raise ParameterError(f"There is a scenario {name!r} already: choose another name.")

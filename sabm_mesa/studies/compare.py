@@ -35,6 +35,7 @@ from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
 from sabm_mesa.models.registry import model_at
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.varied import SET, TAG, after_forks, varied, word_of
+from sabm_mesa.studies.report import Report, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
 RECORDING, SOURCE = "recording.sqlite", "source"
 MOST_CELLS = 24
 """The maximum number of compared settings: pairs grow with its square."""
+NOTE = (
+    "Each run gives one number. p-values are two-sided; p is corrected for all comparisons of the "
+    f"table (Holm), and verdicts follow it, at {2 * LEVEL:g}. Intervals are of single comparisons."
+)
+SHOWN = 15
+"""The maximum number of comparisons that readers see."""
 COLUMNS = (
     "comparison", "of", "than", "n", "n_than", "estimate", "low", "high", "p", "p_holm", "effect",
     "effect_name", "verdict", "test", "why",
@@ -354,53 +361,34 @@ def _label(key: Any, by: Sequence[str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in zip(by, values, strict=True))
 
 
-def as_markdown(compared: ComparedSettings, figure: str = "") -> str:
-    """A comparison as Markdown, for a paper or its supplement.
-
-    Args:
-        compared: the comparison.
-        figure: the file of its figure, or ``""``.
-    """
-    head = f"# {compared.measure} by {' and '.join(compared.by)}"
-    explanation = (
-        f"The {compared.of} of {compared.measure}, one number per run; intervals of 95 %; p-values "
-        "are two-sided, and `p_holm` is corrected for all comparisons of the table (Holm); "
-        f"verdicts follow `p_holm`, at {2 * LEVEL:g}. Intervals are of single comparisons."
-    )
-    parts = [head, explanation, _rows(compared.cells), "## Comparisons"]
-    shown = [name for name in COLUMNS if name not in {"test", "why", "effect_name"}]
-    parts.append(_rows(compared.table[shown]))
-    tests = dict.fromkeys(compared.table["test"])
-    effects = dict.fromkeys(compared.table["effect_name"])
-    parts.append(f"Tests: {'; '.join(tests)}. Effect: {'; '.join(effects)}.")
-    parts += [f"- {why}" for why in dict.fromkeys(compared.table["why"]) if why]
-    parts += [f"- {note}" for note in compared.notes]
-    if figure:
-        parts.append(f"![{compared.measure} by setting]({figure})")
-    return "\n\n".join(parts) + "\n"
-
-
-def _rows(table: pd.DataFrame) -> str:
-    lines = ["| " + " | ".join(map(str, table.columns)) + " |", "|" + "---|" * len(table.columns)]
-    lines += [
-        "| " + " | ".join(_cell(value).replace("|", "\\|") for value in row) + " |"
-        for row in table.itertuples(index=False)
-    ]
-    return "\n".join(lines)
-
-
-def _cell(value: Any) -> str:
-    return (
-        ("–" if math.isnan(value) else f"{value:.4g}") if isinstance(value, float) else str(value)
+def report_of(compared: ComparedSettings) -> Report:
+    """The report of a comparison; its tables are ``settings`` and ``comparisons``."""
+    table = compared.table
+    settings = Table(
+        "settings", compared.cells,
+        {"setting": "setting", "n": "runs", ("estimate", "low", "high"): f"{compared.of} (95 %)"},
+    )  # fmt: skip
+    comparisons = Table(
+        "comparisons", table,
+        {
+            "comparison": "comparison", "of": "of", "than": "against",
+            ("estimate", "low", "high"): "difference (95 %)", "p_holm": "p", "verdict": "verdict",
+        },
+        note=f"Tests: {'; '.join(dict.fromkeys(table['test']))}.",
+        most=SHOWN,
+    )  # fmt: skip
+    return Report(
+        f"The {compared.of} of {compared.measure} by {' and '.join(compared.by)}",
+        warnings=[*compared.notes, *(f"{why}." for why in dict.fromkeys(table["why"]) if why)],
+        tables=[settings, comparisons],
+        figures={"settings": picture(compared)},
+        facts={"measure": compared.measure, "of": compared.of, "by": list(compared.by)},
+        notes=[NOTE],
     )
 
 
 def picture(compared: ComparedSettings) -> Figure:
-    """One dot per run by setting, with the estimate and its 95 % interval.
-
-    Args:
-        compared: the comparison.
-    """
+    """One dot per run by setting, with the estimate and its 95 % interval."""
     from sabm_mesa.analysis import plot_style as style
 
     n = len(compared.cells)

@@ -1,10 +1,9 @@
 """Fits of behavioural models to the players of a recording.
 
-Every applicable model is fitted to all decisions (pooled), to those of each mind and, on request,
-of each agent. One model is selected by BIC, and an absolute test checks whether it describes the
-decisions at all. A random player is always among the models. The estimates of the pooled decisions
-under the selected model are the *fingerprint*: a table, a picture, and a file that
-``--minds fitted:FILE`` plays.
+Every applicable model is fitted to all decisions and to those of each mind. One model is selected
+by BIC, and an absolute test checks whether it describes the decisions at all. A random player is
+always among the models. The estimates of all decisions under the selected model are the
+*fingerprint*: a table, a picture, and a file that ``--minds fitted:FILE`` plays.
 """
 
 from __future__ import annotations
@@ -12,38 +11,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.behaviour import (
     Behaviour,
     BehaviouralModel,
-    Chance,
-    Decider,
-    Floats,
     Mixture,
     Panel,
     PlayedRun,
-    TypesModel,
+    Uniform,
     load_behaviour,
 )
 from sabm_mesa.analysis.estimation import (
+    DATA_SETS,
     MENTIONED,
+    MISSES,
     AbsoluteTest,
     Fit,
     absolute_test,
-    bootstrap_intervals,
-    by_rank,
-    confusion,
     fit,
-    held_out,
-    n_free,
     profile_interval,
-    units_of,
 )
 from sabm_mesa.errors import (
     ParameterError,
@@ -55,20 +47,17 @@ from sabm_mesa.errors import (
 from sabm_mesa.minds.fitted import Fingerprint
 from sabm_mesa.models import registry
 from sabm_mesa.recording.decisions import played_runs
+from sabm_mesa.studies.report import Report, Table
 
-POOLED = "all agents"
-DRAWS = 200
-"""Samples of the bootstrap."""
-DATA_SETS = 10
-"""The number of data sets drawn from each model for the confusion matrix."""
-TESTS = 99
-"""The number of data sets drawn from the selected model for the absolute test."""
-FEWEST_TESTS = 39
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ALL = "all agents"
+FEWEST_DATA_SETS = 39
 """With fewer data sets no p-value can be 2.5 % or less."""
 NONE = "none of these"
 WIDE = 0.5
 """A parameter is not identified when its interval spans at least this share of its limits."""
-_UNKNOWN = (math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,17 +67,12 @@ class Fitted:
     Attributes:
         fit: the estimates.
         intervals: parameter → its 95 % interval by the profile likelihood.
-        resampled: parameter → its 95 % bootstrap interval, only for the selected model.
-        held_out: the mean log-likelihood of a held-out decision; NaN with a single unit.
-        gained: the share of the log-likelihood of chance that the model gains (`Fit.gained`); NaN
-            if the scenario declares no random player.
+        gained: the share of the log-likelihood of chance that the model gains (`Fit.gained`).
     """
 
     fit: Fit
     intervals: dict[str, tuple[float, float]]
-    resampled: dict[str, tuple[float, float]]
-    held_out: float
-    gained: float = math.nan
+    gained: float
 
     @property
     def unidentified(self) -> list[str]:
@@ -99,42 +83,22 @@ class Fitted:
         return [
             parameter.name
             for parameter in self.fit.model.parameters
-            if parameter.name in self.intervals
-            and np.diff([parameter.share(end) for end in self.intervals[parameter.name]])[0] >= WIDE
+            if np.diff([parameter.share(end) for end in self.intervals[parameter.name]])[0] >= WIDE
         ]
-
-    def open_ends(self, name: str) -> tuple[bool, bool]:
-        """Whether the interval of a parameter ends at the limits of the search, below and above.
-
-        Natural limits, such as 0 and 1 of a share, do not count.
-
-        Args:
-            name: the parameter.
-        """
-        limits = next(
-            parameter for parameter in self.fit.model.parameters if parameter.name == name
-        )
-        low, high = self.intervals.get(name, _UNKNOWN)
-        return (
-            limits.low != 0 and math.isclose(low, limits.low, rel_tol=1e-4),
-            limits.high not in (0.5, 1) and math.isclose(high, limits.high, rel_tol=1e-4),
-        )
 
 
 @dataclass(frozen=True, eq=False)
 class FitGroup:
-    """The decisions of all agents, of those with one mind, or of one agent.
+    """The decisions of all agents, or of those with one mind.
 
     Attributes:
         name: the name of the group.
-        kind: ``pooled``, ``mind`` or ``agent``.
         panel: its decisions.
-        fitted: the models, the selected one first.
+        fitted: the models, sorted by BIC.
         test: the absolute test of the selected model; None without it.
     """
 
     name: str
-    kind: str
     panel: Panel
     fitted: Sequence[Fitted]
     test: AbsoluteTest | None = None
@@ -146,23 +110,15 @@ class FitGroup:
         return NONE if refused else self.selected.fit.model.name
 
     @property
-    def by_players(self) -> Fitted:
-        """The model that is selected when players count as independent, and not decisions."""
-        n = len(self.panel.players)
-        return min(self.fitted, key=lambda fitted: fitted.fit.bic_of(n))
-
-    @property
     def selected(self) -> Fitted:
-        """The model that is selected by BIC (`by_rank`)."""
+        """The model with the smallest BIC."""
         return self.fitted[0]
 
     @property
-    def undecided(self) -> list[str]:
+    def as_good(self) -> list[str]:
         """The models that fit as well as the selected one, by BIC."""
-        bic = self.selected.fit.bic
-        return [
-            fitted.fit.model.name for fitted in self.fitted[1:] if fitted.fit.bic < bic + MENTIONED
-        ]
+        most = self.selected.fit.bic + MENTIONED
+        return [fitted.fit.model.name for fitted in self.fitted[1:] if fitted.fit.bic < most]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,22 +129,17 @@ class FitStudy:
         path: the recording.
         scenario: the name of the scenario.
         behaviour: the declaration of the scenario.
-        unit: the unit of the bootstrap and of the held-out score: ``run`` or ``agent``.
-        groups: the groups, the pooled one first.
+        groups: the groups, that of all agents first.
         left_out: inapplicable models → the missing facts.
         unfinished: the numbers of runs that did not end; their finished rounds count.
-        confusion: shape (models, models): see `sabm_mesa.analysis.estimation.confusion`; the models
-            in the order of the pooled group; None without it.
     """
 
     path: Path
     scenario: str
     behaviour: Behaviour
-    unit: str
     groups: Sequence[FitGroup]
     left_out: dict[str, list[str]]
     unfinished: list[int]
-    confusion: Floats | None = None
 
     @property
     def pooled(self) -> FitGroup:
@@ -210,20 +161,14 @@ class FitOptions:
         models: the names of the models; empty: all applicable ones.
         mind: only agents with this mind; ``""`` for all.
         rounds: only rounds before this number; None for all.
-        agents: whether each agent is a group, too.
-        bootstrap: samples of the bootstrap; 0 for none.
-        confusion: data sets of each model for the confusion matrix; 0 for none.
         absolute: data sets of the selected model for the absolute test; 0 for none.
-        seed: the seed of the bootstrap and of these data sets.
+        seed: the seed of these data sets.
     """
 
     models: Sequence[str] = field(default=())
     mind: str = ""
     rounds: int | None = None
-    agents: bool = False
-    bootstrap: int = DRAWS
-    confusion: int = DATA_SETS
-    absolute: int = TESTS
+    absolute: int = DATA_SETS
     seed: int = 0
 
 
@@ -246,9 +191,9 @@ def fit_recording(
         UnknownName: for an unknown model or mind.
     """
     wanted = options or FitOptions()
-    if 0 < wanted.absolute < FEWEST_TESTS:
+    if 0 < wanted.absolute < FEWEST_DATA_SETS:
         raise ParameterError(
-            f"The absolute test needs at least {FEWEST_TESTS} data sets, or 0 for no test (got "
+            f"The absolute test needs at least {FEWEST_DATA_SETS} data sets, or 0 for no test (got "
             f"{wanted.absolute}): fewer cannot reach its significance level."
         )
     path = Path(path)
@@ -256,151 +201,183 @@ def fit_recording(
     scenario, behaviour, panel = _decisions(path, runs, wanted)
     models, left_out = _models(path, behaviour, panel, wanted.models)
     rng = np.random.default_rng(wanted.seed)
-    groups = []
-    for name, kind, members in _groups(panel, wanted.agents):
-        groups.append(_fitted(name, kind, members, models, wanted, rng, watch))
-    table = None
-    pooled = groups[0]
-    if wanted.confusion and len(models) > 1:
-        watch(f"the confusion matrix: {wanted.confusion} data sets of each of {len(models)} models")
-        ranked = [models.index(fitted.fit.model) for fitted in pooled.fitted]
-        fits = [pooled.fitted[ranked.index(i)].fit for i in range(len(models))]
-        table = confusion(fits, pooled.panel, wanted.confusion, rng)
-        table = table[np.ix_(ranked, ranked)]
+    minds = _minds(panel)
+    panels = {ALL: panel} | {
+        mind: panel.of_players(lambda player, mind=mind: player.mind == mind)  # type: ignore[misc]
+        for mind in (minds if len(minds) > 1 else ())
+    }
+    groups = [_fitted(name, of, models, wanted.absolute, rng, watch) for name, of in panels.items()]
     fitted = {player.run for player in panel.players}
-    unit = "run" if len(fitted) > 1 else "agent"
     unfinished = [run.run for run in runs if run.run in fitted and not run.finished]
-    return FitStudy(path, scenario, behaviour, unit, groups, left_out, unfinished, table)
+    return FitStudy(path, scenario, behaviour, groups, left_out, unfinished)
 
 
 def table_of_fits(study: FitStudy) -> pd.DataFrame:
-    """One row per parameter of each model and group.
-
-    Args:
-        study: the fits.
+    """One row per parameter of each model and group; a model without parameters has one row.
 
     Returns:
-        ``group``, its ``kind``, ``model``, ``selected``, ``parameter``, ``estimate``; ``low`` and
-        ``high`` (profile likelihood), ``identified`` (`Fitted.unidentified`; None without an
-        interval), ``bootstrap_low`` and ``bootstrap_high``; ``players``,
-        ``decisions``, ``log_likelihood``, ``free`` (parameters), ``gained`` (the share of the
-        log-likelihood of chance), ``aic``, ``bic`` (by decisions), ``bic_players`` (by players),
-        ``held_out``.
-        A model without parameters has one row without one.
+        ``group``, ``model``, ``selected``, ``parameter``, ``estimate``; ``low`` and ``high``
+        (profile likelihood), ``remark``; ``players``, ``decisions``, ``log_likelihood``, ``free``
+        (parameters), ``gained`` (the share of the log-likelihood of chance), and ``bic``.
     """
-    rows = []
-    for group in study.groups:
-        for fitted in group.fitted:
-            fit = fitted.fit
-            scores = {
-                "players": len(group.panel.players),
-                "decisions": fit.n_decisions,
-                "log_likelihood": fit.log_likelihood,
-                "free": n_free(fit.model),
-                "gained": fitted.gained,
-                "aic": fit.aic,
-                "bic": fit.bic,
-                "bic_players": fit.bic_of(len(group.panel.players)),
-                "held_out": fitted.held_out,
+    return pd.DataFrame(
+        [
+            {
+                "group": group.name, "model": fitted.fit.model.name,
+                "selected": fitted is group.selected, "parameter": name, "estimate": value,
+                "low": low, "high": high,
+                "remark": "not identified" if name in fitted.unidentified else "",
+                "players": len(group.panel.players), "decisions": fitted.fit.n_decisions,
+                "log_likelihood": fitted.fit.log_likelihood, "free": fitted.fit.n_free,
+                "gained": fitted.gained, "bic": fitted.fit.bic,
             }
-            for name, value in (fit.by_name or {"": math.nan}).items():
-                low, high = fitted.intervals.get(name, _UNKNOWN)
-                least, most = fitted.resampled.get(name, _UNKNOWN)
-                rows.append(
-                    {
-                        "group": group.name,
-                        "kind": group.kind,
-                        "model": fit.model.name,
-                        "selected": fitted is group.selected,
-                        "parameter": name,
-                        "estimate": value,
-                        "low": low,
-                        "high": high,
-                        "identified": name not in fitted.unidentified if fitted.intervals else None,
-                        "bootstrap_low": least,
-                        "bootstrap_high": most,
-                        **scores,
-                    }
-                )
-    return pd.DataFrame(rows)
+            for group in study.groups
+            for fitted in group.fitted
+            for name, value in (fitted.fit.by_name or {"": math.nan}).items()
+            for low, high in [fitted.intervals.get(name, (math.nan, math.nan))]
+        ]
+    )  # fmt: skip
 
 
 def table_of_types(study: FitStudy) -> pd.DataFrame:
     """The probable type of each agent under the selected model of all agents.
-
-    Args:
-        study: the fits.
 
     Returns:
         One row per agent: ``run``, ``agent``, ``mind``, ``decisions``, ``type`` and its
         ``probability``; empty when the selected model has no types.
     """
     panel, best = study.pooled.panel, study.pooled.selected.fit
-    if not isinstance(best.model, TypesModel):
+    if not isinstance(best.model, Mixture):
         return pd.DataFrame()
-    names = _types(best.model)
     shares = best.model.posterior(best.parameters, panel)
-    counts = np.bincount(panel.player, minlength=len(panel.players))
     return pd.DataFrame(
-        [
-            {
-                "run": player.run,
-                "agent": player.agent,
-                "mind": player.mind,
-                "decisions": int(counts[i]),
-                "type": names[int(np.argmax(shares[i]))],
-                "probability": float(shares[i].max()),
-            }
-            for i, player in enumerate(panel.players)
-        ]
+        {
+            "run": [player.run for player in panel.players],
+            "agent": [player.agent for player in panel.players],
+            "mind": [player.mind for player in panel.players],
+            "decisions": np.bincount(panel.player),
+            "type": [best.model.types[i].name for i in shares.argmax(axis=1)],
+            "probability": shares.max(axis=1),
+        }
     )
 
 
-def summary(study: FitStudy) -> dict[str, Any]:
-    """All results as JSON values.
-
-    Args:
-        study: the fits.
-    """
-    names = [fitted.fit.model.name for fitted in study.pooled.fitted]
-    return {
-        "recording": str(study.path),
-        "scenario": study.scenario,
-        "decisions": len(study.pooled.panel),
-        "invalid": study.pooled.panel.invalid,
-        "players": len(study.pooled.panel.players),
-        "unit": study.unit,
-        "verdicts": [_verdict(group) for group in study.groups],
-        "fits": table_of_fits(study).to_dict("records"),
-        "left_out": study.left_out,
-        "unfinished": study.unfinished,
-        "confusion": None
-        if study.confusion is None
-        else {"models": names, "selected": study.confusion.tolist()},
-        "people": [
-            {"who": person.who, "model": person.model, "parameters": dict(person.parameters),
-             "source": person.source}
+def report_of(study: FitStudy) -> Report:
+    """The report: the tables ``verdicts``, ``models``, ``parameters``, ``people``, ``fit``."""
+    fits, types = table_of_fits(study), table_of_types(study)
+    verdicts = pd.DataFrame([_verdict(group) for group in study.groups])
+    model, panel = study.pooled.selected.fit.model, study.pooled.panel
+    people = pd.DataFrame(
+        [
+            {"who": person.who, "parameter": name, "estimate": value, "source": person.source}
             for person in study.behaviour.people
+            if person.model == model.name
+            for name, value in person.parameters.items()
         ],
-        "fingerprint": study.fingerprint.as_json(),
-    }  # fmt: skip
+        columns=["who", "parameter", "estimate", "source"],
+    )
+    of_group: dict[Any, str] = {} if len(study.groups) == 1 else {"group": "group"}
+    tables = [
+        Table("verdicts", verdicts, {
+            **of_group, "decisions": "decisions", "players": "players", "verdict": "verdict",
+            "selected": "best by BIC", "gained": "gained over chance", "p": "p",
+            "differences": "decisions differ from it", "as_good": "as good",
+        }, "Verdict", shares=["gained"],
+        note="p: the share of data sets drawn from the model that differ from it as much; small "
+        "when the decisions do not come from it."),
+        Table("models", fits.drop_duplicates(["group", "model"]), {
+            **of_group, "model": "model", "log_likelihood": "log-likelihood", "gained": "gained",
+            "bic": "BIC",
+        }, "Models", shares=["gained"]),
+        Table("parameters", fits[fits["selected"] & (fits["parameter"] != "")], {
+            **of_group, "model": "model", "parameter": "parameter",
+            ("estimate", "low", "high"): "estimate (95 %, profile likelihood)", "remark": "remark",
+        }, "Estimates of the selected model"),
+        Table("people", people, {
+            "who": "people", "parameter": "parameter", "estimate": "estimate", "source": "source",
+        } if len(people) else {}, "People"),
+        Table("fit", fits, {}),
+    ]  # fmt: skip
+    if len(types):
+        tables.append(Table("types", types, {}))
+    warnings = [
+        f"{name} does not apply: the runs do not have {', '.join(needs)}."
+        for name, needs in study.left_out.items()
+    ]
+    if study.unfinished:
+        runs = ", ".join(map(str, study.unfinished))
+        warnings.append(f"Not finished: run {runs}. Only the finished rounds are used.")
+    if panel.invalid:
+        warnings.append(f"Invalid decisions, which are left out: {panel.invalid:,}.")
+    return Report(
+        f"What kind of player: {study.scenario}",
+        f"Verdict: {study.pooled.verdict}. The best by BIC is {model.name}, {model.title} "
+        f"({model.source}).",
+        warnings,
+        tables,
+        {"fingerprint": draw_fingerprint(study)},
+        {
+            "recording": str(study.path), "scenario": study.scenario, "decisions": len(panel),
+            "invalid": panel.invalid, "players": len(panel.players), "left_out": study.left_out,
+            "unfinished": study.unfinished, "fingerprint": study.fingerprint.as_json(),
+        },
+    )  # fmt: skip
+
+
+def draw_fingerprint(study: FitStudy) -> Figure:
+    """The estimates of the selected model with their intervals, and published ones of people."""
+    model = study.pooled.selected.fit.model
+    people = [person for person in study.behaviour.people if person.model == model.name]
+    shares = [p for p in model.parameters if p.name.startswith("share_")]
+    blocks = [
+        block for block in (shares, *([p] for p in model.parameters if p not in shares)) if block
+    ]
+    shown = [
+        (group.name, next(fitted for fitted in group.fitted if fitted.fit.model is model))
+        for group in study.groups
+    ]
+    heights = [0.7 + 0.22 * len(block) * (len(shown) + len(people)) for block in blocks] or [1.0]
+    figure = style.new_figure(
+        f"What kind of player: {model.title}",
+        f"{study.path.name}, {study.scenario}: estimates with 95 % intervals (profile likelihood)",
+        height=sum(heights) + 0.5,
+    )
+    axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for ax, block in zip(axes, blocks, strict=False):
+        step = 0.8 / (len(shown) + len(people))
+        names = [parameter.name for parameter in block]
+        rows = np.arange(len(block)) - 0.4 + step / 2
+        for i, (name, fitted) in enumerate(shown):
+            values = np.array([fitted.fit.by_name[name] for name in names])
+            ends = np.array([fitted.intervals[name] for name in names]).T
+            ax.errorbar(values, rows + step * i, xerr=np.abs(ends - values), fmt="o", label=name)
+        for i, person in enumerate(people, len(shown)):
+            values = np.array([person.parameters.get(name, math.nan) for name in names])
+            label = f"{person.who} ({person.source})"
+            ax.plot(values, rows + step * i, "Ds^v"[i % 4], color=style.GREY, label=label)
+        ticks = [name.removeprefix("share_").replace("_", " ") for name in names]
+        ax.set_yticks(range(len(block)), ticks, parse_math=False)
+        ax.set_ylim(len(block) - 0.5, -0.5)
+        if block is shares:
+            ax.set_xlim(0, 1)
+        unit = f" ({block[0].unit})" if block[0].unit else ""
+        style.plain_axes(ax, "share of players" if block is shares else f"{block[0].label}{unit}")
+    style.legend_below(figure, *axes, loc="outside lower left", ncols=1)
+    return figure
 
 
 def _verdict(group: FitGroup) -> dict[str, Any]:
-    """The verdict on one group, as JSON values."""
+    """The verdict on one group, as a row."""
     test = group.test
     return {
-        "group": group.name,
-        "kind": group.kind,
-        "verdict": group.verdict,
-        "selected": group.selected.fit.model.name,
-        "selected_by_players": group.by_players.fit.model.name,
-        "as_good": group.undecided,
-        "gained": group.selected.gained,
-        "absolute_test": None
-        if test is None
-        else {"p": test.p, "data_sets": test.data_sets, "misses": list(test.misses)},
-    }
+        "group": group.name, "decisions": len(group.panel), "players": len(group.panel.players),
+        "verdict": group.verdict, "selected": group.selected.fit.model.name,
+        "as_good": ", ".join(group.as_good), "gained": group.selected.gained,
+        "p": math.nan if test is None else test.p,
+        "data_sets": 0 if test is None else test.data_sets,
+        "differences": "; ".join(MISSES[name] for name in test.misses)
+        if test is not None and test.refused else "",
+    }  # fmt: skip
 
 
 def _decisions(
@@ -446,9 +423,8 @@ def _models(
 ) -> tuple[list[BehaviouralModel], dict[str, list[str]]]:
     """The chosen applicable models, and the missing facts for the others."""
     asked = [behaviour.model(name) for name in names] or list(behaviour.models)
-    asked += [
-        model for model in behaviour.models if isinstance(model, Chance) and model not in asked
-    ]
+    if not any(isinstance(model, Uniform) for model in asked):
+        asked.append(Uniform())
     lacking = {
         model.name: [need for need in model.needs if need not in panel.known] for model in asked
     }
@@ -464,70 +440,32 @@ def _models(
     return models, left_out
 
 
-def _groups(panel: Panel, agents: bool) -> list[tuple[str, str, Panel]]:
-    groups = [(POOLED, "pooled", panel)]
-    minds = _minds(panel)
-    if len(minds) > 1:
-        groups += [(mind, "mind", panel.of_players(partial(_decides, mind=mind))) for mind in minds]
-    if agents:
-        groups += [
-            (f"run {player.run}, agent {player.agent}", "agent", panel.of_players(player.__eq__))
-            for player in panel.players
-        ]
-    return groups
-
-
-def _decides(player: Decider, mind: str) -> bool:
-    return player.mind == mind
-
-
 def _fitted(
     name: str,
-    kind: str,
     panel: Panel,
     models: Sequence[BehaviouralModel],
-    wanted: FitOptions,
+    data_sets: int,
     rng: np.random.Generator,
     watch: Callable[[str], None],
 ) -> FitGroup:
     """Fit all models to one group."""
     watch(f"{name}: {len(models)} models")
-    fits = by_rank([fit(model, panel) for model in models])
-    units = units_of(panel)
-    alone, several = kind == "agent", int(units.max()) > 0
-    samples = f", with {wanted.bootstrap} samples of the bootstrap" if several else ""
-    if not alone:
-        watch(f"{name}: {fits[0].model.name} is selected by BIC; the intervals{samples}")
-    chance = next((model for model in models if isinstance(model, Chance)), None)
-    fitted = []
-    for candidate in fits:
-        names = [parameter.name for parameter in candidate.model.parameters]
-        resampled = {}
-        if wanted.bootstrap and several and not alone and candidate is fits[0]:
-            resampled = bootstrap_intervals(candidate, panel, units, wanted.bootstrap, rng)
-        fitted.append(
-            Fitted(
-                candidate,
-                {} if alone else {p: profile_interval(candidate, panel, p) for p in names},
-                resampled,
-                math.nan if alone else held_out(candidate, panel, units),
-                math.nan if chance is None else candidate.gained(chance, panel),
-            )
+    fits = sorted((fit(model, panel) for model in models), key=lambda found: found.bic)
+    watch(f"{name}: {fits[0].model.name} is selected by BIC; the intervals")
+    fitted = [
+        Fitted(
+            found,
+            {parameter: profile_interval(found, panel, parameter) for parameter in found.by_name},
+            found.gained(panel),
         )
+        for found in fits
+    ]
     test = None
-    if wanted.absolute and not alone:
-        watch(f"{name}: {wanted.absolute} data sets drawn from {fits[0].model.name}")
-        test = absolute_test(fits[0], panel, rng, wanted.absolute)
-    return FitGroup(name, kind, panel, fitted, test)
+    if data_sets:
+        watch(f"{name}: {data_sets} data sets drawn from {fits[0].model.name}")
+        test = absolute_test(fits[0], panel, rng, data_sets)
+    return FitGroup(name, panel, fitted, test)
 
 
 def _minds(panel: Panel) -> list[str]:
     return sorted({player.mind for player in panel.players})
-
-
-def _types(model: TypesModel) -> list[str]:
-    """The names of the types of a model."""
-    if isinstance(model, Mixture):
-        return list(model.types)
-    n = len(model.shares(np.array([p.low for p in model.parameters])))
-    return [f"{k} step{'' if k == 1 else 's'}" for k in range(n)]

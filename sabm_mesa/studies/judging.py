@@ -5,58 +5,44 @@ words that the scenarios declare (`SmartModel.message_words`). Private reasoning
 and the thoughts before a decision; only a language model codes it. Its codes, with the steps of
 Nagel 1995, are defined in ``judge_reasoning.toml``.
 
-Rules of the judge
-    Each different text is given to the judge once, by itself, as to the rule-based coder. There is
-    one agent per text, and all are asked in one round, as many at once as the endpoint accepts. The
-    answer is JSON with a list of codes; an unreadable answer is asked for
-    again, three times in all. Then the text has no codes, and counts as ``invalid``.
+A judging is a questionnaire: each different text is one question. An unreadable answer is asked for
+again, three times in all; then the text has no codes, and counts as ``invalid``. Judging the same
+texts again in the same way takes the answers from the recording.
 
-Recording
-    Judging is a run like any other: paid answers are on disk before they are used, caps apply, and
-    an interrupted judging continues where it stopped. Judging the same texts again in the same way
-    takes the answers from the recording.
-
-Measures
-    The share of the texts with each code, and the codes of each text.
-
-Deviations
-    The source has eight other labels, one of which applies to an utterance, and one judge
-    (GPT-4-turbo) that agreed with a human annotator on 72 % of 100 utterances. Here several codes
-    may apply, and agreement is Cohen's kappa by code (`sabm_mesa.analysis.intervals`).
-
-Source
-    The idea is that of Piatti et al. 2024, "Cooperate or Collapse", arXiv 2404.16698, section 3.6.
+The idea is that of Piatti et al. 2024, "Cooperate or Collapse", arXiv 2404.16698, section 3.6. The
+source has eight other labels, one of which applies to an utterance, and one judge (GPT-4-turbo)
+that agreed with a human annotator on 72 % of 100 utterances. Here several codes may apply, and
+agreement is Cohen's kappa by code.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
 from pydantic import BaseModel, Field, create_model
 
-from sabm_mesa.agents.base import SmartAgent
+from sabm_mesa.analysis.intervals import CONFIDENCE, require_columns
 from sabm_mesa.analysis.messages import CODES, MessageCoder, read_words
-from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import bind
 from sabm_mesa.core.prompts import PromptBook
-from sabm_mesa.core.scheduler import Phase
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.minds.specs import Minds
-from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import find_all
-from sabm_mesa.recording import Recording
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.runs import rerun
-from sabm_mesa.runs.planned import RunSpec, find_runs, trial_models
-from sabm_mesa.runs.run import Runs, Watch, run_models
+from sabm_mesa.runs.planned import RunSpec, find_runs, run_missing
+from sabm_mesa.runs.run import Watch
+from sabm_mesa.studies import plots
+from sabm_mesa.studies.questionnaire import Questionnaire
+from sabm_mesa.studies.report import Report, Table
 
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
@@ -80,40 +66,9 @@ def message_coder() -> MessageCoder:
 
 @cache
 def coded(codes: tuple[str, ...]) -> type[BaseModel]:
-    """The answer of a judge: the codes that apply.
-
-    Args:
-        codes: the codes of the book.
-    """
+    """The answer of a judge: the codes that apply."""
     listed: Any = list[Literal[codes]]  # type: ignore[valid-type]  # a literal of a tuple
     return create_model("Codes", codes=(listed, Field(max_length=len(codes))))
-
-
-class Judge(SmartAgent):
-    """A judge of one message.
-
-    Args:
-        model: the judging.
-
-    Attributes:
-        matched: its codes; None without a usable answer.
-    """
-
-    model: Judging
-
-    def __init__(self, model: Judging) -> None:
-        super().__init__(model)
-        self.matched: tuple[str, ...] | None = None
-
-    @property
-    def codes(self) -> str | None:
-        """The codes, separated by commas, ``""`` for none; None without a usable answer."""
-        return None if self.matched is None else ", ".join(self.matched)
-
-    async def judge(self) -> Decision:
-        """Code the message."""
-        text = self.model.texts[self.unique_id - 1]
-        return await self.ask("judge", coded(self.model.codes), text=text)
 
 
 class RuleCoder(ClassicalMind):
@@ -124,16 +79,12 @@ class RuleCoder(ClassicalMind):
     """
 
     async def answer(self, ask: Ask) -> object:
-        """Code the message by the rules.
-
-        Args:
-            ask: the question.
-        """
+        """Code the message by the rules."""
         return {"codes": sorted(message_coder().codes(ask.facts.text))}
 
 
-class Judging(SmartModel):
-    """A model of judges that code messages, one message each.
+class Judging(Questionnaire):
+    """A questionnaire whose agents code messages, one message each.
 
     Args:
         texts: the messages, each different from the others.
@@ -142,9 +93,6 @@ class Judging(SmartModel):
 
     Class attributes:
         codes: the codes of its book.
-
-    Attributes:
-        judges: the judges, in the order of the texts.
 
     Raises:
         UsageError: for a parameter that cannot be used.
@@ -155,15 +103,7 @@ class Judging(SmartModel):
     source = "after Piatti et al. 2024, arXiv 2404.16698, section 3.6"
     prompt_file = Path(__file__).with_name("judge.toml")
     codes: ClassVar[tuple[str, ...]] = CODES
-    phases: ClassVar[tuple[Phase, ...]] = (
-        Phase(
-            "judge",
-            doc="Each judge names the codes of its message (`judge`); a message whose answer is "
-            "unreadable has no codes.",
-        ),
-    )
     model_columns: ClassVar[Any] = CODES
-    agent_columns = ("codes",)
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": RuleCoder}
     defaults: ClassVar[Mapping[str, Any]] = {"temperature": 0.0, "max_tokens": 256}
 
@@ -174,18 +114,16 @@ class Judging(SmartModel):
             raise ParameterError(
                 "texts: one or more different messages are needed.", parameter="texts"
             )
-        self.judges = self.populate(Judge, len(self.texts))
+        vars(self).update(dict.fromkeys(self.codes, math.nan))
+        self.pose([("judge", coded(self.codes), {"text": text}) for text in self.texts])
 
-    def after_judge(self, judge: Judge, answer: Decision) -> None:
-        """Keep the codes; None when they could not be read."""
-        value = answer.value
-        judge.matched = (
-            None if value is None else tuple(code for code in self.codes if code in value.codes)
-        )
+    def text_of(self, value: Any) -> str:
+        """The codes, separated by commas."""
+        return ", ".join(code for code in self.codes if code in value.codes)
 
     def update(self) -> None:
         """Compute the share of each code among the texts with a usable answer."""
-        known = [judge.matched for judge in self.judges if judge.matched is not None]
+        known = [r.value.codes for r in self.respondents if r.value is not None]
         for code in self.codes:
             share = sum(code in codes for codes in known) / len(known) if known else math.nan
             setattr(self, code, share)
@@ -216,7 +154,7 @@ def judge(
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
     **settings: Any,
-) -> tuple[pd.DataFrame, Runs]:
+) -> tuple[pd.DataFrame, dict[str, int]]:
     """Let a judge code messages or private reasoning, and record the answers.
 
     When the recording has a judging of the same texts by the same minds, prompts and settings, its
@@ -232,7 +170,8 @@ def judge(
         settings: other parameters of `Judging`.
 
     Returns:
-        The same rows with one column per code (True, False, or missing), and the run.
+        The same rows with one column per code (True, False, or missing); and the numbers of
+        ``asks`` and ``invalid`` answers.
 
     Raises:
         UsageError: for messages or parameters that cannot be used; then nothing has been asked.
@@ -240,124 +179,176 @@ def judge(
     """
     texts = list(dict.fromkeys(messages["text"]))
     given = {"texts": texts, "minds": minds, **settings}
-    path, spec = Path(recording), _planned(judging, given)
-    if run := find_runs([spec], path).get(spec.digest):
-        runs = rerun.resume(path, run.run, scenario=judging, connection=connection, watch=watch)
-    else:
-        trial_models([spec], connection)  # wrong use ends here, before there is any file
-        with Recording(path) as opened:
-            runs = run_models([spec.build(opened, connection)], watch=watch)
-    (played,) = runs.models
-    assert isinstance(played, judging)
-    of_text = dict(zip(texts, (judge.matched for judge in played.judges), strict=True))
-    codes = [of_text[text] for text in messages["text"]]
-    return _with_codes(messages, codes, judging.codes), runs
+    bound = bind(judging, given)
+    book = PromptBook(judging.prompt_file, bound["condition"], bound["variant"], bound["prompts"])
+    prompts = json.dumps(book.hashes(), sort_keys=True)  # other texts make another run
+    path, spec = Path(recording), RunSpec(judging, given, 0, {"prompts": prompts})
+    run_missing({path: [spec]}, connection, watch=watch)
+    run, recorded = find_runs([spec], path)[spec.digest].run, Recorded(path)
+    answers = recorded.agent_data(run).sort_values("agent")["answer"]
+    coded_as = {
+        text: None if pd.isna(answer) else answer.split(", ")
+        for text, answer in zip(texts, answers, strict=True)
+    }
+    rows = [coded_as[text] for text in messages["text"]]
+    columns = {
+        code: pd.array([None if row is None else code in row for row in rows], dtype="boolean")
+        for code in judging.codes
+    }
+    runs = recorded.runs()
+    (asked,) = runs[runs["run"] == run][["asks", "invalid"]].to_dict("records")
+    return messages.assign(**columns), {str(name): int(n) for name, n in asked.items()}
 
 
-def reasoning_of(recording: str | Path | Recorded, run: int | None = None) -> pd.DataFrame:
+def reasoning_of(recording: str | Path) -> pd.DataFrame:
     """Private reasoning and thoughts before the decisions of recorded runs.
-
-    Args:
-        recording: the recording.
-        run: only this run.
 
     Returns:
         One row per decision with any: ``run``, ``round``, ``phase``, ``agent``, ``call``, ``name``
-        (of the question), ``text`` (reasoning, then thoughts) and ``level`` (the step of the
-        decision itself, if the scenario declares its column; see `SmartModel.level_column`).
+        (of the question) and ``text`` (reasoning, then thoughts).
 
     Raises:
         RecordingError: when it cannot be read.
-        UnknownName: when there is no such run.
     """
-    recorded = recording if isinstance(recording, Recorded) else Recorded(recording)
-    asks = recorded.asks(run=run)
+    asks = Recorded(recording).asks()
     asks = asks[asks["valid"].to_numpy(bool)]
     parts = [asks[name].fillna("").astype(str) for name in ("reasoning", "thoughts")]
     texts = [" ".join(filter(None, map(str.strip, both))) for both in zip(*parts, strict=True)]
     keys = ["run", "round", "phase", "agent", "call", "name"]
     with_text = asks[keys].assign(text=pd.Series(texts, asks.index, dtype=str))
-    with_text = with_text[with_text["text"] != ""].reset_index(drop=True)
-    return with_text.assign(level=_levels(recorded, with_text, run))
+    return with_text[with_text["text"] != ""].reset_index(drop=True)
 
 
-def steps_of(coded: pd.DataFrame) -> pd.Series[float]:
-    """The number of steps of coded reasoning.
+def coded_by_hand(path: Path, messages: pd.DataFrame) -> pd.DataFrame:
+    """The codes that a person gave to messages.
 
     Args:
-        coded: texts with one column per code; missing if the judge gave none.
+        path: a CSV file with a column ``text`` and one column per code (0 or 1).
+        messages: the messages, with ``text``; those that are not in the file have no codes.
+
+    Raises:
+        ParameterError: when the file cannot be read, or lacks a column.
+    """
+    try:
+        given = pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise ParameterError(f"Cannot read the codes {path}: {error}.") from None
+    if missing := [name for name in ("text", *CODES) if name not in given.columns]:
+        raise ParameterError(
+            f"{path} has no column {', '.join(missing)}: it needs text and one column per code, "
+            "each 0 or 1."
+        )
+    by_text = given.drop_duplicates("text").set_index("text")[list(CODES)]
+    codes = by_text.reindex(messages["text"]).astype("boolean").set_axis(messages.index)
+    return messages.join(codes)
+
+
+def agreement_by_code(
+    first: pd.DataFrame, second: pd.DataFrame, codes: Sequence[str]
+) -> pd.DataFrame:
+    """Assumes independent texts: the agreement of two coders, by code (Cohen's kappa, 1960).
+
+    Args:
+        first: one row per text, with one boolean column per code; missing if the coder gave none.
+        second: the same texts in the same order, by the other coder.
+        codes: the columns.
 
     Returns:
-        0 to 3 (three or more) for each text; NaN for a text without a step code, or with several.
+        One row per code: ``code``, ``n`` (texts coded by both), ``first`` and ``second`` (the share
+        with the code, by coder), ``agreed`` (the share coded alike), ``kappa``, ``low`` and
+        ``high`` (95 %; NaN if both gave the same code to all texts).
+
+    Raises:
+        ValueError: when a column is missing, or the frames are not of one length.
     """
-    held = coded[list(STEPS)].astype("boolean").fillna(value=False).to_numpy(bool)
-    steps = pd.Series(held.argmax(axis=1), coded.index, dtype=float)
-    return steps.where(held.sum(axis=1) == 1)
+    from scipy.special import ndtri
+
+    for frame in (first, second):
+        require_columns(frame, list(codes))
+    if len(first) != len(second):
+        raise ValueError(f"the coders have coded {len(first)} and {len(second)} units")
+    rows = []
+    for code in codes:
+        pairs = [frame[code].astype("boolean").to_numpy(dtype=object) for frame in (first, second)]
+        both = pd.DataFrame({"a": pairs[0], "b": pairs[1]}).dropna().astype(bool)
+        n, a, b, alike = len(both), *map(int, (*both.sum(), (both["a"] == both["b"]).sum()))
+        kappa = low = high = math.nan
+        if (by_chance := a * b + (n - a) * (n - b)) < n * n:
+            observed, expected = alike / n, by_chance / n**2
+            kappa = (observed - expected) / (1 - expected)
+            half = ndtri((1 + CONFIDENCE) / 2) * math.sqrt(observed * (1 - observed) / n)
+            half /= 1 - expected
+            low, high = max(-1.0, kappa - half), min(1.0, kappa + half)
+        shares = [count / n if n else math.nan for count in (a, b, alike)]
+        rows.append((code, n, *shares, kappa, low, high))
+    names = ["code", "n", "first", "second", "agreed", "kappa", "low", "high"]
+    return pd.DataFrame(rows, columns=names)
 
 
-def _levels(recorded: Recorded, asks: pd.DataFrame, run: int | None) -> list[float]:
-    """The reasoning step of the decision after each text; NaN if there is none."""
-    scenarios = recorded.runs().set_index("run")["scenario"].to_dict()
-    models, data = find_all().models, recorded.agent_data(run)
-    columns = {
-        number: models[name].level_column for number, name in scenarios.items() if name in models
-    }
-    levels: dict[tuple[int, int, int], Any] = {}
-    for number, mine in data.groupby("run"):
-        if column := columns.get(int(str(number))):
-            keys = zip(mine["run"], mine["round"], mine["agent"], strict=True)
-            levels |= dict(zip(keys, mine[column], strict=True))
-    keys = zip(asks["run"], asks["round"], asks["agent"], strict=True)
-    own_levels = [levels.get(key, math.nan) for key in keys]
-    return [
-        float(level) if phase == "act" and not pd.isna(level) else math.nan
-        for level, phase in zip(own_levels, asks["phase"], strict=True)
-    ]
-
-
-def _planned(judging: type[Judging], given: Mapping[str, Any]) -> RunSpec:
-    """The run of a judging; other texts in a prompt file make it another run."""
-    bound = bind(judging, given)
-    book = PromptBook(judging.prompt_file, bound["condition"], bound["variant"], bound["prompts"])
-    return RunSpec(judging, given, 0, {"prompts": json.dumps(book.hashes(), sort_keys=True)})
-
-
-def message_measures(path: Path, messages: pd.DataFrame) -> dict[str, dict[int, float | None]]:
-    """The measures of messages that the scenarios of recorded runs declare.
+def report_of(
+    path: Path,
+    coders: Mapping[str, pd.DataFrame],
+    reasoning: pd.DataFrame,
+    judged: Mapping[str, Mapping[str, int]],
+) -> Report:
+    """The report of a judging.
 
     Args:
         path: the recording.
-        messages: its messages, as `Recorded.messages` returns them.
-
-    Returns:
-        Name of a measure (see `SmartModel.message_measures`) → run → value.
+        coders: name of a coder → the messages with its codes, the rules first; empty without
+            messages.
+        reasoning: private reasoning, with codes if a language model coded it.
+        judged: what was judged → the numbers of ``asks`` and ``invalid`` answers.
     """
-    runs, models = Recorded(path).runs(), find_all().models
-    by_round: dict[str, dict[int, float | None]] = {}
-    for name in runs["scenario"].unique():
-        mine = messages[messages["run"].isin(runs.loc[runs["scenario"] == name, "run"])]
-        if name in models and len(mine):
-            for measure, declared in models[name].message_measures.items():
-                by_round.setdefault(measure, {}).update(declared.of(mine, 0.0, math.inf))
-    return by_round
+    by_rules = next(iter(coders.values()), pd.DataFrame())
+    share = pd.DataFrame({name: _shares(frame, CODES) for name, frame in coders.items()})
+    seen = {name: name for name in coders if share[name].notna().any()}
+    tables, facts = [], {"recording": str(path), "messages": len(by_rules)}
+    if coders:
+        columns: dict[Any, str] = {"code": "code", **seen}
+        by_code = share.rename_axis("code").reset_index()
+        tables.append(Table("shares", by_code, columns, "Share of the messages", shares=[*seen]))
+        others = [f[list(CODES)].add_prefix(f"{n}_") for n, f in coders.items() if n != "rules"]
+        tables.append(Table("messages", pd.concat([by_rules, *others], axis=1), {}))
+    pairs = [
+        agreement_by_code(coders[a], coders[b], CODES).assign(coders=f"{a}, {b}")
+        for a, b in combinations(seen, 2)
+    ]
+    if pairs:
+        heads: dict[Any, str] = {
+            "coders": "coders", "code": "code", "n": "messages", "agreed": "coded alike",
+            ("kappa", "low", "high"): "Cohen's kappa (95 %)",
+        }  # fmt: skip
+        frame = pd.concat(pairs, ignore_index=True)
+        note = "Kappa is not defined if both coders gave the same code to all messages."
+        tables.append(Table("agreement", frame, heads, "Agreement", note, ["agreed"]))
+    warnings, lead = [], [f"Messages: {len(by_rules):,}."]
+    for what, asked in judged.items():
+        asks, invalid = asked["asks"], asked["invalid"]
+        lead.append(f"{what} read by the judge: {asks:,} different texts.")
+        facts |= {f"{what.lower()}_judged": asks, f"{what.lower()}_unusable": invalid}
+        if invalid:
+            warnings.append(
+                f"{what}: no usable answer to {invalid:,} of {asks:,} texts; their codes are "
+                "missing."
+            )
+    if len(reasoning):
+        lead.append(f"Decisions with private reasoning: {len(reasoning):,}.")
+        tables.append(Table("reasoning", reasoning, {}))
+        if set(REASONING_CODES) <= set(reasoning):
+            shares = _shares(reasoning, REASONING_CODES).rename("judge").rename_axis("code")
+            columns = {"code": "code", "judge": "judge"}
+            title = "Share of private reasoning"
+            frame = shares.reset_index()
+            tables.append(Table("reasoning_shares", frame, columns, title, shares=["judge"]))
+        else:
+            lead.append("A language model can code it: --minds llm:MODEL.")
+    drawn = {name: coders[name] for name in seen}
+    figures = {"codes": plots.codes_by_round(drawn, path.name)} if len(by_rules) else {}
+    title = f"What was said in {path.name}"
+    return Report(title, " ".join(lead), warnings, tables, figures, facts)
 
 
-def measure_label(name: str) -> str:
-    """Return the label of a measure of messages, as a scenario declares it.
-
-    Args:
-        name: its name.
-    """
-    declared = (model.message_measures for model in find_all().models.values())
-    return next(measures[name].label for measures in declared if name in measures)
-
-
-def _with_codes(
-    messages: pd.DataFrame, codes_of: Iterable[Sequence[str] | None], codes: Sequence[str]
-) -> pd.DataFrame:
-    rows = list(codes_of)
-    columns = {
-        code: pd.array([None if row is None else code in row for row in rows], dtype="boolean")
-        for code in codes
-    }
-    return messages.assign(**columns)
+def _shares(coded: pd.DataFrame, codes: Sequence[str]) -> pd.Series[float]:
+    """The share of the coded texts with each code."""
+    return coded[list(codes)].astype("Float64").mean().astype(float)

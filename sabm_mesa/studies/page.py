@@ -21,7 +21,7 @@ DIGITS = 3
 """Significant digits of the largest number of a group."""
 MOST_DECIMALS = 6
 LEAST = 10**-MOST_DECIMALS / 2
-VERDICT = "Verdict"
+VERDICT = "verdict"
 """The heading of the column whose words are verdicts."""
 _SPECIAL = re.compile(
     r"[\\`*_\[\]<>|#~&$@]"
@@ -117,7 +117,7 @@ def markdown(
         pictures: name of a figure → its address; ``picture:NAME`` for the HTML page when None.
     """
     environment = Environment(
-        finalize=_plain, trim_blocks=True, lstrip_blocks=True,
+        finalize=plain, trim_blocks=True, lstrip_blocks=True,
         undefined=StrictUndefined,
         autoescape=False,
     )  # fmt: skip
@@ -218,7 +218,7 @@ def _inline(pictures: Mapping[str, bytes], address: str) -> str:
     return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A text without effects as Markdown or HTML."""
     if isinstance(value, Verbatim) or not isinstance(value, str):
         return value

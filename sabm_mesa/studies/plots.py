@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ from sabm_mesa.analysis.messages import CODES, shares
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sabm_mesa.studies.fit import FitStudy
-
 
 COLORS = (style.BLUE, style.VERMILLION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY_BLUE)
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -45,16 +42,12 @@ _LABEL_LINE, _HALF_TITLE = 22, 32
 """Characters of a line of a condition's label, and of a panel's title in half a figure."""
 _ROW, _HEAD, _LINE = 0.34, 0.62, 0.2
 """Inches of a condition, of a panel's axis with the space around it, and of a line of title."""
-MOST_POINTS = 60
-"""The maximum number of points; more rounds are combined to this many intervals."""
 _LOOKS = (
     (style.BLUE, "-", "o"), (style.VERMILLION, (0, (5, 1.5)), "s"), (style.GREEN, ":", "^"),
 )  # fmt: skip
 """Colour, line and marker of each coder; all three differ between coders."""
 _LABEL = 26
 """The maximum displayed length of an entrant's name."""
-_MOST = 16
-"""The maximum number of entrants whose numbers fit into the cells of a matrix."""
 
 
 def look(number: int) -> tuple[str, str, object]:
@@ -268,16 +261,18 @@ def by_condition(
 
 
 def _published(ax: Axes, published: pd.DataFrame | None, conditions: Sequence[str]) -> None:
-    """Published numbers: stars in the colour of their condition."""
+    """Published numbers: open stars in the colour of their condition, side by side."""
     if published is None or published.empty:
         return
+    aside = 0.012 * np.ptp(published["round"].to_numpy(dtype=float))
     for number, condition in enumerate(conditions):
         mine = published[published["condition"] == condition]
         if not mine.empty:
             ax.plot(
-                mine["round"], mine["published"], linestyle="", marker=PUBLISHED, markersize=9,
-                markerfacecolor=look(number)[0], markeredgecolor=style.BLACK,
-                markeredgewidth=0.6, zorder=5, markevery=max(1, len(mine) // MOST_MARKS),
+                mine["round"] + aside * (number - (len(conditions) - 1) / 2), mine["published"],
+                linestyle="", marker=PUBLISHED, markersize=9, markerfacecolor="none",
+                markeredgecolor=look(number)[0], markeredgewidth=1.1, zorder=5,
+                markevery=max(1, len(mine) // MOST_MARKS),
             )  # fmt: skip
     ax.plot(
         [], [], linestyle="", marker=PUBLISHED, markersize=9, markerfacecolor="white",
@@ -372,9 +367,8 @@ def _legend_by_condition(figure: Figure, starred: bool, people: bool) -> None:
 def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Figure:
     """The share of the messages with each code, by round: one panel per code.
 
-    The messages of all runs are taken together. Many rounds are drawn as `MOST_POINTS` intervals of
-    equal length, each at its middle. The last panel has the mean number of messages per round and
-    run.
+    The messages of all runs are taken together. The last panel has the mean number of messages per
+    round and run.
 
     Args:
         coders: name of a coder → the messages with its codes: ``run``, ``round`` and one column per
@@ -386,7 +380,7 @@ def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Fi
     """
     if not 1 <= len(coders) <= len(_LOOKS):
         raise ValueError(f"one to {len(_LOOKS)} coders can be drawn, not {len(coders)}")
-    drawn = {name: _by_stretch(messages) for name, messages in coders.items()}
+    drawn = {name: _by_round(messages) for name, messages in coders.items()}
     figure = style.new_figure("What messages do, by round", subtitle, height=6.4)
     panels = figure.subplots(3, 3, sharex=True).ravel()
     for ax, code in zip(panels, CODES, strict=False):
@@ -418,20 +412,13 @@ def _rounds(messages: pd.DataFrame) -> list[int]:
     return sorted(int(round_) for round_ in messages["round"].unique())
 
 
-def _by_stretch(messages: pd.DataFrame) -> pd.DataFrame:
-    """Shares by interval of rounds: ``round`` (its middle), the codes, ``a_round``."""
+def _by_round(messages: pd.DataFrame) -> pd.DataFrame:
+    """Shares by round: ``round``, the codes, ``a_round`` (messages per run)."""
     require_rows(messages, ["run", "round", *CODES])
     rounds = np.arange(messages["round"].min(), messages["round"].max() + 1)
-    n = min(len(rounds), MOST_POINTS)
-    stretch = pd.Series(np.arange(len(rounds)) * n // len(rounds), index=rounds)
-    middle = pd.Series(rounds, index=rounds).groupby(stretch).mean()
-    length = stretch.value_counts()
-    rates = shares(messages.assign(stretch=messages["round"].map(stretch)), "stretch")
-    rates = rates.set_index("stretch").reindex(middle.index)
-    per_round = (
-        rates["messages"].fillna(0) / length.reindex(middle.index) / messages["run"].nunique()
-    )
-    return rates.assign(round=middle, a_round=per_round)
+    rates = shares(messages).set_index("round").reindex(rounds)
+    a_round = rates["messages"].fillna(0) / messages["run"].nunique()
+    return rates.rename_axis("round").reset_index().assign(a_round=a_round.to_numpy())
 
 
 def _line(
@@ -484,118 +471,8 @@ def ranking(table: pd.DataFrame, label: str, subtitle: str = "") -> Figure:
     return figure
 
 
-def matrix(
-    table: pd.DataFrame, label: str, subtitle: str = "", *, differences: bool = False
-) -> Figure:
-    """The score of each entrant (rows) against each other one (columns).
-
-    Args:
-        table: a square table, the best entrant first.
-        label: the name of the score, with its unit.
-        subtitle: the scenario and the number of games.
-        differences: whether the numbers are differences between row and column.
-
-    Raises:
-        ValueError: if there are no entrants.
-    """
-    require_rows(table, [])
-    n = len(table)
-    side = max(3.0, 1.9 + 0.55 * n)
-    width = max(style.WIDTH, side + 1.6)
-    title = "Tournament: differences in score" if differences else "Tournament: payoff matrix"
-    figure = style.new_figure(title, subtitle, height=side, width=width)
-    ax = figure.subplots()
-    values = table.to_numpy(dtype=float)
-    most = max(float(np.nanmax(np.abs(values))), 1e-9)
-    # Both maps keep their order for colour-blind readers and in grey.
-    ends = {"cmap": "PuOr", "vmin": -most, "vmax": most} if differences else {"cmap": "cividis"}
-    image = ax.imshow(values, aspect="auto", **ends)
-    if n <= _MOST:
-        for (row, column), value in np.ndenumerate(values):
-            red, green, blue, _ = image.cmap(image.norm(value))
-            dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
-            number = (f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}").replace("-", "−")
-            color = "white" if dark else "black"
-            ax.text(column, row, number, ha="center", va="center", fontsize=style.NOTE, color=color)
-    names = [_name(str(name)) for name in table.index]
-    ax.set_xticks(range(n), names, rotation=45, ha="right", rotation_mode="anchor")
-    ax.set_yticks(range(n), names)
-    for text in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
-        text.set_parse_math(False)
-    ax.tick_params(labelsize=style.TICK, length=0)
-    ax.set_xlabel("… minus this one" if differences else "… against this one", fontsize=style.LABEL)
-    ax.set_ylabel("This entrant …", fontsize=style.LABEL)
-    ax.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=ax, shrink=0.8)
-    caption = f"Difference: {label}" if differences else label
-    bar.set_label(textwrap.fill(caption, 28), fontsize=style.LABEL, labelpad=8)
-    bar.ax.tick_params(labelsize=style.TICK)
-    return figure
-
-
 def _name(entrant: str, invalid: int = 0) -> str:
     # Of a long one the ends: files of one name are distinguished by their folders.
     half = _LABEL // 2
     name = entrant if len(entrant) <= _LABEL else f"{entrant[:half]}…{entrant[1 - half :]}"
     return f"{name}\n({invalid:,} invalid)" if invalid else name
-
-
-def draw_fingerprint(study: FitStudy) -> Figure:
-    """The estimates of the selected model with their intervals, and published ones of people.
-
-    Args:
-        study: the fits.
-    """
-    model = study.pooled.selected.fit.model
-    people = [person for person in study.behaviour.people if person.model == model.name]
-    shares = [p for p in model.parameters if p.name.startswith("share_")]
-    rest = [[p] for p in model.parameters if p not in shares]
-    blocks = [block for block in (shares, *rest) if block]
-    groups = [group for group in study.groups if group.kind != "agent"]
-    shown = [fitted for group in groups for fitted in group.fitted if fitted.fit.model is model]
-    loose = any(any(fitted.open_ends(p.name)) for fitted in shown for p in model.parameters)
-    arrows = "; arrow: the interval ends where the search does" if loose else ""
-    heights = [0.7 + 0.22 * len(block) * (len(groups) + bool(people)) for block in blocks] or [1.0]
-    figure = style.new_figure(
-        f"What kind of player: {model.title}",
-        f"{study.path.name}, {study.scenario}: estimates with 95 % intervals (profile likelihood)"
-        f"{arrows}",
-        height=sum(heights) + 0.5,
-    )
-    colours = [
-        style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.VERMILLION, style.SKY_BLUE,
-    ]  # fmt: skip
-    axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-    markers = "DsPX^v"
-    for ax, block in zip(axes, blocks, strict=False):
-        step = 0.8 / (len(groups) + bool(people))
-        for row, parameter in enumerate(block):
-            for i, group in enumerate(groups):
-                at = row - 0.4 + step * (i + 0.5)
-                fitted = next(e for e in group.fitted if e.fit.model is model)
-                value = fitted.fit.by_name[parameter.name]
-                low, high = fitted.intervals.get(parameter.name, (math.nan, math.nan))
-                colour = colours[i % len(colours)]
-                ax.plot([low, high], [at, at], color=colour, linewidth=2)
-                ends = zip((low, high), "<>", fitted.open_ends(parameter.name), strict=True)
-                for end, arrow, is_open in ends:
-                    if is_open:
-                        ax.plot([end], [at], arrow, color=colour, markersize=8)
-                ax.plot([value], [at], "o", color=colour, label=group.name if not row else None)
-            for i, published in enumerate(people):
-                if parameter.name in published.parameters:
-                    at = row - 0.4 + step * (len(groups) + 0.5)
-                    label = f"{published.who} ({published.source})"
-                    ax.plot(
-                        [published.parameters[parameter.name]], [at], markers[i % len(markers)],
-                        color=style.GREY, alpha=0.8, label=label,
-                    )  # fmt: skip
-        names = [parameter.name.removeprefix("share_").replace("_", " ") for parameter in block]
-        ax.set_yticks(range(len(block)), names, parse_math=False)
-        ax.set_ylim(len(block) - 0.5, -0.5)
-        if block is shares:
-            ax.set_xlim(0, 1)
-        unit = f" ({block[0].unit})" if block[0].unit else ""
-        style.plain_axes(ax, "share of players" if block is shares else f"{block[0].label}{unit}")
-    style.legend_below(figure, *axes, loc="outside lower left", ncols=1)
-    return figure

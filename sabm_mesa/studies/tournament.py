@@ -7,6 +7,7 @@ recording, the same call plays missing ones, and the same seeds give the same re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import Any
 import pandas as pd
 
 from sabm_mesa.analysis.intervals import estimate_mean
-from sabm_mesa.analysis.plot_style import to_png
 from sabm_mesa.core.parameters import check_choice, check_int, parameters_of
 from sabm_mesa.core.parsing import check_not_empty
 from sabm_mesa.errors import MindSpecError, ParameterError
@@ -25,10 +25,10 @@ from sabm_mesa.minds.specs import check_forms, is_file
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.registry import scenario as registered
-from sabm_mesa.recording.export import readable_json, write_frames, write_picture, write_text_file
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.sweep import SEED, Sweep, Watch, sweep
 from sabm_mesa.studies import plots
+from sabm_mesa.studies.report import Report, Table
 
 KINDS = ("classical", "fixed", "llm", "local", "gguf", "py", "human")
 """Kinds of specs of minds; anything else names a file."""
@@ -39,6 +39,10 @@ FORMATS = (PAIRS, POPULATION)
 """All pairs meet, in runs of two agents; or all play together."""
 RUNS = 10
 """The default number of seeds: enough for an interval."""
+MOST_COLUMNS = 8
+"""The maximum number of entrants whose scores against each other readers see."""
+REASONS = 10
+"""The maximum number of reasons for invalid decisions that readers see."""
 
 
 @dataclass(frozen=True)
@@ -236,12 +240,6 @@ def ranking_of(
     with a seed is its mean over opponents other than itself, seats and agents. The interval is the
     one of `sabm_mesa.analysis.intervals.mean_interval` over seeds.
 
-    Args:
-        games: as `games_of` returns them.
-        reasons: as `games_of` returns them.
-        score: the score of the scenario.
-        entered: the entrants.
-
     Returns:
         ``rank`` (ties share one), ``entrant``, ``spec``, ``score``, ``low`` and ``high`` (NaN with
         one seed), ``seeds``, ``games`` against others, and over all games, those against itself
@@ -303,7 +301,6 @@ class Tournament:
         games: one row per agent and run; see `tables.games_of`.
         reasons: one row per entrant and reason of invalid decisions, with ``times``.
         matrix: entrants by opponents, the best first; see `tables.matrix_of`.
-        files: the files that were written.
     """
 
     scenario: type[SmartModel]
@@ -315,26 +312,57 @@ class Tournament:
     games: pd.DataFrame
     reasons: pd.DataFrame
     matrix: pd.DataFrame
-    files: Sequence[Path]
 
-    def summary(self) -> dict[str, Any]:
-        """The results, as in ``tournament.json``: the same for the same seeds and files."""
-        grid, score = self.sweep.grid, self.score
+    def _facts(self) -> dict[str, Any]:
+        """The same for the same seeds and files."""
+        score = self.score
         return {
-            "scenario": grid.model.scenario_name,
-            "parameters": dict(grid.parameters),
+            "scenario": self.scenario.scenario_name,
+            "parameters": self.sweep.parameters,
             "format": PAIRS if score.pairs else POPULATION,
             "agents": self.agents,
             "score": score.label,
             "lower_is_better": score.lower_is_better,
-            "seeds": list(grid.seeds),
-            "runs": len(grid.cells),
+            "seeds": self.sweep.seeds,
+            "runs": len(self.sweep.specs),
             "entrants": [asdict(entrant) for entrant in self.entered],
-            "ranking": self.ranking.to_dict("records"),
-            "matrix": {str(name): dict(row) for name, row in self.matrix.iterrows()},
-            "reasons": self.reasons.to_dict("records"),
             "cost_usd": float(self.sweep.runs["cost_usd"].sum(skipna=False)),
         }
+
+    def report(self) -> Report:
+        """The report: the tables ``ranking``, ``matrix``, ``reasons`` and ``games``."""
+        score = self.score
+        how = "in pairs" if score.pairs else f"agents in one population: {self.agents}"
+        label = score.label + (" (lower is better)" if score.lower_is_better else "")
+        kept = len(self.sweep.specs) - self.sweep.ran
+        before = f" (from before: {kept})" if kept else ""
+        subtitle = f"{self.scenario.title} · seeds a seating: {len(self.sweep.seeds)}"
+        facts = self._facts()
+        spent = facts["cost_usd"]
+        prices = "The price of a model is not known: list it in a price file (--prices)."
+        paid = f" Spent on these runs in all: ${spent:.4f}." if spent > 0 else ""
+        matrix = self.matrix.rename_axis("entrant").rename_axis(columns=None).reset_index()
+        names = map(str, matrix) if len(matrix) <= MOST_COLUMNS else ()
+        against: dict[Any, str] = {name: name for name in names}
+        reasons = "Reasons of invalid decisions" if len(self.reasons) else ""
+        return Report(
+            f"{self.scenario.title}: tournament",
+            f"Minds: {len(self.entered)}; {how}; runs: {len(self.sweep.specs)}{before}.{paid}",
+            [prices] if math.isnan(spent) else [],
+            [
+                Table("ranking", self.ranking, {
+                    "rank": "rank", "entrant": "mind", ("score", "low", "high"): label,
+                    "decisions": "decisions", "invalid": "invalid",
+                }, note="95 % intervals over seeds."),
+                Table("matrix", matrix, against, "The row minus the column, in the same run"
+                      if not score.pairs else "The row against the column"),
+                Table("reasons", self.reasons, {"entrant": "mind", "times": "times",
+                      "reason": "reason"} if reasons else {}, title=reasons, most=REASONS),
+                Table("games", self.games, {}),
+            ],
+            {"ranking": plots.ranking(self.ranking, label, subtitle)},
+            facts,
+        )  # fmt: skip
 
 
 def play(
@@ -351,14 +379,12 @@ def play(
     connection: Connection | None = None,
     watch: Watch = lambda _done, _total: None,
 ) -> Tournament:
-    """Play a tournament, or the missing part of it, and write its tables and plots.
+    """Play a tournament, or the missing part of it.
 
     Args:
         scenario: the model class, or the name of a scenario.
         minds: the minds that play: files, ``FILE:NAME`` or the specs of minds.
-        folder: the folder for the files: ``recording.sqlite``, ``ranking.csv``, ``games.csv``,
-            ``matrix.csv``, ``reasons.csv``, ``ranking.png``, ``matrix.png``, ``tournament.json``,
-            and the tables of the sweep.
+        folder: the folder for the recording and the tables of the sweep.
         form: ``"pairs"``: all pairs meet; ``"population"``: all play together; None: as the
             scenario declares it.
         parameters: the parameters of the scenario.
@@ -386,30 +412,4 @@ def play(
     games, reasons = games_of(model, Recorded(done.path), done.runs, score, entered)
     ranking = ranking_of(games, reasons, score, entered)
     matrix = matrix_of(games, score, list(ranking["entrant"]))
-    played = Tournament(model, score, entered, agents, done, ranking, games, reasons, matrix, [])
-    return replace(played, files=_write(played, Path(folder)))
-
-
-def _write(played: Tournament, folder: Path) -> list[Path]:
-    score = played.score
-    n = len(played.sweep.grid.seeds)
-    subtitle = f"{played.scenario.title} · {n} seed{'s' if n > 1 else ''} a seating"
-    label = score.label + (" (lower is better)" if score.lower_is_better else "")
-    figures = {
-        "ranking": plots.ranking(played.ranking, label, subtitle),
-        "matrix": plots.matrix(played.matrix, label, subtitle, differences=not score.pairs),
-    }
-    tables = {
-        "ranking": played.ranking,
-        "games": played.games,
-        "matrix": played.matrix.rename_axis("entrant").rename_axis(columns=None).reset_index(),
-        "reasons": played.reasons,
-    }
-    return [
-        *write_frames(folder, tables, "csv"),
-        *(
-            write_picture(folder / f"{name}.png", to_png(figure))
-            for name, figure in figures.items()
-        ),
-        write_text_file(folder / "tournament.json", readable_json(played.summary()) + "\n"),
-    ]
+    return Tournament(model, score, entered, agents, done, ranking, games, reasons, matrix)

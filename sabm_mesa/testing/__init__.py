@@ -32,8 +32,11 @@ __all__ = ["POINTS", "Examined", "check_scenario", "examine"]
 
 POINTS = list(CHECKS)
 """The points of the check, in their order."""
-OF_PLAIN_MODELS = ("same seed",)
+OF_PLAIN_MODELS = ("same seed", "prompts", "classical minds")
 """The points that are checked of a plain Mesa model."""
+COMPARING = ("latency", "replay", "fork", "mixed minds", "batch_run", "pickling")
+"""The points that compare two runs with one seed."""
+SEED_DIFFERS = "two runs with one seed differ"
 ROUNDS = 3
 """The default number of rounds of a run, if the scenario's default is larger."""
 USUAL_ROUNDS = 50
@@ -46,13 +49,14 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
     ================== ============================================================================
     point              what must hold
     ================== ============================================================================
-    form               name, title, source, prompt file and phases are set; its module has a
+    form               name, title, source, prompts and phases are set; its module has a
                        docstring, the spec sheet; every parameter has a default within its limits;
                        every phase has its methods; a score names a column and a parameter; a page
                        can be loaded
     same seed          two runs with one seed have the same data, to the last digit
-    latency            the same answers, however late each comes, give the same data and questions;
-                       a phase whose reach is too small is named
+    world              agents change only themselves in their methods of the phases, not the model
+                       or other agents
+    latency            the same answers, however late each comes, give the same data and questions
     replay             a recorded run whose answers are paid for is replayed without its mind, and
                        all requests and data come out as they were
     fork               a fork with the same parameters, the `changeable` ones named, has the same
@@ -66,13 +70,13 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
     prompts            every question renders in every condition and variant and in both formats
                        of answers, no placeholder is left over, a persona is among what is sent,
                        and conditions and variants replace entries that there are
-    classical minds    each of them answers usably
-    answers            each case of every answer, such as each action of a union, can be applied,
-                       and its text in both formats is read as what it is
+    classical minds    each of them answers usably, and reads no fact that no prompt shows
+    answers            each case of every answer, such as each action of a union, is legal and can
+                       be applied
     invalid answers    when no answer can be used the run ends as usual, every decision is counted
                        as invalid, and no agent column that holds the answers holds a new value
     cost               runs ask as many questions at most as the estimate of their cost says
-    describe           it can be described, and each phase says what happens in it
+    describe           it can be described
     whole run          a run of as many rounds as by default, `USUAL_ROUNDS` at most, ends with free
                        minds, and its pictures and plots are drawn
     ================== ============================================================================
@@ -84,8 +88,8 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
             itself.
 
     Raises:
-        AssertionError: with a line for each problem and its points. If the form does not hold,
-            nothing else is checked.
+        AssertionError: with a line for each problem and its points. If the form does not hold, or a
+            run raises an error at the first point that plays it, nothing else is checked.
     """
     __tracebackhide__ = True  # pytest then shows the test, and not this
     result, first = _examine(model, parameters)
@@ -110,12 +114,7 @@ class Examined(NamedTuple):
 
 
 def examine(model: type[SmartModel], **parameters: Any) -> Examined:
-    """Check a scenario as `check_scenario` does, and return the result.
-
-    Args:
-        model: the model class.
-        parameters: parameters of the runs.
-    """
+    """Check a scenario as `check_scenario` does, and return the result."""
     return _examine(model, parameters)[0]
 
 
@@ -142,17 +141,28 @@ def _played(case: Case, points: Iterable[str]) -> tuple[Examined, Exception | No
     """The same for the points that play the scenario."""
     result = Examined({}, {})
     first: Exception | None = None
-    for point, check in ((point, CHECKS[point]) for point in points):
+    for point in points:
+        if point in result.not_checked.get(SEED_DIFFERS, ()):
+            continue
+        check, stops = CHECKS[point], False
         try:
             problems = list(check(case))
+            stops = point == "form" and bool(problems)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is what is wrong
             first = first or error
-            problems = [f"{type(error).__name__}: {error_message(error)}"]
+            reason = error_message(error)
+            known = [problem for problem in result.problems if reason in problem]
+            problems = known[:1] or [f"{type(error).__name__}: {reason}"]
+            stops = point in {"form", "same seed"}  # it cannot be played
+        else:
+            skipped = [other for other in points if other in COMPARING]
+            if point == "same seed" and problems and skipped:
+                result.not_checked[SEED_DIFFERS] = skipped
         for line in problems:
             lines = result.not_checked if isinstance(line, NotChecked) else result.problems
             lines.setdefault(line, []).append(point)
-        if problems and point == "form":
-            break  # it cannot be played
+        if stops:
+            break
     return result, first
 
 

@@ -8,8 +8,6 @@ import pickle
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
-from itertools import combinations
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,10 @@ import mesa
 import numpy as np
 import pandas as pd
 
+from sabm_mesa.agents.base import ITS_OWN
+from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.parameters import parameters_of
-from sabm_mesa.core.prompts import NO_PERSONA, load, load_builtin
+from sabm_mesa.core.prompts import NO_PERSONA, load, load_builtin, names_in
 from sabm_mesa.describe import as_text, describe
 from sabm_mesa.errors import ReplayMismatch, RunError, UsageError
 from sabm_mesa.minds.human import HUMAN
@@ -32,6 +32,7 @@ from sabm_mesa.runs.rerun import fork, replay
 from sabm_mesa.runs.run import Runs
 from sabm_mesa.testing.case import SEED, SOME, Case
 from sabm_mesa.testing.minds import (
+    SINGLE,
     CoveringMind,
     DrawingMind,
     LateMind,
@@ -39,6 +40,7 @@ from sabm_mesa.testing.minds import (
     People,
     ReadingMind,
     Silent,
+    WatchedRule,
 )
 
 LATENCIES = (1, 2, 3)
@@ -55,6 +57,8 @@ PLACES = ("run", "round", "agent")
 """The key columns of a row."""
 AT = 1
 """The round of forks."""
+WATCHED = 10
+"""The number of agents of each class whose methods are watched."""
 LEAST = 2
 """The least number of different answers in a column of answers: a column of zeros may be chance."""
 
@@ -87,8 +91,8 @@ def _parameters(model: type[SmartModel]) -> Iterator[str]:
     except UsageError as error:
         yield str(error)
         return
-    for name in sorted(parameters_of(SmartModel).keys() - parameters.keys()):
-        yield f"the parameter {name} is missing: take **settings and pass them on"
+    if missing := sorted(parameters_of(SmartModel).keys() - parameters.keys()):
+        yield f"the parameters {', '.join(missing)} are missing: take **settings and pass them on"
     for name, parameter in parameters.items():
         if parameter.required:
             yield f"the parameter {name} needs a default"
@@ -99,7 +103,7 @@ def _parameters(model: type[SmartModel]) -> Iterator[str]:
                 "not under TYPE_CHECKING"
             )
         try:
-            parameter.limits.check(name, parameter.default)
+            parameter.check(parameter.default)
         except UsageError as error:
             yield f"the default of {error}"
     yield from _page(model, parameters)
@@ -156,8 +160,12 @@ def latency(case: Case) -> Iterator[str]:
     one = case.played(minds=at_once)
     for late in LATENCIES:
         if difference := _made_by_latency(one, at_once, case, late):
-            advice = _advice(one, at_once, case, late)
-            yield f"answers at once and the same answers late differ: {difference} ({advice})"
+            reaches = any(phase.reach is not None for phase in case.scenario.phases)
+            advice = ", and the reach of a phase must hold all whom an agent observes or changes"
+            yield (
+                f"answers at once and the same answers late differ: {difference} (only after_… and "
+                f"update may change the world{advice if reaches else ''})"
+            )
             return
 
 
@@ -180,23 +188,54 @@ def _made_by_latency(one: SmartModel, at_once: LateMind, case: Case, late: int) 
     return None
 
 
-def _advice(one: SmartModel, at_once: LateMind, case: Case, late: int) -> str:
-    """The cause of a difference: a phase whose reach is too small, or another."""
-    phases = case.scenario.phases
-    for i, phase in enumerate(phases):
-        if phase.reach is not None:
-            strict = replace(phase, reach=None, commutes=False)
-            fields = {
-                "phases": (*phases[:i], strict, *phases[i + 1 :]),
-                "__module__": case.scenario.__module__,
-            }
-            scenario = type(case.scenario.__name__, (case.scenario,), fields)
-            if not _made_by_latency(one, at_once, replace(case, scenario=scenario), late):
-                return (
-                    f"the reach of the phase {phase.name!r} is too small: it must hold all "
-                    "agents whose state an agent observes or changes there"
+def world(case: Case) -> Iterator[str]:
+    """Whether agents change nothing but themselves in their methods of the phases."""
+    model, changed = case.made(minds=DrawingMind()), dict[str, None]()
+    seen: Counter[type] = Counter()
+    for agent in model.population:
+        seen[type(agent)] += 1
+        if seen[type(agent)] > WATCHED:
+            continue
+        for phase in model.phases:
+            if inspect.iscoroutinefunction(getattr(agent, phase.name, None)):
+                _watch(agent, phase.name, changed)
+    model.run_model()
+    yield from changed
+
+
+def _watch(agent: Any, name: str, changed: dict[str, None]) -> None:
+    """Note what an agent's method of a phase changes outside the agent."""
+    part = getattr(agent, name)
+
+    async def watched() -> Any:
+        before = _outside(agent)
+        decision = await part()
+        after = _outside(agent)
+        for attribute, value in before.items():
+            if after.get(attribute, value) != value:
+                line = (
+                    f"{type(agent).__name__}.{name} changes {attribute[1]!r} of {attribute[0]}: an "
+                    f"agent may change only itself there, so do it in after_{name} or update"
                 )
-    return "only after_… and update may change the world"
+                changed[line] = None
+        return decision
+
+    setattr(agent, name, watched)
+
+
+def _outside(agent: Any) -> dict[tuple[str, str, int], Any]:
+    """The values of a scenario outside an agent: (owner, attribute, id of the owner) → value."""
+    model = agent.model
+    owners = [(f"a {type(a).__name__}", a, a.unique_id) for a in model.agents if a is not agent]
+    own = [("the model", model, 0), *owners]
+    return {
+        (owner, name, number): json_roundtrip(value)
+        for owner, holder, number in own
+        for name, value in vars(holder).items()
+        if not name.startswith("_")
+        and name not in (vars(model)["_made"] if holder is model else ITS_OWN)
+        and not isinstance(value, Iterator)
+    }
 
 
 def replaying(case: Case) -> Iterator[str]:
@@ -305,17 +344,10 @@ def cost(case: Case) -> Iterator[str]:
 
 
 def description(case: Case) -> Iterator[str]:
-    """Whether the scenario can be described, with a description of each phase."""
+    """Whether the scenario can be described."""
     parameters = {k: v for k, v in case.parameters.items() if k not in {"minds", "recording"}}
     as_text(describe(case.scenario, parameters=parameters))
-    model = case.made(minds=DrawingMind())
-    for phase in model.phases:
-        parts = [getattr(agent_class, phase.name, None) for agent_class in model.agent_classes()]
-        if not (phase.doc or any(map(inspect.getdoc, parts))):
-            yield (
-                f"the description says nothing of the phase {phase.name!r}: give it a doc=…, or "
-                f"the method {phase.name} of the agents a docstring"
-            )
+    yield from ()
 
 
 def batch_run(case: Case) -> Iterator[str]:
@@ -347,92 +379,55 @@ def pickling(case: Case) -> Iterator[str]:
     """Whether a copy through pickle continues like the model itself."""
     model = case.made(minds=case.free_minds)
     copies = {"before the first round": pickle.loads(pickle.dumps(model))}  # made here
-    lost = next(lost_by_mesa(model, copies["before the first round"]), None)
     model.step()
     copies["after the first round"] = pickle.loads(pickle.dumps(model))
     model.run_model()
     for when, copy in copies.items():
+        problem: Exception | None = None
         try:
             copy.run_model()
-            lines = list(differences(model, copy, f"a model and its copy, pickled {when},"))
-        except RunError:
-            if lost is None:
-                raise
-            lines = [lost]
-        if lines and lost is not None:
-            yield NotChecked(lost)
+        except RunError as error:
+            problem = error
+        differing = list(differences(model, copy, f"a model and its copy, pickled {when},"))
+        if (problem or differing) and (lost := next(_without_layers(model, copy), "")):
+            yield NotChecked(f"Mesa {mesa.__version__} does not copy the layers of {lost} whole")
             return
-        yield from lines
+        if problem:
+            raise problem
+        yield from differing
 
 
-def lost_by_mesa(model: SmartModel, copy: SmartModel) -> Iterator[str]:
-    """Lines for the Mesa spaces in a model that pickle copies incompletely.
-
-    Arrays that share memory in a space must share it in the copy: otherwise changes of one are
-    not visible in the other. The cells of the copy need the values of all layers.
-
-    Args:
-        model: the model.
-        copy: its copy.
-    """
+def _without_layers(model: SmartModel, copy: SmartModel) -> Iterator[str]:
+    """The spaces of a model whose cells have values of layers that those of its copy lack."""
     for name, space in vars(model).items():
-        if not type(space).__module__.startswith("mesa."):
-            continue
-        for layer in _layers(space):
-            if _on_cells(space, layer) and not _on_cells(getattr(copy, name), layer):
-                yield (
-                    f"Mesa {mesa.__version__} does not copy a {type(space).__name__} "
-                    f"(self.{name}) whole: its cells lose the layer {layer!r}"
-                )
-        arrays, copied = (_arrays(owner) for owner in (space, getattr(copy, name)))
-        for one, other in combinations(arrays, 2):
-            if np.shares_memory(arrays[one], arrays[other]) and not np.shares_memory(
-                copied[one], copied[other]
-            ):
-                yield (
-                    f"Mesa {mesa.__version__} does not copy a {type(space).__name__} "
-                    f"(self.{name}) whole: {one} and {other} come apart"
-                )
-
-
-def _on_cells(space: Any, layer: str) -> bool:
-    """Whether all cells of a space have the value of a layer."""
-    return all(hasattr(cell, layer) for cell in getattr(space, "all_cells", ()))
-
-
-def _layers(space: Any) -> dict[str, Any]:
-    """The property layers of a space by their names."""
-    names = ("_mesa_property_layers", "property_layers")
-    return {key: layer for name in names for key, layer in getattr(space, name, {}).items()}
-
-
-def _arrays(space: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays of a space by their names, those of its property layers included."""
-    values = {name: value for name, value in vars(space).items() if name != "random"}
-    layers = {f"the layer {key}": getattr(e, "data", e) for key, e in _layers(space).items()}
-    values |= layers
-    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        layers = getattr(space, "_mesa_property_layers", getattr(space, "property_layers", ()))
+        for layer in layers:
+            cells = getattr(getattr(copy, name), "all_cells", ())
+            if not all(hasattr(cell, layer) for cell in cells):
+                yield f"a {type(space).__name__} (self.{name})"
 
 
 def prompts(case: Case) -> Iterator[str]:
     """Check that every question can be asked."""
-    prompt_file, answers = load(case.scenario.prompt_file), load_builtin("answers")["answers"]
+    model, answers = case.made(minds=DrawingMind()), load_builtin("answers")["answers"]
+    book, tables = model.book, load(model.prompt_file)
     for table in ("conditions", "variants"):
-        for name, entries in prompt_file[table].items():
-            for entry in sorted(set(entries) - set(prompt_file["prompts"]) - set(answers)):
-                yield f"[{table}.{name}] replaces {entry!r}, which is no entry of [prompts]"
-    book = case.made(minds=DrawingMind()).book
+        for name, entries in tables[table].items():
+            for entry in sorted(set(entries) - set(tables["prompts"]) - set(answers)):
+                yield f"{table}.{name} replaces {entry!r}, which is no entry of the prompts"
     persona = next((p for p, text in book.personas.items() if text.strip()), NO_PERSONA)
     settings = [
         *({"condition": condition} for condition in book.conditions),
         *({"variant": variant} for variant in book.variants[1:]),
         {"personas": persona},
     ]
+    told: dict[str, None] = {}
     for setting in settings:
         reader = ReadingMind(setting.get("personas", NO_PERSONA))
         asked = case.played(minds=reader, **setting).total.asks
         where = ", ".join(f"{name} {value}" for name, value in setting.items())
-        yield from (f"{problem} ({where})" for problem in reader.problems)
+        yield from (f"{line} ({where})" for line in reader.problems if line not in told)
+        told |= reader.problems
         if not asked:
             yield f"nobody was asked anything ({where})"
         elif not reader.problems and not reader.persona_is_told:
@@ -443,18 +438,32 @@ def prompts(case: Case) -> Iterator[str]:
 
 
 def classical_minds(case: Case) -> Iterator[str]:
-    """Whether the scenario's own minds give legal answers."""
+    """Whether the scenario's own minds give legal answers, and read only facts that are shown."""
     model, others = case.made(minds=DrawingMind()), case.free_minds
+    prompts = load(model.prompt_file)
+    tables = [prompts["prompts"], *prompts["conditions"].values(), *prompts["variants"].values()]
+    texts = [text for table in tables for text in table.values()]
+    shown = {"condition", *SINGLE.findall(" ".join(texts))}.union(*map(names_in, texts))
+    untold: dict[tuple[str, str], None] = {}
     for agent_class in model.agent_classes():
         for name in model.classical_of(agent_class):
             spec = "classical" if name == "default" else f"classical:{name}"
             minds: Any = spec
             if isinstance(others, Mapping):
                 minds = {**others, agent_class.__name__: spec}
-            total = case.played(minds=minds).total
+            played = case.made(minds=minds)
+            for agent in played.population:
+                agent.mind = WatchedRule(agent.mind, shown, untold)
+            played.run_model()
+            total = played.total
             if total.invalid:
                 named = f"{spec} of {agent_class.__name__}" if minds is not spec else spec
                 yield f"{named}: {total.invalid} of {total.asks} decisions were invalid"
+    for question, fact in untold:
+        yield (
+            f"a rule reads the fact {fact!r} of the question {question!r}, which no prompt shows: "
+            f"write {{{{ {fact} }}}} into the prompt, or name it in the rule's informed = (…)"
+        )
 
 
 def answers(case: Case) -> Iterator[str]:
@@ -498,6 +507,7 @@ def _named(minds: Any) -> str:
 CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "form": methods,
     "same seed": same_seed,
+    "world": world,
     "latency": latency,
     "replay": replaying,
     "fork": forking,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from copy import copy
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel
 
-from sabm_mesa.core.answers import FORMATS, LABEL, AnswerSpec, InvalidAnswer, Text
+from sabm_mesa.core.answers import FORMATS, AnswerSpec, InvalidAnswer, Text
 from sabm_mesa.core.asks import Ask, Key
-from sabm_mesa.core.jsonable import json_roundtrip
-from sabm_mesa.core.prompts import NO_PERSONA
+from sabm_mesa.core.facts import Facts
+from sabm_mesa.core.prompts import NO_PERSONA, shown_number
 from sabm_mesa.errors import PromptError, SabmError, error_message, one_line
+from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.human import Seat
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 LATENCY = 9
 """The maximum delay of an answer in turns of the loop."""
-_PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}")
+SINGLE = re.compile(r"\{([A-Za-z_]\w*)\}")
+"""A fact in single braces, which a template shows as it stands."""
 
 
 class DrawingMind:
@@ -123,34 +124,15 @@ class CoveringMind(DrawingMind):
         if ask.spec not in self._known:
             self._known.add(ask.spec)
             for case in cases:
-                self._look_at(ask, case)
+                try:
+                    ask.spec.check(case)
+                except InvalidAnswer as problem:
+                    self.problems[
+                        f"the spec of {ask.name!r} refuses its own example {case!r}: "
+                        f"{ask.book.reason(problem)}"
+                    ] = None
         n = self.asked[ask.name] = self.asked.get(ask.name, -1) + 1
         return cases[n % len(cases)]
-
-    def _look_at(self, ask: Ask, case: object) -> None:
-        """Whether a case is legal, and its text is read correctly in each format."""
-        spec, before = ask.spec, "So.\n" if ask.spec.reasoning else ""
-        label = LABEL if ask.spec.has_label else ""
-        whole = {"reasoning": "So."} if ask.spec.reasoning else {}
-        try:
-            plain = spec.as_text(spec.check(case))
-            texts = [
-                before + label + plain,
-                before + plain,
-                json.dumps({**whole, "answer": json_roundtrip(case)}),
-            ]
-            for answer_format, text in zip(FORMATS, texts, strict=True):
-                value = spec.read(text, answer_format, exactly=True).value
-                if value != spec.check(case):
-                    self.problems[
-                        f"the spec of {ask.name!r} reads its own {text!r} as {value!r}, and not as "
-                        f"{case!r}: as_text and read_text must agree"
-                    ] = None
-        except InvalidAnswer as problem:
-            self.problems[
-                f"the spec of {ask.name!r} refuses its own example {case!r}: "
-                f"{ask.book.reason(problem)}"
-            ] = None
 
 
 class LateMind(DrawingMind):
@@ -207,10 +189,10 @@ class ReadingMind(DrawingMind):
         for entry, text in zip((ask.scenario, ask.name), texts, strict=False):
             if not text:
                 self.problems[f"the entry {entry!r} is empty"] = None
-            if left := _PLACEHOLDER.search(text):
-                fact = "{{ " + left[0].strip("{} ") + " }}"
+            if left := SINGLE.search(text):
                 self.problems[
-                    f"the entry {entry!r} shows {left[0]} as it stands; a fact is written {fact}"
+                    f"the entry {entry!r} shows {left[0]} as it stands; a fact is written "
+                    f"{{{{ {left[1]} }}}}"
                 ] = None
         if ask.name not in ask.book.questions:
             self.problems[
@@ -218,6 +200,52 @@ class ReadingMind(DrawingMind):
             ] = None
         if one_line(ask.book.persona(self._persona)) in one_line(" ".join(texts)):
             self.persona_is_told = True
+
+
+class WatchedRule(Mind):
+    """A rule whose reads of facts are compared with the prompts.
+
+    Args:
+        rule: the rule.
+        shown: the names of the facts that the prompts show.
+        untold: gets (question, fact) of each other fact that the rule reads, and whose value is in
+            no text of the question either.
+    """
+
+    def __init__(self, rule: Mind, shown: Collection[str], untold: dict[tuple[str, str], None]):
+        self.spec, self.instant, self.paid = rule.spec, rule.instant, rule.paid
+        self.informed = rule.informed
+        self._rule, self._shown, self._untold = rule, {*shown, *rule.informed}, untold
+
+    async def answer(self, ask: Ask) -> Any:
+        """Answer as the rule, and note what it reads."""
+        read: set[str] = set()
+        watched = copy(ask)
+        watched.facts = _watched(ask.facts, read)
+        answer = await self._rule.answer(watched)
+        for name in sorted(read - self._shown):
+            value = ask.facts[name]
+            word = shown_number(value) if isinstance(value, int | float) else str(value)
+            texts = " ".join(message["content"] for message in ask.messages())
+            if value and not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", texts):
+                self._untold[ask.name, name] = None
+        return answer
+
+
+def _watched(facts: Facts, read: set[str]) -> Facts:
+    """The same facts, which note the names of those that are read."""
+
+    class _Watched(Facts):
+        def __getattribute__(self, name: str) -> Any:
+            if name in facts:
+                read.add(name)
+            return getattr(facts, name)
+
+        def __getitem__(self, name: str) -> Any:
+            read.add(name)
+            return facts[name]
+
+    return _Watched.__new__(_Watched)
 
 
 class Silent:

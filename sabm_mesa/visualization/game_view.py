@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from sabm_mesa.visualization.connections import look_now
 from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.run_controller import Shown
 from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView, Worlds
@@ -61,7 +60,6 @@ class GameView:
         except Exception as error:  # noqa: BLE001 - no chart may end a game that people play
             self.shown = replace(self.shown, problem=error_line(error))
         self.version += 1
-        look_now()
 
 
 VIEWS: WeakKeyDictionary[Game, GameView] = WeakKeyDictionary()

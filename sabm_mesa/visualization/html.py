@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import solara
-from solara.server import settings
 
 if TYPE_CHECKING:
-    from sabm_mesa.visualization.scenario_view import DrawnChart
+    from sabm_mesa.visualization.scenario_view import CardPicture
 
 T = TypeVar("T")
 
@@ -51,11 +50,7 @@ def card(title: str) -> Iterator[None]:
 
 @contextmanager
 def unfolds(words: str) -> Iterator[None]:
-    """A part of a page that unfolds when its heading is clicked.
-
-    Args:
-        words: the heading.
-    """
+    """A part of a page that unfolds when its heading is clicked."""
     with solara.v.Html(tag="details", class_="sabm-details"):
         solara.v.Html(tag="summary", children=[words])
         yield
@@ -68,15 +63,7 @@ def choice(
     on_value: Callable[[T], object],
     words: Callable[[T], str] = str,
 ) -> None:
-    """A choice among several options with the browser's native control, for keyboards and phones.
-
-    Args:
-        label: its label.
-        options: the things.
-        value: the chosen one; None: none yet.
-        on_value: called with the one that somebody chose.
-        words: returns a thing as it is shown.
-    """
+    """A choice among several options with the browser's native control."""
     known = list(options)
     _Choice(
         label=label, options=[words(option) for option in known],
@@ -96,8 +83,9 @@ def field(
     value: object,
     on_value: Callable[[Any], object],
     *,
-    kind: Literal["text", "number", "whole"] = "text",
-    live: bool = False,
+    kind: Literal["text", "whole"] = "text",
+    low: float | None = None,
+    high: float | None = None,
     hint: str = "",
     wrong: bool = False,
 ) -> None:
@@ -111,13 +99,14 @@ def field(
         label: its label.
         value: the current text or number.
         on_value: called with the new text or number; a number field never sends a text.
-        kind: a text, a number, or a whole number.
-        live: whether each key sends the text.
+        kind: a text, or a whole number.
+        low: the smallest number.
+        high: the largest number.
         hint: a line below it.
         wrong: whether what it holds could not be used.
     """
     _Field(
-        label=label, value=value, kind=kind, live=live, hint=hint, wrong=wrong,
+        label=label, value=value, kind=kind, low=low, high=high, hint=hint, wrong=wrong,
         event_change=on_value,
     )  # fmt: skip
 
@@ -127,30 +116,22 @@ def _Field(
     label: str,
     value: object,
     kind: str,
-    live: bool,
+    low: float | None,
+    high: float | None,
     hint: str,
     wrong: bool,
     event_change: Callable[[Any], object],
 ) -> None: ...
 
 
-def picture(shown: DrawnChart) -> None:
-    """A chart."""
+def picture(shown: CardPicture) -> None:
+    """The picture of a card."""
     source = f"data:image/png;base64,{base64.b64encode(shown.png).decode()}"
-    html("img", "", "sabm-lines" if shown.lines else "sabm-map", src=source, alt=shown.title)
-
-
-def root_path() -> str:
-    """The configured path prefix of the server, without a slash at its end."""
-    return (settings.main.root_path or "").rstrip("/")
+    html("img", "", "sabm-lines", src=source, alt=shown.title)
 
 
 def problem(text: str) -> None:
-    """A line with an error message.
-
-    Args:
-        text: the line.
-    """
+    """A line with an error message."""
     html("p", text, "sabm-problem", role="alert")
 
 

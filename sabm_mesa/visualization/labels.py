@@ -57,11 +57,7 @@ class Titles:
         return pattern.format(name) if name else pattern
 
     def localized(self, column: str) -> str:
-        """The title of a column on the pages of a class.
-
-        Args:
-            column: its name in the data.
-        """
+        """The title of a column on the pages of a class."""
         pattern, name = self._pattern(column)
         return known(f"columns.{slug(pattern)}", self[column], name=name)
 
@@ -114,12 +110,7 @@ def round_noun(model: SmartModel) -> str:
 
 
 def in_words(model: SmartModel, frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Data by round for readers: titles of the columns, and rows with names of rounds.
-
-    Args:
-        model: the model.
-        frame: the data, with a column ``round``.
-    """
+    """Data by round for readers: titles of the columns, and rows with names of rounds."""
     titles, (_, first) = titles_of(model), counting(model)
     names, given = list(map(str, frame.columns)), model.given_rounds
     columns = [round_noun(model) if name == "round" else titles.localized(name) for name in names]
@@ -159,11 +150,7 @@ def error_line(error: Exception) -> str:
 
 
 def whole_in(text: str) -> int | None:
-    """The whole number in a typed text; None if there is none or it is too long.
-
-    Args:
-        text: the text.
-    """
+    """The whole number in a typed text; None if there is none or it is too long."""
     typed = text.strip()
     return int(typed) if typed.isdecimal() and len(typed) <= DIGITS_TYPED else None
 
@@ -174,11 +161,7 @@ def count(n: int, noun: str) -> str:
 
 
 def mind_in_words(spec: str) -> str:
-    """A mind on the pages of a class; one that runs a file is called by its spec.
-
-    Args:
-        spec: the spec of the mind.
-    """
+    """A mind on the pages of a class; one that runs a file is called by its spec."""
     kind, _, name = spec.partition(":")
     kind, name = kind.partition("?")[0], name.partition("?")[0]
     if kind == "local" and not name:
@@ -198,7 +181,10 @@ def name_of(model: SmartModel, agent: int | str) -> str:
     if 0 < agent <= len(names):
         return names[agent - 1]
     try:
-        name = model.agent_of_id(agent).class_name
+        speaker: Any = model.agent_of_id(agent)
+        if own := getattr(speaker, "name", ""):
+            return str(own)
+        name = speaker.class_name
     except KeyError:
         name = noun_of(model).capitalize()
     return known(f"agents.{slug(name)}", f"{name} {agent}", number=agent)
@@ -218,9 +204,6 @@ def noun_of(model: SmartModel) -> str:
 
 def who_decides(model: SmartModel) -> tuple[str, str]:
     """The minds that decide, in a sentence, and whether answers cost money.
-
-    Args:
-        model: the model.
 
     Returns:
         The sentence, and ``"paid"`` or ``"free"``.

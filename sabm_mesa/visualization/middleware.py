@@ -1,50 +1,70 @@
-"""HTTP middleware: it refuses requests of other sites, adds headers, and limits the logs.
+"""HTTP middleware: it refuses requests of other sites, takes the key, and adds headers.
 
-The viewer and the server of a game's seats use it.
+It stands before all applications of the package that are served over HTTP.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import re
 import secrets
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
 
-from starlette.responses import Response
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import RedirectResponse, Response
 
-from sabm_mesa.visualization.access import is_own_page, open_to_others
+from sabm_mesa.visualization.access import COOKIE, LOOPBACK, admit, may_host
+from sabm_mesa.visualization.web.page import key_page
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MOST_LOGGED, LOGGED_S = 5, 3600.0
-"""Maximum number of log lines of one statement in a period, and the period in seconds."""
 TRIED_S = 60.0
 """Seconds for which a wrong secret counts."""
 FREE_TRIES, FREE_TRIES_OF_SECRET = 20, 200
 """Number of wrong secrets without a delay: per address, which a class may share, and per secret."""
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.5, 10.0
 """Delay of the next try in seconds; it doubles with each further try."""
+HEADERS = {
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'nonce-{nonce}'",
+        "style-src 'unsafe-inline'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+"""The content security policy of plain pages; the pages of Solara have their own."""
 T = TypeVar("T")
-_HOST = re.compile(r"[A-Za-z0-9.\-_]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
 class RequestMiddleware:
-    """Middleware of all requests: it refuses requests from other sites and adds headers.
+    """Middleware of all requests.
 
-    A server that only this machine can reach sends uncompressed responses.
+    It refuses requests from other sites, makes a browser with the key in its address a host, and
+    adds headers.
 
     Args:
-        app: the server behind it.
+        app: the application behind it.
+        local: whether only this machine reaches it. Then another name of the host is refused, since
+            it is that of a site which resolves to this machine.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, *, local: bool) -> None:
+        self._app, self._local = app, local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request or connection."""
@@ -52,57 +72,58 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         nonce = secrets.token_urlsafe(16)
-        scope.setdefault("state", {})["nonce"] = nonce
-        headers = _headers_of(scope)
-        if not open_to_others():  # on one machine, compression takes longer than sending
-            kept = [header for header in scope["headers"] if header[0] != b"accept-encoding"]
-            scope = {**scope, "headers": kept}
-        added = [
-            (b"content-security-policy", policy(headers.get("host", ""), nonce).encode()),
-            (b"referrer-policy", b"no-referrer"),
-            (b"x-content-type-options", b"nosniff"),
-            (b"cross-origin-opener-policy", b"same-origin"),
-            (b"cross-origin-resource-policy", b"same-origin"),
-        ]
+        scope.setdefault("state", {}).update(nonce=nonce, local=self._local)
+        added = {**HEADERS, "content-security-policy": POLICY.format(nonce=nonce)}
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] in {"http.response.start", "websocket.http.response.start"}:
-                message["headers"] = [*message.get("headers", ()), *added]
+                sent = message["headers"] = [*message.get("headers", ())]
+                names = {name for name, _ in sent}
+                pairs = [(name.encode(), value.encode()) for name, value in added.items()]
+                sent += [pair for pair in pairs if pair[0] not in names]
             await send(message)
 
-        if is_own_page(headers, socket=scope["type"] == "websocket"):
-            await self._app(scope, receive, send_with_headers)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
-        else:
-            refused = Response("This address is not one of the viewer.", 403)
-            await refused(scope, receive, send_with_headers)
+        app = self._app
+        if not self._is_own(HTTPConnection(scope)):
+            app = Response("This address is not one of the viewer.", 403)
+        elif scope["type"] == "http" and "key" in (request := Request(scope)).query_params:
+            app = await _with_key(request)
+        await app(scope, receive, send_with_headers)
+
+    def _is_own(self, connection: HTTPConnection) -> bool:
+        """Whether a request can come from a page of this server rather than from another site."""
+        host, origin = connection.headers.get("host", ""), connection.headers.get("origin", "")
+        try:
+            name = urlsplit(f"//{host}").hostname
+            foreign = urlsplit(origin).netloc != host
+        except ValueError:
+            return False
+        # Pages that send no referrer have the origin null, but never for a socket.
+        if origin and foreign and (origin != "null" or connection.scope["type"] == "websocket"):
+            return False
+        return name in LOOPBACK or not self._local
 
 
-def policy(host: str, nonce: str) -> str:
-    """The content security policy of a page.
+async def _with_key(request: Request) -> Response:
+    """Make a browser with the right key in its address a host.
 
-    Solara's page compiles its templates in the browser, which requires ``'unsafe-eval'``, and its
-    components have inline styles.
-
-    Args:
-        host: the requested host; older browsers do not count the socket of a page as its origin.
-        nonce: the nonce of the scripts of the page.
+    It is redirected to the address without the key, so neither a projector nor the history of the
+    browser shows it.
     """
-    sockets = f" ws://{host} wss://{host}" if _HOST.fullmatch(host) else ""
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src 'self' 'nonce-{nonce}' 'unsafe-eval'",
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data: blob:",
-            "font-src 'self' data:",
-            f"connect-src 'self'{sockets}",
-            "form-action 'self'",
-            "base-uri 'none'",
-            "frame-ancestors 'self'",
-        ]
-    )
+    address = request.client.host if request.client else ""
+    given = request.query_params["key"].strip()
+    secret = await TRIES.test("the key", address, lambda: admit(given))
+    if secret is None and not may_host(request.cookies):
+        return key_page(request, "This is not the key.")
+    without = request.url.remove_query_params("key")
+    path = without.path.lstrip("/\\")  # two slashes would start the name of another site
+    there = RedirectResponse(f"/{path}?{without.query}".rstrip("?"), 303)
+    if secret is not None:
+        there.set_cookie(
+            f"{COOKIE}-{request.url.port or request.url.scheme}", secret, httponly=True,
+            samesite="strict", secure=request.url.scheme == "https",
+        )  # fmt: skip
+    return there
 
 
 class SecretLimiter:
@@ -173,50 +194,3 @@ def _network(address: str) -> str:
 
 TRIES = SecretLimiter()
 """The limiter of the server, shared by all secrets that are short enough to guess."""
-
-
-class LogLimit(logging.Filter):
-    """Log filter: a statement that logs very often is silenced for a while.
-
-    Any request from a stranger may be logged with a traceback; the log must not fill the disk.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._seen: dict[tuple[str | int, ...], tuple[float, int]] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is logged."""
-        key: tuple[str | int, ...] = (record.pathname, record.lineno)
-        if record.exc_info and (trace := record.exc_info[2]) is not None:
-            while trace.tb_next is not None:
-                trace = trace.tb_next
-            key += (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
-        since, n = self._seen.get(key, (-LOGGED_S, 0))
-        if record.created - since >= LOGGED_S:
-            since, n = record.created, 0
-        self._seen[key] = since, n + 1
-        if n + 1 == MOST_LOGGED:
-            message = record.getMessage()
-            record.msg = (
-                f"{message} (more of this kind is not logged for {LOGGED_S / 60:.0f} minutes)"
-            )
-            record.args = None
-        return n < MOST_LOGGED
-
-
-def limit_logs() -> None:
-    """Limit all logs of this process with `LogLimit`."""
-    loggers = [logging.getLogger(name) for name in (None, *logging.root.manager.loggerDict)]
-    handlers = {handler for logger in loggers for handler in logger.handlers}
-    for handler in {*handlers, logging.lastResort}:
-        if handler and not any(isinstance(log_filter, LogLimit) for log_filter in handler.filters):
-            handler.addFilter(LogLimit())
-
-
-def _headers_of(scope: Scope) -> dict[str, str]:
-    """Name → value of the headers of a request; the first value of a repeated header counts."""
-    headers: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        headers.setdefault(name.decode("latin-1"), value.decode("latin-1"))
-    return headers

@@ -15,14 +15,11 @@ from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.errors import SabmError, ServerInUse, UsageError, about
 from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server
-from sabm_mesa.minds.model_check import probe_minds
-from sabm_mesa.minds.specs import check_fixed, check_forms, endpoints_in, is_local
+from sabm_mesa.minds.specs import check_forms, endpoints_in, is_local
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.cost import with_context
 from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
-from sabm_mesa.runs.trial import try_model
-from sabm_mesa.visualization.access import check_address, check_kinds, check_minds
-from sabm_mesa.visualization.connections import look_soon
+from sabm_mesa.runs.try_model import probe_minds, try_model
 from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
 from sabm_mesa.visualization.labels import FREE, error_line, noun_of, who_decides, who_would_decide
 from sabm_mesa.visualization.run_controller import PACE_S, RunController
@@ -47,8 +44,6 @@ class PageState:
     Args:
         scenario: the model class.
         fixed: parameters that the page starts with.
-        host: whether the browser is a host; only hosts may use minds that need the server's key or
-            run a file.
 
     Attributes:
         controller: the controller of the displayed model.
@@ -61,11 +56,8 @@ class PageState:
         changes: number of changes on the page.
     """
 
-    def __init__(
-        self, scenario: type[SmartModel], fixed: dict[str, Any], *, host: bool = True
-    ) -> None:
+    def __init__(self, scenario: type[SmartModel], fixed: dict[str, Any]) -> None:
         self.scenario, self.scenario_view = scenario, ScenarioView(scenario)
-        self._host = host
         self.controls, self.fixed = controls_of(scenario), fixed
         start = self.scenario_view.start
         self.values: dict[str, Any] = {k: v for k, v in start.items() if k not in fixed}
@@ -150,25 +142,16 @@ class PageState:
             self._set_up(self._resumed, rounds)
         else:
             self.controller.play(rounds)
-        look_soon()
 
     def check_model(self, spec: str) -> list[tuple[str, str, str]]:
         """Ask a language model small questions and those of the scenario, as `sabm doctor` does.
-
-        The same rules for minds, addresses and keys apply as for a run with these settings.
-
-        Args:
-            spec: the mind.
 
         Returns:
             State, subject and words of each finding.
 
         Raises:
-            SabmError: when the model must not be used here, or the spec does not name a model.
+            SabmError: when the spec does not name a model.
         """
-        if not self._host:
-            check_kinds(spec)
-        check_minds(spec)
         connection = _connection({**SERVICES, **self.values})
         (probed,) = probe_minds([spec], connection)
         lines = [(check.state.value, check.name, check.said) for check in probed.checks]
@@ -185,25 +168,13 @@ class PageState:
             ("ok" if trial.valid_of(trial.best)[0] else "problem", "advice", trial.recommendation),
         ]
 
-    def step(self) -> None:
-        """Play one round."""
-        self.play(1)
-
     def go(self, round_: int) -> None:
-        """Select a round; selecting the latest one follows the run.
-
-        Args:
-            round_: the round, from 0.
-        """
+        """Select a round; selecting the latest one follows the run."""
         self.at = round_ if 0 <= round_ < self.controller.shown.played else None
         self.changes += 1
 
     def choose(self, agent: int | str | None) -> None:
-        """Show the story of an agent, or close it if it is shown already.
-
-        Args:
-            agent: its id; None: no story.
-        """
+        """Show the story of an agent, or close it if it is shown already."""
         chosen = None if agent is None else int(agent)
         self.agent = None if chosen == self.agent else chosen
         self.changes += 1
@@ -215,19 +186,18 @@ class PageState:
     def pause(self) -> None:
         """Pause at the end of the current round."""
         self.controller.pause()
-        look_soon()
 
-    def turn(self, _key: object = None) -> None:
-        """Continue, or pause."""
-        if self.controller.status == "playing":
-            self.pause()
+    def press(self, button: str) -> None:
+        """Do what a button of the transport says."""
+        if button == "step":
+            self.play(1)
         else:
-            self.play()
+            {"play": self.play, "pause": self.pause, "reset": self.reset}[button]()
 
     def pace(self, seconds: float) -> None:
         """Set the minimum number of seconds of a round."""
-        self.interval_s = seconds
-        self.controller.interval_s = seconds
+        self.interval_s = self.controller.interval_s = seconds
+        self.changes += 1
 
     def close(self) -> None:
         """Stop and close the model, and remove its recording for downloads."""
@@ -287,14 +257,8 @@ class PageState:
     def _trial(self, values: dict[str, Any]) -> tuple[dict[str, Any], Connection, SmartModel]:
         """Return the values of the controls, and an unrecorded model made with them."""
         parameters = {**self.fixed, **parameters_from(self.controls, values)}
-        minds = parameters.get("minds", "classical")
-        if not self._host:
-            check_kinds(minds)
-        if "minds" not in self.fixed:
-            check_minds(minds)
         connection = with_context(_connection({**SERVICES, **values}), self.scenario, parameters)
         trial = self.scenario(**parameters, connection=connection, recording=False)
-        check_fixed(self.scenario, parameters)
         return parameters, connection, trial
 
     def _make(self) -> RunController:
@@ -351,7 +315,6 @@ def _state(controller: RunController) -> tuple[object, ...]:
 def _connection(values: dict[str, Any]) -> Connection:
     asks, usd = _cap(values, "max_asks", check_int), _cap(values, "budget_usd", check_float)
     url = values["base_url"].strip() or None
-    check_address(url)
     return Connection(url, endpoints_of_server(), budget=Budget(usd, asks))
 
 

@@ -7,19 +7,17 @@ change, and a model remains the same object while its state changes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-import pandas as pd
 import solara
 
-from sabm_mesa.core.languages import ENGLISH
+from sabm_mesa.core.languages import ENGLISH, Text, table_of, translated
 from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
-from sabm_mesa.visualization import chart
-from sabm_mesa.visualization.figures import Figures
-from sabm_mesa.visualization.game_view import GameView
+from sabm_mesa.visualization.access import NETWORK
+from sabm_mesa.visualization.chart import ChartWidget
 from sabm_mesa.visualization.html import card, choice, html, inside, problem
 from sabm_mesa.visualization.labels import (
     FREE,
@@ -33,11 +31,8 @@ from sabm_mesa.visualization.labels import (
     who_decides,
 )
 from sabm_mesa.visualization.page_state import PageState
-from sabm_mesa.visualization.pages.play_parts import table
-from sabm_mesa.visualization.records.parts import table as data_table
-from sabm_mesa.visualization.run_controller import PACE_S, RunController, Shown, rounds_done
+from sabm_mesa.visualization.run_controller import RunController, Shown, rounds_done
 from sabm_mesa.visualization.scenario_view import Said, subtitle_of
-from sabm_mesa.visualization.stage import INVALID, PLANS, TALK, Timeline, ticks_of, worlds
 from sabm_mesa.visualization.story import Source, Story
 
 if TYPE_CHECKING:
@@ -55,96 +50,120 @@ LEAVING = (
     "What was answered stays in its recording. Leave the page?"
 )
 Act = Callable[..., Callable[..., None]]
+"""Makes an action redraw the page at once."""
 MOST_ROUNDS = 10**6
 """A run with this many planned rounds counts as open-ended."""
-MOST_AGENTS = 100
-"""Maximum number of rows of the table of agents."""
 MOST_SAID = 200
-"""Maximum number of displayed messages, the latest of the selected ones."""
+"""Maximum number of displayed messages, the latest of the round."""
+FEW_NUMBERS = 6
+"""Numbers of a round that are shown at once; the others unfold."""
+FEW_CHARTS = 3
+"""Pictures on the first screen; the other charts are below it."""
+TALK, PLANS, INVALID = "talk", "plans", "invalid"
+"""Kinds of ticks of the slider."""
+TICK_WORDS = {TALK: "talk", PLANS: "plans", INVALID: "invalid answers"}
+MOST_TICKS = 300
+"""Maximum number of ticks of the slider."""
+Tick = tuple[int, str, str]
+"""Round, kind, and words."""
 
 
-def run_card(page_state: PageState, at_once: Act) -> None:
-    """The buttons, and the progress of the run.
+def transport(page_state: PageState, at_once: Act) -> None:
+    """Play, pause, step, reset, the slider of the rounds, and the pace."""
+    controller = page_state.controller
+    model, shown, status = controller.model, controller.shown, controller.status
+    noun, first = counting(model)
+    invalid = shown.model_data["invalid"] if len(shown.model_data) else ()
+    kinds = {
+        TALK: sorted(controller.said()), PLANS: sorted(controller.planned),
+        INVALID: [i for i, n in enumerate(invalid) if n > 0],
+    }  # fmt: skip
+    _Transport(
+        live=status,
+        stuck=status == "over" or (status == "failed" and not page_state.may_go_on),
+        busy=page_state.busy, played=shown.played, first=first,
+        at=shown.played if page_state.at is None else page_state.at,
+        noun=noun, before=round_of(model, -1).capitalize(), given=model.given_rounds,
+        until=model.n_rounds - 1 + first if model.n_rounds < MOST_ROUNDS else None,
+        ticks=ticks_of(kinds, range(shown.played + 1), lambda n: round_of(model, n)),
+        paces=list(PACES), pace=list(PACES.values()).index(page_state.interval_s),
+        pace_s=page_state.interval_s, event_press=at_once(page_state.press),
+        event_go=at_once(page_state.go),
+        event_choose=lambda i: page_state.pace(list(PACES.values())[i]),
+    )  # fmt: skip
+
+
+@solara.component_vue("transport.vue")
+def _Transport(
+    live: str,
+    stuck: bool,
+    busy: bool,
+    played: int,
+    first: int,
+    at: int,
+    noun: str,
+    before: str,
+    given: int,
+    until: int | None,
+    ticks: Sequence[Tick],
+    paces: Sequence[str],
+    pace: int,
+    pace_s: float,
+    event_press: Callable[[str], None],
+    event_go: Callable[[int], None],
+    event_choose: Callable[[int], None],
+) -> None: ...
+
+
+def ticks_of(
+    kinds: Mapping[str, Sequence[int]], played: range, call: Callable[[int], str]
+) -> list[Tick]:
+    """The ticks of the slider."""
+    ticks: list[Tick] = [
+        (round_, kind, f"{TICK_WORDS[kind]} in {call(round_)}")
+        for kind, rounds in kinds.items()
+        for round_ in rounds
+        if round_ in played
+    ]
+    step = -(-len(ticks) // MOST_TICKS) or 1
+    return ticks[::step]
+
+
+def status(page_state: PageState) -> None:
+    """The lines on who decides, what is played, and what is wrong.
 
     A line that appears and disappears has a permanent container. Otherwise Solara would reuse the
     element of another line, and the page would briefly show both.
-
-    Args:
-        page_state: the page's model.
-        at_once: makes an action redraw the page.
     """
-    controller = page_state.controller
-    status, busy = controller.status, page_state.busy
-    stuck = status == "over" or busy or (status == "failed" and not page_state.may_go_on)
-    Transport(status, stuck, busy, page_state.interval_s, page_state, at_once)
+    controller, busy = page_state.controller, page_state.busy
+    next_ = page_state.dirty and controller.status == "ready"
+    text, kind = page_state.upcoming() if next_ else who_decides(controller.model)
+    html("p", text, f"sabm-banner sabm-banner-{kind}", role="status", title=text)
+    words = "The model is being set up …" if busy else _progress(controller)
+    html("p", words, "sabm-progress", role="status", aria_live="polite")
     sentence, kind = upcoming(page_state)
     html("p", sentence, f"sabm-next sabm-next-{kind}", role="status")
-    progress(page_state)
+    failed = controller.status == "failed" and not busy
     with inside("div"):
-        if controller.problem and not page_state.busy:
+        if controller.problem and not busy:
             problem(f"The run has stopped: {controller.problem}")
     with inside("div"):
-        if controller.status == "failed" and not page_state.busy:
-            html("p", _way_on(page_state), "sabm-hint rec-path")
+        if failed:
+            html("p", _way_on(page_state), "sabm-hint")
     with inside("div"):
         if page_state.problem:
             problem(page_state.problem)
+    with inside("div"):
+        if controller.shown.problem:
+            problem(f"The charts could not be made: {controller.shown.problem}")
     with inside("div"):
         if page_state.kept_path and controller.ended:
             recording_link(page_state.kept_path)
     Guard(active=page_state.costs and controller.begun and not controller.ended, words=LEAVING)
 
 
-@solara.component
-def Transport(
-    status: str,
-    stuck: bool,
-    busy: bool,
-    interval_s: float,
-    page_state: PageState,
-    at_once: Act,
-) -> None:
-    """Play, pause, step, reset, and the pace.
-
-    Args:
-        status: the status of the run.
-        stuck: whether the run cannot continue.
-        busy: whether the next model is being made.
-        interval_s: the pace.
-        page_state: the page's model.
-        at_once: makes an action redraw the page.
-    """
-    with inside("div", "sabm-transport"):
-        if status == "playing":
-            solara.Button(
-                "Pause", icon_name="mdi-pause", color="primary",
-                on_click=page_state.pause,
-            ).key("pause")  # fmt: skip
-        else:
-            solara.Button(
-                "Play", icon_name="mdi-play", color="primary", on_click=page_state.play,
-                disabled=stuck,
-            ).key("play")  # fmt: skip
-        solara.Button(
-            "Step", icon_name="mdi-skip-next", on_click=page_state.step,
-            disabled=stuck or status in {"playing", "pausing"},
-        )  # fmt: skip
-        solara.Button(
-            "Reset",
-            icon_name="mdi-restart",
-            on_click=at_once(page_state.reset),
-            disabled=busy,
-        )
-        pace = next(words for words, s in PACES.items() if s == interval_s)
-        choose = at_once(lambda words: page_state.pace(PACES[words]))
-        choice("Pace", list(PACES), pace, choose)
-
-
 def upcoming(page_state: PageState) -> tuple[str, str]:
     """Name the minds of the next model if the settings differ from those of the displayed one.
-
-    Args:
-        page_state: the page's model.
 
     Returns:
         The sentence, or ``""``; and whether the next model may cost money.
@@ -156,47 +175,15 @@ def upcoming(page_state: PageState) -> tuple[str, str]:
     return f"Parameters have changed: {button} makes a model with them. {sentence}", kind
 
 
-def progress(page_state: PageState) -> None:
-    """The progress of the run and the current round, and the path of the recording.
-
-    Args:
-        page_state: the page's model.
-    """
-    controller = page_state.controller
-    model = controller.model
-    of = model.n_rounds - model.given_rounds
-    done = max(0, rounds_done(model) - model.given_rounds)
-    words = "The model is being set up …" if page_state.busy else _words(controller, done, of)
-    html("p", words, "sabm-progress", role="status", aria_live="polite")
-    label = {"aria-label": "Rounds played"}
-    solara.v.ProgressLinear(
-        value=100 if controller.status == "over" else 100 * done / of,
-        color="primary", height=6, attributes=label,
-        indeterminate=page_state.busy or (model.playing and model.in_flight > 0),
-    )  # fmt: skip
-    path = page_state.kept_path
-    line = subtitle_of(model) + (f" · recorded in {path}" if path else "")
-    next_ = page_state.busy or (page_state.dirty and controller.status == "ready")
-    html("p", "" if next_ else line, "sabm-hint rec-path", data_name="run")
-
-
-def recording_link(path: Path, words: str = "Read the recording") -> None:
-    """A link to the pages of a recording.
-
-    Args:
-        path: the recording.
-        words: the text of the link.
-    """
-    with solara.Link(f"/recording?{urlencode({'file': str(path)})}"):
-        html("span", words, "sabm-link-words")
+def recording_link(path: Path) -> None:
+    """A link to the pages of a recording, where these are served."""
+    if NETWORK.web:
+        href = f"/recording?{urlencode({'file': str(path)})}"
+        html("a", "Read the recording", "sabm-link-words", href=href)
 
 
 def expected_answers(model: SmartModel) -> int | None:
-    """The number of answers that the current round needs; None if it is not known in advance.
-
-    Args:
-        model: the model, during a round.
-    """
+    """The number of answers that the current round needs; None if it is not known in advance."""
     n = 0
     for phase in model.phases:
         if not isinstance(phase.who, type | None) or phase.at_most > 1:
@@ -207,9 +194,11 @@ def expected_answers(model: SmartModel) -> int | None:
     return n if model.usage.asks <= n else None
 
 
-def _words(controller: RunController, done: int, of: int) -> str:
+def _progress(controller: RunController) -> str:
     model, status = controller.model, controller.status
     noun, _ = counting(model)
+    of = model.n_rounds - model.given_rounds
+    done = max(0, rounds_done(model) - model.given_rounds)
     if status == "over" and done < of:
         words = f"The run has ended after {count(done, noun)}."
     elif status == "over" and done == 1:
@@ -249,151 +238,99 @@ def Guard(active: bool, words: str) -> None:
     """While active, asks for confirmation before the page is left."""
 
 
-def banner(page_state: PageState) -> None:
-    """The minds of the displayed model; before it is played, those of the current settings.
+def pictures(page_state: PageState, at_once: Act) -> None:
+    """The world of the selected round, and two charts below it.
 
-    Args:
-        page_state: the page's model.
-    """
-    controller = page_state.controller
-    next_ = page_state.dirty and controller.status == "ready"
-    text, kind = page_state.upcoming() if next_ else who_decides(controller.model)
-    html("p", text, f"sabm-banner sabm-banner-{kind}", role="status")
-
-
-def usage(model: SmartModel) -> None:
-    """Show the cost of the asks so far."""
-    spent = model.spent()
-    usd = spent.cost_usd
-    cost = "unknown" if math.isnan(usd) else f"${usd:,.4f}" if usd else "none"
-    facts(
-        {
-            "Asks answered": f"{spent.asks:,}",
-            "In flight": f"{model.in_flight:,}",
-            "Invalid": f"{spent.invalid:,}",
-            "Asked again": f"{spent.reasks:,}",
-            "Sent again": f"{spent.retries:,}",
-            "Tokens sent": f"{spent.prompt_tokens:,}",
-            "Tokens received": f"{spent.completion_tokens:,}",
-            "Cost": cost,
-        }
-    )
-
-
-def stage(page_state: PageState, at_once: Act) -> None:
-    """The world of the selected round, and the timeline.
-
-    Args:
-        page_state: the page's model.
-        at_once: makes an action redraw the page.
+    Without a world, the table of the scenario is in its place, or else the first chart.
     """
     controller = page_state.controller
     round_ = controller.shown.played if page_state.at is None else page_state.at
-    pace = page_state.interval_s
-    with inside("div", "sabm-worlds"):
-        world(controller, round_, pace, page_state.agent, at_once(page_state.choose))
-    clock(
-        controller, round_, pace, at_once(page_state.go), planned=controller.planned,
-        event_run=page_state.turn,
-        live="over" if controller.status == "failed" else controller.status,
-    )  # fmt: skip
-
-
-def world(
-    controller: RunController | GameView,
-    round_: int,
-    pace: float = PACE_S,
-    chosen: int | None = None,
-    event_choose: Callable[[int], None] | None = None,
-    language: str = ENGLISH,
-) -> None:
-    """The world after a round, with speech bubbles.
-
-    Args:
-        controller: the controller of the displayed model, or the view of the game.
-        round_: the round; −1 for the start.
-        pace: seconds between two rounds.
-        chosen: the agent that is looked at.
-        event_choose: called with the agent that was clicked.
-        language: the language of its texts.
-    """
     said = [
         [message.sender, message.text, message.to] for message in controller.said().get(round_, ())
     ]
-    worlds(controller.scenes(round_), round_, pace, said, chosen, event_choose, language)
+    texts = table_of(ENGLISH, "world")
+    with inside("div", "sabm-worlds"):
+        for scene in controller.scenes(round_):
+            stage, frame = translated([scene.stage(), scene.frame()], ENGLISH)
+            _World(
+                stage=stage, frame=frame, at=round_, pace=page_state.interval_s, said=said,
+                texts=texts, chosen=page_state.agent, event_choose=at_once(page_state.choose),
+            ).key(f"world-{scene.name}")  # fmt: skip
+        if table_place(controller) == "picture":
+            table(controller)
+    _charts(page_state, at_once, slice(_on_screen(controller)), "sabm-charts")
 
 
-def clock(
-    controller: RunController | GameView,
-    round_: int,
+def further_charts(page_state: PageState, at_once: Act) -> None:
+    """The charts that are not on the first screen."""
+    further = slice(_on_screen(page_state.controller), None)
+    _charts(page_state, at_once, further, "sabm-further")
+
+
+def table_place(controller: RunController) -> str:
+    """The place of the table of the scenario: ``"side"``, ``"picture"`` or ``"below"``."""
+    if controller.scenario_view.names_models:  # it describes the model, not its run
+        return "side"
+    return "below" if controller.scenario_view.has_world else "picture"
+
+
+def _on_screen(controller: RunController) -> int:
+    scenes = controller.scenes(controller.shown.played)
+    in_place = controller.shown.table is not None and table_place(controller) == "picture"
+    return FEW_CHARTS - bool(scenes or in_place)
+
+
+def _charts(page_state: PageState, at_once: Act, part: slice, classes: str) -> None:
+    shown, model, agent = page_state.controller.shown, page_state.controller.model, page_state.agent
+    with inside("div", classes, data_round=str(shown.played)):
+        for drawn in shown.charts[part]:
+            of = drawn if agent is None else drawn.with_own(agent, name_of(model, agent))
+            ChartWidget.element(
+                shown=of, subtitle=subtitle_of(model), at=page_state.at,
+                go=at_once(page_state.go), choose=at_once(page_state.choose),
+            ).key(drawn.name)  # fmt: skip
+
+
+@solara.component_vue("world.vue")
+def _World(
+    stage: dict[str, Any],
+    frame: dict[str, Any],
+    at: int,
     pace: float,
-    event_go: Callable[[int], None],
-    *,
-    planned: Collection[int] = (),
-    live: str = "over",
-    event_run: Callable[..., None] | None = None,
+    said: list[Any],
+    texts: dict[str, Text],
+    chosen: int | None,
+    event_choose: Callable[[int], None],
 ) -> None:
-    """The timeline.
+    """A scene on a canvas; marks move from their previous position, and speakers have bubbles."""
+
+
+def talk(controller: RunController, at: int | None) -> None:
+    """The messages of a round with their speakers and hearers; nothing while nobody has spoken.
 
     Args:
-        controller: the controller of the displayed model, or the view of the game.
-        round_: the selected round.
-        pace: seconds between two rounds.
-        event_go: called with the round to show.
-        planned: the rounds with plans.
-        live: the status of a run that may go on.
-        event_run: called when the run itself is to go on, or to pause.
+        controller: the controller of the displayed model.
+        at: the round; None: the last one in which anything was said.
     """
-    shown, model = controller.shown, controller.model
-    noun, first = counting(model)
-    played = range(shown.played + 1)
-    invalid = shown.model_data["invalid"] if len(shown.model_data) else ()
-    kinds = {
-        TALK: sorted(controller.said()), PLANS: sorted(planned),
-        INVALID: [i for i, n in enumerate(invalid) if n > 0],
-    }  # fmt: skip
-    with inside("div", "sabm-card sabm-clock"):
-        ticks = ticks_of(kinds, {n: n for n in played}, lambda n: round_of(model, n))
-        Timeline(
-            rounds=[n + first for n in played], at=round_, noun=noun,
-            before=round_of(model, -1).capitalize(),
-            until=model.n_rounds - 1 + first if model.n_rounds < MOST_ROUNDS else None,
-            ticks=ticks, given=model.given_rounds, live=live, pace=pace,
-            event_go=event_go, event_run=event_run,
-        ).key("timeline")  # fmt: skip
+    by_round: Mapping[int, Sequence[Said]] = controller.said()
+    with inside("div", "sabm-talks"):
+        if not by_round:
+            return
+        round_ = max(by_round) if at is None else at
+        said, words = by_round.get(round_, ()), round_of(controller.model, round_)
+        with card(f"Talk in {words}" if said else f"Nobody spoke in {words}"):
+            with inside("div"):
+                if len(said) > MOST_SAID:
+                    last = f"The last {MOST_SAID} of {len(said)} messages."
+                    html("p", last, "sabm-empty")
+            _Messages(messages=[[m.speaker, m.hearers, m.text] for m in said[-MOST_SAID:]])
 
 
-@solara.component
-def Watched(view: GameView, version: int) -> None:
-    """A game as it goes: its world, the timeline, its numbers, its talk and its charts.
-
-    A separate component, since several games have charts of the same name and separate timelines.
-
-    Args:
-        view: how the game is watched.
-        version: that of the view; all is drawn again with each.
-    """
-    del version
-    chosen, go = solara.use_state(-1)
-    shown = view.shown
-    at = chosen if 0 <= chosen < shown.played else None
-    round_ = shown.played if at is None else at
-    with inside("div", "sabm-watched"):
-        with inside("div", "sabm-worlds"):
-            world(view, round_)
-        clock(view, round_, PACE_S, go)
-        with inside("div"):
-            with card(f"This {counting(view.model)[0]}"):
-                latest(view.model, shown, round_)
-            with card("Conversation"):
-                Talk(view, view.said(), at)
-        with inside("div"):
-            if shown.problem:
-                problem(f"The charts could not be made: {shown.problem}")
-        chart.charts(shown.charts, subtitle=subtitle_of(view.model), at=at, played=shown.played)
+@solara.component_vue("messages.vue")
+def _Messages(messages: list[list[Any]]) -> None: ...
 
 
-def latest(model: SmartModel, shown: Shown, at: int | None = None) -> None:
+def numbers(model: SmartModel, shown: Shown, at: int | None = None) -> None:
     """The model data of a round; dashes before the first.
 
     Args:
@@ -408,88 +345,27 @@ def latest(model: SmartModel, shown: Shown, at: int | None = None) -> None:
     if last:
         given = last["round"] < model.given_rounds
         now = round_of(model, last["round"]) if given else number(last["round"] + first)
-    rows = [[noun.capitalize(), now, "round"]]
-    Facts(facts=rows + [[titles[c], number(last.get(c)), c] for c in model.columns()])
-
-
-def facts(named: Mapping[str, str]) -> None:
-    """Names and values.
-
-    Args:
-        named: name → value.
-    """
-    Facts(facts=[[name, value, name] for name, value in named.items()])
+    rows = [[titles[c], number(last.get(c)), c] for c in model.columns()]
+    _Facts(facts=[[noun.capitalize(), now, "round"], *rows], few=FEW_NUMBERS)
 
 
 @solara.component_vue("facts.vue")
-def Facts(facts: list[list[str]]) -> None:
+def _Facts(facts: list[list[str]], few: int) -> None:
     """Titles, values and names in one widget, since many widgets are slow to redraw."""
 
 
-def charts(page_state: PageState, at_once: Act) -> None:
-    """The charts, which the browser paints.
-
-    Args:
-        page_state: the page's model.
-        at_once: makes an action redraw the page.
-    """
-    shown, model, agent = page_state.controller.shown, page_state.controller.model, page_state.agent
-    with inside("div"):
-        if shown.problem:
-            problem(f"The charts could not be made: {shown.problem}")
-    drawn = shown.charts
-    if agent is not None:
-        drawn = tuple(plotted.with_own(agent, name_of(model, agent)) for plotted in drawn)
-    chart.charts(
-        drawn, subtitle=subtitle_of(model), at=page_state.at, played=shown.played,
-        event_go=at_once(page_state.go), event_choose=at_once(page_state.choose),
-    )  # fmt: skip
-
-
 def agents(page_state: PageState, at_once: Act) -> None:
-    """The table of agents after the selected round; a click opens an agent's story.
-
-    Args:
-        page_state: the page's model.
-        at_once: makes an action redraw the page.
-    """
-    shown, model = page_state.controller.shown, page_state.controller.model
-    round_ = shown.played if page_state.at is None else min(page_state.at, shown.played)
-    data = shown.agent_data
-    if round_ < 0 or data.empty:
-        people, when = _at_start(model), "at the start"
-    else:
-        people = data[data["round"] == round_].drop(columns=["run", "round"], errors="ignore")
-        before = round_ < model.given_rounds
-        when = round_of(model, round_) if before else f"after {round_of(model, round_)}"
-    caption = f"{count(len(people), 'agent')} {when}; choose one for its story."
-    if len(people) > MOST_AGENTS:
-        caption += f" The first {MOST_AGENTS} are shown."
-    data_table(
-        caption, people[:MOST_AGENTS], list(people.columns).index("agent"),
-        "" if page_state.agent is None else str(page_state.agent), at_once(page_state.choose),
+    """The choice of an agent whose story is shown."""
+    model = page_state.controller.model
+    minds = {agent.unique_id: agent.mind.spec for agent in model.population}
+    choice(
+        "Story of", list(minds), page_state.agent, at_once(page_state.choose),
+        lambda agent: f"{name_of(model, agent)} · {minds[agent]}",
     )  # fmt: skip
-
-
-def _at_start(model: SmartModel) -> pd.DataFrame:
-    """The agents before the first round, with their minds and personas."""
-    rows = [
-        {
-            "agent": agent.unique_id, "name": name_of(model, agent.unique_id),
-            "mind": agent.mind.spec, "persona": agent.persona,
-        }
-        for agent in model.population
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["agent", "name", "mind", "persona"])
 
 
 def story(page_state: PageState, at_once: Act) -> None:
-    """The story of the selected agent, if there is one.
-
-    Args:
-        page_state: the page's model.
-        at_once: makes an action redraw the page.
-    """
+    """The story of the selected agent, if there is one."""
     controller, agent = page_state.controller, page_state.agent
     path, recorder = controller.model.recording_path, controller.model.recorder
     if agent is not None and path is not None:
@@ -499,106 +375,55 @@ def story(page_state: PageState, at_once: Act) -> None:
         ).key("story")  # fmt: skip
 
 
-@solara.component
-def Talk(
-    controller: RunController | GameView,
-    by_round: Mapping[int, Sequence[Said]],
-    at: int | None = None,
-) -> None:
-    """Show the messages of a round, or of all, with their speakers and hearers.
-
-    Args:
-        controller: the model on show, or the game.
-        by_round: round → what was said in it, rounds of silence left out: it is drawn again when
-            this changes.
-        at: the round; None: the last one in which anything was said.
-    """
-    all_, set_all = solara.use_state(False)
-    if not by_round:
-        html("p", "Nobody has said anything yet.", "sabm-empty")
-        return
-    model = controller.model
-    noun, _ = counting(model)
-    solara.Checkbox(label=f"All {noun}s", value=all_, on_value=set_all)
-    round_ = max(by_round) if at is None else at
-    shown = list(by_round.get(round_, ()))
-    if all_:
-        shown = [message for messages in by_round.values() for message in messages]
-    with inside("div"):
-        if len(shown) > MOST_SAID:
-            last = f"The last {MOST_SAID} of {len(shown)} messages."
-            html("p", last, "sabm-empty")
-        if not shown:
-            html("p", f"Nothing was said in {round_of(model, round_)}.", "sabm-empty")
-    _Messages(
-        messages=[
-            [
-                round_of(model, message.round).capitalize(), message.speaker, message.hearers,
-                message.text,
-            ]
-            for message in shown[-MOST_SAID:]
-        ]
-    )  # fmt: skip
-
-
-@solara.component_vue("messages.vue")
-def _Messages(messages: list[list[Any]]) -> None: ...
-
-
-def beside(controller: RunController) -> None:
-    """The table of the scenario's page, if it has one.
-
-    Args:
-        controller: the controller of the displayed model.
-    """
+def table(controller: RunController) -> None:
+    """The table of the scenario's page, if it has one."""
     content = controller.shown.table
     if content is not None:
-        with inside("div", "sabm-card sabm-wide"):
+        with inside("div", "sabm-card"):
             caption, frame = content
             rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
-            table(caption, [Titles()[str(column)] for column in frame.columns], rows)
+            titles = [Titles()[str(column)] for column in frame.columns]
+            _Table(caption=caption, columns=titles, rows=rows)
 
 
-def figures(controller: RunController) -> None:
-    """The figures of ``sabm run``, shown while the run is paused, since drawing takes long.
+@solara.component_vue("table.vue")
+def _Table(caption: str, columns: list[str], rows: list[list[str]]) -> None: ...
 
-    Args:
-        controller: the controller of the displayed model.
-    """
-    with inside("div"):
-        if controller.begun and controller.status not in {"playing", "pausing"}:
-            view, model = controller.scenario_view, controller.model
-            Figures(lambda: view.figures(model), (id(controller), controller.shown.played))
+
+def usage(page_state: PageState) -> None:
+    """The run in a line, and what its asks have cost so far."""
+    controller, path = page_state.controller, page_state.kept_path
+    model, spent = controller.model, controller.model.spent()
+    line = subtitle_of(model) + (f" · recorded in {path}" if path else "")
+    next_ = page_state.busy or (page_state.dirty and controller.status == "ready")
+    html("p", "" if next_ else line, "sabm-hint", data_name="run")
+    usd = spent.cost_usd
+    cost = "unknown" if math.isnan(usd) else f"${usd:,.4f}" if usd else "none"
+    values = {
+        "Asks answered": f"{spent.asks:,}",
+        "In flight": f"{model.in_flight:,}",
+        "Invalid": f"{spent.invalid:,}",
+        "Asked again": f"{spent.reasks:,}",
+        "Sent again": f"{spent.retries:,}",
+        "Tokens sent": f"{spent.prompt_tokens:,}",
+        "Tokens received": f"{spent.completion_tokens:,}",
+        "Cost": cost,
+    }
+    _Facts(facts=[[name, value, name] for name, value in values.items()], few=len(values))
 
 
 def downloads(controller: RunController) -> None:
-    """The data and the recording as files.
-
-    Args:
-        controller: the controller of the displayed model.
-    """
-    shown, model = controller.shown, controller.model
-    if shown.model_data.empty:
-        html("p", "There is nothing to download before the first round.", "sabm-empty")
-        return
-    Download(controller.model_csv, "model.csv")
-    Download(controller.agents_csv, "agents.csv")
-    path = model.recording_path
-    if path is None:
-        return
-    if controller.status in {"over", "failed"}:
-        Download(path.read_bytes, "recording.sqlite")
-    else:
-        html("p", "The recording is available when the run has ended.", "sabm-empty")
+    """The data and the recording as files, once there are any."""
+    path = controller.model.recording_path
+    with inside("div", "sabm-files"):
+        if controller.shown.model_data.empty:
+            return
+        _download(controller.model_csv, "model.csv")
+        _download(controller.agents_csv, "agents.csv")
+        if path is not None and controller.ended:
+            _download(path.read_bytes, "recording.sqlite")
 
 
-@solara.component
-def Download(data: Callable[[], str | bytes], name: str) -> None:
-    """A download button for a file.
-
-    Args:
-        data: returns its content.
-        name: its name.
-    """
-    with solara.FileDownload(data, name):
+def _download(data: Callable[[], str | bytes], name: str) -> None:
+    with solara.FileDownload(data, name).key(name):
         solara.Button(f"Download {name}", icon_name="mdi-download", text=True, small=True)

@@ -21,7 +21,6 @@ from weakref import WeakSet
 
 from sabm_mesa.core.engine import WIND_UP_S
 from sabm_mesa.recording.export import csv_of
-from sabm_mesa.visualization.connections import look_now
 from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView, Worlds
 
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 REPAINT_S = 0.15
 """Minimum number of seconds between two snapshots of the model during a run."""
-LOOKING_SHARE = 0.4
-"""Maximum share of the run time for snapshots, so that fast runs stay fast."""
 PACE_S = 0.5
 """Default minimum duration of a round in seconds."""
 PLAN = "plan"
@@ -134,11 +131,7 @@ class RunController:
         return self.status in {"over", "failed"}
 
     def play(self, rounds: float = float("inf")) -> None:
-        """Start or continue the run.
-
-        Args:
-            rounds: maximum number of rounds.
-        """
+        """Start or continue the run."""
         with self._changed:
             self._wanted, self._pausing = rounds, rounds == 0
             self._changed.notify_all()
@@ -162,11 +155,7 @@ class RunController:
             then()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait until the thread has ended, and return whether it has.
-
-        Args:
-            timeout_s: maximum number of seconds to wait.
-        """
+        """Wait until the thread has ended, and return whether it has."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -187,23 +176,18 @@ class RunController:
         return csv_of(self.shown.agent_data)
 
     def scenes(self, round_: int) -> tuple[Scene, ...]:
-        """The world after a round; empty if the scenario has none.
-
-        Args:
-            round_: the round; −1 for the start.
-        """
+        """The world after a round; empty if the scenario has none."""
         return self._worlds.after(round_, self.shown.agent_data)
 
     def _work(self) -> None:
-        looked_at, look_s = time.monotonic(), self._look()
+        self._look()
+        looked_at = time.monotonic()
         while self._next_round():
             started = time.monotonic()
             self._play_round()
-            now = time.monotonic()
-            due = looked_at + max(REPAINT_S, look_s / LOOKING_SHARE)
-            idle = started + self.interval_s - look_s
-            if not self._goes_on() or now >= due or now <= idle:
-                look_s = self._look()
+            slow = self.interval_s > REPAINT_S
+            if slow or not self._goes_on() or time.monotonic() > looked_at + REPAINT_S:
+                self._look()
                 looked_at = time.monotonic()
             self._rest_until(started + self.interval_s)
         try:
@@ -254,11 +238,11 @@ class RunController:
         with self._changed:
             self._changed.wait_for(lambda: not self._goes_on(), moment - time.monotonic())
 
-    def _look(self) -> float:
-        """Take a snapshot of the model, and return the seconds that it took."""
+    def _look(self) -> None:
+        """Take a snapshot of the model."""
         if self._closed:
-            return 0.0
-        started, before = time.monotonic(), self.shown
+            return
+        before = self.shown
         try:
             frames = self.model.model_frame(), self.model.agent_frame()
             played = rounds_done(self.model) - 1
@@ -271,13 +255,11 @@ class RunController:
                 self._publish(replace(before, problem=error_line(error)))
         else:
             self._publish(Shown(*frames, charts, played, table))
-        return time.monotonic() - started
 
     def _publish(self, shown: Shown) -> None:
         self.shown = shown
         self._ended = not self.model.running
         self.version += 1
-        look_now()
 
 
 def _planned(model: SmartModel) -> bool:

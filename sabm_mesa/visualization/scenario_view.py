@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from solara.server.kernel_context import without_context
@@ -22,12 +21,10 @@ from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.describe.docstrings import spec_sheet
 from sabm_mesa.minds.specs import describe_minds
 from sabm_mesa.models.declarations import load_class_game, load_page
-from sabm_mesa.runs.run import Runs
 from sabm_mesa.visualization.labels import counting, name_of, titles_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from sabm_mesa.models.base import SmartModel
 
@@ -60,22 +57,16 @@ class Said(NamedTuple):
     to: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True)
-class DrawnChart:
-    """A drawn chart.
+class CardPicture(NamedTuple):
+    """The picture of a scenario on the home page.
 
     Attributes:
-        name: its name in file names.
         title: a description of its content.
-        png: the picture.
-        lines: whether it consists of lines and areas on white, so that a dark page may invert its
-            lightness; False for a colour map.
+        png: the picture, of lines and areas on white; a dark page inverts its lightness.
     """
 
-    name: str
     title: str
     png: bytes
-    lines: bool = True
 
 
 class ScenarioView:
@@ -118,38 +109,16 @@ class ScenarioView:
         return () if self._page.scene is None else (self._page.scene(model, people),)
 
     def scenes_now(self, model: SmartModel) -> tuple[Scene, ...]:
-        """The current pictures of a model as scenes; they show the last round only.
-
-        Args:
-            model: the model.
-        """
+        """The current pictures of a model as scenes; they show the last round only."""
         return tuple(picture.scene(model) for picture in model.pictures)
 
-    def figures(self, model: SmartModel) -> dict[str, Figure]:
-        """The figures of `sabm run` for a model between two rounds, drawn on request.
-
-        Args:
-            model: the model.
-        """
-        subtitle = subtitle_of(model)
-        figures = {picture.name: picture.draw(model, subtitle) for picture in model.pictures}
-        if model.round < 0 or model.model_frame().empty:
-            return figures
-        if model.plots:
-            return {**figures, **Runs([model], list(model.entropy), 0.0).figures()}
-        return figures
-
     def said(self, model: SmartModel) -> list[Said]:
-        """Return the messages of the current or last round.
-
-        Args:
-            model: the model.
-        """
+        """Return the messages of the current or last round."""
         heard_by = self._page.hearers or _hearers
         return [
             Said(
                 model.round,
-                message.name or name_of(model, message.sender),
+                name_of(model, message.sender),
                 heard_by(model, message),
                 str(message.text),
                 message.sender,
@@ -159,34 +128,26 @@ class ScenarioView:
         ]
 
     def table(self, model: SmartModel, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
-        """A table beside the charts, with its caption, if the scenario has one.
-
-        Args:
-            model: the model.
-            model_data: one row per round.
-        """
+        """A table beside the charts, with its caption, if the scenario has one."""
         return None if self._page.table is None else self._page.table(model, model_data)
 
     @property
+    def has_world(self) -> bool:
+        """Whether a round has a world."""
+        return self._page.scene is not None
+
+    @property
     def names_models(self) -> bool:
-        """Whether each model has a heading and a table."""
+        """Whether each model has its own heading, and a table that describes it."""
         return self._page.heading is not None
 
     def heading(self, model: SmartModel) -> str:
-        """The heading of the page of a model.
-
-        Args:
-            model: the model.
-        """
+        """The heading of the page of a model."""
         heading = self._page.heading
         return self.scenario.title if heading is None else heading(model)
 
     def public_columns(self, model: SmartModel) -> list[str]:
-        """The model columns that a player may see while a game continues.
-
-        Args:
-            model: the model.
-        """
+        """The model columns that a player may see while a game continues."""
         choose = self._page.public_columns
         return list(model.columns() if choose is None else choose(model))
 
@@ -195,7 +156,7 @@ class ScenarioView:
         """Initial values of the controls that differ from the defaults."""
         return dict(self._page.start)
 
-    def card(self) -> DrawnChart:
+    def card(self) -> CardPicture:
         """The picture of the scenario on the home page: a run with classical minds."""
         default = parameters_of(self.scenario)["n_rounds"].default
         usual: dict[str, Any] = {"n_rounds": min(default or CARD_ROUNDS, CARD_ROUNDS)}
@@ -205,7 +166,7 @@ class ScenarioView:
         chart = next((c for c in charts if c.name == self._page.card_chart), charts[0])
         with painting():
             title = f"{self.scenario.title}: {chart.title}"
-            return DrawnChart("card", title, style.to_png(thumbnail(chart)))
+            return CardPicture(title, style.to_png(thumbnail(chart)))
 
 
 @contextmanager
@@ -260,12 +221,7 @@ class Worlds:
         self._kept: dict[int, tuple[Scene, ...]] = {}
 
     def keep(self, played: int, agent_data: pd.DataFrame) -> None:
-        """Keep the current world, between two rounds.
-
-        Args:
-            played: the last round; −1 before the first.
-            agent_data: the agent data of all rounds.
-        """
+        """Keep the current world, between two rounds."""
         now = agent_data[agent_data["round"] == played] if played >= 0 else None
         view = self.scenario_view
         self._kept[played] = view.scenes(self.model, now) + view.scenes_now(self.model)
@@ -273,12 +229,7 @@ class Worlds:
             del self._kept[next(iter(self._kept))]
 
     def after(self, round_: int, agent_data: pd.DataFrame) -> tuple[Scene, ...]:
-        """The world after a round; empty if the scenario has none.
-
-        Args:
-            round_: the round; −1 for the start.
-            agent_data: the agent data of all rounds.
-        """
+        """The world after a round; empty if the scenario has none."""
         known = self._kept
         if round_ not in known and round_ >= 0:
             people = agent_data[agent_data["round"] == round_]
@@ -296,22 +247,14 @@ def subtitle_of(model: SmartModel) -> str:
 
 
 def one_sentence(scenario: type[SmartModel]) -> str:
-    """The subject of a scenario: the first line of its docstring, without the name.
-
-    Args:
-        scenario: the model class.
-    """
+    """The subject of a scenario: the first line of its docstring, without the name."""
     first = spec_sheet(scenario).partition("\n")[0]
     sentence = first.partition(": ")[2] or first
     return sentence[:1].upper() + sentence[1:]
 
 
 def rule_of(model: SmartModel) -> str:
-    """The rules of a class game in one sentence.
-
-    Args:
-        model: the model.
-    """
+    """The rules of a class game in one sentence."""
     return load_class_game(model.class_game).rule or one_sentence(type(model))
 
 

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sabm_mesa.core.answers import InvalidAnswer
-from sabm_mesa.core.asks import Facts
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.minds.human import LONGEST
 

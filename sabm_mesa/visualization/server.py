@@ -1,48 +1,56 @@
-"""The server of the viewer."""
+"""The server of the viewer and of the web application."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import threading
 import time
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from ipaddress import ip_network
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sabm_mesa.errors import ParameterError, RunError
-from sabm_mesa.visualization.access import LISTENS, LOOPBACK, host_key, name_in_network, new_ticket
+from sabm_mesa.core.engine import raise_file_limit
+from sabm_mesa.errors import RunError
+from sabm_mesa.visualization.access import LOOPBACK, NETWORK, VARIABLE, host_key, new_ticket
 
 if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
     from sabm_mesa.minds.human import Seat
     from sabm_mesa.runs.game import Game
 
 PROXIES = "FORWARDED_ALLOW_IPS"
 """Environment variable with the addresses of trusted proxies, separated by commas, as in uvicorn.
 """
-APP = "sabm_mesa.visualization.app"
+EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}
+"""Wildcard address → an address from the documentation range, to find the network route."""
+SETTINGS = {
+    "SOLARA_APP": "sabm_mesa.visualization.app",
+    "SOLARA_MODE": "production",
+    "SOLARA_CHECK_HOOKS": "off",  # the tests check them; it is slow
+    "SOLARA_KERNEL_CULL_TIMEOUT": "1h",
+    "SOLARA_THEME_FORCE_REFRESH": "true",  # a page that was not kept is reloaded
+    "REACTON_FAST": "1",  # skip unchanged parts of a page
+}
+"""Environment variables of Solara, which it reads when it is first imported."""
 TELLING_S = 10.0
 """Seconds for which programs at the seats can still read that the game is over."""
 WIND_UP_S = 3
 """Seconds that open pages have to close when the server ends."""
-DRAW_AFTER_S = 6.0
-"""Seconds after which the home page is prepared if nobody has opened it: the first page has
-priority.
-"""
 REQUEST_S = 20
 """Maximum number of seconds until a request is complete."""
 MOST_OPEN, MOST_OPEN_OF_ADDRESS = 1200, 400
 """Maximum number of open connections, in total and per address. A browser opens up to seven while
 it loads a page, and a class can share one address.
 """
-LONGEST_MESSAGE = 2**20
-"""Maximum number of bytes of a message from a page; typing and clicks need a few hundred."""
 
 
 def serve(
@@ -53,52 +61,47 @@ def serve(
     open_browser: bool = True,
     ready: Callable[[str], object] = lambda _address: None,
 ) -> None:
-    """Serve the viewer until it is interrupted.
+    """Serve the viewer and the web application until they are interrupted.
+
+    On loopback, both have the same address. If other machines can reach `host`, or a key is in the
+    environment, only the web application listens there. The viewer, with the same pages beside it,
+    listens on loopback at the next port.
 
     Args:
         host: the address to listen at.
         port: the port.
-        path: the page that is opened.
+        path: the page of the viewer that is opened.
         open_browser: whether a browser is opened.
-        ready: called with the address of the page, including the key, when the server listens.
+        ready: called with the address of the viewer, including the key, when the server listens;
+            the address of the web application is in `NETWORK` then.
 
     Raises:
         RunError: when it cannot listen there.
     """
-    host_key()  # a key that is too short is refused
-    # Solara reads its settings from the environment when it is first imported.
-    os.environ["SOLARA_APP"] = APP
-    os.environ[LISTENS] = host
-    os.environ.setdefault("SOLARA_MODE", "production")
-    os.environ.setdefault("SOLARA_CHECK_HOOKS", "off")  # the tests check them; it is slow
-    os.environ.setdefault("SOLARA_GC_FREEZE", "false")  # the app does it when everything is loaded
-    os.environ.setdefault("REACTON_FAST", "1")  # skip unchanged parts of a page
+    key = host_key()  # a key that is too short is refused
+    is_open = host not in LOOPBACK or bool(os.environ.get(VARIABLE))
+    NETWORK.web, NETWORK.address = True, address_of(host, port) if is_open else ""
+    places = [(host, port), ("127.0.0.1", port + 1)] if is_open else [(host, port)]
+    os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
 
-    from solara.server.starlette import app
+    from sabm_mesa.visualization.app import close_all
+    from sabm_mesa.visualization.viewer import viewer_app
+    from sabm_mesa.visualization.web.app import network_app
 
-    from sabm_mesa.visualization import loading
-    from sabm_mesa.visualization.middleware import limit_logs
+    viewer, network, at_viewer = viewer_app(), network_app(), places[-1][1]
 
-    local = f"{local_address_of(host, port)}{path}?key="
-    address = local if host in LOOPBACK else f"{address_of(host, port)}{path}?key="
+    async def sites(scope: Scope, receive: Receive, send: Send) -> None:
+        local = scope["type"] == "lifespan" or scope["server"][1] == at_viewer
+        await (viewer if local else network)(scope, receive, send)
 
-    def draw() -> None:
-        loading.wait()
-        from sabm_mesa.visualization.pages.home import draw_all
-
-        draw_all()
-
-    def listens() -> None:
-        ready(address + host_key())
-        drawing = threading.Timer(DRAW_AFTER_S, draw)
-        drawing.daemon = True
-        drawing.start()
-        if open_browser:  # all users of the machine can see with which address it is started
-            opened = local + new_ticket()
-            threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
-
-    limit_logs()
-    _run(_Server(_config(app, host, port), listens, _close_all))
+    raise_file_limit()
+    address = f"http://localhost:{at_viewer}{path}?key="  # as in printed links to settings
+    sockets = [_listen(*place) for place in places]
+    ready(address + key)
+    if open_browser:  # all users of the machine can see with which address it is started
+        opened = address + new_ticket()
+        threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
+    _run(_Server(_config(sites), close_all), sockets)
 
 
 def serve_seats(
@@ -116,23 +119,15 @@ def serve_seats(
     Raises:
         RunError: when it cannot listen there, or the game fails or is interrupted.
     """
-    os.environ[LISTENS] = host
-
     from starlette.applications import Starlette
 
     from sabm_mesa.runs.game import Games
-    from sabm_mesa.visualization.middleware import RequestMiddleware, limit_logs
+    from sabm_mesa.visualization.middleware import RequestMiddleware
     from sabm_mesa.visualization.seat_interface import PATH, seat_route
 
     games = Games()
     informed: set[Seat] = set()
     games.add("", game)
-
-    def listens() -> None:
-        where = address_of(host, port)
-        ready({agent: f"{where}{PATH}{seat.token}" for agent, seat in game.seats.items()})
-        game.start()
-        threading.Thread(target=end, daemon=True).start()
 
     def end() -> None:
         game.join()
@@ -142,59 +137,49 @@ def serve_seats(
             time.sleep(0.05)
         server.should_exit = True
 
-    app = RequestMiddleware(Starlette(routes=[seat_route(games.find, informed.add)]))
-    limit_logs()
-    server = _Server(_config(app, host, port, "none"), listens, games.close_all)
-    _run(server)
+    routes = [seat_route(games.find, informed.add)]
+    app = RequestMiddleware(Starlette(routes=routes), local=host in LOOPBACK)
+    server = _Server(_config(app, "none"), games.close_all)
+    sockets = [_listen(host, port)]
+    where = address_of(host, port)
+    ready({agent: f"{where}{PATH}{seat.token}" for agent, seat in game.seats.items()})
+    game.start()
+    threading.Thread(target=end, daemon=True).start()
+    _run(server, sockets)
     if game.problem or game.status != "over":
         raise RunError(game.problem or "The game was stopped before its end.")
 
 
-def named_proxies() -> list[str]:
-    """The addresses of the proxies whose ``X-Forwarded-For`` is trusted; none by default.
+def _listen(host: str, port: int) -> Any:
+    """A socket that listens at an address.
 
     Raises:
-        ParameterError: when one is not an address of a machine or a network.
+        RunError: when it is not possible.
     """
-    named = [part.strip() for part in os.environ.get(PROXIES, "").split(",") if part.strip()]
-    for proxy in named:
-        try:
-            ip_network(proxy)
-        except ValueError:
-            raise ParameterError(
-                f"{PROXIES} holds {proxy!r}: name the addresses of your proxies, such as 127.0.0.1."
-            ) from None
-    return named
-
-
-def _config(app: Any, host: str, port: int, ws: Literal["auto", "none"] = "auto") -> uvicorn.Config:
-    proxies = named_proxies()
-    return uvicorn.Config(
-        app, host=host, port=port, ws=ws, log_level="warning",
-        proxy_headers=bool(proxies), forwarded_allow_ips=proxies,
-        timeout_graceful_shutdown=WIND_UP_S, http=BoundedProtocol, ws_max_size=LONGEST_MESSAGE,
-    )  # fmt: skip
-
-
-def _run(server: _Server) -> None:
     try:
-        with suppress(KeyboardInterrupt):
-            server.run()
-    except SystemExit:
-        host, port = server.config.host, server.config.port
+        bound = uvicorn.Config(None, host, port, log_config=None).bind_socket()  # type: ignore[arg-type]
+    except (SystemExit, OverflowError):
         raise RunError(
             f"The server cannot listen at {host}, port {port}: choose another with --port."
         ) from None
+    bound.listen()
+    return bound
+
+
+def _config(app: Any, ws: Literal["auto", "none"] = "auto") -> uvicorn.Config:
+    proxies = os.environ.get(PROXIES, "")
+    return uvicorn.Config(
+        app, ws=ws, log_level="error", proxy_headers=bool(proxies), forwarded_allow_ips=proxies,
+        timeout_graceful_shutdown=WIND_UP_S, http=BoundedProtocol,
+    )  # fmt: skip
+
+
+def _run(server: _Server, sockets: list[Any]) -> None:
+    try:
+        with suppress(KeyboardInterrupt):
+            server.run(sockets)
     finally:
         server.close()
-
-
-def _close_all() -> None:
-    from sabm_mesa.visualization import loading
-    from sabm_mesa.visualization.closing import close_all
-
-    loading.wait()
-    close_all()
 
 
 class BoundedProtocol(H11Protocol):
@@ -242,21 +227,11 @@ class BoundedProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that reports when it listens; until then, the port may turn out to be in use."""
+    """A server that ends runs and games before its connections."""
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        listens: Callable[[], object],
-        close: Callable[[], object],
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, close: Callable[[], object]) -> None:
         super().__init__(config)
-        self._listens, self.close = listens, close
-
-    async def startup(self, sockets: list[Any] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._listens()
+        self.close = close
 
     async def shutdown(self, sockets: list[Any] | None = None) -> None:
         # Here, since the signal that ends the server ends the process right afterwards.
@@ -271,18 +246,30 @@ def address_of(host: str, port: int) -> str:
         host: the address at which it listens; a wildcard becomes the machine's network address.
         port: the port.
     """
-    return f"http://{name_in_network(host)}:{port}"
+    return f"http://{_name_in_network(host)}:{port}"
 
 
-def local_address_of(host: str, port: int) -> str:
-    """The address by which a browser of this machine reaches a server.
+def _name_in_network(host: str) -> str:
+    """The host name that page addresses use for a listening address."""
+    if host in EVERYWHERE:
+        host = _in_the_network(EVERYWHERE[host])
+    return f"[{host}]" if ":" in host else host
 
-    A browser sends its key only to the name by which it was opened, and printed links to
-    settings say ``localhost``.
 
-    Args:
-        host: the address at which it listens.
-        port: the port.
-    """
-    by_name = host in {"127.0.0.1", "localhost", "0.0.0.0", "::"}
-    return f"http://localhost:{port}" if by_name else address_of(host, port)
+@cache
+def _in_the_network(elsewhere: str) -> str:
+    """The machine's address on the route to another one; its host name when there is no route."""
+
+    async def look() -> str:
+        # Connecting a datagram socket sends nothing.
+        transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+            asyncio.DatagramProtocol, remote_addr=(elsewhere, 9)
+        )
+        address: str = transport.get_extra_info("sockname")[0]
+        transport.close()
+        return address
+
+    try:
+        return asyncio.run(look())
+    except OSError:
+        return platform.node()

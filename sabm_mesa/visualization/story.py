@@ -6,23 +6,24 @@ shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 import solara
+import solara.lab
 
 from sabm_mesa.core.scheduler import SIMULTANEOUS
 from sabm_mesa.recording.frames import HEARD_BY_ALL, Recorded
-from sabm_mesa.visualization.html import inside, problem
-from sabm_mesa.visualization.labels import count, name_of, round_of, titles_of
-from sabm_mesa.visualization.records import rounds
-from sabm_mesa.visualization.records.parts import Exchange, use_read
+from sabm_mesa.visualization.labels import count, error_line, name_of, round_of, titles_of
+from sabm_mesa.visualization.reading import rounds
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
+
+T = TypeVar("T")
 
 ROUNDS = 20
 """Maximum number of displayed rounds of a story: the latest up to the selected round."""
@@ -43,14 +44,12 @@ class Source:
         run: the number of the run in it.
         model: the model, during or before the run; it provides names and personas.
         flush: writes all reported data to the recording.
-        personas: whether agents still have the personas of the model.
     """
 
     path: Path
     run: int
     model: SmartModel
     flush: Callable[[], None] = lambda: None
-    personas: bool = True
 
 
 def story_of(source: Source, agent: int, round_: int) -> dict[str, Any]:
@@ -86,13 +85,8 @@ def story_of(source: Source, agent: int, round_: int) -> dict[str, Any]:
 def exchange_of(source: Source, agent: int, place: Place) -> list[dict[str, Any]]:
     """All attempts at an ask of an agent, with what was sent and answered.
 
-    Args:
-        source: where it is read.
-        agent: the agent.
-        place: the ask.
-
     Returns:
-        As `rounds.attempts_at`.
+        As `rounds.attempt`.
 
     Raises:
         RecordingError: when the recording cannot be read.
@@ -121,7 +115,7 @@ def _facts(
     except KeyError:  # born during the run, so the model before the run does not have it
         return [("Mind", mind) for mind in minds[:1]], ""
     facts = [("Mind", minds[0] if minds else known.mind.spec)]
-    if known.persona == "none" or not source.personas:
+    if known.persona == "none":
         return facts, ""
     return [*facts, ("Persona", known.persona)], model.book.persona(known.persona)
 
@@ -220,52 +214,50 @@ def Story(
     """
     nowhere: Place | None = None
     place, show = solara.use_state(nowhere)
-    latest, wrong, _ = use_read(
+    latest, wrong = _use_read(
         lambda: story_of(source, agent, round_), [source, agent, round_, moment]
     )
-    sent, wrong_sent, _ = use_read(
+    sent, wrong_sent = _use_read(
         lambda: None if place is None else exchange_of(source, agent, place), [source, agent, place]
     )
     unread: dict[str, Any] = {"facts": [], "persona": "", "rounds": [], "earlier": ""}
     kept = solara.use_ref(unread)
     if latest is not None:  # keep the last story until the next one is read
         kept.current = latest
-    story = kept.current
-    name = name_of(source.model, agent)
-    with inside("aside", "sabm-agent", aria_label=f"The story of {name}"):
-        _Head(
-            name=name, facts=story["facts"], persona=story["persona"], reading=place is not None,
-            event_close=lambda _=None: close(), event_back=lambda _=None: show(None),
-        )  # fmt: skip
-        with inside("div"):
-            if wrong or wrong_sent:
-                problem(wrong or wrong_sent)
-        if place is None:
-            _Chat(
-                rounds=story["rounds"], earlier=story["earlier"],
-                event_prompt=lambda at: show((at[0], at[1], at[2])),
-            ).key("chat")  # fmt: skip
-        elif sent is not None:
-            with inside("div", "sabm-agent-sent"):
-                Exchange(attempts=sent).key("sent")
-
-
-@solara.component_vue("story_head.vue")
-def _Head(
-    name: str,
-    facts: Sequence[Sequence[str]],
-    persona: str,
-    reading: bool,
-    event_close: Callable[..., None] | None = None,
-    event_back: Callable[..., None] | None = None,
-) -> None:
-    """Name, mind and persona of the agent, and the button back to the story."""
+    _Panel(
+        name=name_of(source.model, agent), story=kept.current, attempts=sent,
+        problem=wrong or wrong_sent, event_close=lambda _=None: close(),
+        event_back=lambda _=None: show(None),
+        event_prompt=lambda at: show((at[0], at[1], at[2])),
+    )  # fmt: skip
 
 
 @solara.component_vue("story.vue")
-def _Chat(
-    rounds: Sequence[dict[str, Any]],
-    earlier: str,
-    event_prompt: Callable[[list[Any]], None] | None = None,
-) -> None:
-    """The rounds of a story, the last one at the bottom."""
+def _Panel(
+    name: str,
+    story: Mapping[str, Any],
+    attempts: list[dict[str, Any]] | None,
+    problem: str,
+    event_close: Callable[..., None],
+    event_back: Callable[..., None],
+    event_prompt: Callable[[list[Any]], None],
+) -> None: ...
+
+
+def _use_read(read: Callable[[], T], dependencies: list[Any]) -> tuple[T | None, str]:
+    """Read data outside the page's thread, again whenever a dependency changes.
+
+    Returns:
+        The data, or None and the error message, or neither while the read is in progress.
+    """
+
+    def careful() -> tuple[list[Any], T | None, str]:
+        try:
+            return dependencies, read(), ""
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+            return dependencies, None, error_line(error)
+
+    task = solara.lab.use_task(careful, dependencies=dependencies)
+    if task.value is None or task.value[0] != dependencies:
+        return None, ""
+    return task.value[1:]

@@ -172,15 +172,6 @@ def test_the_last_two_questions_and_answers_are_turns_of_the_chat(chatty, tmp_pa
     replayed(path, done)
 
 
-def test_a_history_of_one_turn_holds_the_latest_question_and_answer(chatty, tmp_path) -> None:
-    one = type("Brief", (chatty,), {"seller": type("Brief", (Talker,), {"history": last(1)})})
-    with LLMServer(brain=brain("")) as server:
-        played(one, tmp_path / "r.sqlite", server)
-        sent = [seen.body["messages"] for seen in server.requests]
-    assert [len(messages) for messages in sent] == [2, 4, 4, 4, 4]
-    assert sent[4][1] == sent[3][-1]
-
-
 def test_answers_in_a_history_are_in_the_format_of_the_run(chatty, tmp_path) -> None:
     said = '{"answer": 4}'
     with LLMServer(brain=lambda *_: said) as server:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from sabm_mesa.analysis.intervals import (
-    agreement_by_code,
     estimate_mean,
     final_level,
     mean_by_round,
@@ -19,6 +18,7 @@ from sabm_mesa.analysis.intervals import (
     require_columns,
     settling_round,
 )
+from sabm_mesa.studies.judging import agreement_by_code
 
 AGREEMENT_COLUMNS = ["code", "n", "first", "second", "agreed", "kappa", "low", "high"]
 
@@ -36,15 +36,6 @@ def test_the_mean_of_runs_without_those_that_have_no_value() -> None:
     assert all(math.isnan(each) for each in (one.low, one.high, *none[1:]))
     with pytest.raises(ValueError, match="finite"):
         estimate_mean([1, math.inf])
-
-
-def test_means_and_numbers_of_runs() -> None:
-    found = mean_by_round(frame([[1, 2, 6], [4, 4, 4]]), "x")
-
-    assert list(found.columns) == ["round", "mean", "low", "high", "n"]
-    assert found["round"].tolist() == [0, 1]
-    assert found["mean"].tolist() == [3, 4]
-    assert found["n"].tolist() == [3, 3]
 
 
 def test_an_interval_takes_five_runs_that_are_not_all_alike() -> None:
@@ -89,14 +80,6 @@ def test_intervals_cover(family: str, mean: float, least: float, n: int) -> None
     held = [low <= mean <= high for low, high in drawn]
     # 2.5 standard errors of a share of 1000 allow for chance.
     assert np.mean(held) >= least - 2.5 * math.sqrt(least * (1 - least) / 1000)
-
-
-def test_one_run_has_no_interval() -> None:
-    found = mean_by_round(frame([[7], [5]]), "x")
-
-    assert found["mean"].tolist() == [7, 5]
-    assert found[["low", "high"]].isna().all(axis=None)
-    assert found["n"].tolist() == [1, 1]
 
 
 def test_rounds_without_a_value_are_left_out_run_by_run() -> None:
@@ -144,10 +127,6 @@ def test_wrong_data_are_refused() -> None:
         require_columns(data, ["a", "run", "b"])
 
 
-def test_no_rows_give_no_rounds() -> None:
-    assert mean_by_round(frame([]), "x").empty
-
-
 def coders(both: int, only_first: int, only_second: int, neither: int):
     """Two coders with this many units coded by both, one of them, or none."""
     first = [True] * (both + only_first) + [False] * (only_second + neither)
@@ -193,11 +172,6 @@ def test_units_that_one_did_not_code_do_not_count() -> None:
     second = [True, False, False, True, False, True]
 
     assert cohen_kappa(first, second) == cohen_kappa(first[:3], second[:3]) == pytest.approx(0.4)
-
-
-def test_coders_of_different_units_are_refused() -> None:
-    with pytest.raises(ValueError, match="have coded 1 and 2 units"):
-        cohen_kappa([True], [True, False])
 
 
 def coded(**counts: tuple[int, int, int, int]) -> tuple[pd.DataFrame, pd.DataFrame]:

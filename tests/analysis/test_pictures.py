@@ -6,7 +6,7 @@ import json
 import networkx as nx
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection, PatchCollection, PathCollection
+from matplotlib.collections import LineCollection, PathCollection
 from mesa.discrete_space import CellAgent, FixedAgent, Network, OrthogonalMooreGrid
 
 from sabm_mesa import (
@@ -86,36 +86,7 @@ def town(tmp_path):
     return type("Town", (Town,), {"prompt_file": prompts})
 
 
-def marks(figure):
-    """Centre and colour of each mark, rounded, in the order of drawing."""
-    found = []
-    for some in figure.axes[0].collections:
-        if isinstance(some, PatchCollection):
-            boxes = [path.get_extents() for path in some.get_paths()]
-            at = [((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for box in boxes]
-            found += zip(np.round(at, 2).tolist(), some.get_facecolors(), strict=True)
-    return found
-
-
 def test_agents_stand_where_their_cells_are(town) -> None:
-    model = town(rng=1, minds="fixed:0")
-    figure = model.pictures[0].draw(model, "baseline")
-    drawn = [at for at, _ in marks(figure)]
-
-    assert drawn[:4] == [[1, 0], [1, 1], [2, 0], [2, 1]]  # ground below, but for that not drawn
-    assert drawn[4:] == [[0, 0], [2, 0.73], [2, 1.27]]  # two in a cell stand around its middle
-    colours = [tuple(colour) for _, colour in marks(figure)]
-    assert len(set(colours[:4])) == 1
-    assert len(set(colours[4:])) == 3  # each its own value
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["grass", "person"]
-    assert figure.axes[1].get_ylabel() == "Number of the person"
-    assert figure.get_suptitle() == "The town"
-    assert figure.axes[0].get_xlim() == (-0.5, 2.5)
-    assert figure.axes[0].get_ylim() == (-0.5, 1.5)
-
-
-def test_the_browser_is_sent_what_is_drawn(town) -> None:
     model = town(rng=1, minds="fixed:0")
     shown = model.pictures[0].scene(model)
 
@@ -133,14 +104,18 @@ def test_the_browser_is_sent_what_is_drawn(town) -> None:
         "grass", "person", "Number of the person: 0", "Number of the person: 8",
     ]  # fmt: skip
     assert shown.words == "3 agents before the first round"
-    model.run_model()
-    assert model.pictures[0].scene(model).words == "3 agents after round 1"
     assert json.loads(json.dumps({**shown.stage(), **shown.frame()}))["marks"][0][:3] == [1, 0, 0]
 
-    ax = draw_scene(shown, "baseline").axes[0]
+    assert len({mark.colour for mark in shown.marks}) == 3  # each its own value
+
+    figure = draw_scene(shown, "baseline")
+    assert figure.get_suptitle() == "The town: 3 agents before the first round"
+    ax = figure.axes[0]
     points = [path.get_offsets() for path in ax.collections if isinstance(path, PathCollection)]
     assert len(np.concatenate(points)) == 3
     assert ax.get_ylim() == (-0.5, 1.5)
+    model.run_model()
+    assert model.pictures[0].scene(model).words == "3 agents after round 1"
     assert draw_scene(dataclasses.replace(shown, down=True)).axes[0].get_ylim() == (1.5, -0.5)
 
 
@@ -165,14 +140,11 @@ def test_the_browser_is_sent_a_network_with_a_margin(town) -> None:
 @pytest.mark.parametrize("network", ["ids", "agents"])
 def test_a_network_shows_its_agents_and_ties(network, town) -> None:
     model = town(network=network, rng=1, minds="fixed:0")
-    ax = model.pictures[1].draw(model).axes[0]
-    ties = [each for each in ax.collections if isinstance(each, LineCollection)]
-    nodes = [each for each in ax.collections if each not in ties]
+    shown = model.pictures[1].scene(model)
+    first, second, _ = shown.marks
 
-    assert len(ties[0].get_segments()) == 1
-    assert len(nodes) == 3
-    ends = {tuple(end) for end in ties[0].get_segments()[0].tolist()}
-    assert ends == {tuple(node.get_offsets()[0].tolist()) for node in nodes[:2]}
+    assert [mark.id for mark in shown.marks] == [1, 2, 3]
+    assert [tie[:4] for tie in shown.ties] == [(first.x, first.y, second.x, second.y)]
 
 
 def test_the_network_of_mesa_and_nodes_that_keep_their_places(town) -> None:
@@ -185,8 +157,7 @@ def test_the_network_of_mesa_and_nodes_that_keep_their_places(town) -> None:
         person.cell = model.network[person.unique_id]
 
     def places():
-        ax = picture.draw(model).axes[0]
-        return [c.get_offsets()[0].tolist() for c in ax.collections[1:]]
+        return [(mark.x, mark.y) for mark in picture.scene(model).marks]
 
     before = places()
     assert seen[1:] == model.people  # node 0 is empty: it is given itself
@@ -198,13 +169,13 @@ def test_nodes_numbered_from_0_are_the_agents_in_their_order(town) -> None:
     model = town(network="from 0", rng=1, minds="fixed:0")
     seen = []
     picture = NetworkPicture("friends", node=lambda node: seen.append(node) or Portrayal())
-    picture.draw(model)
+    picture.scene(model)
     assert seen == model.people
 
     first, second, third = model.people
     second.remove()
     seen.clear()
-    picture.draw(model)
+    picture.scene(model)
     assert seen == [first, 1, third]
 
 
@@ -212,17 +183,17 @@ def test_nodes_numbered_from_0_are_the_agents_in_their_order(town) -> None:
 def test_nodes_from_0_that_are_not_the_agents_are_refused(network, town) -> None:
     model = town(network=network, rng=1, minds="fixed:0")
     with pytest.raises(RunError, match="the ids of the 3 agents begin at 1"):
-        model.pictures[1].draw(model)
+        model.pictures[1].scene(model)
 
 
 def test_a_picture_of_what_the_model_does_not_have(town) -> None:
     model = town(network="none", rng=1, minds="fixed:0")
     with pytest.raises(RunError, match=r"Town\.network, which does not exist; name .* of=…"):
-        model.pictures[1].draw(model)
+        model.pictures[1].scene(model)
     with pytest.raises(RunError, match="OrthogonalMooreGrid: it needs a networkx graph"):
-        NetworkPicture("x", of="grid").draw(model)
+        NetworkPicture("x", of="grid").scene(model)
     with pytest.raises(RunError, match="a list: it needs a Mesa space"):
-        SpacePicture("x", of="people").draw(model)
+        SpacePicture("x", of="people").scene(model)
 
 
 def test_every_run_has_its_pictures(town) -> None:

@@ -1,11 +1,8 @@
 """Plots of little data: legends name what is drawn, and empty axes say why they are."""
 
-import math
-
 import numpy as np
 import pytest
-from matplotlib.collections import PathCollection, PolyCollection
-from matplotlib.figure import Figure
+from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
 
 from sabm_mesa import Fishery, KeynesianBeautyContest
@@ -74,15 +71,6 @@ def test_a_scenario_without_plots_has_a_chart_of_each_column_with_numbers() -> N
     assert named == ["single runs", "95 % interval of the mean", "mean of the runs"]
 
 
-def test_a_long_title_stays_within_its_figure() -> None:
-    figure = style.new_figure("Words of a title that continues and on. " * 5, height=2)
-    figure.canvas.draw()
-    (title,) = (each for each in figure.texts if "continues" in each.get_text())
-    extent = title.get_window_extent()
-    assert 0 <= extent.x0 < extent.x1 <= figure.bbox.width
-    assert 0 <= extent.y0 < extent.y1 <= figure.bbox.height
-
-
 def test_gains_that_nobody_had_are_said_to_be_none() -> None:
     runs = run_all(Fishery, {"newcomer_month": 4, "minds": "fixed:100"}, seed=1)
     (ax,) = runs.figures()["gains"].axes
@@ -91,23 +79,6 @@ def test_gains_that_nobody_had_are_said_to_be_none() -> None:
         "No run reached month 4, from which on gains are counted."
     ]
     assert runs.models[0].end_measures()["survival_time"] == 0
-
-
-def test_a_line_of_one_point_becomes_a_dash_and_one_of_none_has_no_entry() -> None:
-    ax = Figure().add_subplot()
-    ax.plot([1], [2], label="one")
-    ax.plot([1, 2], [math.nan, math.nan], label="none")
-    ax.bar([1], [0], label="no bar")
-    ax.bar([1], [1], label="a bar")
-    ax.scatter([], [], label="no dot")
-    ax.fill_between([1], [0], [1], label="no area")
-    ax.axhline(1, label="a reference")
-    artists, labels = style.legend_entries(ax)
-
-    assert labels == ["one", "a reference", "a bar"]
-    assert artists[0].get_marker() == "_"
-    assert artists[1].get_marker() == "None"
-    assert not any(isinstance(each, PolyCollection) for each in artists)
 
 
 @pytest.mark.parametrize(

@@ -42,16 +42,6 @@ def test_distances_from_the_centre_by_hand() -> None:
     assert distances_from_centre({}) == distances_from_centre({(1, 2): ["1", "2"]}) == {}
 
 
-def test_a_pair_that_says_what_all_say_is_nearer() -> None:
-    found = distances_from_centre(
-        {(1, 2): ["maps of harbours", "maps of rivers"], (3, 4): ["maps of harbours"],
-         (5, 6): ["chess by post"]}
-    )  # fmt: skip
-
-    assert found[1, 2] < found[5, 6]
-    assert found[3, 4] < found[5, 6]
-
-
 @given(st.lists(st.text("abc ", max_size=12), max_size=6))
 def test_a_variance_lies_between_none_and_one(texts) -> None:
     found = variance(texts)

@@ -51,7 +51,7 @@ def warm_up() -> None:
     import matplotlib as mpl
 
     mpl.use("agg")
-    for name in ("sabm_mesa.cli.report", "sabm_mesa.cli.progress", "sabm_mesa.llm.openai_client"):
+    for name in ("sabm_mesa.cli.report", "sabm_mesa.cli.progress", "sabm_mesa.llm.server"):
         import_module(name)
     for command in RUNS:
         import_module(registry.scenario(command.removeprefix("run ")).plots)
@@ -162,7 +162,7 @@ class Kill(Trial):
             if (lost := self._killed(place, lasted, server)) is not None:
                 break
         problem = ""
-        if lost > (noted := count(place, "sent")):
+        if lost > (noted := count(place, answered=False)):
             problem = f"{lost - noted} requests were sent without a note"
         if self.again:
             lost += self._killed(place, lasted / 2, server) or 0
@@ -174,10 +174,10 @@ class Kill(Trial):
 
     def _killed(self, place: Path, lasted: float, server: Server) -> int | None:
         """Kill the command; the requests without a recorded answer, or None if it had ended."""
-        before = server.settled() - count(place, "asks")
+        before = server.settled() - count(place, answered=True)
         child = start(partial(self.do, self.words(place, server)), self.said)
         time.sleep(self.draw.uniform(0, lasted))
         os.kill(child, signal.SIGKILL)
         if ended(child) != -signal.SIGKILL:
             return None
-        return server.settled() - count(place, "asks") - before
+        return server.settled() - count(place, answered=True) - before

@@ -31,11 +31,11 @@ def entered_in(path: Path) -> bool:
         return False
 
 
-def count(place: Path, table: str) -> int:
-    """The requests in ``asks`` (answered) or ``sent`` (not answered), in all recordings."""
-    where = "WHERE provenance IS NOT NULL AND NOT copied" if table == "asks" else ""
+def count(place: Path, *, answered: bool) -> int:
+    """The requests with or without an answer, in all recordings."""
+    where = "provenance IS NOT NULL AND NOT copied" if answered else "raw IS NULL"
     return sum(
-        int(rows(path, f"SELECT count(*) FROM {table} {where}")[0][0])
+        int(rows(path, f"SELECT count(*) FROM asks WHERE {where}")[0][0])
         for path in place.rglob("*.sqlite")
         if entered_in(path)
     )

@@ -55,7 +55,7 @@ def class_game(place: Path, url: str, seed: int) -> None:
         url: the address of the model's server.
         seed: of the first group.
     """
-    from sabm_mesa.visualization.pages.host import open_session, take_up
+    from sabm_mesa.visualization.web.opening import open_session, take_up
 
     os.chdir(place)
     os.environ[URL_VARIABLE] = url

@@ -43,13 +43,13 @@ class Stop(Trial):
         with serving(other, self.seed, refused) as asked:
             problem = self._stop(self.words(place, asked), whole, lasted)
             answered = asked.settled("status_200")
-            lost = max(count(place, "sent"), answered - count(place, "asks"))
+            lost = max(count(place, answered=False), answered - count(place, answered=True))
             if not problem and lost:
                 problem = f"{lost} answers were thrown away, of {answered} that came"
             words = self.words(place, asked)
             words += ["--budget-usd", "1000"] if words[0] == "resume" else []
             problem = problem or self.finish(words, place, whole)
-            twice = asked.settled("status_200") - count(place, "asks")
+            twice = asked.settled("status_200") - count(place, answered=True)
         if problem:
             problem = f"{self.command}, seed {self.seed}, {self.kind}: {problem}"
         return Outcome(f"{self.command}, {self.kind}", 0, max(0, twice), problem)

@@ -20,8 +20,8 @@ pytestmark = [
 IMPATIENT = """
 import sys
 import tests.chaos.__main__ as chaos
-from sabm_mesa.llm import in_flight
-in_flight.GRACE_S = 0.0
+from sabm_mesa.llm import client
+client.GRACE_S = 0.0
 sys.exit(chaos.main(["--kills", "0", "--stops", "3"]))
 """
 

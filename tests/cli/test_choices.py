@@ -30,10 +30,6 @@ def test_an_unknown_option_names_the_right_one(
     assert one_line(refused) == f"No such option: {right}"
 
 
-def test_an_option_that_a_command_lacks_is_not_recommended(sabm: Sabm) -> None:
-    assert "--minds" not in one_line(sabm("compare", "out", "--model", "x"))
-
-
 def test_a_description_begins_with_what_can_be_chosen(sabm: Sabm) -> None:
     said = sabm("describe", "kbc").out
     choices = said.index("\nChoices\n")

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.cli import cost
 from sabm_mesa.llm import close_all
 from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.llm.translation import KEY_VARIABLE
-from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line
 
@@ -26,17 +23,6 @@ def without_key_and_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(URL_VARIABLE, "http://127.0.0.1:9/v1")
     yield
     close_all()
-
-
-@pytest.fixture
-def pilot(tmp_path: Path) -> Path:
-    """A recording of a small contest."""
-    path = tmp_path / "pilot.sqlite"
-    with LLMServer() as server:
-        KeynesianBeautyContest(
-            n_players=6, n_rounds=2, minds=f"llm:stub@{server.url}", rng=7, recording=path
-        ).run_model()
-    return path
 
 
 def test_without_language_models_there_is_nothing_to_pay(sabm: Sabm) -> None:
@@ -70,15 +56,6 @@ def test_a_table_by_question_and_mind(sabm: Sabm) -> None:
     ]
     assert len({len(row) for row in (columns, *rows)}) == 1
     assert note.startswith("Assumed: 2.5 to 5 characters a token;")
-
-
-def test_names_are_aligned_on_the_left_and_numbers_on_the_right() -> None:
-    rows = [("act", "llm:stub", "9", "1.00"), ("speak", "llm", "1,200", "0.5")]
-
-    assert cost._table(rows).splitlines() == [  # noqa: SLF001 - how a table looks
-        "act    llm:stub      9  1.00",
-        "speak  llm       1,200   0.5",
-    ]
 
 
 def test_the_json_holds_what_the_table_says(sabm: Sabm, tmp_path: Path) -> None:
@@ -117,26 +94,9 @@ def test_an_unknown_price(sabm: Sabm) -> None:
     assert data["total"]["usd"] == {"low": None, "likely": None, "high": None}
 
 
-def test_a_recording_makes_it_narrower(sabm: Sabm, pilot: Path) -> None:
-    given = ("cost", "kbc", "--minds", "llm:stub", "--set", "n_players=6", "--rounds", 2)
-    wide, narrow = (
-        json.loads(sabm(*given, *options, "--json").out)["total"]["prompt_tokens"]
-        for options in ((), ("--from", pilot))
-    )
-    assert narrow["low"] < narrow["high"] < 0.5 * wide["high"]
-    assert f"Learned from {pilot}." in sabm(*given, "--from", pilot).out
-
-
-def test_a_recording_of_another_scenario(sabm: Sabm, pilot: Path) -> None:
-    done = sabm("cost", "bertrand", "--minds", "llm:stub", "--from", pilot)
-    assert (done.status, done.out) == (2, "")
-    assert one_line(done) == f"{pilot} holds no run of bertrand; it has kbc."
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--from", "none.sqlite"), "There is no recording none.sqlite"),
         (("--prices", "none.toml"), "none.toml"),
         (("--minds", "llm:a=3"), "must add up to 24"),
         (("--set", "player=3"), "Did you mean 'n_players'?"),

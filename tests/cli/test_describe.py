@@ -24,8 +24,9 @@ def test_the_text_and_the_json_say_the_same(sabm: Sabm, name: str) -> None:
     text = sabm("describe", name).out
     data = json.loads(sabm("describe", name, "--json").out)
     assert data["name"] == name
-    groups = ("parameters", "conditions", "variants", "personas", "prompts", "answer_forms")
-    assert all(entry in text for group in groups for entry in data[group] if entry != "rng")
+    groups = ("parameters", "conditions", "variants", "personas", "prompts")
+    shown = {entry for group in groups for entry in data[group]} - {"rng", *data["answer_forms"]}
+    assert all(entry in text for entry in shown)
     assert all(f"  {column}: " in text for column in data["model_columns"] + data["agent_columns"])
     assert all(mind in text for mind in data["minds"])
     assert max(map(len, text.partition("\nSoftware\n")[0].splitlines())) <= 100
@@ -154,7 +155,7 @@ def test_wrong_use(sabm: Sabm, arguments: list, status: int, line: str) -> None:
 def test_a_scenario_that_is_here_but_not_installed(
     sabm: Sabm, tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert sabm("new", "my_scenario", "--into", tmp_path).status == 0
+    assert sabm("new", "my_scenario", "--package", "--into", tmp_path).status == 0
     for folder, place in [(tmp_path, "my_scenario"), (tmp_path / "my_scenario", ".")]:
         monkeypatch.chdir(folder)
         line = one_line(sabm("describe", "my_scenario"))

@@ -13,12 +13,13 @@ from sabm_mesa.cli import doctor_checks as checks
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.minds.files.sandbox import bubblewrap_problem
-from sabm_mesa.minds.model_check import State
+from sabm_mesa.runs.try_model import State
 from tests.llm_server import Fault, LLMServer
 
 from .support import Outcome, Sabm
 
 ROOT = Path(__file__).parents[2]
+
 KEY = "sk-" + "doctor-1234567890"
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.llm import close_all, read_endpoints
+from sabm_mesa.llm.client import Client
 from sabm_mesa.llm.endpoints import URL_VARIABLE
-from sabm_mesa.llm.retry import RetryClient
-from sabm_mesa.minds.model_check import MOST_ASKS, entry_name
+from sabm_mesa.runs.try_model import MOST_ASKS, entry_name
 from tests.llm_server import LLMServer, stub
 from tests.llm_server.dialects import DIALECTS
 from tests.llm_server.thinkers import THINKERS
@@ -25,7 +25,7 @@ KEY = "sk-" + "doctor-1234567890"
 def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     monkeypatch.delenv(URL_VARIABLE, raising=False)
-    monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)
+    monkeypatch.setattr(Client, "_wait", lambda *_: 0.001)
 
 
 def chatty(_messages: Any, _body: Any) -> str:
@@ -35,10 +35,10 @@ def chatty(_messages: Any, _body: Any) -> str:
 def found(sabm: Sabm, server: LLMServer, *more: Any) -> dict[str, Any]:
     outcome = sabm("doctor", "--minds", f"llm:stub@{server.url}", "--json", *more)
     close_all()
-    told: dict[str, Any] = json.loads(outcome.out)
-    assert outcome.status == (0 if told["fine"] else 1)
+    report: dict[str, Any] = json.loads(outcome.out)
+    assert outcome.status == (0 if report["fine"] else 1)
     assert server.stats["requests"] - server.stats.get("refused", 0) <= MOST_ASKS
-    return told["minds"][0]
+    return report["minds"][0]
 
 
 DIALECT = {
@@ -57,38 +57,19 @@ DIALECT = {
 @pytest.mark.parametrize("name", DIALECT)
 def test_the_dialect_is_told(name: str, sabm: Sabm) -> None:
     with LLMServer(brain=stub, dialect=DIALECTS[name]) as server:
-        told = found(sabm, server)
-    assert told["dialect"] == DIALECT[name]
-    assert told["schema"] == {"deepseek": "ignored", "no_json": "not taken"}.get(name, "enforced")
-    assert told["different_answers"] == 1
-    assert told["served_model"] == "stub-2026"
+        report = found(sabm, server)
+    assert report["dialect"] == DIALECT[name]
+    assert report["schema"] == {"deepseek": "ignored", "no_json": "not taken"}.get(name, "enforced")
+    assert report["served_model"] == "stub-2026"
 
 
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [
-        ("openai", "not shown, and counted"),
-        ("deepseek", "in fields of their own"),
-        ("qwen3", "in the text, between marks"),
-        ("qwen3_5", "in the text, begun by the template"),
-    ],
-)
-def test_a_model_that_thinks_is_told_with_the_form(name: str, form: str, sabm: Sabm) -> None:
+@pytest.mark.parametrize("name", ["openai", "deepseek", "qwen3", "qwen3_5"])
+def test_a_model_that_thinks_is_told(name: str, sabm: Sabm) -> None:
     thinker = THINKERS[name]
     with LLMServer(brain=thinker.brain(stub), **thinker.settings) as server:
-        told = found(sabm, server)
-    assert told["thoughts"] == form
-    assert told["schema"] == "enforced"
-
-
-def test_what_does_not_repeat_itself_or_keep_to_a_schema_is_warned_of(sabm: Sabm) -> None:
-    numbers = iter(range(100))
-    with LLMServer(brain=lambda *_: f"Answer {next(numbers)}") as server:
-        told = found(sabm, server)
-    assert (told["schema"], told["different_answers"]) == ("ignored", 5)
-    assert [check["state"] for check in told["checks"]] == [
-        "ok", "ok", "ok", "warning", "warning",
-    ]  # fmt: skip
+        report = found(sabm, server)
+    assert report["thinks"]
+    assert report["schema"] == "enforced"
 
 
 def test_the_entry_that_is_written_can_be_used(
@@ -141,7 +122,7 @@ def test_a_model_that_cannot_be_asked_is_one_line_and_the_others_are_told(sabm: 
     assert [" ".join(line.split()[:2]) for line in problems] == ["problem answers"] * 2
     assert str(port) in problems[0]
     assert "There is no API key" in problems[1]
-    assert "ok       repeats    5 equal questions got equal answers" in outcome.out
+    assert "ok       schema     enforced, sent as json_schema" in outcome.out
 
 
 @pytest.mark.parametrize(

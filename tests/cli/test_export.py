@@ -19,7 +19,7 @@ from sabm_mesa import Recording, ScriptedMind, action, communication
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.recording import export
 from sabm_mesa.recording.export import csv_of
-from sabm_mesa.recording.frames import Recorded, Tables
+from sabm_mesa.recording.frames import Recorded
 from tests.core.support import Priced, tiny
 
 from .support import Sabm, one_line
@@ -117,15 +117,34 @@ ODD = {
     "lists": [[1], None, [2, 3], []],
     "huge": [1, 2, 3, 2**70],
 }
+
+
+def test_any_reader_of_csv_sees_the_texts(sabm: Sabm, path: Path) -> None:
+    sabm("export", path, "--raw")
+    with (path.parent / "export" / "asks.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    assert [row["raw"] for row in rows if row["attempt"] == "0"] == HOSTILE
+    assert {row["cost_usd"] for row in rows} == {""}
+
+
+def test_another_folder_and_json(sabm: Sabm, path: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "to" / "there"
+    outcome = sabm("export", path, "--to", "jsonl", "--out", folder, "--json")
+    assert json.loads(outcome.out) == {
+        "recording": str(path),
+        "files": [str(folder / f"{name}.jsonl") for name in NAMES],
+        "rows": {name: len(frame) for name, frame in Recorded(path).frames().items()},
+    }
+    assert not (path.parent / "export").exists()
+
+
 """Column → values of four rounds, whose type shows late."""
 
 
 @pytest.mark.fast_cases(2)  # without pyarrow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_recording_is_written_batch_by_batch(
-    sabm: Sabm, path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    """Of several runs with other columns, questions asked three times, and rounds of odd data."""
+def test_a_recording_of_several_runs(sabm: Sabm, path: Path, kind: str) -> None:
+    """The runs have other columns, questions asked three times, and rounds of odd data."""
     for seed in (1, 2):
         tiny(
             communication(), action(), n=3, n_rounds=4, rng=seed, recording=path,
@@ -139,7 +158,6 @@ def test_a_recording_is_written_batch_by_batch(
                 [json.dumps(values), round_],
             )
     frames = Recorded(path).frames(messages=True)
-    monkeypatch.setattr("sabm_mesa.recording.frames.BATCH", 4)
     assert sabm("export", path, "--to", kind, "--messages", "--raw").status == 0
     if kind != "jsonl":  # which has values as they are
         odd = frames["model_data"]
@@ -162,25 +180,6 @@ def test_a_recording_is_written_batch_by_batch(
             ("3.0", "3.0", "True", "a", "", "two", "[2,3]", "3"),
             ("", "4.5", "", "b", "", "", "[]", str(2**70)),
         ]
-
-
-def test_any_reader_of_csv_sees_the_texts(sabm: Sabm, path: Path) -> None:
-    sabm("export", path, "--raw")
-    with (path.parent / "export" / "asks.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, strict=True))
-    assert [row["raw"] for row in rows if row["attempt"] == "0"] == HOSTILE
-    assert {row["cost_usd"] for row in rows} == {""}
-
-
-def test_another_folder_and_json(sabm: Sabm, path: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "to" / "there"
-    outcome = sabm("export", path, "--to", "jsonl", "--out", folder, "--json")
-    assert json.loads(outcome.out) == {
-        "recording": str(path),
-        "files": [str(folder / f"{name}.jsonl") for name in NAMES],
-        "rows": {name: len(frame) for name, frame in Recorded(path).frames().items()},
-    }
-    assert not (path.parent / "export").exists()
 
 
 @pytest.mark.fast_cases(2)  # without pyarrow
@@ -240,12 +239,6 @@ def test_without_pyarrow(sabm: Sabm, path: Path, monkeypatch: pytest.MonkeyPatch
     assert not (path.parent / "export").exists()
 
 
-def test_a_format_that_does_not_exist(sabm: Sabm, path: Path) -> None:
-    outcome = sabm("export", path, "--to", "xlsx")
-    assert outcome.status == 2
-    assert "'xlsx' is not one of 'csv', 'parquet', 'jsonl'" in one_line(outcome)
-
-
 def test_a_folder_that_cannot_be_written(sabm: Sabm, path: Path) -> None:
     outcome = sabm("export", path, "--out", path / "below", "--json")
     assert outcome.status == 1
@@ -293,23 +286,6 @@ def test_an_empty_recording(sabm: Sabm, tmp_path: Path, kind: str) -> None:
     if kind == "parquet":
         columns = list(pd.read_parquet(tmp_path / "export" / "model_data.parquet"))
         assert columns == ["run", "round"]
-
-
-@pytest.mark.slow  # needs pyarrow
-def test_batches_are_joined_to_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyarrow.parquet import ParquetFile
-
-    monkeypatch.setattr(export, "ROW_GROUP", 4)
-    batches = (("numbers", {"n": [i, i]}) for i in range(5))
-    export.write_tables(tmp_path, Tables({"numbers": {"n": int}}, batches), "parquet")
-
-    with ParquetFile(tmp_path / "numbers.parquet") as file:
-        assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [
-            4,
-            4,
-            2,
-        ]
-        assert file.read()["n"].to_pylist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
 FORMULAS = ["=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\uff1d1", ' "=1+1']

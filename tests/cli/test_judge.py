@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, ScriptedMind
+from sabm_mesa import KeynesianBeautyContest, ScriptedMind
 from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.cli.judge import JUDGE_SETTINGS
 from sabm_mesa.core.parameters import parameters_of
@@ -76,12 +76,10 @@ def test_by_the_rules(sabm: Sabm, path: Path) -> None:
     folder = path.parent / "judge"
 
     assert (outcome.status, outcome.err) == (0, "")
-    assert outcome.out.splitlines()[:3] == [
-        "12 messages; the share of each code:",
-        "number            33%",
-        "proposal          17%",
-    ]
-    assert outcome.out.splitlines()[-1] == f"Written to {folder}: messages.csv, codes.png"
+    lines = outcome.out.splitlines()
+    assert lines[1] == "Messages: 12."
+    assert [line.split() for line in lines[6:8]] == [["number", "33", "%"], ["proposal", "17", "%"]]
+    assert lines[-1].startswith(f"Written to {folder}: shares.csv, messages.csv")
     found = pd.read_csv(folder / "messages.csv")
     pd.testing.assert_frame_equal(
         found, message_coder().coded(Recorded(path).messages()), check_dtype=False
@@ -96,12 +94,11 @@ def test_a_judge_that_codes_like_the_rules(sabm: Sabm, path: Path, tmp_path: Pat
         assert server.stats["requests"] == len(TEXTS)
 
     assert outcome.status == 0, outcome.err
-    lines = outcome.out.splitlines()
-    assert lines[1].split() == ["rules", "judge", "alike", "Cohen's", "kappa"]
-    assert lines[2] == "number            33%    33%   100%  1.00 [1.00, 1.00]"
-    assert lines[8].endswith("not defined: both gave the same code to all")
-    assert lines[10].startswith("The judge read 6 different texts: 6 asks")
-    assert lines[-1].endswith("judge.sqlite, messages.csv, agreement.csv, codes.png")
+    assert "Messages read by the judge: 6 different texts." in outcome.out
+    agreement = pd.read_csv(out / "agreement.csv").set_index("code")
+    assert set(agreement["coders"]) == {"rules, judge"}
+    assert agreement.loc["number", ["agreed", "kappa", "low", "high"]].tolist() == [1, 1, 1, 1]
+    assert pd.isna(agreement.loc["guidance", "kappa"])
     found = pd.read_csv(out / "messages.csv")
     assert list(found.columns)[-16:] == [*CODES, *(f"judge_{code}" for code in CODES)]
     for code in CODES:
@@ -114,7 +111,7 @@ def test_a_judge_that_differs_and_one_answer_that_cannot_be_read(sabm: Sabm, pat
         assert server.stats["requests"] == len(TEXTS) + 2  # three times "Hm."
 
     said = json.loads(outcome.out)
-    assert (said["messages"], said["texts"], said["unusable"]) == (12, 6, 1)
+    assert (len(said["messages"]), said["messages_judged"], said["messages_unusable"]) == (12, 6, 1)
     by_code = {row["code"]: row for row in said["agreement"]}
     assert {row["n"] for row in by_code.values()} == {10}
     # 2 of 10 by the rules, 4 by the judge: p_o = 0.8, p_e = 0.2 * 0.4 + 0.8 * 0.6 = 0.56
@@ -125,7 +122,7 @@ def test_a_judge_that_differs_and_one_answer_that_cannot_be_read(sabm: Sabm, pat
     missing = found["judge_number"].isna()
     assert missing.tolist() == (found["text"] == "Hm.").tolist()
     words = sabm("judge", path, "--minds", f"llm:stub@{server.url}")
-    assert "Warning: 1 of 6 texts got no usable answer; their codes are missing." in words.out
+    assert "Warning: Messages: no usable answer to 1 of 6 texts; their codes are" in words.out
 
 
 def test_a_judge_without_any_usable_answer(
@@ -141,18 +138,14 @@ def test_a_judge_without_any_usable_answer(
     monkeypatch.setattr(plots, "codes_by_round", drawn)
     with LLMServer(brain=lambda *_: "I would not know.") as server:
         command = ["judge", path, "--minds", f"llm:stub@{server.url}"]
-        lines = sabm(*command).out.splitlines()
+        words = sabm(*command).out
         said = json.loads(sabm(*command, "--json").out)
 
-    by_rules = sabm("judge", path, "--out", path.parent / "rules").out.splitlines()
-    assert lines[:8] == by_rules[:8]
-    assert lines[9].startswith("The judge read 6 different texts: 6 asks")
-    assert lines[-2] == (
-        "Warning: 6 of 6 texts got no usable answer; the judge gave no usable code."
-    )
-    assert "nan" not in "\n".join(lines)
-    assert (said["unusable"], said["shares"]["judge"]["number"]) == (6, None)
-    assert legends == [[], [], []]
+    assert "Warning: Messages: no usable answer to 6 of 6 texts" in words
+    assert "nan" not in words
+    assert "agreement" not in said
+    assert (said["messages_unusable"], said["shares"][0]["judge"]) == (6, None)
+    assert legends == [[], []]
 
 
 def test_the_help_lists_what_can_be_set(sabm: Sabm) -> None:
@@ -161,6 +154,23 @@ def test_the_help_lists_what_can_be_set(sabm: Sabm) -> None:
     assert set(JUDGE_SETTINGS) <= known
     shown = " ".join(sabm("judge", "--help").out.split())
     assert ", ".join(JUDGE_SETTINGS) in shown
+
+
+def test_codes_of_a_person_are_compared(sabm: Sabm, path: Path, tmp_path: Path) -> None:
+    codes = tmp_path / "codes.csv"
+    by_hand = message_coder().coded(pd.DataFrame({"text": TEXTS[:4]}))
+    by_hand.loc[3, "agreement"] = True  # "Stay calm."
+    by_hand.astype(dict.fromkeys(CODES, int)).to_csv(codes, index=False)
+    said = json.loads(sabm("judge", path, "--codes", codes, "--json").out)
+
+    by_code = {row["code"]: row for row in said["agreement"]}
+    assert {(row["coders"], row["n"]) for row in said["agreement"]} == {("rules, person", 8)}
+    # 2 of 8 by the rules, 4 by the person: p_o = 0.75, p_e = 0.25 * 0.5 + 0.75 * 0.5 = 0.5
+    assert by_code["agreement"]["kappa"] == pytest.approx(0.5)
+    codes.write_text("text\nHm.\n", "utf-8")
+    assert one_line(sabm("judge", path, "--codes", codes)).startswith(
+        f"{codes} has no column number"
+    )
 
 
 def test_answers_as_json(sabm: Sabm, path: Path) -> None:
@@ -175,7 +185,7 @@ def test_answers_as_json(sabm: Sabm, path: Path) -> None:
             "--json",
         )  # fmt: skip
 
-    assert json.loads(outcome.out)["unusable"] == 0
+    assert json.loads(outcome.out)["messages_unusable"] == 0
 
 
 @pytest.mark.slow
@@ -185,13 +195,12 @@ def test_what_was_paid_for_is_not_asked_again(sabm: Sabm, path: Path) -> None:
         first = sabm(*command, "--max-asks", 4, "--max-concurrency", 1)
         kept = answers_in(path.parent / "judge" / "judge.sqlite")
         assert first.status == 1
-        assert one_line(first).endswith("the same command continues from there.")
+        assert one_line(first).endswith("a larger budget continues from there.")
         assert f" {kept} answers are in " in one_line(first)
         assert kept == server.stats["requests"] == 4
         assert sabm(*command).status == 0
         assert server.stats["requests"] == len(TEXTS)
-        again = sabm(*command)
-        assert "Of that, 6 answers came from the recording" in again.out
+        assert sabm(*command).status == 0
         assert server.stats["requests"] == len(TEXTS)
         # Another setting is another judging, in the same recording.
         assert sabm(*command, "--set", "temperature=0.5").status == 0
@@ -207,31 +216,11 @@ def test_a_server_that_fails(sabm: Sabm, path: Path) -> None:
     assert not (path.parent / "judge" / "messages.csv").exists()
 
 
-def test_the_first_price_agreement_of_firms(sabm: Sabm, tmp_path: Path) -> None:
-    path = tmp_path / "r.sqlite"
-
-    def answer(ask: Any) -> str:
-        if ask.name != "communicate":
-            return "6"
-        return "Let us set 8." if ask.key.agent == 1 or ask.key.round < 3 else "Agreed."
-
-    for n in (2, 5):
-        BertrandCompetition(
-            n_rounds=n, minds=ScriptedMind(answer), rng=1, recording=path
-        ).run_model()
-    said = json.loads(sabm("judge", path, "--json").out)
-
-    assert said["first_price_agreement"] == {"0": 1, "1": 1}
-    assert "First round with an explicit price agreement: run 0: 1, run 1: 1" in (
-        sabm("judge", path).out
-    )
-
-
 def test_without_a_key(sabm: Sabm, path: Path) -> None:
     outcome = sabm("judge", path, "--minds", "llm:gpt-4o-mini")
 
     assert outcome.status == 1
-    assert outcome.err.startswith("sabm: There is no API key.\n")
+    assert outcome.err.startswith("sabm: There is no API key.")
     assert not (path.parent / "judge").exists()
 
 
@@ -285,21 +274,10 @@ def test_a_judge_codes_private_reasoning(sabm: Sabm, tmp_path: Path) -> None:
         command = ("judge", recording, "--minds", f"llm:stub@{server.url}")
         outcome = sabm(*command, "--json")
         assert server.stats["requests"] == 3
-        words = sabm(*command).out.splitlines()
 
-    found = json.loads(outcome.out)["reasoning"]
-    assert (found["texts"], found["told"], found["unusable"]) == (3, 2, 0)
-    assert found["shares"]["step_0"] == found["shares"]["imitation"] == pytest.approx(1 / 3)
-    assert found["alike"] == 0.5  # 33 is one step; 17 is three, and told as none
-    table = pd.read_csv(tmp_path / "judge" / "reasoning.csv")
-    assert table["level"].tolist() == [1, 3, 1]
-    assert table["steps"].tolist()[:2] == [1, 0]
-    assert words[1] == "3 decisions with private reasoning; the share of each code:"
-    assert words[-2] == (
-        "Steps in the text: stated in 2 of 3; in 50% of 2 it is the step of the pick"
-    )
+    found = json.loads(outcome.out)
+    shares = {row["code"]: row["judge"] for row in found["reasoning_shares"]}
+    assert (len(found["reasoning"]), found["reasoning_unusable"]) == (3, 0)
+    assert shares["step_0"] == shares["imitation"] == pytest.approx(1 / 3)
     without = sabm("judge", recording, "--out", tmp_path / "without")
-    assert without.out.splitlines()[1] == (
-        "3 decisions with private reasoning: --minds llm:MODEL lets a language model code it."
-    )
-    assert list(pd.read_csv(tmp_path / "without" / "reasoning.csv")["level"]) == [1, 3, 1]
+    assert "Decisions with private reasoning: 3. A language model can code it" in without.out

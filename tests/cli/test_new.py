@@ -1,4 +1,4 @@
-"""`sabm new`: a scenario that works at once, tested by itself and installed for real."""
+"""`sabm new`: a file that works at once, and a package that is tested and installed for real."""
 
 from __future__ import annotations
 
@@ -20,11 +20,6 @@ ROOT = Path(__file__).parents[2]
 NAMES = ["my_scenario", "a" * LONGEST]
 
 
-@pytest.fixture
-def sabm(capsys: pytest.CaptureFixture[str]) -> Sabm:
-    return Sabm(capsys)
-
-
 def run(folder: Path, *command: object, path: Path = ROOT) -> str:
     """Run Python in a folder, with warnings as errors; what it printed."""
     places = dict.fromkeys([str(path), str(ROOT)])
@@ -37,9 +32,25 @@ def run(folder: Path, *command: object, path: Path = ROOT) -> str:
     return done.stdout
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_one_file_of_about_25_lines_runs_at_once(sabm: Sabm, tmp_path: Path, name: str) -> None:
+    outcome = sabm("new", name, "--into", tmp_path / "new" / "folder")
+    file = tmp_path / "new" / "folder" / f"{name}.py"
+
+    assert outcome.status == 0, outcome.err
+    assert f"  sabm check {file}\n  sabm run {file}\n" in outcome.out
+    assert list(file.parent.iterdir()) == [file]
+    assert len([line for line in file.read_text("utf-8").split("\n") if line]) <= 26
+    run(tmp_path, "-m", "ruff", "format", "--check", "--no-cache", "--line-length", "100", file)
+    assert "conforms: form" in run(tmp_path, "-m", "sabm_mesa", "check", file)
+    run(tmp_path, "-m", "sabm_mesa", "run", file, "--rounds", 3)
+    rows = (tmp_path / "out" / "model.csv").read_text().split("\n")
+    assert [row.split(",")[2] for row in rows[:4]] == ["came", "20", "0", "20"]
+
+
 @pytest.mark.slow
 def test_its_own_tests_pass_at_once_without_installing_it(sabm: Sabm, tmp_path: Path) -> None:
-    outcome = sabm("new", "my_scenario", "--into", tmp_path / "new" / "folder")
+    outcome = sabm("new", "my_scenario", "--package", "--into", tmp_path / "new" / "folder")
     folder = tmp_path / "new" / "folder" / "my_scenario"
 
     assert outcome.status == 0, outcome.err
@@ -52,7 +63,7 @@ def test_its_own_tests_pass_at_once_without_installing_it(sabm: Sabm, tmp_path: 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_code_keeps_the_rules_of_this_repository(sabm: Sabm, tmp_path: Path, name: str) -> None:
-    assert sabm("new", name, "--into", tmp_path).status == 0
+    assert sabm("new", name, "--package", "--into", tmp_path).status == 0
     folder = tmp_path / name
 
     for options in (["check"], ["format", "--check"]):
@@ -64,7 +75,7 @@ def test_its_code_keeps_the_rules_of_this_repository(sabm: Sabm, tmp_path: Path,
 
 @pytest.mark.slow
 def test_installed_it_is_a_scenario_like_all_others(sabm: Sabm, tmp_path: Path) -> None:
-    assert sabm("new", "my_scenario", "--into", tmp_path).status == 0
+    assert sabm("new", "my_scenario", "--package", "--into", tmp_path).status == 0
     site = tmp_path / "site"
     run(
         tmp_path, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index",
@@ -80,13 +91,22 @@ def test_installed_it_is_a_scenario_like_all_others(sabm: Sabm, tmp_path: Path) 
 
 def test_no_name_gives_a_class_that_the_code_has_already(sabm: Sabm, tmp_path: Path) -> None:
     assert sabm("new", "my_scenario", "--into", tmp_path).status == 0
+    assert sabm("new", "my_scenario", "--package", "--into", tmp_path).status == 0
     names = set()
     for path in tmp_path.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             names |= {getattr(node, part, None) for part in ("id", "name")}
     classes = {name for name in names if name and name[0].isupper() and not name.isupper()}
 
-    assert classes > {"MyScenario", "Person", "SmartModel", "Score", "View", "Forecaster"}
+    assert classes > {
+        "MyScenario",
+        "Person",
+        "SmartModel",
+        "Score",
+        "View",
+        "Contrarian",
+        "Forecaster",
+    }
     for taken in classes - {"MyScenario"}:
         with pytest.raises(ParameterError, match="is used in the generated code"):
             check_name(re.sub("(?<=[a-z])(?=[A-Z])", "_", taken).lower())
@@ -100,7 +120,7 @@ MODULE = "already, which would be hidden: choose another name."
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("My-Scenario", f"cannot be the name of a package: {SUCH_AS} 'my_scenario'."),
+        ("My-Scenario", f"of a scenario and its file: {SUCH_AS} 'my_scenario'."),
         ("2nd", f"{SUCH_AS} 'nd'."),
         ("a__b", f"{SUCH_AS} 'a_b'."),
         ("../x", f"{SUCH_AS} 'x'."),
@@ -127,19 +147,20 @@ def test_a_name_that_cannot_be_used(sabm: Sabm, tmp_path: Path, name: str, told:
 
 def test_what_is_there_already_stays(sabm: Sabm, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    outcome = sabm("new", "mine", "--into", tmp_path)
-
-    expected = f"{tmp_path / 'mine'} already exists: choose another name, or --into DIR."
-    assert (outcome.status, one_line(outcome)) == (1, expected)
-    assert list((tmp_path / "mine").iterdir()) == []
+    (tmp_path / "mine.py").touch()
+    for options, name in ([], "mine.py"), (["--package"], "mine"):
+        outcome = sabm("new", "mine", "--into", tmp_path, *options)
+        expected = f"{tmp_path / name} already exists: choose another name, or --into DIR."
+        assert (outcome.status, one_line(outcome)) == (1, expected)
+    assert [*(tmp_path / "mine").iterdir(), (tmp_path / "mine.py").read_text()] == [""]
 
 
 def test_a_place_that_cannot_be_written(sabm: Sabm, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    outcome = sabm("new", "mine", "--into", tmp_path / "file")
-
-    assert outcome.status == 1
-    assert one_line(outcome).startswith(f"Cannot write {tmp_path / 'file'}")
+    for options in [], ["--package"]:
+        outcome = sabm("new", "mine", "--into", tmp_path / "file", *options)
+        assert outcome.status == 1
+        assert one_line(outcome).startswith(f"Cannot write {tmp_path / 'file'}")
 
 
 def test_a_folder_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -64,10 +64,6 @@ def test_the_help_lists_it_after_the_own_ones_and_names_those_that_are_broken(si
     assert "Traceback" not in err
 
 
-def test_a_broken_one_is_an_error_when_it_is_called(site: Path) -> None:
-    assert sabm(site, "torn") == (2, "", TORN)
-
-
 def test_it_replaces_no_command_of_this_package(site: Path) -> None:
     status, out, _ = sabm(site, "run", "--help")
     assert status == 0

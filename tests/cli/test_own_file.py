@@ -119,7 +119,7 @@ def test_it_is_checked_run_replayed_resumed_forked_and_described(sabm: Sabm, fol
 
     checked = sabm("check", "own_ring.py", "--set", "n_people=4")
     assert (checked.status, checked.err) == (0, "")
-    assert checked.out.startswith("Ring conforms: form, same seed, latency, replay, ")
+    assert checked.out.startswith("Ring conforms: form, same seed, world, latency, replay, ")
     assert checked.out.splitlines()[1] == "Each round: act (shuffled)"
     assert sabm("run", "own_ring.py", "--seed", 1, "--out", "out").status == 0
     assert json.loads((folder / "out" / "summary.json").read_text())["scenario"] == "ring"
@@ -216,13 +216,6 @@ def test_a_recording_finds_the_file_of_its_scenario(
             assert outcome.status == 0, outcome.err
 
 
-def test_a_command_to_continue_needs_no_file(sabm: Sabm, remembering: Path) -> None:
-    written(remembering, CODE.replace("said = [int", "said = [unknown"))
-
-    outcome = sabm("run", "own_ring.py", "--out", "out")
-    assert one_line(outcome).endswith("continue with: sabm resume out/recording.sqlite")
-
-
 def test_a_renamed_file_and_a_renamed_class_are_named(
     sabm: Sabm, remembering: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,8 +300,23 @@ MADE = "self.mean = 0.0"
 MISTAKES = {
     "no return": (ASK, ASK.removeprefix("return "), r"^Person\.act returned nothing: it must"),
     "no await": (ASK, ASK.replace("await ", ""), r"^Person\.act returned a coroutine: it"),
-    "a set": ("heard=heard)", "heard={1})", r"^The fact 'heard' is of type set: give numbers, "),
+    "a set": ("heard=heard)", "heard={1})",
+              r"^own_ring\.py, line \d+: The fact 'heard' is of type set: give numbers, "),
+    "a limit": ("Number(0, 10,", "Number('0', 10,",
+                r"^own_ring\.py, line \d+: Number\(low, high\) takes two numbers, low <= high"),
+    "a name": ("own=str(self.opinion)", "mine=str(self.opinion)",
+               r"line \d+: The prompt entry 'act' uses the placeholder {{ own }}, which is unk"),
     "round": (MADE, f"{MADE}; self.round = 1", r"^Ring\.__init__ sets self\.round, which Smart"),
+    "raises": (MADE, f"{MADE}; {{}}['x']",
+               r"^Ring cannot be made: KeyError: 'x' \(own_ring\.py, line \d+\)\. Correct its"),
+    "late super": ("super().__init__(n", "self.rng.random(); super().__init__(n",
+                   r"^Ring\.__init__ uses self\.rng before super\(\)\.__init__\(\*\*settings\), "),
+    "no settings": ("n_rounds: int = 3, **settings", "settings={}",
+                    r"^Ring takes no rng, which every scenario has: its constructor must take "),
+    "no number": ("n_people: int = 6, n_rounds: int = 3", "n_people=6, n_rounds='many'",
+                  r"^n_rounds must be a whole number of 1 or more \(got 'many'\)"),
+    "conditions": ("    score = ", "    conditions = {}\n    score = ",
+                   r"UsageError: Ring\.conditions is read inside prompts only: write prompts = "),
     "total": (MADE, f"{MADE}; self.total = 0", r"^Ring\.__init__ sets self\.total, which Smart"),
     "update": (MADE, f"{MADE}; self.update = 0", r"^Ring\.__init__ sets self\.update, which Sma"),
     "mind": ("person.opinion = int", "person.mind = 'glad'; person.opinion = int",
@@ -329,7 +337,7 @@ MISTAKES = {
     "no after": ("def after_act", "def after_acting",
                  r"^Ring needs the method after_act\(self, agent, decision\), which applies the "),
     "no part": ("async def act", "async def acts",
-                r"^No agent of Ring has a part in the phase 'act': it is the method async def act"),
+                r"^No class of agents of Ring has the method async def act\(self\), which "),
     "no async mind": ("async def answer", "def answer",
                       r"^The mind 'classical' failed at .*: Follower\.answer must be writt"),
     "no classical mind": ('classical_minds = {"default": Follower}', "",
@@ -354,11 +362,44 @@ def test_a_beginners_mistake_ends_in_one_line(sabm: Sabm, folder: Path, mistake:
     outcome = sabm("run", "own_ring.py", "--out", "out")
     assert re.search(told, one_line(outcome)), outcome.err
     if (folder / "out").exists():
-        assert outcome.status == 1
-        advice = "continue with: sabm resume out/recording.sqlite --scenario own_ring.py"
-        assert one_line(outcome).endswith(advice)
+        failed_in_a_round = " in out/recording.sqlite; correct the file, then run it again"
+        assert outcome.status == (1 if failed_in_a_round in one_line(outcome) else 2)
     else:
         assert outcome.status == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--set", "n_people=7"), r"Correct its constructor, or .*\. Given: n_people=7\.$"),
+        (
+            ("--set", "n_people=-1"),
+            r"a whole number of 1 or more \(got -1\)\. Given: n_people=-1\.$",
+        ),
+        (("--set", "n_people=many"), r"^n_people must be a number \(got 'many'\)\.$"),
+        (("--minds", "default"), r"'default'\. Did you mean classical:default\?$"),
+    ],
+)
+def test_a_wrong_value_of_an_own_parameter_is_told_in_one_line(
+    sabm: Sabm, folder: Path, given: tuple[str, str], told: str
+) -> None:
+    code = CODE.replace("n_people: int = 6", "n_people=6").replace(
+        MADE, f"{MADE}; 1 / (n_people - 7)"
+    )
+    written(folder, code)
+
+    assert re.search(told, one_line(sabm("run", "own_ring.py", *given)))
+
+
+def test_an_early_end_and_earlier_runs_of_a_recording_are_reported(
+    sabm: Sabm, folder: Path
+) -> None:
+    written(
+        folder, CODE.replace("def update(self):", "def update(self):\n        self.running = 0")
+    )
+
+    assert "Ended after 1 of 3 rounds\n" in sabm("run", "own_ring.py").out
+    assert "keeps its earlier runs (1); tables" in sabm("run", "own_ring.py").out
 
 
 def test_the_most_frequent_reason_of_unusable_answers_is_told_with_a_sample(
@@ -372,10 +413,10 @@ def test_the_most_frequent_reason_of_unusable_answers_is_told_with_a_sample(
     outcome = sabm("run", "own_ring.py", "--out", "out", "--seed", 1, "--rounds", 2)
     assert outcome.status == 0
     found = json.loads((folder / "out" / "summary.json").read_text())["frequent_reason"]
-    told = [line for line in outcome.out.splitlines() if "most often" in line]
-    (line,) = told
+    lines = [line for line in outcome.out.splitlines() if "most frequent" in line]
+    (line,) = lines
     assert line == (
-        f"Warning: most often ({found['times']}) the reason was: {found['reason']} Agent "
+        f"Warning: the most frequent reason ({found['times']} times): {found['reason']} Agent "
         f"{found['agent']} in round 0 of run 0 answered 'act' with {found['answer']!r}."
     )
     assert (found["times"], found["agent"], found["answer"]) == (10, 2, "about 6, or so")
@@ -388,7 +429,7 @@ def test_a_scenario_that_does_not_conform_ends_with_status_1(sabm: Sabm, folder:
     assert (outcome.status, outcome.err) == (1, "")
     first, *lines = outcome.out.splitlines()
     assert first == "Ring does not conform:"
-    assert any("the reach of the phase 'act' is too small" in line for line in lines)
+    assert any("the reach of a phase must hold all whom" in line for line in lines)
     found = json.loads(sabm("check", "own_ring.py", "--json").out)
     assert found["scenario"] == "ring"
     assert "latency" in found["problems"][0]["points"]
@@ -399,7 +440,7 @@ BROKEN = CODE.replace(
     """class Broken:
     name = "map"
 
-    def draw(self, model, subtitle):
+    def scene(self, model):
         return {}["nothing"]
 
 
@@ -463,8 +504,8 @@ def test_recordings_of_a_file_are_exported_and_bundled_and_judged(folder: Path, 
     judged = sabm("judge", record, "--scenario", "own_ring.py")
     assert "have no messages" in judged.err
     assert "ring" in registry._loaded  # noqa: SLF001
-    for command in ("humans", "judge", "export", "bundle"):
-        against = ["--against", "nagel-1995"] if command == "humans" else []
+    for command in ("compare", "judge", "export", "bundle"):
+        against = ["--people", "nagel-1995"] if command == "compare" else []
         wrong = sabm(command, record, *against, "--scenario", "none.py")
         assert "There is no file none.py" in wrong.err
 
@@ -512,7 +553,7 @@ def test_an_experiment_names_a_file_beside_it(
     experiment = folder / "study" / "opinions.toml"
     experiment.write_text(EXPERIMENT.replace("FILE", "own_ring.py"), "utf-8")
 
-    assert "agrees: The mean is above 1." in sabm("reproduce", experiment, "--out", "out").out
+    assert "Verdicts on 1 claims: 1 agrees." in sabm("reproduce", experiment, "--out", "out").out
     assert sabm("register", experiment, "--out", "registered").status == 0
 
     monkeypatch.setattr(registry, "_loaded", {})  # as in a new process

@@ -8,7 +8,6 @@ import pytest
 from sabm_mesa.cli.seat import HOLDER, converse, plain, play, serve
 from sabm_mesa.errors import RunError, UnknownName
 from sabm_mesa.runs.game import Game
-from sabm_mesa.visualization.access import LISTENS
 from tests.core.support import Tiny
 from tests.llm_server import LLMServer
 from tests.visualization.test_seat_interface import Program
@@ -86,7 +85,7 @@ def test_leaving_ends_the_game_in_one_line(leave, tmp_path) -> None:
 
 
 def test_leaving_reports_the_answers_that_are_lost(tmp_path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr("sabm_mesa.llm.in_flight.GRACE_S", 0.1)
+    monkeypatch.setattr("sabm_mesa.llm.client.GRACE_S", 0.1)
     with LLMServer(brain=lambda _messages, _body: "33") as server:
         server.hold()
 
@@ -99,7 +98,7 @@ def test_leaving_reports_the_answers_that_are_lost(tmp_path, capsys, monkeypatch
             play(
                 "kbc", parameters, others=f"llm:gpt-4o-mini@{server.url}", say=str, listen=leave
             )  # fmt: skip
-    assert "2 requests were sent and their answers lost, at most $" in capsys.readouterr().err
+    assert "Requests whose answers were lost: 2, at most $" in capsys.readouterr().err
 
 
 def test_the_others_may_be_several() -> None:
@@ -171,8 +170,7 @@ def test_an_answer_of_several_parts_is_asked_for_part_by_part() -> None:
     assert "It was empty." in terminal.screen
 
 
-def test_programs_take_seats_by_the_addresses_that_are_printed(monkeypatch) -> None:
-    monkeypatch.setenv(LISTENS, "127.0.0.1")
+def test_programs_take_seats_by_the_addresses_that_are_printed() -> None:
     shown, players = [], []
 
     def plays(address: str) -> None:

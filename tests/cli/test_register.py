@@ -26,12 +26,11 @@ def six_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_study_from_its_registration_to_its_report(sabm: Sabm) -> None:
     with LLMServer(brain=lambda *_: "20") as server:
         at = ("--base-url", server.url)
-        done = sabm("register", "small.toml", "--minds", "llm:one", "--eligible", "one", *at)
+        done = sabm("register", "small.toml", "--minds", "llm:one", *at)
         assert (done.status, done.err) == (0, "")
         assert done.out.startswith("small is registered: 6 runs per condition.\n")
         folder = Path("out/reproduce/small")
         frozen = json.loads((folder / "registration.json").read_text("utf-8"))
-        assert frozen["sha256"] in (folder / "registration.md").read_text("utf-8")
         assert frozen["sha256"] in done.out
         assert server.requests == []
         again = sabm("register", "small.toml", *at)
@@ -41,22 +40,21 @@ def test_a_study_from_its_registration_to_its_report(sabm: Sabm) -> None:
         ran = sabm("reproduce", "small.toml", "--minds", "llm:one", *at)
         assert (ran.status, ran.err) == (0, "")
         line = next(each for each in ran.out.splitlines() if "s registered" in each)
-        assert line.startswith("  As registered (registered on ")
-        assert "  Primary claim: " in ran.out
-        summary = json.loads((folder / "summary.json").read_text("utf-8"))
+        assert line.startswith("As registered (registered on ")
+        assert "\nPrimary claim: " in ran.out
+        summary = json.loads((folder / "report.json").read_text("utf-8"))
         assert summary["registration"]["as_registered"]
         assert summary["registration"]["sha256"] == frozen["sha256"]
-        assert line.strip() in (folder / "report.md").read_text("utf-8")
+        assert line in (folder / "report.md").read_text("utf-8")
 
         other = sabm(
             "reproduce", "small.toml", "--minds", "llm:two", "--out", "other", *at,
             "--registered", folder / "registration.json", "--json",
         )  # fmt: skip
         (found,) = json.loads(other.out)
-        assert found["registration"]["deviations"] == [
-            "model llm:two: not eligible, since its name is not one"
-        ]
-        assert "1 deviation from the registration: model llm:two" in other.err
+        line = found["registration"]["deviations"][0]
+        assert line.startswith("condition baseline minds: llm:two (127.0.0.1:")
+        assert f"Warning: not as registered. {line}" in other.err
     close_all()
     path = folder / "registration.json"
     path.write_text(path.read_text("utf-8").replace("below 50", "below 90"), "utf-8")
@@ -70,9 +68,7 @@ def test_what_cannot_be_registered_leaves_nothing_behind(
     Path("small.toml").write_text(SMALL, "utf-8")
     for options, line in (
         ((), "it takes 6 or more (--runs)"),
-        (("--runs", 9, "--effect", 0.5), "Give only one of --runs, --pilot and --effect."),
-        (("--runs", 9, "--claim", 2), "small has 1 claim (got"),
-        (("--pilot", "none"), "There is no table of measures"),
+        (("--runs", 9, "--claim", 2), "small has no claim 2; its claims: 1 "),
     ):
         assert line in one_line(sabm("register", "small.toml", *options))
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]

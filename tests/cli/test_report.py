@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa.cli.progress import dollars
-from sabm_mesa.cli.report import warnings
-from sabm_mesa.core.usage import Usage
 from sabm_mesa.llm import close_all
 from tests.llm_server import LLMServer
 
@@ -97,28 +95,11 @@ def test_a_trial_of_the_formats_is_advised_only_where_a_format_can_help(
     assert ("To test which answer format works best: sabm doctor" in outcome.out) is advised
 
 
-def test_an_address_without_v1_is_one_line(sabm: Sabm, tmp_path: Path) -> None:
-    with LLMServer(refuses=lambda _: (200, b"<html>Open WebUI</html>")) as server:
-        root = server.url.removesuffix("/v1")
-        outcome = sabm("run", "kbc", "--minds", f"llm:stub@{root}", "--out", tmp_path / "out")
-    close_all()
-
-    assert outcome.status == 1
-    assert f"Most addresses end in /v1: add /v1 ({root}/v1)." in one_line(outcome)
-
-
-def test_texts_with_digits_and_texts_that_were_cut_are_two_warnings() -> None:
-    assert warnings(Usage(asks=9, with_digits=1, too_long=3)) == [
-        "Warning: 1 text had digits where none are allowed; it was used.",
-        "Warning: 3 texts had more words than allowed; they were cut.",
-    ]
-
-
 @pytest.mark.parametrize(
     ("runs", "line"),
     [
-        (1, "Ended in round 1: all people are out"),
-        (2, "2 of 2 runs ended: all people are out"),
+        (1, "Ended after 2 of 50 rounds: all people are out"),
+        (2, "2 of 2 runs ended early: all people are out"),
     ],
 )
 def test_why_runs_ended_is_said_and_written(

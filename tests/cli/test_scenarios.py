@@ -1,10 +1,9 @@
-"""Every scenario through the command line: its tables, plots and animation."""
+"""Every scenario through the command line: its tables and plots."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import sqlite3
 from contextlib import closing
@@ -17,18 +16,18 @@ from sabm_mesa.models.registry import SCENARIOS
 from tests.llm_server import LLMServer
 from tests.runs.reruns import process
 
-from .support import Sabm, one_line
+from .support import Sabm
 
 COMMONS = ("fishery", "pasture", "pollution")
 PLOTS = {
     "beauty-contest": {"convergence.png", "first_picks.png", "levels.png", "picks.png"},
-    "cocktail-party": {"chance.png", "distances.png", "network.png", "ratios.png"},
+    "cocktail-party": {"distances.png", "network.png", "ratios.png"},
     "kbc": {"depth.png", "picks.png", "variance.png"},
     "bertrand": {"collusion.png", "prices.png", "profits.png"},
-    "evacuation": {"escapes.png", "exits.png", "occupancy.png", "snapshots.png"},
+    "evacuation": {"escapes.png", "exits.png", "snapshots.png"},
     "games": {"choices.png", "payoffs.png", "rounds.png", "table.png"},
     "public-goods": {"contributions.png", "shares.png"},
-    "sentence-making": {"scores.png", "writers.png"},
+    "sentence-making": {"scores.png"},
     **{key: {"stock.png", "harvests.png", "gains.png", "survival.png"} for key in COMMONS},
 }
 FIRST_COLUMNS = {
@@ -39,7 +38,7 @@ FIRST_COLUMNS = {
     "evacuation": "escaped,escaped_left,escaped_bottom,escaped_right,inside",
     "games": "payoff,efficiency,equilibrium,absent,share_cooperate,share_defect",
     "public-goods": "contribution,pot",
-    "sentence-making": "valid_ratio,valid_ratio_at_once,variance,conversations",
+    "sentence-making": "valid_ratio,variance,conversations",
     **dict.fromkeys(COMMONS, "stock,harvest,over_usage"),
 }
 AGENT_COLUMNS = {
@@ -48,7 +47,7 @@ AGENT_COLUMNS = {
     "kbc": "choice,won,payoff,level",
     "bertrand": "price,demand,profit",
     "evacuation": "x,y,target,status",
-    "games": "choice,payoff,role,group,value",
+    "games": "choice,payoff,role,group",
     "public-goods": "contribution,payoff",
     "sentence-making": "partners,written,valid",
     **dict.fromkeys(COMMONS, "wanted,harvest,gain"),
@@ -76,32 +75,6 @@ def test_a_classical_run_writes_the_tables_and_plots_of_the_design(
     wanted = ["run", "round", "agent", "mind", *AGENT_COLUMNS[name].split(",")]
     assert [column for column in agents.columns if column in wanted] == wanted
     assert list(model["round"]) == list(range(6))
-
-
-@pytest.mark.slow
-def test_an_animation_shows_the_first_run(sabm: Sabm, tmp_path: Path) -> None:
-    outcome = sabm(
-        "run", "evacuation", "--rounds", 3, "--set", "n_people=10", "--set", "obstacles=true",
-        "--animate", "gif", "--out", tmp_path,
-    )  # fmt: skip
-    assert outcome.status == 0, outcome.err
-    assert (tmp_path / "animation.gif").read_bytes().startswith(b"GIF89a")
-
-
-def test_a_film_needs_a_scenario_that_has_one(sabm: Sabm, tmp_path: Path) -> None:
-    outcome = sabm("run", "kbc", "--animate", "gif", "--out", tmp_path / "out")
-    assert outcome.status == 2
-    assert one_line(outcome) == "The scenario kbc has no animation."
-    assert not (tmp_path / "out").exists()
-
-
-def test_an_mp4_needs_ffmpeg(sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert shutil.which("ffmpeg") is None
-    outcome = sabm("run", "evacuation", "--animate", "mp4", "--out", tmp_path / "out")
-    assert outcome.status == 2
-    assert "install it, or use --animate gif" in one_line(outcome)
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from sabm_mesa.errors import RunError
 from sabm_mesa.llm import close_all
 from tests.llm_server import LLMServer
 from tests.runs.reruns import first_question
-from tests.studies.audit.support import EXPERIMENT
+from tests.studies.audited import EXPERIMENT
 from tests.studies.experiments.support import SMALL
 
 from .support import Sabm

@@ -1,9 +1,6 @@
 """The command that opens the viewer."""
 
-import asyncio
 import os
-import platform
-import re
 import socket
 import subprocess
 import sys
@@ -16,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from sabm_mesa.cli.view import view
-from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.visualization import access, server
 
@@ -30,7 +27,7 @@ def served(monkeypatch):
 
     def serve(*args, ready, **options):
         calls.append((args, options))
-        ready(f"{server.address_of(*args[:2])}{args[2]}")
+        ready(f"http://localhost:{args[1]}{args[2]}?key=secret")
 
     monkeypatch.setenv(URL_VARIABLE, "")
     monkeypatch.setattr(server, "serve", serve)
@@ -41,56 +38,10 @@ def test_it_listens_on_loopback_unless_told_otherwise(served, capsys):
     view()
     assert served == [(("127.0.0.1", 8765, "/"), {"open_browser": True})]
     printed = capsys.readouterr()
-    assert "http://127.0.0.1:8765/" in printed.out
+    assert printed.out == (
+        "The viewer is at http://localhost:8765/?key=secret (end it with Ctrl-C).\n"
+    )
     assert printed.err == ""
-
-
-def test_a_scenario_is_opened_by_name(served, capsys):
-    view(name="kbc", host="0.0.0.0", port=9000, browser=False)
-    (((host, port, path), options),) = served
-    assert (host, port, options) == ("0.0.0.0", 9000, {"open_browser": False})
-    assert path == "/scenario/kbc"
-    assert f":9000{path} " in capsys.readouterr().out
-    with pytest.raises(UnknownName, match="chess"):
-        view(name="chess")
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_the_address_that_is_printed_is_one_in_the_network(served, capsys, host):
-    view(host=host, port=9000)
-    assert served
-    places = re.findall(r"http://(\S+):9000/", capsys.readouterr().out)
-    assert places[0] not in {"0.0.0.0", "[::]", "::", "localhost"}
-    assert places[1] == "localhost"  # as in the printed links to settings
-
-
-def test_a_machine_without_a_network_is_called_by_its_name(monkeypatch):
-    async def no_way(*_args, **_options):
-        raise OSError("no route")
-
-    monkeypatch.setattr(asyncio.BaseEventLoop, "create_datagram_endpoint", no_way)
-    access._in_the_network.cache_clear()  # noqa: SLF001 - the network of the test is another one
-    try:
-        assert server.address_of("0.0.0.0", 80) == f"http://{platform.node()}:80"
-    finally:
-        access._in_the_network.cache_clear()  # noqa: SLF001
-    assert server.address_of("::1", 80) == "http://[::1]:80"
-
-
-@patch.dict(os.environ)  # the server sets variables, which no other test shall see
-@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_the_browser_is_opened_by_the_name_in_printed_links(monkeypatch, host):
-    opened, done, said = [], threading.Event(), []
-    monkeypatch.setattr(webbrowser, "open", lambda address: (opened.append(address), done.set()))
-    monkeypatch.setitem(sys.modules, "solara.server.starlette", SimpleNamespace(app=None))
-    monkeypatch.setattr(server, "_config", lambda *_: None)
-    monkeypatch.setattr(server, "_Server", lambda _, listens, __: listens)
-    monkeypatch.setattr(server, "_run", lambda listens: listens())
-    monkeypatch.setattr(server, "DRAW_AFTER_S", 1e6)
-    server.serve(host, 9000, "/host", ready=said.append)
-    assert done.wait(10)
-    assert opened[0].startswith("http://localhost:9000/host?key=")
-    assert said[0].startswith("http://localhost:9000/") == (host == "127.0.0.1")
 
 
 def test_an_endpoint_can_be_named(served):
@@ -99,6 +50,45 @@ def test_an_endpoint_can_be_named(served):
     assert os.environ[URL_VARIABLE] == "http://127.0.0.1:8000/v1"
     with pytest.raises(ParameterError, match="must look like"):
         view(base_url="nowhere")
+
+
+def test_both_addresses_are_printed(served, capsys, monkeypatch):
+    monkeypatch.setattr(access, "NETWORK", access.Network("http://192.0.2.7:9000"))
+    view(name="kbc", host="0.0.0.0", port=9000, browser=False)
+    assert served == [(("0.0.0.0", 9000, "/scenario/kbc"), {"open_browser": False})]
+    printed = capsys.readouterr().out
+    assert f"Hosts open http://192.0.2.7:9000/host?key={access.host_key()}" in printed
+    assert "People join at http://192.0.2.7:9000/join" in printed
+
+
+@patch.dict(os.environ)  # the server sets variables, which no other test shall see
+@pytest.mark.parametrize(
+    ("host", "key", "viewer_port", "network"),
+    [
+        ("127.0.0.1", "", 9000, ""),
+        ("192.0.2.7", "", 9001, "http://192.0.2.7:9000"),
+        ("127.0.0.1", "a key of a proxied server", 9001, "http://127.0.0.1:9000"),
+    ],
+)
+def test_where_others_come_the_viewer_has_a_port_of_its_own(
+    monkeypatch, host, key, viewer_port, network
+):
+    opened, done, said, listened = [], threading.Event(), [], []
+    os.environ[access.VARIABLE] = key
+    monkeypatch.setattr(server, "NETWORK", access.Network())
+    monkeypatch.setattr(webbrowser, "open", lambda address: (opened.append(address), done.set()))
+    monkeypatch.setattr(server, "_listen", lambda *place: listened.append(place))
+    monkeypatch.setattr(server, "_run", lambda *_: None)
+    viewer = SimpleNamespace(viewer_app=lambda: None)
+    monkeypatch.setitem(sys.modules, "sabm_mesa.visualization.viewer", viewer)
+    server.serve(host, 9000, "/scenario/kbc", ready=said.append)
+    assert done.wait(10)
+    start = f"http://localhost:{viewer_port}/scenario/kbc?key="
+    assert said == [start + access.host_key()]
+    assert opened[0].startswith(start)
+    assert access.host_key() not in opened[0]
+    assert access.Network(network, web=True) == server.NETWORK
+    assert listened == [(host, 9000), ("127.0.0.1", 9001)][: 2 if network else 1]
 
 
 @pytest.mark.slow

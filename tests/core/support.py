@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 from sabm_mesa import Mind, Number, Phase, SmartAgent, SmartModel, Text, action
 from sabm_mesa.core.answers import AnswerSpec, Format, Reply
-from sabm_mesa.core.asks import Ask, Facts, Key
+from sabm_mesa.core.asks import Ask, Key
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.prompts import PromptBook
 
 TINY = str(Path(__file__).with_name("tiny.toml"))
@@ -144,7 +145,7 @@ def question(
     """An ask of the tiny scenario that stands alone."""
     return Ask(
         name,
-        Facts({"me": 7, "seen": "nothing"}),
+        Facts({"me": 7, "seen": "nothing", "persona": "none", "memory": ()}),
         spec,
         key=Key(2, "act", 7, 0),
         book=PromptBook(TINY),

@@ -5,33 +5,32 @@ import hashlib
 from types import SimpleNamespace
 from typing import ClassVar
 
-import numpy as np
 import pytest
 
-from sabm_mesa import Choice, ScriptedMind, Text, action
+from sabm_mesa import Choice, Number, ScriptedMind, Text, action
 from sabm_mesa.core.answers import Reply, words
 from sabm_mesa.core.asks import canonical_json
+from sabm_mesa.core.facts import Facts
+from sabm_mesa.core.messages import Message
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import BudgetExceeded, MindError
 from sabm_mesa.minds.base import ask_until_valid
-from tests.core.support import PICK, Priced, Tiny, Waiting, question, rows
+from tests.core.support import PICK, Priced, Tiny, question, rows
 
 
 class Notes:
-    """A recorder that keeps the attempts, and what was going on when they came."""
+    """A recorder that keeps the decisions."""
 
     def __init__(self) -> None:
-        self.attempts, self.durable = [], []
+        self.decisions, self.durable = [], []
 
-    def record(self, attempt, *, durable) -> None:
-        self.attempts.append(attempt)
+    def record(self, _ask, _mind, _reply, decision, *, final, durable) -> None:
+        assert final or not decision.valid
+        self.decisions.append(decision)
         self.durable.append(durable)
 
-    async def note_sent(self, *_):
-        raise AssertionError("nothing is sent here")
-
-    def take_back(self, _) -> None:
-        raise AssertionError("nothing is sent here")
+    def requests_of(self, *_) -> None:
+        """Nothing is sent here."""
 
 
 def asker(notes, usage, max_attempts=3):
@@ -45,16 +44,12 @@ def ask_for(mind, ask=None, max_attempts=3):
     ask = ask or question()
     decision = asyncio.run(ask_until_valid(ask, mind, asker(notes, usage, max_attempts)))
     return SimpleNamespace(
-        decision=decision, notes=notes.attempts, durable=notes.durable, usage=usage, ask=ask
+        decision=decision,
+        notes=notes.decisions,
+        durable=notes.durable,
+        usage=usage,
+        ask=ask,
     )
-
-
-def test_a_usable_answer_is_a_decision_at_once() -> None:
-    done = ask_for(ScriptedMind(["33"]))
-
-    assert (done.decision.value, done.decision.attempts, done.decision.valid) == (33, 1, True)
-    assert (done.usage.asks, done.usage.reasks, done.usage.invalid) == (1, 0, 0)
-    assert [(a.number, a.reason, a.reading.value) for a in done.notes] == [(0, "", 33)]
 
 
 def test_the_digest_is_that_of_the_messages_and_the_form_of_the_answer_as_json() -> None:
@@ -110,11 +105,7 @@ def test_attempts_are_bounded_and_the_decision_says_why_it_is_invalid(attempts) 
     assert done.decision.reason == '"x" is not a number.'
     assert done.decision.attempts == len(done.notes) == attempts
     assert (done.usage.asks, done.usage.reasks, done.usage.invalid) == (1, attempts - 1, 1)
-    assert [a.reading for a in done.notes] == [None] * attempts
-
-
-def test_the_third_answer_still_counts() -> None:
-    assert ask_for(ScriptedMind(["", "1 or 2", "3"])).decision.value == 3
+    assert [a.read_as for a in done.notes] == [None] * attempts
 
 
 def test_values_are_checked_as_strictly_as_texts() -> None:
@@ -146,7 +137,6 @@ CUT_OFF = "It was cut off before it was complete."
         (PICK, reply("33", "length"), CUT_OFF),
         (Choice(("a", "ab")), reply("a", "length"), CUT_OFF),
         (PICK, reply('{"answer": 3', "length", "json"), CUT_OFF),
-        (Text(), reply('{"answer": "I thi', "length", "json"), CUT_OFF),
         (Text(), reply("", "length"), CUT_OFF),
         (Text(), reply("<think>They might", "length"), CUT_BY_THOUGHTS),
         (Text(reasoning=words(30)), reply("They might", "length"), CUT_OFF),
@@ -169,6 +159,21 @@ def test_a_sentence_that_was_cut_off_is_heard_and_marked() -> None:
     assert said("one two three", Text(max_words=2)) == "one two […]"
 
 
+def test_a_text_in_json_that_was_cut_off_is_heard_and_counted() -> None:
+    def asked(answer, spec):
+        mind = ScriptedMind([reply(answer, "length", answer_format="json")])
+        return ask_for(mind, question(spec), max_attempts=1)
+
+    for answer in (
+        '{"answer": "I think that we',
+        '{"answer": "I think that we"',
+        '{"answer": "I think that we\\',
+    ):
+        done = asked(answer, Text())
+        assert (done.decision.value, done.usage.too_long) == ("I think that we […]", 1)
+    assert asked('{"answer": 3', Number(0, 50)).decision.value is None
+
+
 def test_an_answer_with_text_is_used_although_a_filter_ended_it() -> None:
     assert ask_for(ScriptedMind([reply("33", "content_filter")])).decision.value == 33
 
@@ -178,9 +183,6 @@ def test_halves_of_characters_do_no_harm() -> None:
 
     assert done.decision.value == 5
     assert done.ask.rejected == (("?", '"?" is not a number.'),)
-
-
-# The cost of an answer, and the moment of its recording.
 
 
 def test_what_attempts_cost_is_counted_for_each() -> None:
@@ -203,15 +205,12 @@ def test_what_attempts_cost_is_counted_for_each() -> None:
     }
 
 
+# The cost of an answer, and the moment of its recording.
+
+
 @pytest.mark.parametrize(("mind", "durable"), [(Priced, True), (ScriptedMind, False)])
 def test_only_answers_that_are_paid_for_have_to_be_durable(mind, durable) -> None:
     assert ask_for(mind(lambda _: "3")).durable == [durable]
-
-
-def test_the_latency_of_a_mind_that_waits_is_measured() -> None:
-    assert ask_for(Waiting(lambda _: "3")).notes[0].reply.latency_s > 0
-    assert ask_for(ScriptedMind(["3"])).notes[0].reply.latency_s == 0
-    assert ask_for(Priced(lambda _: "3")).notes[0].reply.latency_s == 0.5
 
 
 def test_a_paid_answer_is_on_disk_before_the_decision_is_used(tmp_path) -> None:
@@ -236,7 +235,7 @@ def test_an_answer_of_a_stopped_run_is_recorded_and_then_the_run_stops() -> None
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(ask_until_valid(question(), ScriptedMind([stopped]), asker(notes, usage)))
 
-    assert [a.reading.value for a in notes.attempts] == [33]
+    assert [a.value for a in notes.decisions] == [33]
     assert (usage.asks, usage.prompt_tokens) == (1, 5)
 
 
@@ -277,20 +276,11 @@ def test_the_errors_of_the_package_pass_as_they_are() -> None:
 # The ask itself.
 
 
-def test_an_ask_gives_the_mind_the_stream_of_its_agent_and_nothing_else() -> None:
-    stream = np.random.default_rng(1)
+def test_facts_within_facts_are_shown_and_what_they_quote_is_quoted() -> None:
+    row = Facts({"price": 5, "said": Message(0, 2, "<|x|> 7")})
+    facts = Facts({"rows": [row], "persona": "none", "memory": ()})
 
-    assert question(agent=SimpleNamespace(rng=stream)).rng is stream
-
-
-def test_the_question_is_rendered_once() -> None:
-    ask = question()
-
-    assert ask.question is ask.question
-
-
-def test_the_prompt_shows_the_facts_the_persona_and_the_memory() -> None:
-    ask = question()
-
-    shown = ask.book.shown(vars(ask.facts))
-    assert shown == {"me": 7, "seen": "nothing", "persona": "", "memory": "(nothing yet)"}
+    assert facts.rows[0] is row
+    assert row["price"] == row.price == 5
+    shown = question().book.shown(vars(facts))["rows"]
+    assert shown == [{"price": 5, "said": Message(0, 2, "(|x|) 7")}]

@@ -21,21 +21,6 @@ async def where():
     return threading.current_thread().name, asyncio.get_running_loop()
 
 
-def test_work_runs_on_the_engines_thread_and_its_result_comes_back() -> None:
-    name, loop = engine.run(where())
-
-    assert name == "sabm-engine"
-    assert engine.run(where()) == (name, loop)
-
-
-def test_an_error_of_the_work_comes_back() -> None:
-    async def fail():
-        raise KeyError("x")
-
-    with pytest.raises(KeyError):
-        engine.run(fail())
-
-
 def test_an_exit_of_the_work_comes_back_and_the_engine_goes_on(monkeypatch) -> None:
     class Exiting(Tiny):
         def update(self):

@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 
 from sabm_mesa import Phase, ScriptedMind, SmartAgent, SmartModel, Text
-from sabm_mesa.errors import RunError, UsageError
+from sabm_mesa.errors import RunError
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.rerun import replay
-from sabm_mesa.testing import check_scenario
 from sabm_mesa.visualization.scenario_view import Heard, ScenarioView
 from tests.core.support import Waiting
 
@@ -137,7 +136,8 @@ def test_who_comes_later_has_not_heard_what_was_said_to_all() -> None:
     late = Whisperer(model)
     model.say(model.agents_[0], "Welcome.")
 
-    assert [each.text for each in late.conversation(rounds=None)] == ["Welcome."]
+    (welcome,) = late.conversation(rounds=None)
+    assert (welcome.name, welcome.text) == ("Whisperer 1", "Welcome.")
 
 
 def test_what_is_no_text_is_not_said() -> None:
@@ -153,7 +153,8 @@ def test_what_is_no_text_is_not_said() -> None:
     [
         (lambda m, _: m.say(1, "Hello."), r"the sender is an agent, not 1\."),
         (lambda m, a: m.say(a, 33), r"the words are a text, such as decision\.value, not 33\."),
-        (lambda m, a: m.say(a, "Hello.", to=["2"]), r"hear it are agents or ids, not '2'\."),
+        (lambda m, a: m.say(a, "Hello.", to=["2"]), r"hearers are agents or ids, not '2'\."),
+        (lambda m, a: m.say(a, "Hello.", 3.5), r"hearers are agents or ids, not 3\.5\."),
         (lambda m, a: m.say(a, "Hello.", to=[2, 99]), r"no agent has the id 99\."),
     ],
 )
@@ -162,20 +163,6 @@ def test_what_cannot_be_said_is_refused(given, line) -> None:
 
     with pytest.raises(RunError, match=line):
         given(model, model.agents_[0])
-
-
-def test_a_scenario_that_keeps_its_own_list_is_told() -> None:
-    class Own(Whispers):
-        def __init__(self, **settings):
-            super().__init__(**settings)
-            self.spoken = []
-
-    with pytest.raises(UsageError, match=r"sets self\.spoken, which SmartModel needs"):
-        Own(minds="fixed:x")
-
-
-def test_talk_in_private_conforms() -> None:
-    check_scenario(Whispers)
 
 
 def test_the_words_of_a_newcomer_are_heard_by_those_that_take_part() -> None:

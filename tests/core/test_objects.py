@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sabm_mesa.core.objects import find_objects, leaves, no_field_twice
+from sabm_mesa.core.objects import find_objects, no_field_twice
 
 
 def values(text: str, opening: str = "{[") -> list[Any]:
@@ -63,15 +63,6 @@ def test_an_inner_object_of_a_broken_one_is_found_where_lists_count() -> None:
 
     assert values(text) == [{"b": 2}]
     assert values(text, "{") == []
-
-
-def test_the_leaves_of_an_object_have_plain_names() -> None:
-    value = {"My Pick": 3, "more": {"the_Reason": "x"}, "all": [{"N": 1}, {"N": 2}], "two": [1, 2]}
-
-    assert [*leaves(value)] == [
-        ("mypick", 3), ("thereason", "x"), ("n", 1), ("n", 2), ("two", [1, 2]),
-    ]  # fmt: skip
-    assert [*leaves(5, "whole")] == [("whole", 5)]
 
 
 def test_a_repeated_field_needs_equal_values() -> None:

@@ -1,18 +1,15 @@
 """Prompt files: what is rendered, and what is refused by name."""
 
 import json
-import random
 import re
 from importlib.resources import files
-from itertools import product
 
 import pytest
 
 from sabm_mesa import Choice, Number, Text
-from sabm_mesa.core.answers import InvalidAnswer, free, words
-from sabm_mesa.core.asks import Ask, Facts, Key
+from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.messages import Message
-from sabm_mesa.core.prompts import PromptBook, load, load_builtin, merge, names_in, shown_number
+from sabm_mesa.core.prompts import PromptBook, load, load_builtin, shown_number
 from sabm_mesa.errors import PromptError, UnknownName
 from sabm_mesa.models.registry import scenario
 
@@ -56,17 +53,6 @@ def test_a_variant_replaces_entries_and_a_condition_comes_after_it() -> None:
     assert "do not like to cooperate" in book.entries["act_line"]
 
 
-def test_the_names_that_exist_start_with_the_defaults() -> None:
-    book = PromptBook(KBC)
-
-    assert book.conditions == ("baseline", "cooperative", "uncooperative")
-    assert book.variants == (
-        "default", "reworded_1", "reworded_2", "reworded_3", "screening",
-    )  # fmt: skip
-    assert next(iter(book.personas)) == "none"
-    assert {"selfish", "agreeable", "calm"} <= set(book.personas)
-
-
 def test_unknown_names_are_named_with_the_known_ones() -> None:
     assert refusal(None, "coperative") == (
         "Unknown condition 'coperative'. Did you mean 'cooperative'? "
@@ -75,13 +61,6 @@ def test_unknown_names_are_named_with_the_known_ones() -> None:
     assert "Unknown prompt variant 'x'" in refusal(None, "baseline", "x")
     with pytest.raises(UnknownName, match="Unknown persona 'grumpy'"):
         PromptBook(KBC).persona("grumpy")
-
-
-def test_personas() -> None:
-    book = PromptBook(KBC)
-
-    assert book.persona("none") == ""
-    assert "kind and considerate" in book.persona("agreeable")
 
 
 @pytest.mark.parametrize("persona_format", ["first_person", "list"])
@@ -151,32 +130,6 @@ def test_what_is_filled_in_is_not_read_as_a_template() -> None:
     )
 
 
-def test_values_that_an_entry_does_not_use_are_ignored() -> None:
-    said = PromptBook(KBC).render("discussion", {"said": (), "player": 1, "speaker": 3})
-
-    assert said == "(nothing yet)"
-
-
-def test_the_name_of_an_entry_shows_it_unless_there_is_such_a_fact() -> None:
-    book, rule = PromptBook(KBC), {"reward_rule": "exclusive"}
-
-    assert book.render("reward", rule) == book.entries["reward_exclusive"]
-    assert book.render("reward", {**rule, "reward_exclusive": "Nothing."}) == "Nothing."
-
-
-def test_an_empty_placeholder_leaves_no_gap(own) -> None:
-    path = own('[prompts]\ncommunicate_line = ""\nact_line=""\n[personas]\nx = "You are x."')
-    values = {"n_others": 2, "low": 0, "high": 1, "reward": "R.", "player": 1, "persona": ""}
-    book = PromptBook(KBC, overrides=path)
-
-    without = book.render("scenario", values)
-    assert without.endswith("You are Player #1.")
-    assert "\n\n\n" not in without
-    assert book.render("scenario", {**values, "persona": book.persona("x")}).endswith(
-        "You are Player #1.\nYou are x."
-    )
-
-
 def test_an_entry_or_a_value_that_is_missing_is_named() -> None:
     book = PromptBook(KBC)
 
@@ -212,36 +165,6 @@ def test_a_template_that_fails_is_named_in_one_line(own, template, problem) -> N
 
 
 SPECS = [Number(0, 9.5), Number(0, 9, integer=True), Choice(("left", "right")), Text(max_words=9)]
-REASONED = [
-    spec
-    for reasoning in (words(30), free)
-    for spec in (
-        Number(0, 9, reasoning=reasoning),
-        Choice(("l", "r"), reasoning=reasoning),
-        Text(reasoning=reasoning),
-    )
-]
-
-
-@pytest.mark.parametrize(
-    ("spec", "answer_format"), list(product(SPECS + REASONED, ("paper", "json"))), ids=str
-)
-def test_every_spec_can_be_asked_for(spec, answer_format) -> None:
-    form = PromptBook(KBC).form(spec, answer_format)
-
-    assert ("at most 30 words" in form) is (spec.reasoning == words(30))
-    assert ("step by step" in form) is (spec.reasoning == free)
-    assert ("JSON" in form) is (answer_format == "json")
-    assert "{" not in form
-
-
-def test_the_form_of_a_number_names_its_kind_and_range() -> None:
-    book = PromptBook(KBC)
-
-    assert "an integer from 0 to 9" in book.form(SPECS[1], "paper")
-    assert "a number from 0 to 9.5" in book.form(SPECS[0], "json")
-    assert "left, right" in book.form(SPECS[2], "paper")
-    assert "9 words" in book.form(SPECS[3], "paper")
 
 
 @pytest.mark.parametrize(
@@ -366,24 +289,6 @@ def test_an_own_file_that_cannot_be_read(tmp_path) -> None:
     )
 
 
-def test_a_scenario_may_bring_its_prompts_by_path(own) -> None:
-    path = own('[prompts]\nscenario = "S"\nact = "{{ form }}"')
-
-    assert PromptBook(path).conditions == ("baseline",)
-    assert load(path)["prompts"] == {"scenario": "S", "act": "{{ form }}"}
-    assert load(str(path)) == load(path)
-
-
-def test_merge_and_placeholders() -> None:
-    assert merge({"a": {"x": 1, "y": 2}, "b": 3}, {"a": {"y": 4}, "b": {"z": 5}}) == {
-        "a": {"x": 1, "y": 4},
-        "b": {"z": 5},
-    }
-    assert names_in("{{ a }} {% if b %}{{ a.d }}{% endif %} {c}") == {"a", "b"}
-
-
-# The built-in prompts.
-
 HINTS = re.compile(
     r"beauty|contest|keynes|nash|equilibri|level.k|cooperat|collaborat|coordinat", re.IGNORECASE
 )
@@ -402,52 +307,7 @@ def test_the_conditions_do_hint() -> None:
         assert HINTS.search(PromptBook(KBC, condition).entries["act_line"])
 
 
-@pytest.mark.parametrize(
-    ("condition", "variant", "rule"),
-    [
-        ("baseline", "default", "exclusive"),
-        ("cooperative", "reworded_1", "independent"),
-        ("uncooperative", "screening", "amplified"),
-    ],
-)
-def test_every_question_of_the_contest_renders(condition, variant, rule) -> None:
-    book = PromptBook(KBC, condition, variant)
-    said = (Message(0, 1, "I say 20."), Message(0, 2, "And {I} 30."))
-    facts = Facts({
-        "player": 2, "n_others": 2, "low": 0, "high": 100, "round": 1, "condition": condition,
-        "reward_rule": rule, "said": said, "persona": "selfish",
-    })  # fmt: skip
-    for name in ("communicate", "act"):
-        ask = Ask(
-            name,
-            facts,
-            Number(0, 100, integer=True, reasoning=words(30)),
-            key=Key(1, name, 2, 0),
-            book=book,
-            answer_format="paper",
-            agent=None,
-        )
-        system, question = (message["content"] for message in ask.messages())
-
-        assert "2 other p" in system or "2 players besides you" in system
-        assert "You are a selfish person" in system
-        assert "On the first line" in question
-        if variant != "screening":
-            assert "Player #2" in system
-            assert book.render(f"reward_{rule}", {}) in system
-        if variant != "screening" or name == "communicate":
-            assert "Player #1: I say 20.\nYou: And {I} 30." in question
-            assert book.render(f"{name}_line", {}) in question
-
-
-def test_blank_lines_of_a_prompt_are_as_one_substitution_would_leave_them(tmp_path) -> None:
-    path = tmp_path / "own.toml"
-    path.write_text('[prompts]\nscenario = "{{ text }}"\n', "utf-8")
-    book, draw = PromptBook(path), random.Random(1)
-    for _ in range(2000):
-        text = "".join(draw.choices(" \t\na", k=draw.randrange(12)))
-        expected = re.sub(r"[ \t]*\n(?:[ \t]*\n)+", "\n\n", text).strip()
-        assert book.render("scenario", {"text": text}) == expected, repr(text)
+# The built-in prompts.
 
 
 @pytest.mark.parametrize(

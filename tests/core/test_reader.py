@@ -110,7 +110,7 @@ def test_the_reading_says_which_step_found_the_value(
     assert (found.value, found.read_as) == (value, step)
     if step != "exact":
         with pytest.raises(InvalidAnswer):
-            spec.read(text, exactly=True, question=QUESTION)
+            spec.read_exactly(text, "paper")
 
 
 @pytest.mark.parametrize("marked", AIMS)

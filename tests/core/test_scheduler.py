@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from sabm_mesa import (
     KeynesianBeautyContest,
-    Phase,
     ScriptedMind,
     action,
     communication,
-    planning,
 )
 from sabm_mesa.core.scheduler import await_all
 from sabm_mesa.errors import MindError, ParameterError, RunError
@@ -29,21 +27,14 @@ def next_value(ask):
     return str((7 * total + 3 * ask.facts.me + ask.key.round + ask.key.call) % 101)
 
 
-def test_the_three_phases_have_the_names_of_the_agents_methods() -> None:
-    assert communication() == Phase("communicate", "shuffled")
-    assert planning() == Phase("plan", "simultaneous")
-    assert action() == Phase("act", "simultaneous")
-    assert action(order="fixed", turns=2) == Phase("act", "fixed", turns=2)
-
-
-# Order.
-
-
 def test_fixed_order_is_by_id() -> None:
     model = tiny(action(order="fixed"), n=5, minds="fixed:1", rng=3)
     model.step()
 
     assert [agent for agent, _ in model.log] == [1, 2, 3, 4, 5]
+
+
+# Order.
 
 
 def orders(seed, rounds=3, mind="fixed:1"):
@@ -72,13 +63,6 @@ def test_an_order_of_ones_own() -> None:
     model.step()
 
     assert [agent for agent, _ in model.log] == [4, 3, 2, 1]
-
-
-def test_a_turn_is_the_place_in_the_order() -> None:
-    model = tiny(action(order=lambda _, agents: agents[::-1]), n=3, minds="fixed:1", rng=1)
-    model.step()
-
-    assert [cell.turn for cell in model.cells] == [2, 1, 0]
 
 
 # Rules before a question and between phases.
@@ -133,13 +117,6 @@ def test_in_a_simultaneous_phase_the_rule_runs_for_all_before_anybody_is_asked(m
     model.notes.clear()
     model.step()
     assert [note[:2] for note in model.notes][3:] == [("after", 1), ("after", 3)]
-
-
-def test_rules_between_phases_get_the_names_of_both() -> None:
-    model = with_rules(communication(when=lambda m: m.round > 0), action(), action(order="fixed"))
-    model.step()
-    pairs = [note for note in model.notes if len(note) == 2 and note[0] != "after"]
-    assert pairs == [("communicate", "act"), ("act", "act")]
 
 
 # The next agent depends on decisions.
@@ -201,23 +178,6 @@ def test_an_iterator_has_neither_turns_nor_a_reach(options) -> None:
 def test_commutes_says_something_about_a_reach_only() -> None:
     with pytest.raises(ParameterError, match="The phase 'act' has commutes, which has no effect"):
         action(order="fixed", commutes=True)
-
-
-def test_when_a_mind_fails_nobody_is_next() -> None:
-    asked = []
-
-    def answer(ask):
-        asked.append(ask.key.agent)
-        if ask.key.agent == 2:
-            raise ValueError("no idea")
-        return "2"
-
-    model = tiny(action(order=named_next), n=3, minds=ScriptedMind(answer), rng=1)
-    with pytest.raises(MindError, match="round 0, act, agent 2"):
-        model.step()
-
-    assert asked == [1, 2]
-    assert model.log == [(1, 2)]
 
 
 # Facts.
@@ -454,16 +414,6 @@ def test_an_agent_out_of_reach_starts_before_an_earlier_one_is_done() -> None:
     assert mind.asked == [1, 3, 2]
     assert {agent for agent, _ in model.log} == {1, 2, 3}
     assert model.log.index((1, 1)) < model.log.index((2, 2))
-
-
-def test_all_at_once_really_are_under_way_at_once() -> None:
-    everybody = [1, 2, 3, 4]
-    mind = Gates(dict.fromkeys(everybody, everybody))
-    model = tiny(action(), n=4, minds=mind, rng=1)
-    model.step()
-
-    assert mind.asked == everybody
-    assert [agent for agent, _ in model.log] == everybody
 
 
 def test_reach_is_that_of_the_start_of_the_phase() -> None:

@@ -1,17 +1,14 @@
 """Seeds, streams and versions, by which a run can be repeated."""
 
 import pickle
-import platform
 from copy import deepcopy
 
-import mesa
 import numpy as np
 import pytest
 
 from sabm_mesa import ScriptedMind, action
 from sabm_mesa.core.streams import agent_rng, entropy
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.recording.store import versions
 from tests.core.support import rows, tiny
 
 
@@ -102,24 +99,6 @@ def test_different_seeds_give_different_draws() -> None:
     assert len({tuple(draws(seeded(rng))) for rng in (0, 1, 2, [0, 1], [1, 0])}) == 5
 
 
-def test_the_streams_of_agents_and_model_differ() -> None:
-    model = seeded(5, n=50)
-    streams = [model.rng, *(cell.rng for cell in model.cells)]
-
-    assert len({tuple(stream.integers(10**9, size=3)) for stream in streams}) == 51
-    assert len({cell.random.random() for cell in model.cells}) == 50
-
-
-def test_an_agents_stream_does_not_depend_on_the_others() -> None:
-    forwards, backwards = seeded(5), seeded(5)
-    first = [cell.rng.integers(10**9, size=4).tolist() for cell in forwards.cells]
-    backwards.rng.random(100)
-    last = [cell.rng.integers(10**9, size=4).tolist() for cell in reversed(backwards.cells)]
-
-    assert first == last[::-1]
-    assert seeded(5, n=7).cells[1].rng.integers(10**9, size=4).tolist() == first[1]
-
-
 def test_a_mind_draws_from_its_agents_stream_whatever_the_order() -> None:
     def play(order):
         drawn = {}
@@ -132,11 +111,3 @@ def test_a_mind_draws_from_its_agents_stream_whatever_the_order() -> None:
         return drawn
 
     assert play("fixed") == play("simultaneous") == play(lambda _, agents: agents[::-1])
-
-
-def test_versions() -> None:
-    found = versions()
-
-    assert found["python"] == platform.python_version()
-    assert found["mesa"] == mesa.__version__
-    assert found["numpy"] == np.__version__

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from sabm_mesa import KeynesianBeautyContest, Recorded, replay
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.thoughts import split_thoughts
-from sabm_mesa.llm import Completion, Request
-from sabm_mesa.llm.reading import read_completion
+from sabm_mesa.llm import Client, Request
+from sabm_mesa.llm.client import Sender
+from sabm_mesa.llm.reading import read_reply
 from sabm_mesa.minds.llm import LLMMind
 from tests.core.support import Priced
 from tests.llm_server import writer
@@ -106,19 +107,22 @@ drawn = st.tuples(
 )
 
 
-class Thinker:
-    """A client that answers each request with a thought of its own, in a form drawn for it."""
+class Thinker(Sender):
+    """A server that answers each request with a thought of its own, in a form drawn for it."""
 
     def __init__(self, answers: list[tuple[str, str, str, str]]) -> None:
+        super().__init__()
         self.answers = cycle(answers)
         self.requests: list[Request] = []
 
-    async def complete(self, request: Request) -> Completion:
+    async def send(self, request: Request) -> Reply:
         self.requests.append(request)
         thought, form, answer, reason = next(self.answers)
         message = FORMS[form](f"zq{thought}zq", answer)
         body = {"choices": [{"message": message, "finish_reason": reason}]}
-        return read_completion(body, request, 0.0)
+        reply = Reply("")
+        read_reply(body, request, reply)
+        return reply
 
 
 @settings(max_examples=30, deadline=None)
@@ -126,23 +130,23 @@ class Thinker:
 def test_no_byte_of_a_thought_is_ever_sent_or_said(
     answers: list[tuple[str, str, str, str]], answer_format: str
 ) -> None:
-    client = Thinker(answers)
+    thinker = Thinker(answers)
     model = KeynesianBeautyContest(
-        n_players=3, n_rounds=2, minds=LLMMind("thinker", client), rng=1, recording=False,
+        n_players=3, n_rounds=2, minds=LLMMind("thinker", Client(thinker)), rng=1, recording=False,
         answer_format=answer_format,
     )  # fmt: skip
     model.run_model()
 
-    sent = "".join(text for request in client.requests for _, text in request.messages)
+    sent = "".join(text for request in thinker.requests for _, text in request.messages)
     said = "".join(message.text for message in model.said)
-    assert len(client.requests) >= 9
+    assert len(thinker.requests) >= 9
     assert "zq" not in sent + said
 
 
 class Talker(Thinker):
     """The same, with answers that are made for the question where one of 33 is drawn."""
 
-    async def complete(self, request: Request) -> Completion:
+    async def send(self, request: Request) -> Reply:
         thought, form, answer, reason = next(self.answers)
         if answer == "33":
             messages = [{"role": role, "content": text} for role, text in request.messages]
@@ -150,7 +154,9 @@ class Talker(Thinker):
         self.requests.append(request)
         message = FORMS[form](f"zq{thought}zq", answer)
         body = {"choices": [{"message": message, "finish_reason": reason}]}
-        return read_completion(body, request, 0.0)
+        reply = Reply("")
+        read_reply(body, request, reply)
+        return reply
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -160,15 +166,18 @@ def test_no_scenario_sends_or_says_a_thought(
     name: str, answers: list[tuple[str, str, str, str]]
 ) -> None:
     kind, parameters = SMALL[name]
-    client = Talker(answers)
+    thinker = Talker(answers)
     model = kind(
-        **parameters | {"n_rounds": 2}, minds=LLMMind("thinker", client), rng=1, recording=False
+        **parameters | {"n_rounds": 2},
+        minds=LLMMind("thinker", Client(thinker)),
+        rng=1,
+        recording=False,
     )
     model.run_model()
 
-    sent = "".join(text for request in client.requests for _, text in request.messages)
+    sent = "".join(text for request in thinker.requests for _, text in request.messages)
     said = "".join(str(message) for message in getattr(model, "said", ()))
-    assert client.requests
+    assert thinker.requests
     assert "zq" not in sent + said
 
 

@@ -20,9 +20,7 @@ from sabm_mesa.describe.checklist import KNOWN, NONE, OPEN, PARTLY, checklist_te
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.run import run_all
-from tests.core.support import Tiny
 from tests.llm_server import LLMServer
-from tests.testing.fishing import Fishing
 
 CORE = [*(f"{part}.1" for part in "ABCDEFG"), "A.2", "B.2", "B.3", "B.4", "B.5", "C.2", "E.2"]
 
@@ -120,12 +118,6 @@ def test_the_facts_of_a_plan(
     assert [each for each in not_there if each in answer] == []
 
 
-def test_wordings_are_listed_from_two_on() -> None:
-    assert answers(ONE)["O.2"].count(",") == len(KeynesianBeautyContest().book.variants) - 1
-    assert answers({"minds": "llm:m"}, Fishing)["O.2"] == "Wordings that exist: default, brief."
-    assert answers({"minds": "llm:m"}, Tiny)["O.2"] == ""
-
-
 def kept(path: Path, *runs: dict[str, Any]) -> None:
     """Record runs of one round, each with its parameters."""
     with Recording(path) as recording:
@@ -180,27 +172,3 @@ def test_answers_are_counted_by_how_they_were_read(tmp_path: Path) -> None:
     counts = [int(each.split()[0]) for each in head.split(": ")[1].rstrip(".").split(", ")]
     assert sum(counts) == len(filled["items"])
     assert min(counts) > 0
-
-
-def test_the_head_counts_each_status_that_there_is() -> None:
-    filled = checklist(KeynesianBeautyContest)
-    for text in (checklist_as_text(filled), checklist_as_markdown(filled)):
-        head = next(line for line in text.split("\n") if line.startswith(filled["name"]))
-        for status in (KNOWN, PARTLY, OPEN, NONE):
-            n = sum(each["status"] == status for each in filled["items"])
-            assert (f" {n} {status}" in head) == (n > 0)
-        assert "for the scenario kbc: " in head
-
-
-def test_an_item_shows_what_is_known_and_what_is_left() -> None:
-    item = {"number": "X.1", "asks": "Why", "status": OPEN, "answer": "", "left": ""}
-    for answer, left, shown in [
-        ("", "", []),
-        ("So.", "", ["  here: So."]),
-        ("", "More.", ["  yours: More."]),
-        ("So.", "More.", ["  here: So.", "  yours: More."]),
-    ]:
-        filled = {"name": "List", "of": "it", "items": [item | {"answer": answer, "left": left}]}
-        head, *lines = checklist_as_text(filled).split("\n")
-        assert head == f"List, for it: 1 {OPEN}."
-        assert lines == [f"X.1 Why: {OPEN}", *shown]

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from typing import Annotated
 
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.describe import as_markdown, as_text, describe
-from sabm_mesa.describe.rendering import code, markdown, plain
+from sabm_mesa.describe.rendering import markdown, plain
 from sabm_mesa.models.registry import SCENARIOS, scenario
 
 from .support import described
@@ -38,16 +36,6 @@ def test_every_parameter_has_its_default_and_a_type_without_aliases(name: str) -
     assert not [p for p, each in parameters.items() if each["type"] in aliases]
 
 
-def test_types_of_parameters() -> None:
-    types = {name: each["type"] for name, each in described("kbc")["parameters"].items()}
-    assert types["n_players"] == "int"
-    assert types["temperature"] == "float | None"
-    assert types["personas"] == "str | Mapping[str, Any] | Sequence[str] | None"
-    assert types["answer_format"] == "Literal['labelled', 'paper', 'json'] | None"
-    assert types["prompts"] == "str | Path | None"
-    assert types["max_tokens"] == "int | None"
-
-
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_numeric_parameter_has_a_range_or_says_that_it_has_none(name: str) -> None:
     for parameter, each in described(name)["parameters"].items():
@@ -63,12 +51,6 @@ def test_the_text_shows_what_a_condition_and_a_variant_change() -> None:
     assert "\nuncooperative\n  act_line: You do not like to cooperate with the other" in text
     assert "\nbaseline\n  (changes nothing: the prompts below)\n" in text
     assert "\n  act: Which number do you choose, and why? {{ form }}\n" in text
-
-
-def test_the_data_holds_what_a_condition_and_a_variant_change() -> None:
-    assert described("kbc")["conditions"]["baseline"] == {}
-    assert set(described("kbc")["conditions"]["cooperative"]) == {"communicate_line", "act_line"}
-    assert set(described("kbc")["variants"]["screening"]) == {"scenario", "act"}
 
 
 def test_prompts_have_their_hashes() -> None:
@@ -93,35 +75,6 @@ def test_annotations_that_are_no_texts() -> None:
     assert (more["type"], more["default"]) == ("any", 4)
 
 
-class Typed(KeynesianBeautyContest):
-    def __init__(
-        self,
-        mark: Annotated[bool, "a mark"] = True,
-        both: float | None = None,
-        whole: Sequence[int] = (),
-        rows: list[list[str]] | None = None,
-        table: dict[str, int] | None = None,
-        any_list: list = (),
-        other: Callable[[], int] | None = None,
-        **settings,
-    ) -> None:
-        del mark, both, whole, rows, table, any_list, other
-        super().__init__(n_players=2, **settings)
-
-
-def test_legal_values_are_in_words() -> None:
-    parameters = describe(Typed)["parameters"]
-    assert {name: parameters[name]["legal"] for name in list(parameters)[:7]} == {
-        "mark": "true or false",
-        "both": "a number without fixed limits, or none",
-        "whole": "a list of whole numbers",
-        "rows": "a list of lists of texts or none",
-        "table": "a table of names and values or none",
-        "any_list": "a list",
-        "other": "",
-    }
-
-
 @pytest.mark.parametrize(
     ("block", "as_words", "marked"),
     [
@@ -134,10 +87,6 @@ def test_legal_values_are_in_words() -> None:
 def test_each_kind_of_block(block, as_words, marked) -> None:
     assert plain(block) == as_words
     assert markdown(block) == marked
-
-
-def test_a_prompt_with_a_code_block_stays_one_block() -> None:
-    assert code("a\n```\nb\n") == "````text\na\n```\nb\n````"
 
 
 def test_describing_and_pages_import_no_statistics_plots_viewer_or_client() -> None:

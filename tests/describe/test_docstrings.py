@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from sabm_mesa import SmartModel
 from sabm_mesa.describe.docstrings import (
     arguments,
     attributes,
     description,
-    paragraphs,
     sheet_sections,
     summary,
 )
@@ -41,14 +39,6 @@ class Kiosk(Shop):
     """
 
 
-class Underlined(SmartModel):
-    """A model.
-
-    Args:
-        not an entry
-    """
-
-
 def test_the_description_ends_where_the_sections_begin() -> None:
     assert description(Shop) == "A shop with goods.\n\nIt has `n` of them.\n\nSource: a street."
     assert summary(Shop) == "A shop with goods."
@@ -69,22 +59,6 @@ def test_a_class_adds_to_the_arguments_of_its_base_class() -> None:
         "n_goods": "a few.",
         "price": "what one costs.",
     }
-
-
-def test_several_attributes_may_share_a_meaning() -> None:
-    assert attributes(Kiosk) == dict.fromkeys(("low", "high"), "limits of the price.")
-    assert attributes(Kiosk, Shop) == {}
-
-
-def test_sections_that_cannot_be_read_are_left_out() -> None:
-    assert description(Underlined) == "A model."
-    assert arguments(Underlined) == arguments(SmartModel)
-
-
-def test_a_paragraph_is_one_line_with_code_between_single_backticks() -> None:
-    text = "One\n  two ``a b``\n\n\n   three ``c\nd``\n\n"
-    assert paragraphs(text) == "One two `a b`\n\nthree `c d`"
-    assert paragraphs("") == ""
 
 
 def test_sections_of_a_sheet_begin_with_headings_and_end_with_text_at_the_margin() -> None:

@@ -1,14 +1,11 @@
 """The solutions of the course: each runs, and what the exercises say of it is so."""
 
 import importlib.util
-import re
 import sys
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from sabm_mesa.cli import command_line
 from sabm_mesa.testing import check_scenario
 
 pytestmark = pytest.mark.slow
@@ -48,13 +45,6 @@ def test_every_exercise_has_its_solution() -> None:
         assert f"(../solutions/{solved.name})" in text
         for part in ("**Goal.**", "**Time.**", "## Steps", "## Questions", "Solution:", "Notes:"):
             assert part in text, f"{path.name}: {part}"
-
-
-@pytest.mark.parametrize("path", [COURSE / "README.md", *EXERCISES], ids=lambda path: path.name)
-def test_links_lead_to_files(path: Path) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text("utf-8"))
-
-    assert not [link for link in links if not (path.parent / link).exists()]
 
 
 def test_1_the_default_minds_lie_within_the_sessions(solution) -> None:
@@ -108,22 +98,3 @@ def test_7_more_people_need_more_groups(solution) -> None:
     assert table["groups"].is_monotonic_decreasing
     (groups,) = table.loc[table["people"] == 8, "groups"]
     assert f"says {groups} groups for 8 people" in text
-
-
-PAGES = [COURSE / "README.md", *EXERCISES, COURSE.parent / "examples/mixed_study/README.md"]
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_commands_exist(path: Path) -> None:
-    text = re.sub(r"\n\s+(?=--)", " ", path.read_text("utf-8"))
-    commands = get_command(command_line()).commands
-
-    for line in re.findall(r"(?:^|`)sabm ([a-z]+.*?)(?:`|$)", text, re.MULTILINE | re.DOTALL):
-        name, *words = line.split("\n\n")[0].split()
-        assert name in commands, name
-        known = {
-            option
-            for each in commands[name].params
-            for option in (*each.opts, *each.secondary_opts)
-        }
-        assert {word for word in words if word.startswith("--")} <= known, line

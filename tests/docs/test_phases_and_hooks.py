@@ -1,4 +1,4 @@
-"""The page on phases and hooks: it names all of them, and its scenario runs."""
+"""The reference of scenarios: it names every phase, hook and attribute; its example uses them."""
 
 import inspect
 import re
@@ -16,8 +16,9 @@ from sabm_mesa.runs.rerun import fork
 from sabm_mesa.runs.run import run_all
 from sabm_mesa.testing import check_scenario
 
-PAGE = (Path(__file__).parents[2] / "docs/how-to/phases-and-hooks.md").read_text("utf-8")
-FILES = re.findall(r"^`(fair[\w.]+)`:\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/scenario-reference.md").read_text("utf-8")
+FAIR = ROOT / "examples/fair/fair.py"
 HOOKS = [
     name
     for name, method in vars(SmartModel).items()
@@ -28,19 +29,16 @@ HOOKS = [
 
 
 @pytest.fixture(scope="module")
-def fair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[SmartModel]]:
-    """The scenario of the page, from files with the contents that the page shows."""
-    folder = tmp_path_factory.mktemp("fair")
-    for name, text in FILES:
-        (folder / name).write_text(text, "utf-8")
+def fair() -> Iterator[type[SmartModel]]:
+    """The scenario of the example."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(folder)
+        patch.syspath_prepend(FAIR.parent)
         patch.setattr(registry, "_loaded", {})
-        yield registry.load(str(folder / "fair.py"))
+        yield registry.load(str(FAIR))
 
 
 def test_every_part_of_a_phase_and_every_hook_is_in_a_table_and_in_the_example() -> None:
-    code = dict(FILES)["fair.py"]
+    code = FAIR.read_text("utf-8")
     for part in (each.name for each in fields(Phase)):
         assert f"| `{part}` |" in PAGE
         assert f" {part}=" in code
@@ -51,8 +49,8 @@ def test_every_part_of_a_phase_and_every_hook_is_in_a_table_and_in_the_example()
     assert "def before_buy(" in code
 
 
-def test_every_class_attribute_of_a_model_is_on_the_page() -> None:
-    named = []
+def test_every_class_attribute_of_a_model_is_in_the_reference() -> None:
+    named: list[str] = []
     for documented in (SmartModel, Declarations):
         part = r"Class attributes:\n(.*?)\n(?:\n| {4}$)"
         section = re.search(part, documented.__doc__ or "", re.DOTALL | re.MULTILINE)
@@ -63,11 +61,11 @@ def test_every_class_attribute_of_a_model_is_on_the_page() -> None:
     assert not [name for name in named if f"`{name}`" not in PAGE]
 
 
-def test_the_scenario_of_the_page_conforms(fair: type[SmartModel]) -> None:
+def test_the_example_conforms(fair: type[SmartModel]) -> None:
     check_scenario(fair)
 
 
-def test_the_hooks_of_the_page_do_what_it_says(fair: type[SmartModel], tmp_path: Path) -> None:
+def test_the_hooks_of_the_example_do_what_they_say(fair: type[SmartModel], tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
     with Recording(path) as opened:
         runs = run_all(fair, {"minds": "fixed:buy"}, seed=1, recording=opened)

@@ -9,7 +9,7 @@ from pathlib import Path
 from sabm_mesa.core.prompts import load_builtin
 from sabm_mesa.models.registry import scenario
 
-PAGE = Path(__file__).parents[2] / "docs" / "published-prompts.md"
+PAGE = Path(__file__).parents[2] / "paper" / "published-prompts.md"
 SCENARIOS = {
     "Keynesian beauty contest": ("kbc",),
     "Bertrand competition": ("bertrand",),

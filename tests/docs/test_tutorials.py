@@ -7,15 +7,16 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.llm import read_endpoints
-from sabm_mesa.llm.endpoints import PRESETS, is_loopback
+from sabm_mesa.llm.endpoints import is_loopback
 from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.models.registry import load
+from sabm_mesa.testing import check_scenario
 
 ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
@@ -28,8 +29,8 @@ def code(notebook: Path) -> str:
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """The blocks of code of a how-to."""
-    text = (ROOT / "docs" / "how-to" / f"{page}.md").read_text("utf-8")
+    """The blocks of code of a page."""
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
@@ -72,16 +73,32 @@ def test_a_tutorial_runs_without_a_warning(notebook: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["data", "mesa", "own-scenario", "ray", "recordings"])
-def test_the_scripts_of_a_how_to_run(page: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "page", ["how-to/mesa", "scenario-reference", "how-to/sweep", "how-to/recordings"]
+)
+def test_the_scripts_of_a_page_run(page: str, tmp_path: Path) -> None:
     scripts = blocks(page, "python")
 
     assert scripts
     run(tmp_path, scripts)
 
 
+@pytest.mark.slow
+def test_the_scenario_of_the_how_to_conforms_and_plays(tmp_path: Path) -> None:
+    code, talk = blocks("how-to/own-scenario", "python")
+    (tmp_path / "stag_hunt.py").write_text(f"{code}\n\n{talk}", "utf-8")
+    model = load(f"{tmp_path / 'stag_hunt.py'}:StagHunt")
+
+    assert len(code.splitlines()) <= 80
+    check_scenario(model)
+    check_scenario(load(f"{tmp_path / 'stag_hunt.py'}:TalkingHunt"))
+    played = model(rng=1, recording=False)
+    played.run_model()
+    assert played.model_frame()["n_stag"].tolist() == [6] * 5
+
+
 def test_the_prompt_file_of_the_how_to_is_read(tmp_path: Path) -> None:
-    (prompts,) = blocks("prompts", "toml")
+    (prompts,) = blocks("how-to/robust", "toml")
     (tmp_path / "own.toml").write_text(prompts, "utf-8")
 
     model = KeynesianBeautyContest(
@@ -94,7 +111,7 @@ def test_the_prompt_file_of_the_how_to_is_read(tmp_path: Path) -> None:
 
 
 def test_the_caps_and_prices_of_the_how_to_are_read(tmp_path: Path) -> None:
-    (script,), (prices,) = blocks("budget", "python"), blocks("budget", "toml")
+    (script,), (prices,) = blocks("how-to/budget", "python"), blocks("how-to/budget", "toml")
     (tmp_path / "prices.toml").write_text(prices, "utf-8")
 
     names: dict[str, object] = {}
@@ -106,38 +123,33 @@ def test_the_caps_and_prices_of_the_how_to_are_read(tmp_path: Path) -> None:
 
 #: A model of each provider whose prices are vendored.
 SOLD = {
-    "openai": "gpt-4o",
     "azure": "gpt-4o",
     "azure-dated": "gpt-4o",
-    "anthropic": "claude-3-haiku-20240307",
-    "google": "gemini-2.5-flash",
     "mistral": "mistral-small-latest",
     "deepseek": "deepseek-chat",
     "openrouter": "qwen/qwen3-8b",
 }
-LOCAL = {"vllm", "sglang", "ollama", "lmstudio", "llamacpp"}
+LOCAL = {"ollama", "lmstudio"}
 
 
 def test_the_endpoint_entries_of_the_how_to_are_read(tmp_path: Path) -> None:
     file = tmp_path / "endpoints.toml"
-    entries = blocks("providers", "toml")
-    found = {}
-    for entry in [*entries, "\n".join(entries)]:  # each alone, and all in one file
-        file.write_text(entry, "utf-8")
-        found |= read_endpoints(file)
+    (entries,) = blocks("how-to/connect", "toml")
+    file.write_text(entries, "utf-8")
+
+    found = read_endpoints(file)
+
     assert set(found) == {*SOLD} | LOCAL
     for name, endpoint in found.items():
         assert bool(endpoint.key_env) == (name in SOLD)
         assert is_loopback(endpoint.url) == (name in LOCAL)
-        if name in PRESETS:  # an entry adds fields, and leads to the same place
-            assert replace(endpoint, extra_body={}) == PRESETS[name]
         price = PriceTable(url=endpoint.url).of(SOLD.get(name, "gpt-oss-120b"))
         assert (price is not None) == (name in SOLD)
 
 
 @pytest.mark.slow
 def test_the_mind_of_the_how_to_takes_two_thirds_of_what_it_hears(tmp_path: Path) -> None:
-    (mind,) = blocks("own-minds", "python")
+    (mind,) = blocks("how-to/own-minds", "python")
     (tmp_path / "mine.py").write_text(mind, "utf-8")
 
     model = KeynesianBeautyContest(n_players=2, n_rounds=2, minds=f"py:{tmp_path}/mine.py", rng=1)

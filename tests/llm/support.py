@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import json
+import math
 import selectors
 import sqlite3
 from collections.abc import Coroutine, Iterable
@@ -12,10 +13,10 @@ from typing import Any, TypeVar
 
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.core import engine
-from sabm_mesa.llm import Client, Completion, Request
-from sabm_mesa.llm.in_flight import FinishInFlightClient
-from sabm_mesa.llm.openai_client import OpenAIClient
-from sabm_mesa.llm.retry import RetryClient
+from sabm_mesa.core.answers import Reply
+from sabm_mesa.llm import Client, Request
+from sabm_mesa.llm.endpoints import Endpoint
+from sabm_mesa.llm.server import MAX_BYTES, Server
 from tests.llm_server import LLMServer, writer
 
 T = TypeVar("T")
@@ -63,17 +64,22 @@ def ask(text: str = "Hello", model: str = "stub", **options: Any) -> Request:
     return Request(model, (("user", text),), **options)
 
 
-def complete(client: Client, *requests: Request) -> list[Completion]:
+def completion(text: str, model: str = "", **more: Any) -> Reply:
+    """A reply as a server sends it; nobody has computed its cost yet."""
+    return Reply(text, **{"model": model, "finish_reason": "stop", "cost_usd": math.nan, **more})
+
+
+def complete(client: Client, *requests: Request) -> list[Reply]:
     """Complete all at once on the engine's loop; the first error is raised."""
 
-    async def work() -> list[Completion]:
+    async def work() -> list[Reply]:
         return await asyncio.gather(*(client.complete(request) for request in requests))
 
     return engine.run(work())
 
 
 def outcomes(client: Client, requests: Iterable[Request]) -> list[Any]:
-    """Completions, or the errors in their place."""
+    """Replies, or the errors in their place."""
 
     async def work() -> list[Any]:
         parts = (client.complete(request) for request in requests)
@@ -83,19 +89,25 @@ def outcomes(client: Client, requests: Iterable[Request]) -> list[Any]:
 
 
 class Chain:
-    """The real client with retries that hardly wait."""
+    """A client of a real server, with retries that hardly wait."""
 
-    def __init__(self, url: str | None, max_retries: int = 2, timeout_s: float = 30.0) -> None:
-        self.endpoint = OpenAIClient(url, timeout_s)
-        self.client = RetryClient(
-            FinishInFlightClient(self.endpoint), max_retries, first_wait_s=0.001
-        )
+    def __init__(
+        self,
+        url: Endpoint | str | None,
+        max_retries: int = 2,
+        timeout_s: float = 30.0,
+        max_bytes: int = MAX_BYTES,
+        **options: Any,
+    ) -> None:
+        self.server = Server(url, timeout_s, max_bytes)
+        options = {"max_retries": max_retries, "first_wait_s": 0.001, **options}
+        self.client = Client(self.server, **options)
 
-    def __enter__(self) -> RetryClient:
+    def __enter__(self) -> Client:
         return self.client
 
     def __exit__(self, *_: object) -> None:
-        engine.run(self.endpoint.close())
+        engine.run(self.server.close())
 
 
 def first_question(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:

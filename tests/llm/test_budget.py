@@ -8,20 +8,21 @@ from typing import Any
 import pytest
 
 from sabm_mesa import Budget, Connection
+from sabm_mesa.core import answers
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import BudgetExceeded, ParameterError, RunError, ServerUnavailable
-from sabm_mesa.llm import Completion, ScriptedClient, connect
-from sabm_mesa.llm.budget import ANSWER_TOKENS, BudgetClient, check_price
+from sabm_mesa.llm import ScriptedClient, connect
+from sabm_mesa.llm.budget import ANSWER_TOKENS, check_price
+from sabm_mesa.llm.client import Client, Sender
 from sabm_mesa.llm.prices import PriceTable
-from sabm_mesa.llm.retry import RetryClient
-from tests.llm.support import ask, complete, contest, on_virtual_time, outcomes, rows
+from tests.llm.support import ask, complete, completion, contest, on_virtual_time, outcomes, rows
 from tests.llm_server import LLMServer, Reply
 
-DONE = Completion("42", "gpt-4o", prompt_tokens=10, completion_tokens=2, cost_usd=0.5)
+DONE = completion("42", "gpt-4o", prompt_tokens=10, completion_tokens=2, cost_usd=0.5)
 
 
-def budgeted(budget: Budget, *script: Any) -> BudgetClient:
-    return BudgetClient(ScriptedClient(script), budget, PriceTable())
+def budgeted(budget: Budget, *script: Any) -> ScriptedClient:
+    return ScriptedClient(script, budget=budget, prices=PriceTable())
 
 
 def test_what_is_reported_is_spent() -> None:
@@ -50,14 +51,14 @@ def test_thoughts_are_set_aside_for_where_answers_have_no_limit() -> None:
     ("answer", "says"),
     [
         (
-            Completion("42", "gpt-4o", prompt_tokens=500, completion_tokens=2, cost_usd=0.0),
+            completion("42", "gpt-4o", prompt_tokens=500, completion_tokens=2, cost_usd=0.0),
             "took 500 tokens of the prompt for an answer of 'gpt-4o' where at most 58",
         ),
         (DONE, "took $0.5 for an answer of 'gpt-4o' where at most $0.000345"),
     ],
 )
 def test_a_warning_names_what_was_more_than_expected(
-    answer: Completion, says: str, caplog: pytest.LogCaptureFixture
+    answer: Reply, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = budgeted(Budget(max_usd=10), answer)
     complete(client, ask("x" * 100, model="gpt-4o", max_tokens=20))
@@ -69,20 +70,20 @@ def test_a_request_that_was_refused_costs_nothing() -> None:
     client = budgeted(budget, ServerUnavailable("no"), DONE)
     error, done = outcomes(client, [ask()])[0], outcomes(client, [ask()])[0]
     assert isinstance(error, ServerUnavailable)
-    assert done is DONE
+    assert done.answer == DONE.answer
     assert budget.spent.asks == 1
     assert budget.reserved == Usage()
 
 
 def test_a_request_that_is_stopped_under_way_counts_as_the_most() -> None:
-    class Never:
-        async def complete(self, request: Any) -> Completion:
+    class Never(Sender):
+        async def send(self, request: Any) -> answers.Reply:
             await asyncio.sleep(10**6)
-            return Completion(request.model)
+            return completion(request.model)
 
     async def work() -> Budget:
         budget = Budget(max_asks=1)
-        task = asyncio.create_task(BudgetClient(Never(), budget, PriceTable()).complete(ask()))
+        task = asyncio.create_task(Client(Never(), budget=budget).complete(ask()))
         await asyncio.sleep(1)
         assert budget.reserved.asks == 1
         task.cancel()
@@ -135,14 +136,14 @@ def test_an_ask_waits_for_those_under_way_rather_than_stop_a_run_that_fits() -> 
     budget = Budget(max_total_tokens=60)
     most = 0
 
-    def answer(_request: Any) -> Completion:
+    def answer(_request: Any) -> answers.Reply:
         nonlocal most
         most = max(most, budget.spent.tokens + budget.reserved.tokens)
-        return Completion("ok", model="gpt-4o", prompt_tokens=6, completion_tokens=5)
+        return completion("ok", model="gpt-4o", prompt_tokens=6, completion_tokens=5)
 
-    client = BudgetClient(ScriptedClient(answer), budget, PriceTable())
+    client = ScriptedClient(answer, budget=budget)
     done = complete(client, *(ask(str(i), model="gpt-4o", max_tokens=20) for i in range(3)))
-    assert [each.text for each in done] == ["ok"] * 3
+    assert [each.answer for each in done] == ["ok"] * 3
     assert (budget.spent.asks, budget.spent.tokens) == (3, 33)
     assert budget.reserved.tokens == 0
     assert most <= 60
@@ -168,9 +169,9 @@ def test_many_at_once_never_pass_a_cap(tmp_path: Path) -> None:
             ends = outcomes(client, [ask(max_tokens=20)] * 60)
             # In order, so that what was set aside for those at once does not count any more.
             ends += [outcomes(client, [ask(max_tokens=20)])[0] for _ in range(40)]
-            done = [end for end in ends if isinstance(end, Completion)]
+            done = [end for end in ends if isinstance(end, answers.Reply)]
             after = server.stats
-            assert all(isinstance(end, Completion | BudgetExceeded) for end in ends)
+            assert all(isinstance(end, answers.Reply | BudgetExceeded) for end in ends)
             assert budget.spent.asks == len(done) == after["requests"] - before["requests"]
             tokens = ("prompt_tokens", "completion_tokens")
             assert budget.spent.tokens == sum(after[each] - before[each] for each in tokens)
@@ -229,10 +230,10 @@ def test_a_server_that_ignores_the_limit_of_tokens_passes_no_cap(
     with flood(512) as server:
         client = connect(server.url, Connection(budget=budget, prices=prices))
         ends = outcomes(client, [ask(max_tokens=64)] * 40)
-        done = [end for end in ends if isinstance(end, Completion)]
+        done = [end for end in ends if isinstance(end, answers.Reply)]
         assert server.stats["requests"] == len(done) == 3
     assert budget.spent.cost_usd == pytest.approx(15.36)
-    (error,) = {str(end) for end in ends if not isinstance(end, Completion)}
+    (error,) = {str(end) for end in ends if not isinstance(end, answers.Reply)}
     assert error.startswith(
         "The budget of 20 dollars is used up: 15.36 spent, and the next ask could cost 5.12. "
     )
@@ -258,7 +259,7 @@ def test_what_was_under_way_before_a_server_was_caught_is_in_the_sum() -> None:
         thread.join()
         assert server.stats["requests"] == 7
     assert budget.spent.tokens == 7 + 6 * 403
-    (error,) = {str(end) for end in ends if not isinstance(end, Completion)}
+    (error,) = {str(end) for end in ends if not isinstance(end, answers.Reply)}
     assert "The budget of 1000 tokens is used up: 2425 spent, and the next ask could" in error
     assert budget.reserved == Usage()
 
@@ -267,13 +268,14 @@ def test_what_was_under_way_before_a_server_was_caught_is_in_the_sum() -> None:
 def test_requests_that_may_be_billed_count_for_the_caps(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)
+    monkeypatch.setattr(Client, "_wait", lambda *_: 0.001)
     budget = Budget(max_total_tokens=1000)
     with LLMServer(brain=lambda _m, _b: "1", faults=lambda _n, _b: fault) as server:
         how = Connection(budget=budget, timeout_s=0.2 if fault == "hang" else 30.0, max_retries=40)
         (error,) = outcomes(connect(server.url, how), [ask("x" * 26, max_tokens=129)])
-        assert server.stats["requests"] == 6
+        assert fault == "hang" or server.stats["requests"] == 6
     assert isinstance(error, BudgetExceeded)
+    # Six requests at 150 tokens. One that was given up on at once may not be seen by the server.
     assert "is used up: 900 spent, and the next ask could cost 150." in str(error)
 
 

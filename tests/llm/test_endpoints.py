@@ -4,7 +4,6 @@ import json
 import logging
 import socket
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ from sabm_mesa.llm.endpoints import (
     is_openai,
 )
 from sabm_mesa.llm.translation import KEY_VARIABLE
-from sabm_mesa.minds.specs import endpoints_in, model_and_endpoint
+from sabm_mesa.minds.specs import model_and_endpoint
 from tests.llm.support import ask, complete, outcomes, rows
 from tests.llm_server import LLMServer
 
@@ -109,7 +108,7 @@ def test_the_key_of_a_listed_address_goes_there(
     with LLMServer(brain=lambda _m, _b: "42", api_key=OTHER) as server:
         listed = f'[endpoints.lab]\nbase_url = "{server.url}/"\nkey_env = "LAB_API_KEY"\n'
         how = Connection(endpoints=read_endpoints(file_of(tmp_path, listed)))
-        assert complete(connect(server.url, how), ask())[0].text == "42"
+        assert complete(connect(server.url, how), ask())[0].answer == "42"
         twice = listed + listed.replace("lab", "other")
         how = Connection(endpoints=read_endpoints(file_of(tmp_path, twice)))
         with pytest.raises(ParameterError, match="The endpoints lab, other have the address"):
@@ -139,7 +138,7 @@ def test_azures_dated_interface_is_asked_by_its_version_and_its_own_header(
         ))  # fmt: skip
         how = Connection(endpoints=read_endpoints(file))
         (done,) = complete(connect("azure", how), ask(model="mine"))
-        assert (done.text, done.model) == ("42", "gpt-4o-2024-08-06")
+        assert (done.answer, done.model) == ("42", "gpt-4o-2024-08-06")
         assert done.provider == f"{place}/mine"
         for seen in server.requests:
             assert (seen.headers["api-key"], seen.headers["X-Title"]) == (OTHER, "t")
@@ -262,11 +261,6 @@ def test_no_further_field_passes_a_cap_or_replaces_the_prompt(
         read_endpoints(file_of(tmp_path, text))
 
 
-def test_a_file_of_endpoints_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"Cannot read the file of endpoints .*none\.toml"):
-        read_endpoints(tmp_path / "none.toml")
-
-
 @pytest.mark.parametrize(
     ("rest", "expected"),
     [
@@ -281,15 +275,6 @@ def test_a_file_of_endpoints_that_is_not_there(tmp_path: Path) -> None:
 )
 def test_models_and_their_endpoints(rest: str, expected: tuple[str, str]) -> None:
     assert model_and_endpoint(rest) == expected
-
-
-def test_the_endpoints_of_parameters_are_found_wherever_they_stand() -> None:
-    given: Any = [
-        {"minds": {"llm:a@http://one/v1/": 2, "classical": 1}, "n": 3},
-        {"adviser": "llm:e@lab", "minds": ["llm:c@https://two/v1", "fixed:0"]},
-    ]
-    assert endpoints_in(given) == {"http://one/v1", "lab", "https://two/v1"}
-    assert endpoints_in({"minds": "llm:a"}) == {""}
 
 
 def test_openais_own_address_and_this_computer() -> None:

@@ -18,12 +18,11 @@ from sabm_mesa.errors import (
     BadRequest,
     BudgetExceeded,
     LLMError,
-    ServerUnavailable,
 )
 from sabm_mesa.llm.budget import Budget
-from sabm_mesa.llm.retry import RetryClient
+from sabm_mesa.llm.client import Client
 from tests.llm.support import AGAIN, ROOT, contest, first_question, rows
-from tests.llm_server import Fault, LLMServer
+from tests.llm_server import LLMServer
 from tests.llm_server import stub as stub_brain
 
 LOST = ["reset", "drop", "bad-json", "twice", "error-200", "error-choice", "bad-utf8", "bad-gzip"]
@@ -31,7 +30,7 @@ LOST = ["reset", "drop", "bad-json", "twice", "error-200", "error-choice", "bad-
 
 @pytest.fixture(autouse=True)
 def hardly_any_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)
+    monkeypatch.setattr(Client, "_wait", lambda *_: 0.001)
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +70,8 @@ def test_what_a_retry_mends_leaves_no_trace_in_the_results(
     [[1, 2], "many", {"prompt_tokens": "1"}, {"prompt_tokens": 9, "completion_tokens": math.nan}],
     ids=str,
 )
-def test_usage_that_cannot_be_read_is_unknown_and_logged_once(
-    usage: Any, clean: list[pd.DataFrame], tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_usage_that_cannot_be_read_is_unknown(
+    usage: Any, clean: list[pd.DataFrame], tmp_path: Path
 ) -> None:
     path, price = tmp_path / "run.sqlite", tmp_path / "prices.toml"
     price.write_text("[models]\nstub = { input = 1.0, output = 1.0 }\n")
@@ -82,7 +81,6 @@ def test_usage_that_cannot_be_read_is_unknown_and_logged_once(
         assert_same(frames(server, recording=path, connection=connection), clean)
         assert connection.budget is not None
         assert connection.budget.spent.cost_usd > 0
-    assert len([r for r in caplog.records if "the usage counts as unknown" in r.message]) == 1
     assert rows(path, "SELECT count(*), count(cost_usd) FROM asks") == [(18, 0)]
 
 
@@ -143,19 +141,6 @@ def test_a_huge_answer_is_recorded_whole_and_cut_where_others_read_it(tmp_path: 
     assert whole == size // 11 * 11
 
 
-@pytest.mark.slow
-def test_a_huge_answer_to_another_question_is_not_sent_back_whole() -> None:
-    def plan(_number: int, body: dict[str, Any]) -> Fault | None:
-        return Fault("huge", size=1_000_000) if "choose your number" in str(body) else None
-
-    with LLMServer(faults=plan) as server:
-        model = contest(server, n_rounds=1)
-        model.run_model()
-        assert (model.total.invalid, server.stats["requests"]) == (6, 18)
-        assert max(len(str(seen.body)) for seen in server.requests) < 15_000
-    assert list(model.agent_frame()["invalid"]) == [1] * 6
-
-
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [("context", BadRequest), ("400", BadRequest), ("401", AccessDenied), ("403", AccessDenied),
@@ -172,18 +157,6 @@ def test_what_no_retry_mends_ends_the_run_and_keeps_what_was_answered(
         assert server.stats["requests"] == 9
     assert rows(path, "SELECT count(*), min(valid) FROM asks") == [(8, 1)]
     assert rows(path, "SELECT status, problem FROM runs") == [("failed", str(caught.value))]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", [Fault("hang"), Fault("slow", pace=0.05)], ids=str)
-def test_a_server_that_never_comes_to_an_end_ends_the_run(fault: Fault, tmp_path: Path) -> None:
-    path = tmp_path / "run.sqlite"
-    with LLMServer(faults=lambda n, _b: fault if n >= 6 else None) as server:
-        connection = Connection(timeout_s=2.0, max_retries=1)
-        model = contest(server, recording=path, connection=connection)
-        with pytest.raises(ServerUnavailable, match=r"within 2 s"):
-            model.run_model()
-    assert rows(path, "SELECT count(*) FROM asks") == [(6,)]
 
 
 def test_a_server_that_is_started_again_during_a_run(clean: list[pd.DataFrame]) -> None:
@@ -258,10 +231,8 @@ def test_no_paid_answer_is_lost_where_few_files_can_be_opened(files: int, tmp_pa
         answered = server.stats["status_200"]
         assert server.max_in_flight < files
     assert done.returncode == 0, done.stderr
-    found = rows(
-        tmp_path / "recording.sqlite", "SELECT count(*), (SELECT count(*) FROM sent) FROM asks"
-    )
-    assert found == [(answered, 0)] == [(100, 0)]
+    found = rows(tmp_path / "recording.sqlite", "SELECT count(*), count(raw) FROM asks")
+    assert found == [(answered, answered)] == [(100, 100)]
 
 
 @pytest.mark.slow

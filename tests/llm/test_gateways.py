@@ -9,19 +9,12 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa.core import engine
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.errors import AccessDenied, BadRequest, LLMError, RateLimited, ServerUnavailable
-from sabm_mesa.llm.client import Completion
-from sabm_mesa.llm.endpoints import Endpoint
-from sabm_mesa.llm.in_flight import CostClient
-from sabm_mesa.llm.openai_client import OpenAIClient
+from sabm_mesa.llm.client import LONGEST_WAIT_S, Client, Sender
 from sabm_mesa.llm.prices import PriceTable
-from sabm_mesa.llm.retry import LONGEST_WAIT_S, RetryClient
-from sabm_mesa.llm.translation import KEY_VARIABLE
-from tests.llm.support import Chain, ask, complete, on_virtual_time, outcomes
+from tests.llm.support import Chain, ask, complete, completion, on_virtual_time, outcomes
 from tests.llm_server import LLMServer
-
-KEY = "sk-" + "gateway-1234567890"
 
 
 def litellm(message: str, kind: str | None = None, code: str = "400") -> dict[str, Any]:
@@ -99,18 +92,18 @@ def test_a_server_says_in_words_how_long_to_wait() -> None:
 
 @pytest.mark.parametrize(("asked_s", "waited_s"), [(45.0, 45.0), (1e6, LONGEST_WAIT_S)])
 def test_the_wait_of_a_gateway_is_kept(asked_s: float, waited_s: float) -> None:
-    class OnceLimited:
+    class OnceLimited(Sender):
         refused = False
 
-        async def complete(self, _request: Any) -> Completion:
+        async def send(self, _request: Any) -> Reply:
             if not self.refused:
                 self.refused = True
                 raise RateLimited("Wait.", asked_s)
-            return Completion("42")
+            return completion("42")
 
     async def work() -> float:
         started = asyncio.get_running_loop().time()
-        await RetryClient(OnceLimited()).complete(ask())
+        await Client(OnceLimited()).complete(ask())
         return asyncio.get_running_loop().time() - started
 
     assert waited_s <= on_virtual_time(work()) < waited_s + 1
@@ -125,7 +118,12 @@ def test_the_wait_of_a_gateway_is_kept(asked_s: float, waited_s: float) -> None:
 )
 def test_a_prompt_that_is_refused_behind_a_gateway_is_a_refused_answer(said: str) -> None:
     done, requests = asked(400, litellm(said))
-    assert (done.text, done.finish_reason, done.cost_usd, requests) == ("", "content_filter", 0, 1)
+    assert (done.answer, done.finish_reason, done.cost_usd, requests) == (
+        "",
+        "content_filter",
+        0,
+        1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,27 +188,6 @@ def test_a_key_that_was_not_sent_is_said_to_be_missing(status: int, body: Any) -
     assert type(error) is AccessDenied
     assert "no key was sent. Set OPENAI_API_KEY in the environment;" in str(error)
     assert requests == 1
-
-
-@pytest.mark.parametrize(("status", "body"), KEY_REFUSED)
-def test_a_key_that_was_sent_is_said_to_be_refused(
-    status: int, body: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-    error, _ = asked(status, body)
-    assert type(error) is AccessDenied
-    assert str(error).endswith(
-        "the key in OPENAI_API_KEY was refused, here or behind the gateway: set OPENAI_API_KEY in "
-        "the environment to the right one."
-    )
-
-
-def test_an_address_without_a_named_key_is_said_to_get_none() -> None:
-    with LLMServer(api_key=KEY) as server:
-        client = OpenAIClient(Endpoint(server.url), 5.0)
-        (error,) = outcomes(client, [ask()])
-        engine.run(client.close())
-    assert "no key was sent, since none is named for this address" in str(error)
 
 
 LONG = "word " * 100
@@ -304,27 +281,18 @@ def test_a_page_of_html_after_an_answer_is_a_passing_fault() -> None:
     with server, Chain(server.url) as client:
         complete(client, ask())
         (done,) = complete(client, ask())
-    assert (done.text, done.retries) == ("42", 2)
+    assert (done.answer, done.retries) == ("42", 2)
 
 
-def test_a_page_of_html_is_no_answer_with_v1_either() -> None:
-    error, requests = asked(200, b"<html>Sign in</html>")
-    assert "sent a page of HTML: is the address that of an OpenAI-compatible interface?" in str(
-        error
-    )
-    assert "/v1 (" not in str(error)
-    assert requests == 1
-
-
-def priced(cost: str, price: PriceTable, reported: float | None = None) -> Completion:
+def priced(cost: str, price: PriceTable, reported: float | None = None) -> Reply:
     usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
     if reported is not None:
         usage["cost"] = reported  # type: ignore[assignment]
     choice = {"message": {"content": "42"}, "finish_reason": "stop"}
     body = {"choices": [choice], "usage": usage, "model": "lab-model"}
     server = LLMServer(refuses=lambda _: (200, body, {"x-litellm-response-cost": cost}))
-    with server, Chain(server.url) as client:
-        return complete(CostClient(client, price), ask(model="lab-model"))[0]
+    with server, Chain(server.url, prices=price) as client:
+        return complete(client, ask(model="lab-model"))[0]
 
 
 @pytest.mark.parametrize(

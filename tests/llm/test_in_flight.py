@@ -10,25 +10,26 @@ from typing import Any
 import pytest
 
 from sabm_mesa import Budget, Connection, PublicGoods, resume
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.errors import BudgetExceeded, LLMError, RunError, ServerUnavailable
-from sabm_mesa.llm import in_flight
 from sabm_mesa.llm.budget import most_of
-from sabm_mesa.llm.client import Completion, Request
-from sabm_mesa.llm.in_flight import GRACE_S, FinishInFlightClient
+from sabm_mesa.llm.client import GRACE_S, Client, Sender
 from sabm_mesa.llm.prices import PriceTable
+from sabm_mesa.llm.request import Request
 from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.rerun import lost_before
-from tests.llm.support import ask, contest, first_question, on_virtual_time, rows
+from tests.llm.support import ask, completion, contest, first_question, on_virtual_time, rows
 from tests.llm_server import LLMServer, stub
 
 
-class Slow:
+class Slow(Sender):
     """Answers or fails after some seconds; knows whether it was cut off."""
 
     def __init__(self, seconds: float, error: LLMError | None = None) -> None:
+        super().__init__()
         self.seconds, self.error, self.cut_off = seconds, error, False
 
-    async def complete(self, request: Request) -> Completion:
+    async def send(self, request: Request) -> Reply:
         try:
             await asyncio.sleep(self.seconds)
         except asyncio.CancelledError:
@@ -36,13 +37,13 @@ class Slow:
             raise
         if self.error:
             raise self.error
-        return Completion(request.model)
+        return completion(request.model)
 
 
-async def stopped(client: Slow, *at: float) -> tuple[Completion | BaseException, float]:
+async def stopped(server: Slow, *at: float) -> tuple[Reply | BaseException, float]:
     """Stop a request at these seconds; how it ends, and when."""
     loop = asyncio.get_running_loop()
-    task = asyncio.create_task(FinishInFlightClient(client).complete(ask()))
+    task = asyncio.create_task(Client(server, max_retries=0).complete(ask()))
     for second in at:
         loop.call_at(second, task.cancel)
     (end,) = await asyncio.gather(task, return_exceptions=True)
@@ -54,19 +55,13 @@ async def stopped(client: Slow, *at: float) -> tuple[Completion | BaseException,
 @pytest.mark.parametrize("at", [(1,), (1, 2, 2, 3)], ids=["once", "several times"])
 def test_an_answer_under_way_is_awaited(at: tuple[float, ...]) -> None:
     end, seconds = on_virtual_time(stopped(Slow(5), *at))
-    assert isinstance(end, Completion)
+    assert isinstance(end, Reply)
     assert end.stopped
     assert seconds == 5
 
 
-def test_without_a_stop_nothing_changes() -> None:
-    end, _ = on_virtual_time(stopped(Slow(5)))
-    assert isinstance(end, Completion)
-    assert not end.stopped
-
-
 @pytest.mark.parametrize(
-    ("client", "at", "seconds"),
+    ("server", "at", "seconds"),
     [
         (Slow(1000), (1,), 1 + GRACE_S),
         (Slow(1000), (1, 2, 9), 1 + GRACE_S),
@@ -74,16 +69,11 @@ def test_without_a_stop_nothing_changes() -> None:
     ],
     ids=["no answer within the grace", "stopped three times", "failed after the stop"],
 )
-def test_otherwise_it_stops(client: Slow, at: tuple[float, ...], seconds: float) -> None:
-    end, ended = on_virtual_time(stopped(client, *at))
+def test_otherwise_it_stops(server: Slow, at: tuple[float, ...], seconds: float) -> None:
+    end, ended = on_virtual_time(stopped(server, *at))
     assert isinstance(end, asyncio.CancelledError)
     assert ended == pytest.approx(seconds)
-    assert client.cut_off == (client.error is None)
-
-
-def test_an_error_passes() -> None:
-    end, _ = on_virtual_time(stopped(Slow(1, ServerUnavailable("no"))))
-    assert isinstance(end, ServerUnavailable)
+    assert server.cut_off == (server.error is None)
 
 
 @pytest.mark.parametrize(("seconds", "lines"), [(5.0, 1), (1.1, 0)], ids=["late", "at once"])
@@ -91,7 +81,7 @@ def test_the_log_says_once_for_how_many_answers_a_stop_waits(
     seconds: float, lines: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def stop_all() -> None:
-        client = FinishInFlightClient(Slow(seconds))
+        client = Client(Slow(seconds))
         tasks = [asyncio.create_task(client.complete(ask())) for _ in range(3)]
         for at in (1, 1.01):
             for task in tasks:
@@ -110,7 +100,7 @@ def test_every_request_is_on_disk_before_it_leaves_and_until_its_answer_is(tmp_p
     path, seen = tmp_path / "r.sqlite", []
 
     def brain(messages: Any, body: dict[str, Any]) -> str:
-        ((known,),) = rows(path, "SELECT (SELECT count(*) FROM asks) + count(*) FROM sent")
+        ((known,),) = rows(path, "SELECT count(*) FROM asks")
         seen.append((known, len(seen) + 1))
         return stub(messages, body)
 
@@ -120,7 +110,7 @@ def test_every_request_is_on_disk_before_it_leaves_and_until_its_answer_is(tmp_p
         ).run_model()  # fmt: skip
     assert len(seen) == 12
     assert [(known, sent) for known, sent in seen if known < sent] == []
-    assert rows(path, "SELECT count(*) FROM sent") == [(0,)]
+    assert rows(path, "SELECT count(*) FROM asks WHERE raw IS NULL") == [(0,)]
 
 
 @pytest.mark.parametrize(
@@ -141,15 +131,15 @@ def test_what_may_be_billed_without_an_answer_stays_noted(
 
     with LLMServer(faults=faults) as server, pytest.raises(LLMError):
         contest(
-            server, recording=path, connection=Connection(max_retries=1, timeout_s=1.0)
+            server, recording=path, connection=Connection(max_retries=1, timeout_s=2.0)
         ).run_model()
-    assert rows(path, "SELECT count(*) FROM sent") == [(noted,)]
-    assert rows(path, "SELECT count(*) FROM asks") == [(5,)]
+    assert rows(path, "SELECT count(*) FROM asks WHERE raw IS NULL") == [(noted,)]
+    assert rows(path, "SELECT count(*) FROM answers") == [(5,)]
 
 
 def given_up(server: LLMServer, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is stopped while 6 answers are under way, which do not come in time."""
-    monkeypatch.setattr(in_flight, "GRACE_S", 0.05)
+    monkeypatch.setattr("sabm_mesa.llm.client.GRACE_S", 0.05)
     server.hold()
     model = contest(server, minds=f"llm:gpt-4o-mini@{server.url}", n_rounds=1, recording=path)
     thread = threading.Thread(target=pytest.raises, args=(RunError, model.run_model))
@@ -177,6 +167,6 @@ def test_answers_that_were_lost_count_for_caps_as_the_most_that_they_can_cost(
         assert lost.cost_usd == pytest.approx(math.fsum(each.cost_usd for each in most))
         with pytest.raises(BudgetExceeded, match="10 asks is used up: 10 spent"):
             resume(path, connection=Connection(budget=Budget(max_asks=10)))
-        assert rows(path, "SELECT count(*) FROM asks") == [(4,)]
+        assert rows(path, "SELECT count(*) FROM answers") == [(4,)]
         resume(path, connection=Connection(budget=Budget(max_asks=12)))
-    assert rows(path, "SELECT count(*) FROM sent") == [(6,)]
+    assert rows(path, "SELECT count(*) FROM asks WHERE raw IS NULL") == [(6,)]

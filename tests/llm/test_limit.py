@@ -3,30 +3,24 @@
 import asyncio
 import random
 import resource
-import time
 from pathlib import Path
 
 import pytest
 
-from sabm_mesa import llm
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.engine import RESERVED_FILES
 from sabm_mesa.errors import RateLimited, ServerUnavailable
-from sabm_mesa.llm import Connection, close_all, connect
-from sabm_mesa.llm.client import Completion, Request
+from sabm_mesa.llm.client import Client, Sender
 from sabm_mesa.llm.limit import (
     CEILING,
     CUT,
     FEWEST,
     LONGEST_PAUSE_S,
-    REMEMBERED_S,
     START,
-    LimitClient,
     Limiter,
-    remember_limit,
-    remembered_limit,
 )
-from tests.llm.support import ask, complete, on_virtual_time, turn
-from tests.llm_server import LLMServer
+from sabm_mesa.llm.request import Request
+from tests.llm.support import ask, completion, on_virtual_time
 
 
 def test_no_more_requests_than_files_can_be_opened(caplog: pytest.LogCaptureFixture) -> None:
@@ -47,15 +41,16 @@ def test_no_more_requests_than_files_can_be_opened(caplog: pytest.LogCaptureFixt
     assert Limiter(START).places == START
 
 
-class Endpoint:
+class Endpoint(Sender):
     """Answers a second after it was asked, up to a capacity; notes when each request came."""
 
     def __init__(self, capacity: int = 10**6, retry_after: float | None = None) -> None:
+        super().__init__()
         self.capacity, self.retry_after = capacity, retry_after
         self.in_flight = self.most = self.refusals = 0
         self.sent: list[tuple[float, str]] = []
 
-    async def complete(self, request: Request) -> Completion:
+    async def send(self, request: Request) -> Reply:
         self.sent.append((asyncio.get_running_loop().time(), request.messages[0][1]))
         if self.in_flight >= self.capacity:
             self.refusals += 1
@@ -67,13 +62,18 @@ class Endpoint:
             await asyncio.sleep(1)
         finally:
             self.in_flight -= 1
-        return Completion("yes")
+        return completion("yes")
 
     def at(self, second: float) -> int:
         return sum(sent == pytest.approx(second) for sent, _ in self.sent)
 
 
-async def all_of(client: LimitClient, n: int) -> list[object]:
+def within(limiter: Limiter, server: Sender, ceiling: int = CEILING) -> Client:
+    """A client that is stopped at once and sends nothing again."""
+    return Client(server, limiter=limiter, ceiling=ceiling, max_retries=0, grace_s=0)
+
+
+async def all_of(client: Client, n: int) -> list[object]:
     asks = (client.complete(ask(str(i))) for i in range(n))
     return await asyncio.gather(*asks, return_exceptions=True)
 
@@ -86,7 +86,7 @@ async def flood(limiter: Limiter, n: int) -> float:
 
 def test_slow_start_doubles_each_round_trip_and_answers_in_order() -> None:
     endpoint, limiter = Endpoint(), Limiter(start=2)
-    on_virtual_time(all_of(LimitClient(endpoint, limiter), 14))
+    on_virtual_time(all_of(within(limiter, endpoint), 14))
     assert [endpoint.at(second) for second in range(4)] == [2, 4, 8, 0]
     assert [text for _, text in endpoint.sent] == [str(i) for i in range(14)]
     assert limiter.in_flight == 0
@@ -150,7 +150,7 @@ def test_a_limit_that_is_not_used_does_not_grow() -> None:
 
     async def work() -> None:
         for _ in range(20):
-            await all_of(LimitClient(endpoint, limiter), 2)
+            await all_of(within(limiter, endpoint), 2)
 
     on_virtual_time(work())
     assert limiter.limit == 4
@@ -188,7 +188,7 @@ def test_retry_after_pauses_all_and_can_be_made_longer() -> None:
 @pytest.mark.parametrize("retry_after", [None, 0.5])
 def test_it_settles_at_what_the_endpoint_bears(capacity: int, retry_after: float | None) -> None:
     endpoint, limiter = Endpoint(capacity, retry_after), Limiter()
-    client, n = LimitClient(endpoint, limiter), 300
+    client, n = within(limiter, endpoint), 300
 
     async def insist(i: int) -> None:
         while True:
@@ -212,7 +212,7 @@ def test_it_settles_at_what_the_endpoint_bears(capacity: int, retry_after: float
 
 def test_the_lowest_ceiling_of_those_that_ask_holds_for_all() -> None:
     endpoint, limiter = Endpoint(), Limiter()
-    narrow, wide = (LimitClient(endpoint, limiter, ceiling) for ceiling in (2, 5))
+    narrow, wide = (within(limiter, endpoint, ceiling) for ceiling in (2, 5))
 
     async def work() -> None:
         await asyncio.gather(all_of(narrow, 4), all_of(wide, 12))
@@ -221,51 +221,8 @@ def test_the_lowest_ceiling_of_those_that_ask_holds_for_all() -> None:
     assert [endpoint.at(second) for second in range(5)] == [2, 2, 5, 5, 2]
 
 
-async def interrupted(when: str) -> Limiter:
-    """Cancel one of three asks at one of its awaits; the third has to get its turn."""
-    endpoint, limiter = Endpoint(), Limiter()
-    client = LimitClient(endpoint, limiter, 1)
-    if when == "paused":
-        limiter.refused(0.0, 5.0)
-    first, second, third = (asyncio.create_task(client.complete(ask(n))) for n in "123")
-    await turn()
-    victim = second if when == "waiting" else first
-    assert victim.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await victim
-    await third
-    assert [text for _, text in endpoint.sent][-1] == "3"
-    await asyncio.gather(first, second, return_exceptions=True)
-    return limiter
-
-
-@pytest.mark.parametrize("when", ["sending", "waiting", "paused"])
-def test_a_cancelled_ask_gives_its_place_to_the_next(when: str) -> None:
-    limiter = on_virtual_time(interrupted(when))
-    assert limiter.in_flight == 0
-    assert limiter.places == START
-
-
-def test_a_place_that_was_granted_in_vain_goes_to_the_next() -> None:
-    async def work() -> None:
-        limiter = Limiter(start=1)
-        await limiter.acquire()
-        vain, following = (asyncio.create_task(limiter.acquire(7)) for _ in range(2))
-        await turn()
-        limiter.release()
-        vain.cancel()  # it has the place, but not had a turn yet
-        with pytest.raises(asyncio.CancelledError):
-            await vain
-        await following
-        assert (limiter.in_flight, limiter.places) == (1, 1)
-        limiter.release(7)
-        assert limiter.in_flight == 0
-
-    on_virtual_time(work())
-
-
 def test_no_wake_up_is_lost_whatever_is_cancelled() -> None:
-    async def one(client: LimitClient, patience: float, seed: int) -> str:
+    async def one(client: Client, patience: float, seed: int) -> str:
         try:
             async with asyncio.timeout(patience):
                 await client.complete(ask(str(seed)))
@@ -279,7 +236,7 @@ def test_no_wake_up_is_lost_whatever_is_cancelled() -> None:
         draw = random.Random(seed)
         limiter = Limiter(start=3)
         endpoint = Endpoint(draw.choice([1, 5]), retry_after=draw.choice([None, 0.5]))
-        clients = [LimitClient(endpoint, limiter, ceiling) for ceiling in (2, 4, CEILING)]
+        clients = [within(limiter, endpoint, ceiling) for ceiling in (2, 4, CEILING)]
         ends = await asyncio.gather(
             *(one(draw.choice(clients), draw.uniform(0, 30), i) for i in range(60))
         )
@@ -293,52 +250,12 @@ def test_no_wake_up_is_lost_whatever_is_cancelled() -> None:
 
 
 def test_other_errors_leave_the_limit_alone() -> None:
-    class Broken:
-        async def complete(self, request: Request) -> Completion:
+    class Broken(Sender):
+        async def send(self, request: Request) -> Reply:
             raise ServerUnavailable(str(request.model))
 
     limiter = Limiter()
-    (error,) = on_virtual_time(all_of(LimitClient(Broken(), limiter), 1))
+    (error,) = on_virtual_time(all_of(within(limiter, Broken()), 1))
     assert isinstance(error, ServerUnavailable)
     assert limiter.limit == START
     assert limiter.in_flight == 0
-
-
-def test_a_file_remembers_limits_for_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "state" / "limits.json"
-    assert remembered_limit(file, "one") == remembered_limit(None, "one") == START
-    for endpoint, limit in {"one": 200, "few": START, "less": 5, "many": 10**6}.items():
-        remember_limit(file, endpoint, limit)
-    found = [remembered_limit(file, each) for each in ("one", "few", "less", "many")]
-    assert found == [200, START, START, CEILING]
-    assert "one" not in file.read_text("utf-8")
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + REMEMBERED_S / 2)
-    remember_limit(file, "one", 50)
-    remember_limit(file, "many", 10**6)
-    monkeypatch.setattr(time, "time", lambda: now + REMEMBERED_S + 1)
-    assert [remembered_limit(file, each) for each in ("one", "many")] == [50, START]
-    remember_limit(file, "one", 7)
-    assert remembered_limit(file, "one") == START
-
-
-@pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": 3}', b'{"a": ["x", 1]}', b"\xff"])
-def test_a_file_that_is_none_is_as_no_file(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "limits.json"
-    file.write_bytes(content)
-    assert remembered_limit(file, "one") == START
-    remember_limit(file, "one", 200)
-    assert remembered_limit(file, "one") == 200
-    remember_limit(file / "in a file", "one", 200)
-
-
-def test_the_next_command_begins_with_the_limit_of_the_last_one(tmp_path: Path) -> None:
-    with LLMServer(brain=lambda _m, _b: "42", latency=0.05) as server:
-        how = Connection(server.url, limits=tmp_path / "limits.json")
-        complete(connect(None, how), *(ask(str(i)) for i in range(100)))
-        assert server.stats["max_in_flight"] < 100
-        close_all()
-        limit = remembered_limit(how.limits, how.endpoint().identity)
-        assert limit > 2 * START
-        connect(None, how)
-        assert llm._limiters[how.endpoint().identity].places == limit  # noqa: SLF001

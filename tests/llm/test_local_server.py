@@ -13,10 +13,10 @@ import pytest
 
 from sabm_mesa.core import engine
 from sabm_mesa.errors import BadRequest, LLMError, ParameterError, ServerUnavailable
-from sabm_mesa.llm import ScriptedClient
-from sabm_mesa.llm.client import Client, Request
+from sabm_mesa.llm.client import Client
 from sabm_mesa.llm.endpoints import Endpoint
 from sabm_mesa.llm.local import ANSWER_TOKENS, LocalModel, LocalOptions, LocalServer
+from sabm_mesa.llm.request import Request
 from tests.gguf import KEYS, gguf
 from tests.llm.support import ask, outcomes
 
@@ -24,18 +24,13 @@ from tests.llm.support import ask, outcomes
 
 
 class Starts(LocalServer):
-    """A server whose starts are noted; above a context there is too little memory."""
-
-    most = 10**6
+    """A server whose start is noted and takes no process."""
 
     def _start(self, context: int) -> None:
-        vars(self).setdefault("starts", []).append(context)
         self.slots, self.context = 1, context
-        if context > self.most:
-            raise ParameterError("There is too little memory.")
 
     def stop(self) -> None:
-        self.stops = vars(self).get("stops", 0) + 1
+        """There is nothing to stop."""
 
 
 @pytest.fixture
@@ -50,46 +45,21 @@ ONE = LocalOptions(threads=1)
 
 
 @pytest.mark.parametrize(
-    ("needed", "context"), [(2049, 4096), (4096, 4096), (4097, 8192), (8193, 9000), (9000, 9000)]
-)
-def test_a_context_is_doubled_until_a_question_fits(needed: int, context: int, file: Path) -> None:
-    server = Starts(file, ONE)
-    server.enlarge(needed)
-
-    assert server.starts == [2048, context]
-    assert (server.context, server.stops) == (context, 1)
-
-
-def test_a_question_beyond_the_longest_context_is_not_sent(file: Path) -> None:
-    server = Starts(file, ONE)
-    with pytest.raises(BadRequest) as refused:
-        server.enlarge(9001)
-
-    for word in ("9,001", "9,000", "small.gguf", "not sent"):
-        assert word in str(refused.value)
-    assert server.starts == [2048]
-
-
-def test_where_memory_is_too_short_the_server_goes_on_as_before(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Starts, "most", 4096)
-    server = Starts(file, ONE)
-    with pytest.raises(BadRequest, match=r"too little memory.*5,000"):
-        server.enlarge(5000)
-
-    assert server.starts == [2048, 8192, 2048]
-    assert server.context == 2048
-
-
-@pytest.mark.parametrize(
     ("given", "wanted", "context"),
     [(None, 500, 500), (None, 99_999, 9000), (1024, 99_999, 1024), (4096, 500, 4096)],
 )
 def test_the_first_context(given: int | None, wanted: int, context: int, file: Path) -> None:
     server = Starts(file, LocalOptions(threads=1, context=given), context=wanted)
 
-    assert server.starts == [context]
+    assert server.context == context
+    assert server.is_short_of(99_999) == (given is None and context < 9000)
+
+
+def test_a_model_that_may_think_has_more_context(file: Path) -> None:
+    file.write_bytes(gguf({**KEYS, "tokenizer.chat_template": "<think>"}))
+    assert Starts(file, ONE, context=1000).context == KEYS["llama.context_length"]
+    file.write_bytes(gguf(KEYS))
+    assert Starts(file, ONE, context=1000).context == 1000
 
 
 @pytest.mark.parametrize(
@@ -97,16 +67,16 @@ def test_the_first_context(given: int | None, wanted: int, context: int, file: P
     [
         (1024, 1025, 0, "context=2560"),
         (1024, 1025, 5000, "context=5000"),
-        (1024, 1025, 9001, "another model"),
+        (1024, 1025, 9001, "context=9000"),
         (None, 9001, 0, "another model"),
+        (None, 4097, 0, "context=8704"),
     ],
 )
 def test_questions_that_cannot_fit_are_known_before_a_run(
     given: int | None, least: int, likely: int, advice: str, file: Path
 ) -> None:
     server = Starts(file, LocalOptions(threads=1, context=given))
-    most = given or 9000
-    server.check(most, likely)
+    server.check(server.context, likely)
     with pytest.raises(ParameterError) as refused:
         server.check(least, likely)
 
@@ -261,7 +231,7 @@ def asked(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LocalMo
     http = ThreadingHTTPServer(("127.0.0.1", 0), Words)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    server = Starts(file, ONE)
+    server = Starts(file, ONE, context=2048)
     server.endpoint = Endpoint(f"http://127.0.0.1:{http.server_port}/v1")
     model = LocalModel(server)
     yield model, Words.asked
@@ -272,56 +242,46 @@ def asked(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LocalMo
 
 
 def answered(model: LocalModel, *requests: Request) -> list[Any]:
-    return outcomes(model, requests)
+    return outcomes(Client(model, max_retries=0), requests)
 
 
 CHAT, COUNT = "/chat/completions", ["/apply-template", "/tokenize", "/chat/completions"]
 
 
 @pytest.mark.parametrize(
-    ("text", "more", "paths", "context"),
+    ("text", "more", "paths"),
     [
-        ("x" * (2048 - 256 - 16 - 100), {"max_tokens": 100}, [CHAT], 2048),
-        ("x" * (2048 - 256 - 16 - 99), {"max_tokens": 100}, COUNT, 2048),
-        ("x" * (2048 - 256 - 16 - ANSWER_TOKENS), {}, [CHAT], 2048),
-        ("x" * (2049 - 256 - 16 - ANSWER_TOKENS), {}, COUNT, 2048),
-        ("é" * (2048 - 256 - 16 - 100), {"max_tokens": 100}, COUNT, 2048),
-        ("a " * 1947, {"max_tokens": 100}, COUNT, 2048),
-        ("a " * 1948, {"max_tokens": 100}, [*COUNT[:2], *COUNT[:2], CHAT], 4096),
+        ("x" * (2048 - 256 - 16 - 100), {"max_tokens": 100}, [CHAT]),
+        ("x" * (2048 - 256 - 16 - 99), {"max_tokens": 100}, COUNT),
+        ("x" * (2048 - 256 - 16 - ANSWER_TOKENS), {}, [CHAT]),
+        ("x" * (2049 - 256 - 16 - ANSWER_TOKENS), {}, COUNT),
+        ("é" * (2048 - 256 - 16 - 100), {"max_tokens": 100}, COUNT),
+        ("a " * 1947, {"max_tokens": 100}, COUNT),
     ],
 )
 def test_tokens_are_counted_only_where_a_question_may_not_fit(
-    text: str, more: dict[str, Any], paths: list[str], context: int, asked: Any
+    text: str, more: dict[str, Any], paths: list[str], asked: Any
 ) -> None:
     model, seen = asked
     (done,) = answered(model, ask(text, **more))
 
-    assert done.text == "42"
-    assert model.server.context == context
-    if context == 2048:
-        assert [path for path, _ in seen] == paths
-    else:
-        assert [path for path, _ in seen][:2] == COUNT[:2]
-        assert seen[-1][0] == CHAT
+    assert done.answer == "42"
+    assert [path for path, _ in seen] == paths
     assert seen[-1][1]["messages"] == [{"role": "user", "content": text}]
 
 
-def test_a_question_that_no_context_takes_is_refused_and_others_are_answered(asked: Any) -> None:
+def test_a_question_that_the_context_does_not_take_is_refused_and_others_are_answered(
+    asked: Any,
+) -> None:
     model, seen = asked
-    large, small = answered(model, ask("a " * 9000), ask("Hello"))
+    large, small = answered(model, ask("a " * 1948, max_tokens=100), ask("Hello"))
 
     assert isinstance(large, BadRequest)
-    assert small.text == "42"
+    for word in ("2,049", "2,048", "small.gguf", "not sent", "?threads=1&context="):
+        assert word in str(large)
+    assert small.answer == "42"
     assert [path for path, _ in seen].count(CHAT) == 1
     assert not model.in_use
-
-
-def test_several_large_questions_make_the_context_longer_once(asked: Any) -> None:
-    model, _ = asked
-    done = answered(model, *(ask(f"{i} " + "a " * 3000) for i in range(4)), ask("Hello"))
-
-    assert [each.text for each in done] == ["42"] * 5
-    assert model.server.starts == [2048, 4096]
 
 
 def test_of_questions_that_begin_alike_the_first_is_answered_alone(asked: Any) -> None:
@@ -331,17 +291,6 @@ def test_of_questions_that_begin_alike_the_first_is_answered_alone(asked: Any) -
 
     assert Words.order[:2] == ["comes", "goes"]
     assert len(Words.order) == 10
-
-
-def test_a_model_is_in_use_as_long_as_a_run_may_ask_it(asked: Any) -> None:
-    model, _ = asked
-    client: Client = ScriptedClient(())
-    assert not model.in_use
-    model.users.add(client)
-    assert model.in_use
-    model.users.discard(client)
-    answered(model, ask())
-    assert not model.in_use
 
 
 @pytest.mark.parametrize(("failure", "kind"), [("signal 9", LLMError), ("", ServerUnavailable)])
@@ -358,4 +307,3 @@ def test_a_server_that_has_ended_is_told_from_one_that_does_not_answer(
     assert type(error) is kind
     assert failure in str(error)
     assert ("small.gguf" in str(error)) == bool(failure)
-    assert server.stops == 1

@@ -16,7 +16,7 @@ from sabm_mesa import (
     SmartModel,
 )
 from sabm_mesa.core.usage import Failures
-from sabm_mesa.llm.retry import MAX_RETRIES, RetryClient
+from sabm_mesa.llm.client import MAX_RETRIES, Client
 from tests.llm.noise import Noise
 from tests.llm.support import first_question
 from tests.llm_server import LLMServer
@@ -49,7 +49,7 @@ def played(scenario: type[SmartModel], faults: Noise | None) -> tuple[SmartModel
 def test_a_noisy_server_gives_the_same_run_at_a_bounded_number_of_calls(
     scenario: type[SmartModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)
+    monkeypatch.setattr(Client, "_wait", lambda *_: 0.001)
     clean, all_well = played(scenario, None)
     noisy, stats = played(scenario, Noise())
 

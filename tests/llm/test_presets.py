@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sabm_mesa import Connection, KeynesianBeautyContest, resume
-from sabm_mesa.errors import MissingKey, UnknownName, without_key
-from sabm_mesa.llm import connect, read_endpoints
+from sabm_mesa.errors import without_key
+from sabm_mesa.llm import read_endpoints
 from sabm_mesa.llm.endpoints import KEY_VARIABLE, OPENAI_URL, PRESETS
 from sabm_mesa.llm.prices import PriceTable
 from sabm_mesa.recording import load_runs
@@ -65,16 +65,6 @@ def test_a_preset_gets_its_own_key_alone(
         assert {seen.headers["Authorization"] for seen in server.requests} == {f"Bearer {KEY}"}
     assert KEY.encode() not in path.read_bytes()
     assert KEY not in without_key(f"The server said {KEY}.")
-
-
-@each
-def test_a_preset_without_its_key_is_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    variable = PRESETS[name].key_env
-    monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(MissingKey, match=rf"'{name}' needs the key {variable}\. Set {variable}"):
-        connect(name)
-    with pytest.raises(UnknownName, match=f"Unknown endpoint '{name}s'. Did you mean '{name}'"):
-        connect(f"{name}s")
 
 
 @each

@@ -1,9 +1,7 @@
 """Whole runs with a language model behind a real connection."""
 
 import asyncio
-import math
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -17,19 +15,14 @@ from typing import Any
 import pytest
 
 from sabm_mesa import Connection, KeynesianBeautyContest, Recording
-from sabm_mesa import llm as access
 from sabm_mesa.core.engine import WIND_UP_S
-from sabm_mesa.core.usage import Failures
-from sabm_mesa.errors import BadRequest, MissingKey, RunError, ServerUnavailable
-from sabm_mesa.llm import Completion, ScriptedClient
-from sabm_mesa.llm.in_flight import GRACE_S
-from sabm_mesa.minds.llm import LLMMind, LLMSettings
+from sabm_mesa.errors import BadRequest, RunError, ServerUnavailable
+from sabm_mesa.llm.client import GRACE_S
 from sabm_mesa.runs.run import run_models
 from tests.llm.support import ROOT, contest, rows
 from tests.llm_server import Fault, LLMServer, Reply
 from tests.llm_server.wire import CACHED
 
-COSTS = [*Failures._fields, "prompt_tokens", "completion_tokens", "cost_usd"]
 SCRIPT = """
 import sys
 from sabm_mesa import Connection, KeynesianBeautyContest
@@ -42,89 +35,19 @@ try:
 except KeyboardInterrupt:
     sys.exit(130)
 """
+
+
 BOUNDS = """
 from sabm_mesa.core import engine
-from sabm_mesa.llm import in_flight
+from sabm_mesa.llm import client
 
 engine.WIND_UP_S = {wind_up_s}
-in_flight.GRACE_S = {grace_s}
+client.GRACE_S = {grace_s}
 """
+
+
 FOR_EVER = 10**6
 LONG_S = 100
-
-
-def run_with(answer: Any, **parameters: Any) -> tuple[KeynesianBeautyContest, ScriptedClient]:
-    client = ScriptedClient(answer)
-    model = KeynesianBeautyContest(
-        n_players=3, n_rounds=1, rng=1, minds=LLMMind("m", client), recording=False, **parameters
-    )
-    model.run_model()
-    return model, client
-
-
-def test_a_mind_asks_as_it_was_set() -> None:
-    client = ScriptedClient(lambda _: "Because.\n42")
-    mind = LLMMind("m", client, LLMSettings(0.3, 99, 0.8))
-    model = KeynesianBeautyContest(n_players=2, n_rounds=1, minds=mind, rng=1, recording=False)
-    model.run_model()
-    assert (mind.spec, mind.paid, mind.instant) == ("llm:m", True, False)
-    request = client.requests[0]
-    assert (request.model, request.temperature, request.max_tokens) == ("m", 0.3, 99)
-    assert (request.top_p, request.schema) == (0.8, None)
-    assert [role for role, _ in request.messages] == ["system", "user"]
-    assert list(model.agent_frame()["choice"]) == [42, 42]
-    assert math.isnan(model.total.cost_usd)
-
-
-def test_a_hundred_requests_at_once_need_no_more_than_the_few_files_that_a_system_gives() -> None:
-    given = resource.getrlimit(resource.RLIMIT_NOFILE)
-    used = len(list(Path("/dev/fd").iterdir()))
-    access.close_all()
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (used + 50, given[1]))
-        with LLMServer() as server:
-            model = contest(server, n_players=100, n_rounds=1)
-            model.run_model()
-    finally:
-        access.close_all()
-        resource.setrlimit(resource.RLIMIT_NOFILE, given)
-    assert (model.total.invalid, model.total.retries) == (0, 0)
-
-
-@pytest.mark.parametrize("answer_format", ["paper", "json"])
-def test_both_formats_of_answers(answer_format: str) -> None:
-    with LLMServer() as server:
-        model = contest(server, answer_format=answer_format)
-        model.run_model()
-        assert model.total.asks == 6 + 12 == server.stats["requests"]
-        assert model.total.invalid == 0
-        assert model.agent_frame()["choice"].between(0, 100).all()
-        assert all(
-            ("response_format" in seen.body) == (answer_format == "json")
-            for seen in server.requests
-        )
-
-
-def test_an_unusable_answer_is_asked_again_with_the_reason() -> None:
-    answers = iter(["about forty", "Because.\n400", "Because.\n40"] + ["Because.\n20"] * 2)
-    model, client = run_with(lambda _: next(answers))
-    assert model.total.reasks == 2
-    assert model.total.invalid == 0
-    assert sorted(model.agent_frame()["choice"]) == [20, 20, 40]
-    again = [request for request in client.requests if len(request.messages) > 2]
-    assert len(again) == 2
-    assert again[0].messages[2] == ("assistant", "about forty")
-
-
-@pytest.mark.parametrize(
-    "done",
-    [Completion("4", finish_reason="length"), Completion("", finish_reason="content_filter")],
-)
-def test_an_answer_that_is_cut_off_or_refused_is_invalid(done: Completion) -> None:
-    model, client = run_with(lambda _: done)
-    assert model.total.invalid == 3
-    assert len(client.requests) == 9
-    assert model.agent_frame()["choice"].isna().all()
 
 
 @pytest.mark.parametrize("cached_as", CACHED)
@@ -253,7 +176,7 @@ def _fails(model: KeynesianBeautyContest, problems: list[Exception]) -> None:
 
 
 def _answers(path: Path) -> int:
-    ((count,),) = rows(path, "SELECT count(*) FROM asks")
+    ((count,),) = rows(path, "SELECT count(*) FROM answers")
     return int(count)
 
 
@@ -342,28 +265,3 @@ def test_further_interrupts_of_a_command_wait_for_what_was_sent_too(tmp_path: Pa
         f"sabm: Stopped. 10 answers are in {path}; continue with: sabm resume {path}\n"
     )
     assert _answers(path) == 10
-
-
-def test_models_in_threads_share_one_limiter() -> None:
-    with LLMServer(held=True) as server:
-        models = [
-            contest(server, n_rounds=1, rng=i, connection=Connection(max_concurrency=8))
-            for i in range(2)
-        ]
-        threads = [threading.Thread(target=model.run_model) for model in models]
-        for thread in threads:
-            thread.start()
-        server.wait_until(lambda s: s.in_flight == 8)
-        (limiter,) = access._limiters.values()  # noqa: SLF001
-        assert limiter.in_flight == 8
-        server.release()
-        for thread in threads:
-            thread.join()
-        assert server.max_in_flight == 8
-        assert server.stats["requests"] == 12
-        assert limiter.in_flight == 0
-
-
-def test_without_a_key_a_model_is_not_built() -> None:
-    with pytest.raises(MissingKey, match=r"^There is no API key\. Set OPENAI_API_KEY"):
-        KeynesianBeautyContest(minds="llm:gpt-4o-mini")

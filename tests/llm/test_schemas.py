@@ -1,5 +1,6 @@
 """Schemas hold a model: every stated limit is in them, and servers that refuse limits get none."""
 
+import json
 import math
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ from pydantic import BaseModel, Field
 from sabm_mesa import Number, Text
 from sabm_mesa.core.answers import free, words
 from sabm_mesa.core.structured import as_spec
-from sabm_mesa.llm.dialect import Dialect
+from sabm_mesa.llm.quirks import Quirks
 
 PRICE = Number(0, 14)
 
@@ -63,11 +64,17 @@ def test_a_bounded_decimal_is_read_exactly_as_a_number_and_as_a_text() -> None:
     assert (found.value, found.read_as) == (Offer(price=12.5, good="a"), "exact")
 
 
+def without_limits(asked: dict[str, Any]) -> str:
+    """The provenance of an answer in a looser form than was asked for."""
+    sent = {"response_format": "json_schema without limits"}
+    return json.dumps({"asked": asked, "sent": sent})
+
+
 def test_servers_that_refuse_limits_get_the_schema_without_them() -> None:
-    dialect, asked = Dialect("here", "m"), {"response_format": PRICE.answer_schema()}
+    quirks, asked = Quirks("here", "m"), {"response_format": PRICE.answer_schema()}
 
     def sent() -> Any:
-        return dialect.mend(asked).get("response_format")
+        return quirks.apply(asked).get("response_format")
 
     first = sent()["json_schema"]["schema"]["properties"]["answer"]
     assert first == {"type": "number", "minimum": 0, "maximum": 14}
@@ -77,40 +84,40 @@ def test_servers_that_refuse_limits_get_the_schema_without_them() -> None:
             "'answer'), 'maximum' is not permitted.", "param": "response_format",
         }
     }  # fmt: skip
-    assert dialect.learn(asked, 400, refusal) == "response_format"
+    assert quirks.learn(asked, 400, refusal) == "response_format"
     loose = sent()
     assert loose["type"] == "json_schema"
     assert loose["json_schema"]["schema"]["properties"]["answer"] == {"type": "number"}
-    other = Dialect("here", "m")
-    other.adopt(asked, {"response_format": "json_schema without limits"})
-    assert other.mend(asked) == dialect.mend(asked)
+    other = Quirks("here", "m")
+    other.adopt([without_limits(asked)])
+    assert other.apply(asked) == quirks.apply(asked)
 
 
 def test_a_field_that_is_named_like_a_limit_is_kept() -> None:
     limited = {"type": "string", "maxLength": 8}
     listed = {"type": "array", "items": {"type": "number", "minimum": 0}, "maxItems": 2}
     schema = {"type": "object", "properties": {"pattern": limited, "list": listed}}
-    dialect, asked = Dialect("here", "m"), {"response_format": schema}
-    dialect.adopt(asked, {"response_format": "json_schema without limits"})
+    quirks, asked = Quirks("here", "m"), {"response_format": schema}
+    quirks.adopt([without_limits(asked)])
 
-    assert dialect.mend(asked)["response_format"]["json_schema"]["schema"]["properties"] == {
+    assert quirks.apply(asked)["response_format"]["json_schema"]["schema"]["properties"] == {
         "pattern": {"type": "string"}, "list": {"type": "array", "items": {"type": "number"}},
     }  # fmt: skip
 
 
 def test_servers_that_refuse_schemas_are_not_sent_another_strict_one() -> None:
-    dialect, asked = Dialect("here", "m"), {"response_format": PRICE.answer_schema()}
+    quirks, asked = Quirks("here", "m"), {"response_format": PRICE.answer_schema()}
     refusal = {"error": {"message": "response_format json_schema is not supported"}}
 
-    assert dialect.learn(asked, 400, refusal) == "response_format"
-    assert dialect.mend(asked)["response_format"]["type"] == "json_object"
+    assert quirks.learn(asked, 400, refusal) == "response_format"
+    assert quirks.apply(asked)["response_format"]["type"] == "json_object"
 
 
 def test_a_grammar_that_a_server_cannot_compile_is_left_out_step_by_step() -> None:
-    dialect, asked = Dialect("here", "m"), {"response_format": PRICE.answer_schema()}
+    quirks, asked = Quirks("here", "m"), {"response_format": PRICE.answer_schema()}
     refusal = {"error": {"message": "Failed to parse grammar"}}
 
-    while dialect.learn(asked, 400, refusal):
+    while quirks.learn(asked, 400, refusal):
         pass
-    assert dialect.mend(asked) == {}
-    assert dialect.version == 4
+    assert quirks.apply(asked) == {}
+    assert quirks.version == 4

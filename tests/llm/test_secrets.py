@@ -11,7 +11,7 @@ import pytest
 from sabm_mesa import Connection, KeynesianBeautyContest
 from sabm_mesa.cli import main
 from sabm_mesa.errors import RunError
-from sabm_mesa.llm.retry import RetryClient
+from sabm_mesa.llm.client import Client
 from sabm_mesa.llm.translation import KEY_VARIABLE
 from sabm_mesa.recording import Recording
 from tests.llm.support import rows
@@ -24,7 +24,7 @@ KEY = "-".join(["sk", "proj", "".join(chr(ord("A") + i * 7 % 26) for i in range(
 @pytest.fixture(autouse=True)
 def key_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    monkeypatch.setattr(RetryClient, "_wait", lambda *_: 0.001)
+    monkeypatch.setattr(Client, "_wait", lambda *_: 0.001)
 
 
 def assert_no_key(folder: Path, *texts: str) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from sabm_mesa import BertrandCompetition, KeynesianBeautyContest, Recorded, replay, resume
+from sabm_mesa.core.answers import Reply
 from sabm_mesa.errors import BadRequest, BudgetExceeded, ParameterError
-from sabm_mesa.llm import Budget, Completion, Connection, ScriptedClient, close_all, connect
-from sabm_mesa.llm.dialect import recorded
-from sabm_mesa.llm.thinking import THOUGHTS, UNSURE, MakeRoomClient, ThoughtRoom
-from tests.llm.support import ask, complete, contest, outcomes, rows
+from sabm_mesa.llm import Budget, Connection, ScriptedClient, close_all, connect
+from sabm_mesa.llm.quirks import THOUGHTS, UNSURE, recorded
+from tests.llm.support import ask, complete, completion, contest, outcomes, rows
 from tests.llm_server import LLMServer
 from tests.llm_server.dialects import openai_error
 from tests.llm_server.thinkers import MARK, THINKERS, TOKENS
@@ -64,7 +64,7 @@ def test_both_answers_are_paid_for_and_the_one_that_counts_is_recorded(tmp_path:
     assert (len(asks), n, asks["retries"].sum()) == (2, 4, 2)
     assert asks["thought_tokens"].sum() == 2 * (256 + TOKENS)
     assert asks["completion_tokens"].sum() > asks["thought_tokens"].sum()
-    assert rows(path, "SELECT count(*) FROM sent") == [(0,)]
+    assert rows(path, "SELECT count(*) FROM asks WHERE raw IS NULL") == [(0,)]
     (told,) = {json.dumps(json.loads(text), sort_keys=True) for text in asks["provenance"]}
     assert json.loads(told) == {
         "model": "stub", "provider": server.url, "system_fingerprint": "fp_1",
@@ -141,76 +141,63 @@ def test_the_room_is_halved_until_the_server_takes_it() -> None:
     assert (done.finish_reason, again.finish_reason, again.retries) == ("stop", "stop", 0)
 
 
+def known_to_think(client: ScriptedClient) -> ScriptedClient:
+    given = recorded({"max_tokens": 100}, {"max_tokens": 100 + THOUGHTS})
+    client.quirks("stub").adopt([given])
+    return client
+
+
 def test_a_prompt_that_fills_the_context_leaves_the_room_of_others() -> None:
-    room = ThoughtRoom("here", "stub")
-    room.adopt([recorded({"max_tokens": 100}, {"max_tokens": 100 + THOUGHTS})])
     error = BadRequest("context length exceeded")
-    client = ScriptedClient([*[error] * 8, Completion("42")])
-    makes_room = MakeRoomClient(client, room)
-    (found,) = outcomes(makes_room, [ask(max_tokens=100)])
+    client = ScriptedClient([*[error] * 8, completion("42")])
+    known_to_think(client)
+    (found,) = outcomes(client, [ask(max_tokens=100)])
     assert isinstance(found, BadRequest)
-    complete(makes_room, ask(max_tokens=100))
+    complete(client, ask(max_tokens=100))
     assert [request.room for request in client.requests] == [
         16384, 8192, 4096, 2048, 1024, 512, 256, 0, 16384,
     ]  # fmt: skip
 
 
 def test_an_answer_that_is_cut_off_where_the_context_ends_is_not_asked_for_again() -> None:
-    room = ThoughtRoom("here", "stub")
-    room.adopt([recorded({"max_tokens": 100}, {"max_tokens": 100 + THOUGHTS})])
     error = BadRequest("context length exceeded")
-    client = ScriptedClient([error, Completion("", finish_reason="length"), error])
-    (done,) = complete(MakeRoomClient(client, room), ask(max_tokens=100))
+    client = ScriptedClient([error, completion("", finish_reason="length"), error])
+    (done,) = complete(known_to_think(client), ask(max_tokens=100))
     assert (done.finish_reason, done.retries) == ("length", 0)
     assert [request.room for request in client.requests] == [16384, 8192, 16384]
 
 
 def test_the_most_that_a_server_takes_is_learned_once() -> None:
-    thoughtful = Completion("", finish_reason="length", thoughts="Well,")
+    thoughtful = completion("", finish_reason="length", thoughts="Well,")
     refused = BadRequest("max_tokens is too large: this model supports at most 5000")
-    done = Completion("42", thoughts="Well, 42.")
+    done = completion("42", thoughts="Well, 42.")
     client = ScriptedClient([thoughtful, refused, refused, done, done])
-    makes_room = MakeRoomClient(client, ThoughtRoom("here", "stub"))
     for _ in range(2):
-        complete(makes_room, ask(max_tokens=100))
+        complete(client, ask(max_tokens=100))
     assert [request.room for request in client.requests] == [0, 16384, 8192, 4096, 4096]
 
 
 def test_a_server_that_takes_no_larger_limit_is_sent_no_request_twice() -> None:
-    cut_off = Completion("A long sto", finish_reason="length", completion_tokens=4)
+    cut_off = completion("A long sto", finish_reason="length", completion_tokens=4)
     refused = BadRequest("max_tokens must be at most 200")
     client = ScriptedClient([cut_off, *[refused] * 5, cut_off])
-    makes_room = MakeRoomClient(client, ThoughtRoom("here", "stub"))
-    first, second = (complete(makes_room, ask(max_tokens=100))[0] for _ in range(2))
-    assert (first.text, first.completion_tokens) == ("A long sto", 4)
-    assert second.text == "A long sto"
+    first, second = (complete(client, ask(max_tokens=100))[0] for _ in range(2))
+    assert (first.answer, first.completion_tokens) == ("A long sto", 4)
+    assert second.answer == "A long sto"
     assert [request.room for request in client.requests] == [0, 4096, 2048, 1024, 512, 256, 0]
-
-
-def test_a_resume_allows_as_many_tokens_for_thoughts_as_the_run_did() -> None:
-    first = Completion("a thought", finish_reason="length")
-    client = ScriptedClient([first, *[Completion("so</think>yes")] * 2])
-    makes_room = MakeRoomClient(client, ThoughtRoom("here", "stub"))
-    for _ in range(2):
-        complete(makes_room, ask(max_tokens=100))
-    assert [request.room for request in client.requests] == [0, UNSURE, THOUGHTS]
-    room = ThoughtRoom("here", "stub")
-    room.adopt([recorded({"max_tokens": 100}, {"max_tokens": 100 + UNSURE})])
-    assert (room.tokens, room.known) == (THOUGHTS, True)
 
 
 def test_a_model_that_is_cut_off_and_does_not_think_keeps_its_answer() -> None:
     client = ScriptedClient(
         [
-            Completion("A long sto", finish_reason="length", completion_tokens=4, cost_usd=1.0),
-            Completion("A long story.", completion_tokens=6, cost_usd=2.0),
-            Completion("Another lo", finish_reason="length", cost_usd=1.0),
+            completion("A long sto", finish_reason="length", completion_tokens=4, cost_usd=1.0),
+            completion("A long story.", completion_tokens=6, cost_usd=2.0),
+            completion("Another lo", finish_reason="length", cost_usd=1.0),
         ]
     )
-    makes_room = MakeRoomClient(client, ThoughtRoom("here", "stub"))
-    first, second = (complete(makes_room, ask(max_tokens=4))[0] for _ in range(2))
-    assert (first.text, first.cost_usd, first.retries) == ("A long sto", 3.0, 1)
-    assert (second.text, second.retries) == ("Another lo", 0)
+    first, second = (complete(client, ask(max_tokens=4))[0] for _ in range(2))
+    assert (first.answer, first.cost_usd, first.retries) == ("A long sto", 3.0, 1)
+    assert (second.answer, second.retries) == ("Another lo", 0)
     assert [request.room for request in client.requests] == [0, UNSURE, 0]
 
 
@@ -222,11 +209,10 @@ def test_a_model_that_is_cut_off_and_does_not_think_keeps_its_answer() -> None:
 def test_a_thought_that_is_cut_off_is_none_of_an_answer_whatever_limits_are_set(
     limits: dict[str, int],
 ) -> None:
-    secret = Completion("The secret price I plan is", finish_reason="length")
-    client = ScriptedClient([Completion("let me think</think>yes"), secret, secret])
-    makes_room = MakeRoomClient(client, ThoughtRoom("here", "stub"))
-    _, cut_off = (complete(makes_room, ask(**limits))[0] for _ in range(2))
-    assert (cut_off.text, cut_off.thoughts) == ("", secret.text)
+    secret = completion("The secret price I plan is", finish_reason="length")
+    client = ScriptedClient([completion("let me think</think>yes"), secret, secret])
+    _, cut_off = (complete(client, ask(**limits))[0] for _ in range(2))
+    assert (cut_off.answer, cut_off.thoughts) == ("", secret.answer)
 
 
 def test_a_resume_knows_that_thoughts_have_no_first_mark(tmp_path: Path) -> None:
@@ -255,20 +241,20 @@ def test_a_resume_knows_that_thoughts_have_no_first_mark(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("done", "text"),
     [
-        (Completion("A long sto", finish_reason="length", thoughts="Well."), "A long sto"),
-        (Completion("<think>a</think>A long sto", finish_reason="length"), None),
-        (Completion("<think>Well", finish_reason="length"), None),
-        (Completion("Well", finish_reason="length"), ""),
+        (completion("A long sto", finish_reason="length", thoughts="Well."), "A long sto"),
+        (completion("<think>a</think>A long sto", finish_reason="length"), None),
+        (completion("<think>Well", finish_reason="length"), None),
+        (completion("Well", finish_reason="length"), ""),
     ],
     ids=["beside", "both marks", "first mark", "no mark"],
 )
 def test_after_a_resume_an_answer_with_its_thoughts_apart_is_one(
-    done: Completion, text: str | None
+    done: Reply, text: str | None
 ) -> None:
-    room = ThoughtRoom("here", "stub")
-    room.adopt((), thought=True)
-    (found,) = complete(MakeRoomClient(ScriptedClient([done]), room), ask())
-    assert found.text == (done.text if text is None else text)
+    client = ScriptedClient([done])
+    client.quirks("stub").adopt((), thought=True)
+    (found,) = complete(client, ask())
+    assert found.answer == (done.answer if text is None else text)
 
 
 def test_what_came_is_kept_when_a_cap_leaves_no_room_for_more() -> None:
@@ -277,12 +263,9 @@ def test_what_came_is_kept_when_a_cap_leaves_no_room_for_more() -> None:
         client = connect(server.url, Connection(budget=budget), "stub")
         (done,) = complete(client, ask(max_tokens=300))
         (error,) = outcomes(client, [ask(max_tokens=300)])
-    assert (done.text, done.finish_reason) == ("", "length")
+    assert (done.answer, done.finish_reason) == ("", "length")
     assert isinstance(error, BudgetExceeded)
     assert budget.spent.completion_tokens == 300
-
-
-# The effort, and further fields.
 
 
 def test_an_effort_that_the_model_does_not_take_is_left_out() -> None:
@@ -293,6 +276,9 @@ def test_an_effort_that_the_model_does_not_take_is_left_out() -> None:
     with LLMServer(dialect=refuses) as server:
         (done,) = complete(connect(server.url, model="stub"), ask(reasoning_effort="low"))
     assert json.loads(done.parameters) == {"asked": {"reasoning_effort": "low"}, "sent": {}}
+
+
+# The effort, and further fields.
 
 
 @pytest.mark.parametrize(

@@ -7,29 +7,24 @@ In a test::
 
 As a process of its own, which prints its address as one JSON line when it listens::
 
-    python -m tests.llm_server --port 0 --brain stub --latency 0.3 --rate 429=0.1
+    python -m tests.llm_server --latency 0.3
 
 It listens on the loopback interface only.
 """
 
-from .brains import Brain, Reply, ScriptExhaustedError, load_brain, nonsense, script
-from .faults import Fault, Rates
+from .brains import Reply, nonsense
+from .faults import Fault
 from .record import Seen
 from .server import LLMServer
 from .stub import stub
 from .writer import writer
 
 __all__ = [
-    "Brain",
     "Fault",
     "LLMServer",
-    "Rates",
     "Reply",
-    "ScriptExhaustedError",
     "Seen",
-    "load_brain",
     "nonsense",
-    "script",
     "stub",
     "writer",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -109,29 +108,6 @@ class Fault:
         if self.kind not in KINDS:
             raise ValueError(f"unknown fault {self.kind!r}: use one of {', '.join(sorted(KINDS))}")
 
-    @classmethod
-    def parse(cls, text: str) -> Fault:
-        """Read a fault as written on a command line.
-
-        Args:
-            text: `KIND` or `KIND:option=value,…`, such as `429:retry-after=2` or `401:echo-key`.
-
-        Raises:
-            ValueError: The kind or an option is unknown.
-        """
-        kind, _, rest = text.partition(":")
-        options: dict[str, Any] = {}
-        for part in filter(None, rest.split(",")):
-            name, _, value = part.partition("=")
-            name = name.strip().replace("-", "_")
-            if name not in ("retry_after", "retry_after_ms", "after", "pace", "size", "echo_key"):
-                raise ValueError(f"unknown option {name!r} of fault {text!r}")
-            if name == "echo_key":
-                options[name] = True
-            else:
-                options[name] = int(value) if name == "size" else float(value)
-        return cls(kind.strip(), **options)
-
     @property
     def headers(self) -> dict[str, str]:
         """The headers that ask the client to wait."""
@@ -149,35 +125,9 @@ Plan = Callable[[int, dict[str, Any]], "Fault | str | None"]
 PlanSpec = Plan | Mapping[int, "Fault | str"] | Sequence["Fault | str | None"] | None
 
 
-class Rates:
-    """A plan in which each request fails with fixed probabilities.
-
-    Args:
-        rates: Fault → probability; together at most 1.
-        seed: The same seed makes the same requests fail, counted in order of admission.
-
-    Raises:
-        ValueError: The probabilities exceed 1 or one is negative.
-    """
-
-    def __init__(self, rates: Mapping[Fault | str, float], seed: int = 0) -> None:
-        if min(rates.values(), default=0) < 0 or sum(rates.values()) > 1:
-            raise ValueError(f"rates must not be negative nor exceed 1 in all: {rates}")
-        self._rates = [(as_fault(fault), rate) for fault, rate in rates.items()]
-        self._random = random.Random(seed).random
-
-    def __call__(self, _number: int, _body: dict[str, Any]) -> Fault | None:
-        draw = self._random()
-        for fault, rate in self._rates:
-            draw -= rate
-            if draw < 0:
-                return fault
-        return None
-
-
 def as_fault(fault: Fault | str) -> Fault:
-    """A fault from its text, or itself."""
-    return Fault.parse(fault) if isinstance(fault, str) else fault
+    """A fault of a kind, or itself."""
+    return Fault(fault) if isinstance(fault, str) else fault
 
 
 def as_plan(spec: PlanSpec) -> Plan:

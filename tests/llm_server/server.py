@@ -29,11 +29,10 @@ class LLMServer:
         brain: `(messages, body)` → text, Reply or Fault (or a list with one for each of `n`
             choices); may be `async`; runs in the server's loop, so it must not block. Default:
             the `stub` brain. Its exceptions go to `errors`, and to the client as a 500.
-        latency: Seconds from a request to its answer, or a function `(number, body)` → seconds. A
-            Reply's own latency and a request header `x-latency` (in this order) override it.
+        latency: Seconds from a request to its answer, or a function `(number, body)` → seconds.
         jitter: Added to the latency: uniform on 0..jitter seconds.
         faults: A plan: a list by request number (from 0), a mapping number → fault, or a callable
-            `(number, body)` → fault, such as Rates. A fault is a Fault, its text, or None.
+            `(number, body)` → fault. A fault is a Fault, its kind, or None.
         max_concurrency: Requests in flight above which it answers 429.
         retry_after: Seconds for the Retry-After header of those 429s, or None for no header.
         api_key: Required as a bearer token; otherwise 401. None: any request is welcome.

@@ -10,13 +10,13 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from aiohttp import web
 
 from . import wire
-from .brains import Brain, Reply, ScriptExhaustedError
-from .cache import PrefixCache
+from .brains import Brain, Reply
 from .delivery import deliver, spoil, status_response
 from .dialects import Dialect
 from .faults import SPOILT, STATUS_FAULTS, Fault, PlanSpec, as_fault, as_plan
@@ -71,7 +71,7 @@ class Service:
         self.log = log
         self._plan = as_plan(settings.faults)
         self._random = random.Random(settings.seed)
-        self._cache = PrefixCache() if settings.cache else None
+        self._prompts: list[str] = []
         self._held = settings.held
         self._gate = asyncio.Event()
 
@@ -195,7 +195,7 @@ class Service:
         except Exception as error:  # noqa: BLE001 - reported to the test and to the client
             return self._brain_failed(error, seen)
         seen.fault = fault.kind if fault else None
-        await self._wait(seen, self._latency(request, body, seen.number, replies, fault))
+        await self._wait(seen, self._latency(body, seen.number, fault))
         if fault and fault.kind in STATUS_FAULTS:
             response = status_response(fault, request.headers.get("Authorization", ""))
             seen.status = response.status
@@ -232,25 +232,12 @@ class Service:
             since = time.monotonic()
         await asyncio.sleep(since + latency - time.monotonic())
 
-    def _latency(
-        self,
-        request: web.Request,
-        body: dict[str, Any],
-        number: int,
-        replies: Sequence[Reply],
-        fault: Fault | None,
-    ) -> float:
+    def _latency(self, body: dict[str, Any], number: int, fault: Fault | None) -> float:
         settings = self.settings
         # Drawn for every request, so that one request's latency never depends on another's fault.
         jitter = settings.jitter * self._random.random() if settings.jitter else 0.0
         if fault and (fault.after is not None or fault.kind in STATUS_FAULTS):
             return fault.after or 0.0
-        own = [reply.latency for reply in replies if reply.latency is not None]
-        if own:
-            return max(own)
-        header = request.headers.get("x-latency")
-        if header is not None:
-            return float(header)
         latency = settings.latency
         return (latency(number, body) if callable(latency) else latency) + jitter
 
@@ -258,7 +245,9 @@ class Service:
         self, body: dict[str, Any], replies: Sequence[Reply], fault: Fault | None
     ) -> tuple[int, int] | None:
         text = wire.prompt_text(body["messages"])
-        cached = self._cache.shared(text) // 4 if self._cache else 0
+        cached = max((_shared(text, earlier) for earlier in self._prompts), default=0) // 4
+        if self.settings.cache:
+            self._prompts.append(text)
         self.log.counts["prompt_tokens"] += wire.tokens(text)
         self.log.counts["completion_tokens"] += wire.completion_tokens(replies)
         if fault and fault.kind == "no-usage":
@@ -268,14 +257,17 @@ class Service:
     def _brain_failed(self, error: Exception, seen: Seen) -> web.Response:
         self.log.errors.append(error)
         seen.status = 500
-        exhausted = isinstance(error, ScriptExhaustedError)
-        message = str(error) if exhausted else f"the brain raised {error!r}"
-        code = "script_exhausted" if exhausted else "brain_failed"
         return web.Response(
             status=500,
-            body=wire.error(message, "server_error", code),
+            body=wire.error(f"the brain raised {error!r}", "server_error", "brain_failed"),
             content_type="application/json",
         )
+
+
+def _shared(one: str, other: str) -> int:
+    """The length of the longest common prefix."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _azure_error(status: int, message: str, code: str | None) -> dict[str, Any]:

@@ -5,15 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from sabm_mesa.llm import close_all
-from tests.cli.support import Sabm
 
 TINY = {"n_players": 2, "n_rounds": 1, "rng": 1}
 """A small contest."""
-
-
-@pytest.fixture
-def sabm(capsys: pytest.CaptureFixture[str]) -> Sabm:
-    return Sabm(capsys)
 
 
 @pytest.fixture(autouse=True)

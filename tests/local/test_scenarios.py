@@ -14,7 +14,7 @@ from sabm_mesa.core.answers import FORMATS
 from sabm_mesa.llm import Connection
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.cost import estimate
-from sabm_mesa.runs.trial import try_model
+from sabm_mesa.runs.try_model import try_model
 
 pytestmark = pytest.mark.slow
 

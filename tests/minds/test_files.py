@@ -5,14 +5,13 @@ import hashlib
 import json
 import os
 import time
-from copy import copy
 from pathlib import Path
 
 import pytest
 
 from sabm_mesa import Recorded, communication, fork, replay, resume, sweep
 from sabm_mesa.errors import MindError, MindSpecError, RecordingError
-from sabm_mesa.minds.files.mind import _started, mind_file, path_and_name
+from sabm_mesa.minds.files.mind import _started, path_and_name
 from tests.core.support import Tiny, rows, tiny
 
 COUNTER = """
@@ -201,15 +200,6 @@ def test_a_mind_loses_its_process_and_the_others_go_on(losing, mind, tmp_path, m
     assert found[:-1] == [f"No answer came: {problem}." for problem in losing.values()]
 
 
-def test_an_illegal_answer_is_asked_for_again_with_the_reason(mind) -> None:
-    spec = mind("def answer(ask):\n    return len(ask.rejected) + (0 if ask.rejected else 101)\n")
-    model = tiny(n=1, minds=spec, rng=1)
-    model.step()
-
-    assert model.values == {1: 1}
-    assert model.total.reasks == 1
-
-
 @pytest.mark.slow
 def test_what_was_learned_is_kept_unless_the_process_is_lost(mind) -> None:
     source = f"import os\n{COUNTER}".replace(
@@ -295,24 +285,6 @@ def test_the_process_of_a_file_goes_on_in_the_next_run_and_ends_with_it(mind) ->
         os.kill(pid, 0)
 
 
-# Who pays.
-
-
-def test_who_pays_is_said_by_the_user_and_not_by_the_file(tmp_path, monkeypatch) -> None:
-    path = tmp_path / "mind.py"
-    path.write_text("class Mine:\n    paid = True\n    def answer(self, ask): return 5\n")
-    with pytest.raises(MindSpecError) as refused:
-        mind_file(f"py:{path}")
-    assert str(refused.value) == (
-        f"{path} sets paid = True, which needs your consent: give --paid-mind {path}, or remove "
-        "that line."
-    )
-    monkeypatch.setenv("SABM_PAID_MINDS", os.pathsep.join(["/elsewhere.py", str(path)]))
-    assert mind_file(f"py:{path}").paid
-    path.write_text("def answer(ask): return 5\n")
-    assert mind_file(f"py:{path}").paid
-
-
 # Chance.
 
 
@@ -360,21 +332,6 @@ def test_a_replay_does_not_need_the_file(mind, tmp_path) -> None:
     assert again.total.invalid == first.total.invalid == 2  # -1 and a division by zero
 
 
-@pytest.mark.slow
-def test_a_paid_answer_is_not_asked_for_again(mind, tmp_path, monkeypatch) -> None:
-    path, asked = tmp_path / "run.sqlite", tmp_path / "asked"
-    note = f"        open({str(asked)!r}, 'a').write('x')\n"
-    spec = mind(
-        f"class Paid:\n    paid = True\n    def answer(self, ask):\n{note}        return 5\n"
-    )
-    monkeypatch.setenv("SABM_PAID_MINDS", spec.removeprefix("py:"))
-    cut_off(spec, path)
-    (model,) = resume(path, scenario=Tiny).models
-
-    assert [value for _, value in model.log] == [5] * 8
-    assert asked.read_text() == "x" * 8  # two agents, four rounds, each once
-
-
 def cut_off(spec, path):
     model = tiny(n=2, n_rounds=4, minds=spec, rng=1, recording=path)
     model.step()
@@ -413,18 +370,6 @@ def test_a_fork_to_a_mind_from_a_file(mind, tmp_path) -> None:
     assert replay(into, scenario=Tiny).models[0].log == done.models[0].log
     ((forks,),) = rows(into, "SELECT forks FROM runs")
     assert json.loads(forks)[0]["versions"] == {spec: hashlib.sha256(COUNTER.encode()).hexdigest()}
-
-
-@pytest.mark.slow
-def test_a_copy_of_a_model_has_minds_that_begin_anew(mind) -> None:
-    model = tiny(n=1, n_rounds=2, minds=mind(COUNTER), rng=1)
-    model.step()
-    agent = model.cells[0]
-    copied = copy(agent.mind)
-    agent.mind = copied
-    model.step()
-
-    assert model.log == [(1, 11), (1, 11)]
 
 
 # Sweeps.

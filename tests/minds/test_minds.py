@@ -8,22 +8,16 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest, Mind, ScriptedMind, action, communication, replay
 from sabm_mesa.errors import MindError, MindSpecError, UnknownName
-from sabm_mesa.llm import Completion, ScriptedClient
+from sabm_mesa.llm import ScriptedClient
 from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.minds.scripted import FixedMind
-from sabm_mesa.minds.specs import assign, by_spec
+from sabm_mesa.minds.specs import by_spec
 from tests.core.support import Tiny, question, rows, tiny
+from tests.llm.support import completion
 
 
 def specs(**given):
     return [cell.mind.spec for cell in tiny(rng=1, **given).cells]
-
-
-# Populations.
-
-
-def test_one_spec_for_all() -> None:
-    assert specs(n=3, minds="fixed:4") == ["fixed:4"] * 3
 
 
 def test_a_mapping_goes_by_the_order_of_the_ids() -> None:
@@ -32,9 +26,7 @@ def test_a_mapping_goes_by_the_order_of_the_ids() -> None:
     ]  # fmt: skip
 
 
-def test_a_sequence_has_one_an_agent() -> None:
-    assert specs(n=3, minds=["fixed:1", "fixed:2", "fixed:1"]) == ["fixed:1", "fixed:2", "fixed:1"]
-    assert specs(n=2, minds=("fixed:1", "fixed:2")) == ["fixed:1", "fixed:2"]
+# Populations.
 
 
 def test_mind_objects_stand_wherever_a_spec_may() -> None:
@@ -118,12 +110,6 @@ def test_a_population_as_it_is_recorded() -> None:
         "mine": 4,
         "classical": 2,
     }
-
-
-def test_assign_says_what_is_spread() -> None:
-    assert assign("personas", "none", 2) == ["none", "none"]
-    with pytest.raises(MindSpecError, match="personas: 1 are given for 2 agents"):
-        assign("personas", ["none"], 2)
 
 
 # Classical minds.
@@ -225,27 +211,12 @@ def test_a_question_without_a_fixed_answer_is_named() -> None:
     )
 
 
-def test_a_script_is_a_list_in_the_order_of_the_asks() -> None:
-    model = tiny(n=2, n_rounds=2, minds=ScriptedMind(["1", 2, "3", 4.0]), rng=1)
-    model.run_model()
-
-    assert model.log == [(1, 1), (2, 2), (1, 3), (2, 4)]
-
-
 def test_a_script_may_have_a_list_for_each_question() -> None:
     mind = ScriptedMind({"act": ["1", "2"], "communicate": ["a", "b"]})
     model = tiny(communication(order="fixed"), action(), n=2, minds=mind, rng=1)
     model.step()
 
     assert model.log == [(1, "a"), (2, "b"), (1, 1), (2, 2)]
-
-
-def test_a_script_may_be_a_function_of_the_ask() -> None:
-    mind = ScriptedMind(lambda ask: ask.key.agent * 10)
-    model = tiny(n=2, minds=mind, rng=1)
-    model.step()
-
-    assert model.log == [(1, 10), (2, 20)]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +236,7 @@ def test_a_script_that_runs_out_fails_the_run(script, agent) -> None:
 
 
 def test_a_language_model_is_asked_with_the_messages_and_the_settings() -> None:
-    client = ScriptedClient(["I said 5", Completion("5", model="served", prompt_tokens=7)])
+    client = ScriptedClient(["I said 5", completion("5", model="served", prompt_tokens=7)])
     mind = LLMMind("m", client, LLMSettings(temperature=0.5, max_tokens=9, top_p=0.9))
     model = tiny(n=1, minds=mind, rng=1, recording=False)
     model.step()
@@ -279,16 +250,6 @@ def test_a_language_model_is_asked_with_the_messages_and_the_settings() -> None:
     assert model.values == {1: 5}
     assert model.usage.prompt_tokens == 7
     assert mind.spec == "llm:m"
-
-
-def test_a_language_model_is_given_the_schema_in_the_json_format() -> None:
-    client = ScriptedClient(['{"answer": 5}'])
-    model = tiny(n=1, minds=LLMMind("m", client), answer_format="json", rng=1, recording=False)
-    model.step()
-
-    assert client.requests[0].schema["properties"]["answer"]["maximum"] == 100
-    assert "JSON" in client.requests[0].messages[1][1]
-    assert model.values == {1: 5}
 
 
 def test_the_digest_of_each_request_is_recorded(tmp_path) -> None:
@@ -315,12 +276,6 @@ def test_an_llm_spec_names_model_and_endpoint(monkeypatch) -> None:
 
 def personas(**given):
     return [cell.persona for cell in tiny(minds="fixed:1", **given).cells]
-
-
-def test_one_persona_for_all_or_one_an_agent() -> None:
-    assert personas(n=2, rng=1) == ["none", "none"]
-    assert personas(n=2, personas="calm", rng=1) == ["calm", "calm"]
-    assert personas(n=2, personas=["calm", "nervous"], rng=1) == ["calm", "nervous"]
 
 
 def test_a_mapping_of_personas_is_spread_in_an_order_drawn_from_the_seed() -> None:

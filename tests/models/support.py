@@ -1,21 +1,20 @@
-"""Helpers of the tests of several scenarios: data frames, talks, late answers, batches."""
+"""Helpers of the tests of several scenarios: data frames, talks, late answers, plots."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Iterable
 from random import Random
-from typing import Any
 
-import mesa
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from sabm_mesa import SmartModel
-from sabm_mesa.agents.pairs import Chat
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.messages import Message
 from sabm_mesa.minds.base import Mind
+from sabm_mesa.models.pairs.agents import Chat
 
 
 class Late:
@@ -42,25 +41,6 @@ def assert_same(one: Iterable[pd.DataFrame], other: Iterable[pd.DataFrame]) -> N
         pd.testing.assert_frame_equal(left, right, check_exact=True)
 
 
-def batch(
-    scenario: type[SmartModel],
-    parameters: dict[str, Any],
-    seeds: list[int],
-    processes: int = 1,
-    **options: Any,
-) -> pd.DataFrame:
-    """The rows of a batch of Mesa's, with the seeds in ``rng``."""
-    # Mesa 3.5 passes its own `rng` on to the models; before, it is a parameter like any other.
-    if "rng" in inspect.signature(mesa.batch_run).parameters:
-        options["rng"] = seeds
-    else:
-        parameters = {**parameters, "rng": seeds}
-    rows = mesa.batch_run(
-        scenario, parameters, number_processes=processes, display_progress=False, **options
-    )
-    return pd.DataFrame(rows)
-
-
 def chat(round_: int, agents: tuple[int, int], *said: tuple[int, str]) -> Chat:
     """A talk, from (speaker, text) of each turn."""
     first, second = agents
@@ -68,3 +48,9 @@ def chat(round_: int, agents: tuple[int, int], *said: tuple[int, str]) -> Chat:
         Message(round_, speaker, text, to=(second if speaker == first else first,))
         for speaker, text in said
     ))  # fmt: skip
+
+
+def labelled(ax: Axes, label: str) -> Line2D:
+    """The line of a plot with this label."""
+    (line,) = [line for line in ax.lines if line.get_label() == label]
+    return line

@@ -12,7 +12,7 @@ import pytest
 
 from sabm_mesa.errors import KEY_VARIABLE
 from sabm_mesa.models.registry import SCENARIOS
-from tests.cli.support import Outcome, Sabm, one_line
+from tests.cli.support import Outcome, Sabm
 from tests.llm_server import LLMServer, writer
 from tests.testing.installed import install_all
 
@@ -110,7 +110,3 @@ def test_a_name_that_is_taken_stays_with_its_owner(site: Path, tmp_path: Path) -
 
     assert "Keynesian beauty contest: 1 run" in out
     assert err == RIVAL + "\n"
-
-
-def test_an_unknown_name_is_compared_with_theirs_too(sabm: Sabm) -> None:
-    assert "Unknown scenario 'lakes'. Did you mean 'lake'?" in one_line(sabm("describe", "lakes"))

@@ -11,10 +11,10 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.models.bertrand.exam import band
 from sabm_mesa.models.bertrand.model import BertrandCompetition
 from sabm_mesa.models.commons.exam import SKILLS, SkillTest, is_right, solution
-from sabm_mesa.models.evacuation.exam import EXITS, STARTS, PathTest, is_shortest
+from sabm_mesa.models.evacuation.exam import EXITS, STARTS, is_shortest
 from sabm_mesa.models.exam import exam_of
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.runs.trial import sit_exam
+from sabm_mesa.runs.try_model import sit_exam
 
 ROUTES = {
     "(1, 3)": "(2, 2), (3, 1), (4, 0), (5, 0)",
@@ -124,20 +124,6 @@ def test_from_2_6_two_exits_are_equally_near() -> None:
     assert is_shortest((2, 6), ROUTES["(2, 6)"])
     assert is_shortest((2, 6), "(3, 5), (4, 4), (5, 3), (5, 2), (5, 1), (5, 0)")
     assert (STARTS, EXITS) == (((1, 3), (2, 6)), ((5, 0), (9, 4), (8, 9)))
-
-
-def test_what_a_person_in_the_room_is_asked() -> None:
-    asked: list[list[dict[str, str]]] = []
-    mind = ScriptedMind(lambda ask: (asked.append(ask.messages()), "(5, 0)")[1])
-    PathTest(minds=mind, rng=1).run_model()
-    (system, question), _ = asked
-
-    assert "10 × 10" in system["content"]
-    assert "(5, 0), (9, 4), (8, 9)" in system["content"]
-    assert "(0, 0) is the corner at the top left" in system["content"]
-    assert "You are now at (1, 3)." in question["content"]
-    assert "Answer on one line with the cells alone" in question["content"]
-    assert "{" not in system["content"] + question["content"]
 
 
 # The skills of a commons.

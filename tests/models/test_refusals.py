@@ -32,9 +32,6 @@ STATED = {
     "not_an_option": r"exactly one of",
     "wrong_number": r"\d to \d",
     "has_numbers": r"without any digits",
-    "lacks_words": r"uses all of these words",
-    "too_long": r"at most",
-    "repeated": r"differ",
 }
 """Reason → what its prompt says."""
 

@@ -11,9 +11,7 @@ from sabm_mesa.errors import UnknownName
 from sabm_mesa.models.registry import (
     SCENARIOS,
     UNLISTED,
-    find_titles,
     model_at,
-    names,
     scenario,
 )
 from sabm_mesa.recording import load_runs
@@ -88,10 +86,3 @@ def test_the_class_counts_and_not_the_name_beside_it(tmp_path: Path) -> None:
     assert type(replay(path).models[0]) is Judging
     tiny(minds="fixed:1", rng=1, recording=tmp_path / "own.sqlite").run_model()
     assert model_at(load_runs(tmp_path / "own.sqlite", 0)[0].model) is None
-
-
-def test_titles_are_those_of_the_classes() -> None:
-    titles, problems = find_titles()
-
-    assert titles == {name: scenario(name).title for name in names()}
-    assert problems == []

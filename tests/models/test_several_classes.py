@@ -8,9 +8,7 @@ import mesa
 import pytest
 
 from sabm_mesa import Choice, ClassicalMind, Number, Phase, SmartAgent, SmartModel
-from sabm_mesa.describe import as_text, describe
 from sabm_mesa.errors import MindSpecError, RunError, UnknownName, UsageError
-from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.models.declarations import Score
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.game import Game, with_others
@@ -257,16 +255,6 @@ def test_a_fork_after_a_birth_takes_over_by_id(
     replay(into, scenario=Colony)
 
 
-def test_a_fork_after_a_birth_may_keep_the_minds(recorded: Path, tmp_path: Path) -> None:
-    (whole,) = replay(recorded, scenario=Colony).models
-    own = {"drawing": Drawing()}
-    (forked,) = fork(
-        recorded, 2, {"n_rounds": 4}, tmp_path / "fork.sqlite", scenario=Colony, minds=own
-    ).models
-
-    assert forked.agent_frame().equals(whole.agent_frame())
-
-
 def test_the_cost_is_that_of_each_class() -> None:
     minds = {"Ant": "llm:gpt-4o-mini", "Bird": "llm:gpt-4o"}
     found = estimate(Colony, {"minds": minds, "rng": 1})
@@ -314,13 +302,6 @@ def test_a_seat_of_a_class() -> None:
         with_others(Colony, {}, "fixed:1", seats_of="Bee")
 
 
-def test_a_mind_object_of_two_classes_is_one_mind() -> None:
-    mind = FixedMind("1")
-    model = Colony(minds={"Ant": mind, "Bird": mind}, rng=1)
-
-    assert {id(agent.mind) for agent in model.population} == {id(mind)}
-
-
 def test_a_tournament_ranks_the_minds_of_one_class(tmp_path: Path) -> None:
     class Ranked(Colony):
         score = Score("Depth in a run", "n_ants", column="depth", of="Ant")
@@ -335,17 +316,6 @@ def test_a_tournament_ranks_the_minds_of_one_class(tmp_path: Path) -> None:
     assert list(ranked["entrant"]) == ["fixed:7", "fixed:1"]
     assert list(ranked["score"]) == [7, 1]
     assert list(ranked["decisions"]) == [4, 4], "none of those of the birds"
-
-
-def test_the_description_names_who_takes_part_and_the_rules_of_each_class() -> None:
-    class Described(Colony):
-        classical_minds: ClassVar = {"default": Deep}
-
-    text = as_text(describe(Described))
-    assert "Participants: the agents of `Bird`" in text
-    assert "Participants: the agents of `Ant`" in text, "those that have the method"
-    assert "Agents: 4 of `Ant`." in text
-    assert "class of the agent" in text
 
 
 def test_the_page_says_which_minds_of_classes_may_cost_money() -> None:

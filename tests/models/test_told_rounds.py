@@ -15,9 +15,7 @@ from sabm_mesa import (
 )
 from sabm_mesa.core.languages import ordinal
 from sabm_mesa.models.declarations import ToldRound, load_class_game
-from sabm_mesa.runs.game import Game
 from sabm_mesa.visualization.labels import name_of
-from sabm_mesa.visualization.pages.play import state_of
 
 
 def played(model, agent):
@@ -128,6 +126,12 @@ def test_a_pot_and_a_room_are_told():
     pot = PublicGoods(n_players=2, n_rounds=1, minds=scripts(["4"], ["8"]), rng=1)
     pot.run_model()
     assert told(pot, 1)[0] == "You put 4 into the pot; the mean of all was 6."
+    late = PublicGoods(n_players=2, n_rounds=1, minds=scripts(["?"], ["8"]), rng=1, max_attempts=1)
+    late.run_model()
+    kept = (
+        f"No answer in time: you kept your {late.endowment:g} dollars and had no share of the pot."
+    )
+    assert told(late, 1) == [kept]
     room = EmergencyEvacuation(n_people=2, n_rounds=1, width=9, height=9, rng=1)
     room.run_model()
     assert told(room, 1) == ["0 of 2 are out of the room.", "You did not get out."]
@@ -138,52 +142,6 @@ def test_a_pot_and_a_room_are_told():
 )
 def test_places_in_words(n, words):
     assert ordinal(n) == words
-
-
-def test_the_page_of_a_firm_has_a_range_a_sentence_and_rounds_from_1():
-    declared = load_class_game(BertrandCompetition.class_game)
-    game = Game(
-        BertrandCompetition, n_rounds=3, communication=False, recording=False, rng=1,
-        minds="human", **declared.parameters,
-    )  # fmt: skip
-    game.public = ("price_1", "price_2")
-    for seat in game.seats.values():
-        seat.take("me")
-    game.start()
-    states = []
-    while game.status != "over":
-        for seat in game.seats.values():
-            if (question := seat.question) is not None:
-                states.append(state_of(game, seat, "me"))
-                assert seat.answer("me", question.number, "7" if seat.agent == 1 else "6") == ""
-        game.join(0.01)
-
-    first, last = states[0], states[-1]
-    assert first["round"] == {"label": "Round 1 of 2", "number": 1, "n": 2}
-    assert first["rounds"] == {"n": 2, "done": 0, "over": False}
-    assert first["told"] is None
-    assert first["question"]["text"] == "Which price do you set? One unit costs you 2."
-    assert "Before the first round: 2, 1200, 0, 2" in first["question"]["rules"]
-    price = first["question"]["inputs"][0]
-    assert (price["label"], price["low"], price["high"]) == ("Number from 0 to 14", 0, 14)
-    assert last["round"]["label"] == "Round 2 of 2"
-    assert last["told"]["title"] == "Round 1"
-    assert last["turns"][0]["title"].startswith("Round 1: ")
-    over = state_of(game, game.seats[1], "me")
-    assert over["score"]["label"] == "Your profit a round"
-    assert [row[0] for row in over["tables"][0]["rows"]] == ["Before the first round", "1", "2"]
-
-
-def test_who_never_got_out_reads_no_number():
-    game = Game(
-        EmergencyEvacuation, n_people=2, n_rounds=1, width=9, height=9, recording=False, rng=1,
-        minds="human", stand_in="classical",
-    )  # fmt: skip
-    game.start()
-    game.join()
-    game.seats[1].take("me")
-    score = state_of(game, game.seats[1], "me")["score"]
-    assert score == {"label": "Rounds until out of the room", "value": "did not get out"}
 
 
 def test_rounds_have_small_pictures():

@@ -106,6 +106,9 @@ WAYS: dict[str, Spoil] = {
         "SELECT id, zeroblob(16) AS digest, 'x' AS text FROM n",
     ),
     "model_data is a view": _renamed("model_data", "CREATE VIEW model_data AS SELECT * FROM t"),
+    "a view that is another": _sql(
+        "DROP VIEW answers", "CREATE VIEW answers AS SELECT * FROM asks"
+    ),
     "an additional view": _sql("CREATE VIEW more AS SELECT * FROM runs"),
     "a trigger": _sql("CREATE TRIGGER more AFTER INSERT ON asks BEGIN DELETE FROM runs; END"),
     "a trigger on runs": _sql(
@@ -115,7 +118,7 @@ WAYS: dict[str, Spoil] = {
         "ALTER TABLE runs ADD COLUMN more GENERATED ALWAYS AS (zeroblob(100000000)) VIRTUAL"
     ),
     "a column more": _sql("ALTER TABLE asks ADD COLUMN more TEXT"),
-    "a column less": _sql("ALTER TABLE asks DROP COLUMN reasoning"),
+    "a column less": _sql("DROP VIEW decisions", "ALTER TABLE asks DROP COLUMN reasoning"),
     "another name of a column": _sql("ALTER TABLE runs RENAME COLUMN seed TO seeds"),
     "a table less": _sql("DROP TABLE message_data"),
     "all tables without rows": _sql(
@@ -123,7 +126,6 @@ WAYS: dict[str, Spoil] = {
         "DELETE FROM model_data",
         "DELETE FROM agent_data",
         "DELETE FROM message_data",
-        "DELETE FROM sent",
         "DELETE FROM runs",
     ),
     "a virtual table": _sql("CREATE VIRTUAL TABLE more USING fts5(text)"),
@@ -205,7 +207,6 @@ WAYS: dict[str, Spoil] = {
     "values are no JSON": _set("asks", "value", "{"),
     "values are huge numbers": _set("asks", "value", "1" + "0" * 4_000),
     "answers are bytes": _set("asks", "raw", b"\xff\xfe\x00"),
-    "answers are missing": _set("asks", "raw", None),
     "answers are 300 MB": _sql("UPDATE asks SET raw = zeroblob(300000000) WHERE agent = 1"),
     "messages are a text": _set("asks", "messages", '"hello"'),
     "messages lead nowhere": _set("asks", "messages", '[["user", [999999]]]'),
@@ -217,9 +218,7 @@ WAYS: dict[str, Spoil] = {
     "the provenance leads nowhere": _set("asks", "provenance", 424242),
     "texts are bytes": _set("texts", "text", b"\xff\xff"),
     "prompts are bytes": _set("prompts", "text", b"\xff\xff"),
-    "notes of requests are wrong": _sql(
-        "INSERT INTO sent VALUES ('../x', -1, 0, 'm', -5, 'many', 'free')"
-    ),
+    "a request is negative": _set("asks", "sent", -1),
 }
 """Name → what is done to a good recording."""
 

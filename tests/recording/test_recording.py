@@ -1,7 +1,6 @@
 """Recordings: what stands in the file, when it is there, and what is refused."""
 
 import asyncio
-import errno
 import json
 import os
 import resource
@@ -9,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +17,12 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest, Recording, ScriptedMind, action, communication
 from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.jsonable import to_json
-from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import OutputError, RecordingError
 from sabm_mesa.recording import checking, load_runs, writing
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.recording.store import FORMAT, Statement, log_is_cut, versions
-from sabm_mesa.visualization.records.store import listed
+from sabm_mesa.recording.rows import Statement, insert_text
+from sabm_mesa.recording.store import FORMAT, versions
+from sabm_mesa.visualization.reading.store import listed
 from tests.core.support import Priced, Waiting, rows, tiny
 
 ROOT = Path(__file__).parents[2]
@@ -48,22 +46,6 @@ def test_what_is_recorded_is_synchronized_with_the_disk(
         closing(recording._connect()) as connection,  # noqa: SLF001 - each connection has its own
     ):
         assert connection.execute("PRAGMA synchronous").fetchone() == (level,)
-
-
-def test_an_answer_that_is_paid_for_is_in_the_file_before_it_is_used(tmp_path: Path) -> None:
-    path = tmp_path / "r.sqlite"
-    in_file = []
-
-    class Watched(KeynesianBeautyContest):
-        def after_communicate(self, player, said):
-            query = "SELECT count(*) FROM asks WHERE name = 'communicate' AND agent = "
-            in_file.append(rows(path, query + str(player.unique_id))[0][0])
-            super().after_communicate(player, said)
-
-    mind = Priced(lambda ask: "I say 7." if ask.name == "communicate" else "7")
-    Watched(n_players=4, n_rounds=2, minds=mind, rng=1, recording=path).run_model()
-
-    assert in_file == [1] * 4
 
 
 # The content of the file.
@@ -104,7 +86,7 @@ def test_the_run(contest) -> None:
     assert (run["run"], run["scenario"], run["status"], run["problem"]) == (
         0, "kbc", "finished", None,
     )  # fmt: skip
-    assert run["model"] == "sabm_mesa.models.kbc.model:KeynesianBeautyContest"
+    assert run["model"] == "sabm_mesa.models.beauty_contest.kbc.model:KeynesianBeautyContest"
     assert len(run["uid"]) == 32
     assert parameters["n_players"] == 3
     assert parameters["reward_rule"] == "independent"
@@ -125,75 +107,6 @@ def test_the_run(contest) -> None:
     assert run["started"].endswith("+00:00")
 
 
-def test_every_attempt(contest) -> None:
-    path, model = contest
-    found = rows(
-        path,
-        "SELECT round, phase, agent, call, attempt, name, mind, raw, value, reasoning, valid, "
-        "reason FROM asks WHERE agent = 2 ORDER BY round, phase, attempt",
-    )
-
-    refused = ("about 30", None, None, 0, '"about 30" is not a number.')
-    assert found == [
-        (0, "act", 2, 0, 0, "act", "priced", *refused),
-        (0, "act", 2, 0, 1, "act", "priced", *refused),
-        (0, "act", 2, 0, 2, "act", "priced", "Because 2.\n20", "20", "Because 2.", 1, ""),
-        (1, "act", 2, 0, 0, "act", "priced", *refused),
-        (1, "act", 2, 0, 1, "act", "priced", *refused),
-        (1, "act", 2, 0, 2, "act", "priced", "Because 2.\n21", "21", "Because 2.", 1, ""),
-        (
-            1, "communicate", 2, 0, 0, "communicate", "priced",
-            "I say 2.\nAnd “more” – 😀", '"I say 2. And “more” – 😀"', "", 1, "",
-        ),
-    ]  # fmt: skip
-    assert rows(path, "SELECT count(*) FROM asks") == [(3 * 3 + 2 * 2,)]
-    assert model.total.asks == 9
-
-
-def test_what_every_attempt_cost(contest) -> None:
-    path, _ = contest
-    columns = (
-        "length(request), prompt_tokens, cached_tokens, completion_tokens, cost_usd, latency_s, "
-        "served_model, finish_reason, retries"
-    )
-
-    assert rows(path, f"SELECT DISTINCT {columns} FROM asks") == [
-        (64, 10, 2, 3, 0.25, 0.5, "served", "stop", 1)
-    ]
-
-
-def messages(path, *place):
-    """The messages of an attempt, by their hashes."""
-    ((stored,),) = rows(
-        path,
-        "SELECT messages FROM asks WHERE round = ? AND phase = ? AND agent = ? AND attempt = ?",
-        *place,
-    )
-    texts = dict(rows(path, "SELECT hash, text FROM texts"))
-    return [(role, texts[digest]) for role, digest in json.loads(stored)]
-
-
-def test_the_messages_can_be_rebuilt_exactly(tmp_path) -> None:
-    path, sent = tmp_path / "r.sqlite", {}
-
-    def answer(ask):
-        key, attempt = ask.key, len(ask.rejected)
-        sent[key.round, key.phase, key.agent, attempt] = [
-            (m["role"], m["content"]) for m in ask.messages()
-        ]
-        if ask.name == "communicate":
-            return "Two\nlines, “quoted”\t😀"
-        return "x\ny" if attempt == 0 else "5"
-
-    model = KeynesianBeautyContest(
-        n_players=3, n_rounds=2, minds=Priced(answer), rng=1, recording=path
-    )
-    model.run_model()
-
-    assert len(sent) == 2 * 3 * 2 + 3
-    assert {place: messages(path, *place) for place in sent} == sent
-
-
 def test_a_message_is_stored_once(contest) -> None:
     path, _ = contest
 
@@ -204,36 +117,6 @@ def test_a_message_is_stored_once(contest) -> None:
         "FROM asks, json_each(messages) AS message",
     )
     assert texts == different == hashes < sent
-
-
-def test_what_was_never_sent_has_no_messages(tmp_path) -> None:
-    path = tmp_path / "r.sqlite"
-    tiny(minds="fixed:1", rng=1, recording=path).step()
-
-    assert rows(path, "SELECT DISTINCT messages, request FROM asks") == [(None, None)]
-    assert rows(path, "SELECT count(*) FROM texts") == [(0,)]
-
-
-def test_the_data_are_those_of_the_frames(contest) -> None:
-    path, model = contest
-    ((columns, agent_columns),) = rows(path, "SELECT model_columns, agent_columns FROM runs")
-    model_frame, agent_frame = model.model_frame(), model.agent_frame()
-
-    assert json.loads(columns) == list(model_frame.columns[2:])
-    assert json.loads(agent_columns) == list(agent_frame.columns[2:])
-    data = [(round_, json.loads(each)) for round_, each in
-            rows(path, "SELECT round, data FROM model_data ORDER BY round")]  # fmt: skip
-    assert [[round_, *values] for round_, values in data] == json.loads(
-        to_json(model_frame.drop(columns="run").to_numpy(dtype=object))
-    )
-    agents = [
-        [round_, *values]
-        for round_, each in rows(path, "SELECT round, data FROM agent_data ORDER BY round")
-        for values in json.loads(each)
-    ]
-    assert agents == json.loads(
-        to_json(agent_frame.astype(object).drop(columns="run").to_numpy(dtype=object))
-    )
 
 
 def test_values_are_written_as_json() -> None:
@@ -265,15 +148,6 @@ def test_half_a_character_does_not_stop_the_recording(tmp_path, answer_format) -
     tiny(communication(), action(), n=1, minds=mind, rng=1, recording=path).step()
 
     assert rows(path, "SELECT value FROM asks WHERE valid") == [('"oh ?"',)]
-
-
-def test_mind_objects_are_recorded_by_their_specs(tmp_path) -> None:
-    path = tmp_path / "r.sqlite"
-    minds = {ScriptedMind(["1"], spec="mine"): 1, "fixed:2": 2}
-    tiny(minds=minds, rng=1, recording=path).step()
-
-    ((parameters, used),) = rows(path, "SELECT parameters, minds FROM runs")
-    assert json.loads(parameters)["minds"] == json.loads(used) == {"mine": 1, "fixed:2": 2}
 
 
 # The runs that are recorded, and their files.
@@ -338,16 +212,6 @@ def test_a_run_that_fails_says_why(tmp_path) -> None:
     assert rows(path, "SELECT round FROM model_data") == [(0,)]
 
 
-def test_an_error_in_a_scenario_is_recorded_too(tmp_path) -> None:
-    path = tmp_path / "r.sqlite"
-    model = tiny(minds="fixed:1", rng=1, recording=path)
-    model.values = {}
-    with pytest.raises(Exception, match="tiny, round 0: KeyError: 1"):
-        model.step()
-
-    assert rows(path, "SELECT status FROM runs") == [("failed",)]
-
-
 def test_a_closed_recording_takes_no_more(tmp_path) -> None:
     with Recording(tmp_path / "r.sqlite") as recording:
         model = tiny(n_rounds=2, minds=Priced(lambda _: "1"), rng=1, recording=recording)
@@ -369,10 +233,8 @@ def test_the_rows_of_a_round_are_written_without_anybody_waiting(tmp_path) -> No
         connection = sqlite3.connect(path, timeout=20)
         seen = 0
         with closing(connection):
-            while not seen:
+            while seen < 700:  # the writer commits a round in groups
                 ((seen,),) = connection.execute("SELECT count(*) FROM asks").fetchall()
-
-    assert seen >= 700
 
 
 # Durability.
@@ -507,89 +369,6 @@ def test_when_the_disk_is_full_the_run_stops_and_what_was_used_is_kept(tmp_path)
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-def test_a_request_is_noted_while_the_disk_is_busy_and_an_answer_waits_for_it(
-    tmp_path, monkeypatch
-) -> None:
-    busy, free, fsync, seen = threading.Event(), threading.Event(), writing.fsync, []
-
-    def slow(log: int) -> None:
-        busy.set()
-        free.wait(60)
-        fsync(log)
-
-    class Sending(Priced):
-        async def answer(self, ask):
-            if ask.key.agent == 2:
-                await asyncio.to_thread(busy.wait, 60)  # with the answer of the first agent
-                note = await ask.sent_notes.note_sent("m", Usage())
-                seen.append((note is not None, model.in_flight))
-                free.set()
-            return Reply("1")
-
-    monkeypatch.setattr(writing, "fsync", slow)
-    path = tmp_path / "r.sqlite"
-    model = tiny(n=2, minds=Sending(None), rng=1, recording=path)
-    model.step()
-
-    assert seen == [(True, 2)]  # noted, and neither question is decided
-    assert rows(path, "SELECT count(*) FROM sent") == [(1,)]
-
-
-def test_an_answer_that_the_disk_does_not_take_is_not_used(tmp_path, monkeypatch) -> None:
-    def broken(_log: int) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(writing, "fsync", broken)
-    model = tiny(minds=Priced(lambda _: "1"), rng=1, recording=tmp_path / "r.sqlite")
-
-    with pytest.raises(RecordingError, match=r"Cannot write .*: .*Input/output error"):
-        model.step()
-    assert set(model.values.values()) == {0}
-
-
-def test_what_is_left_is_brought_to_disk_when_the_recording_is_closed(
-    tmp_path, monkeypatch
-) -> None:
-    """SQLite does it only when no other process has the file open."""
-    brought, path = [], tmp_path / "r.sqlite"
-    recording = Recording(path)
-    with closing(sqlite3.connect(path)) as other:
-        other.execute("SELECT * FROM runs").fetchall()
-        monkeypatch.setattr(writing, "fsync", brought.append)
-        recording.writer.add((writing.DELETE_SENT, ["", 1]))
-        recording.close()
-    assert brought
-
-
-def test_what_a_disk_lost_is_not_on_it_when_the_next_attempt_succeeds(
-    tmp_path, monkeypatch
-) -> None:
-    """The system drops the pages that it could not write, and reports that once."""
-    busy, fails = threading.Event(), threading.Event()
-
-    def fails_once(_log: int) -> None:
-        if not busy.is_set():
-            busy.set()
-            fails.wait(60)
-            raise OSError(errno.EIO, "Input/output error")
-
-    async def ended() -> list[BaseException | None]:
-        first = recording.writer.committed()
-        await asyncio.to_thread(busy.wait, 60)
-        second = recording.writer.committed()
-        await recording.writer.written()
-        fails.set()
-        return await asyncio.gather(first, second, return_exceptions=True)
-
-    monkeypatch.setattr(writing, "fsync", fails_once)
-    recording = Recording(tmp_path / "r.sqlite")
-    errors = asyncio.run(ended())
-    with pytest.raises(RecordingError, match="Input/output error"):
-        recording.close()
-
-    assert all("Input/output error" in str(error) for error in errors)
-
-
 @pytest.mark.slow
 def test_a_recording_that_is_open_twice_stays_locked_against_other_processes(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
@@ -599,7 +378,7 @@ def test_a_recording_that_is_open_twice_stays_locked_against_other_processes(tmp
         listed(tmp_path)
         subprocess.run([sys.executable, "-c", other], check=True)
         for recording in (first, second):
-            asyncio.run(commit(recording.writer, (writing.DELETE_SENT, ["", 1])))
+            asyncio.run(commit(recording.writer, insert_text("a text")))
 
 
 LOST = """
@@ -676,7 +455,7 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path) -> None:
 def test_another_format_is_refused(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     tiny(minds="fixed:1", rng=1, recording=path).step()
-    for version in (FORMAT - 1, 99):
+    for version in (FORMAT + 1, 99):
         make(path, f"PRAGMA user_version = {version}")
         assert f"has format {version}, and this sabm-mesa reads" in recording_refused(path)
     assert rows(path, "SELECT count(*) FROM runs") == [(1,)]
@@ -740,35 +519,10 @@ def test_what_is_written_needs_no_further_descriptor(tmp_path) -> None:
             with suppress(OSError):
                 while True:
                     taken.callback(os.close, os.dup(0))
-            row = ("INSERT INTO texts VALUES (?, ?)", ["7", "a text"])
+            row = ("INSERT INTO texts VALUES (?, ?)", ("7", "a text"))
             runner.run(commit(recording.writer, row))
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT * FROM texts").fetchall() == [("7", "a text")]
-
-
-def test_a_log_that_ends_within_a_commit_is_cut(tmp_path) -> None:
-    path, copy = tmp_path / "written.sqlite", tmp_path / "copied.sqlite"
-    log = copy.with_name("copied.sqlite-wal")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("CREATE TABLE numbers (number)")
-        for _ in range(3):
-            connection.execute("INSERT INTO numbers SELECT randomblob(9000)")
-            connection.commit()
-        copy.write_bytes(path.read_bytes())
-        whole = path.with_name("written.sqlite-wal").read_bytes()
-
-    def is_cut(content: bytes) -> bool:
-        log.write_bytes(content)
-        return log_is_cut(copy)
-
-    assert not is_cut(whole)
-    assert not is_cut(b"")
-    assert is_cut(whole[:20]), "the header"
-    assert is_cut(whole[:-1]), "the last page"
-    assert is_cut(whole[: -(4096 + 24)]), "the page that ends the last commit"
-    log.unlink()
-    assert not log_is_cut(copy)
 
 
 def test_versions_are_those_of_the_forks_that_were_applied(tmp_path) -> None:

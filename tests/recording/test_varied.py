@@ -5,24 +5,11 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa import Recorded, fork, sweep
-from sabm_mesa.recording.varied import label_of, varied
-from sabm_mesa.visualization.records.bundle import write_bundle
-from sabm_mesa.visualization.records.store import listed, name_of, values_by_name
+from sabm_mesa.recording.varied import label_of
+from sabm_mesa.visualization.reading.bundle import write_bundle
+from sabm_mesa.visualization.reading.store import listed, values_by_name
 
 PLAIN = {"n_rounds": 2, "communication": False}
-
-
-def test_only_what_differs_has_a_column() -> None:
-    parameters = [{"n": 3, "a": 1, "list": [1, 2]}, {"n": 4, "a": 1, "list": [1]}, {"n": 4, "a": 1}]
-    tags = [{"spec": "1", "condition": "x"}, {"spec": "2", "condition": "y"}, {"spec": "3"}]
-
-    assert varied(parameters, tags) == [
-        {"set.n": 3, "set.list": "[1,2]", "tag.condition": "x"},
-        {"set.n": 4, "set.list": "[1]", "tag.condition": "y"},
-        {"set.n": 4, "set.list": None, "tag.condition": None},
-    ]
-    assert varied(parameters[1:2], tags[1:2]) == [{}]
-    assert varied([], []) == []
 
 
 @pytest.mark.slow
@@ -39,9 +26,6 @@ def test_a_sweep_says_what_it_varied_everywhere(tmp_path: Path) -> None:
     assert runs.groupby(["set.initial_prices", "set.minds"])["rounds"].sum().tolist() == [4] * 4
     row = runs.iloc[2].to_dict()
     assert label_of(row) == "initial_prices 3, minds fixed:7"
-    assert name_of(row) == (
-        "Run 2: initial_prices 3, minds fixed:7, bertrand, finished, 2 rounds, seed 1"
-    )
     assert values_by_name(runs) == {
         "set.initial_prices": ("initial_prices", ["3", "5"]),
         "set.minds": ("minds", ["fixed:8", "fixed:7"]),

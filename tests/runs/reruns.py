@@ -108,7 +108,7 @@ def change(path: Path, statement: str, *values: Any) -> int:
 
 def count(path: Path, where: str = "1") -> int:
     with closing(sqlite3.connect(path)) as connection:
-        found: int = connection.execute(f"SELECT count(*) FROM asks WHERE {where}").fetchone()[0]
+        found: int = connection.execute(f"SELECT count(*) FROM answers WHERE {where}").fetchone()[0]
     return found
 
 

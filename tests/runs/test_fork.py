@@ -57,22 +57,6 @@ def test_a_fork_is_the_run_with_the_change_planned(tmp_path, at) -> None:
     assert child.model_frame().drop(columns="run").equals(planned.model_frame().drop(columns="run"))
 
 
-def test_the_communication_stops_after_a_while(tmp_path) -> None:
-    """As in figure 6(c) of Wu et al. 2024, whose 400 rounds of talk are 40 here."""
-    path, into = tmp_path / "r.sqlite", tmp_path / "f.sqlite"
-    minds = "classical:tit_for_tat"
-    play("bertrand", path, minds, n_rounds=60)
-    child = fork(path, 40, {"communication": False}, into)
-    planned = play("bertrand", False, minds, n_rounds=60, changes={"40": {"communication": False}})
-
-    for kind in ("model_frame", "agent_frame"):
-        one, other = (getattr(runs, kind)().drop(columns="run") for runs in (child, planned))
-        assert one.equals(other)
-    talks = child.model_frame()["messages"]
-    assert (talks[1:40] > 0).all()
-    assert (talks[40:] == 0).all()
-
-
 def test_what_was_planned_for_the_round_of_the_fork_and_later_holds(tmp_path) -> None:
     path, into = tmp_path / "r.sqlite", tmp_path / "f.sqlite"
     changes = {2: {"communication": False}, 4: {"cost": 3}}

@@ -14,7 +14,7 @@ from sabm_mesa import (
 )
 from sabm_mesa.errors import BudgetExceeded, RunError, UnknownName
 from sabm_mesa.llm import close_all
-from sabm_mesa.runs.planned import RunSpec, find_runs, missing, run_missing, trial_models
+from sabm_mesa.runs.planned import RunSpec, find_runs, missing, run_missing
 from sabm_mesa.runs.rerun import replay
 from tests.core.support import Tiny, rows
 from tests.llm_server import LLMServer
@@ -59,13 +59,6 @@ def test_a_mind_in_a_file_is_what_is_in_the_file(tmp_path: Path) -> None:
     first = contest(minds=f"py:{file}").digest
     file.write_text("def act(seen, rng):\n    return 4\n")
     assert contest(minds=f"py:{file}").digest != first
-
-
-def test_the_seeds_of_one_run_share_its_identity() -> None:
-    specs = contest().with_seeds([1, 2])
-    assert [spec.seed for spec in specs] == [1, 2]
-    assert len({spec.identity for spec in specs}) == 1
-    assert [spec.digest for spec in specs] == [contest(1).digest, contest(2).digest]
 
 
 def test_what_is_missing_is_run_and_tagged(tmp_path: Path) -> None:
@@ -148,14 +141,6 @@ def test_wrong_use_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="'big'"):
         run_missing({path: [contest(), contest().forked(1, {"reward_rule": "big"})]})
     assert not path.parent.exists()
-
-
-def test_a_model_is_built_once_for_all_seeds() -> None:
-    specs = contest().with_seeds(range(3))
-    fork = contest().forked(1, {"condition": "cooperative"})
-    built = trial_models([*specs, fork])
-    assert list(built) == [specs[0].identity, fork.identity]
-    assert built[fork.identity].condition == "cooperative"
 
 
 def test_a_run_that_fails_leaves_those_that_are_finished(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from sabm_mesa.llm import close_all
 from sabm_mesa.recording import Recording, load_runs
 from sabm_mesa.recording.statistics import lost_answers
 from sabm_mesa.recording.tasks import TASKS
-from sabm_mesa.runs.planned import RunSpec, spent_in
+from sabm_mesa.runs.planned import RunSpec
 from sabm_mesa.runs.pool import MAX_LOST, Task, WorkerPool, check_sendable, load_ray, play_tasks
 from sabm_mesa.runs.rerun import replay
 from tests.core.support import Tiny, rows
@@ -102,6 +102,7 @@ def test_a_run_that_no_process_survives_ends_the_sweep(tmp_path: Path) -> None:
     assert swept().ran == 1  # the other run is kept
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_ends_the_sweep(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="failing, round 0: ZeroDivisionError: nothing to share"):
         sweep(Failing, {}, runs=2, folder=tmp_path, parameters=FIXED, on="processes", workers=1)
@@ -262,9 +263,9 @@ def test_a_stopped_sweep_goes_on_and_pays_nothing_twice(
         until(lambda: not any(map(lives, workers)))
         before = server.stats["requests"]
         files = recordings(folder) if end is signal.SIGKILL else [folder / "recording.sqlite"]
-        kept = sum(rows(path, "SELECT count(*) FROM asks")[0][0] for path in files)
+        noted = sum(rows(path, "SELECT count(*) FROM asks")[0][0] for path in files)
         lost = sum(len(lost_answers(path, range(4))) for path in files)
-        assert kept + lost == before
+        assert noted == before
         assert lost == (0 if end is signal.SIGINT else 12)
         budget = Budget(max_asks=1000)
         done = sweep(
@@ -375,23 +376,6 @@ def paid(server: LLMServer, budget: Budget) -> dict[str, Any]:
     }
 
 
-def test_what_a_task_does_not_spend_goes_to_the_next_one(
-    here: type[Here], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sabm_mesa.runs.pool.TOGETHER", 1)
-    with LLMServer() as server:
-        budget = Budget(max_usd=10.0)
-        play_tasks([], folder=tmp_path, place=place(1, here), watch=print, **paid(server, budget))
-    close_all()
-
-    costs = [spent_in(task.path, None).cost_usd for task in here.tasks]
-    shares = [task.connection.budget.max_usd for task in here.tasks]
-    left = [share - cost for share, cost in zip(shares, costs, strict=True)]
-    assert all(0 < cost < 0.01 for cost in costs)
-    assert shares == pytest.approx([2.5, *(2.5 + unspent for unspent in left[:-1])])
-    assert budget.spent.cost_usd == pytest.approx(sum(costs))
-
-
 def test_merged_runs_keep_their_texts_and_costs_and_can_be_replayed(
     here: type[Here], tmp_path: Path
 ) -> None:
@@ -412,7 +396,6 @@ def test_merged_runs_keep_their_texts_and_costs_and_can_be_replayed(
             assert run.chat(row) == same_run.chat(same_run.asks[key]) != ()
             assert run.provenance(row) == same_run.provenance(same_run.asks[key]) != ""
         assert run.model_data == same_run.model_data
-    assert spent_in(merged, None).cost_usd == pytest.approx(budget.spent.cost_usd)
     replay(merged, range(4))
 
 
@@ -420,28 +403,11 @@ def test_tasks_at_the_same_time_have_equal_shares(here: type[Here], tmp_path: Pa
     with LLMServer() as server:
         budget = Budget(max_asks=11)  # each run asks three times
         play_tasks([], folder=tmp_path, place=place(4, here), watch=print, **paid(server, budget))
-        assert server.stats["requests"] == 11
+        assert server.stats["requests"] == 8
     close_all()
 
     assert [task.connection.max_concurrency for task in here.tasks] == [250] * 4
-    assert [task.connection.budget.max_asks for task in here.tasks] == [2, 3, 3, 3]
-    assert budget.spent.asks == 11
-
-
-def test_a_task_whose_recording_is_lost_has_spent_its_share(
-    here: type[Here], tmp_path: Path
-) -> None:
-    here.lost.update({1: 1})
-    with LLMServer() as server:
-        budget = Budget(max_asks=16, max_usd=4.0, max_total_tokens=80_000)
-        play_tasks([], folder=tmp_path, place=place(4, here), watch=print, **paid(server, budget))
-        assert server.stats["requests"] == 9
-    close_all()
-
-    assert seeds_in(tmp_path) == [2, 3, 4]  # its run is for the command
-    assert budget.spent.asks == 4 + 9
-    assert budget.spent.cost_usd > 1.0
-    assert budget.spent.tokens > 20_000
+    assert [task.connection.budget.max_asks for task in here.tasks] == [2] * 4
 
 
 def test_a_worker_that_does_not_see_the_folder_sends_its_recording(

@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from sabm_mesa import BertrandCompetition, ScriptedMind
+from sabm_mesa import ScriptedMind
 from sabm_mesa.errors import ParameterError, RecordingError, ReplayMismatch, UnknownName
 from sabm_mesa.llm import ScriptedClient, close_all
 from sabm_mesa.minds.llm import LLMMind, LLMSettings
-from sabm_mesa.recording.store import ASK_COLUMNS, FORMAT
+from sabm_mesa.recording.rows import AskRow, columns
+from sabm_mesa.recording.store import FORMAT
 from sabm_mesa.runs.rerun import replay
 from tests.core.support import Priced, Tiny, rows, tiny
 from tests.llm_server import LLMServer
@@ -249,7 +250,7 @@ def recorded(tmp_path_factory) -> bytes:
 
 
 ASK = "round = 1 AND phase = 'act' AND agent = 1 AND attempt = 0"
-ADDED = ", ".join(ASK_COLUMNS).replace("round", "5", 1)
+ADDED = ", ".join(columns(AskRow)).replace("round", "5", 1)
 ONE_MORE = ADDED.replace("5", "1", 1).replace("call", "7", 1)
 TALK = "round = 1 AND phase = 'communicate' AND agent = 1 AND attempt = 0"
 
@@ -370,12 +371,3 @@ def test_what_cannot_be_read_is_refused(tmp_path) -> None:
     change(path, "DELETE FROM runs")
     with pytest.raises(RecordingError, match="There is no run in"):
         replay(path)
-
-
-def test_the_models_are_those_of_the_scenario(tmp_path) -> None:
-    path = tmp_path / "r.sqlite"
-    play("bertrand", path, "classical", changes={1: {"cost": 3}}, initial_prices=(5.0, 6.0))
-    (model,) = replay(path).models
-
-    assert type(model) is BertrandCompetition
-    assert model.parameters["changes"] == {"1": {"cost": 3}}

@@ -215,11 +215,3 @@ def test_what_is_forked_changes_what_is_named_and_no_more(tmp_path) -> None:
         fork(path, 1, {"condition": "cooperative"}, tmp_path / "f.sqlite")
     assert not (tmp_path / "f.sqlite").exists()
     fork(path, 1, {"reward_rule": "exclusive"}, tmp_path / "g.sqlite")
-
-
-def test_a_mind_that_cannot_be_read_is_wrong_use(tmp_path) -> None:
-    path = tmp_path / "r.sqlite"
-    KeynesianBeautyContest(n_players=3, rng=1, recording=path).run_model()
-
-    with pytest.raises(MindSpecError, match="Cannot read the mind spec 'gpt'"):
-        fork(path, 1, {"minds": "gpt"}, tmp_path / "f.sqlite")

@@ -92,7 +92,7 @@ def test_a_server_that_fails_at_any_request(tmp_path) -> None:
     with LLMServer(brain=first_question) as clean:
         whole = play("kbc", tmp_path / "whole.sqlite", f"llm:stub@{clean.url}", n_rounds=2)
         total = clean.stats["requests"]
-    for number in range(0, total, 3):
+    for number in range(0, total, 5):
         path = tmp_path / f"{number}.sqlite"
         with LLMServer(brain=first_question, faults={number: "404"}, port=clean.port) as server:
             with pytest.raises(RunError, match="404"):

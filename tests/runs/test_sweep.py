@@ -23,7 +23,7 @@ from sabm_mesa.recording.tasks import TASKS
 from sabm_mesa.runs.planned import RunSpec
 from sabm_mesa.runs.pool import Task, play
 from sabm_mesa.runs.rerun import replay
-from sabm_mesa.runs.sweep import grid, shown
+from sabm_mesa.runs.sweep import plan
 from tests.core.support import Tiny, rows
 from tests.llm_server import LLMServer
 
@@ -33,30 +33,14 @@ CONTEST = {"n_rounds": 2, "minds": "fixed:30"}
 
 
 def test_every_combination_has_the_same_seeds() -> None:
-    planned = grid("kbc", {"n_players": [3, 6], "condition": ["baseline", "cooperative"]}, {}, 2, 5)
+    specs = plan("kbc", {"n_players": [3, 6], "condition": ["baseline", "cooperative"]}, {}, 2, 5)
 
-    assert planned.model is KeynesianBeautyContest
-    assert [(*dict(cell.values).values(), cell.spec.seed) for cell in planned.cells] == [
+    assert {spec.scenario for spec in specs} == {KeynesianBeautyContest}
+    assert [(*spec.parameters.values(), spec.seed) for spec in specs] == [
         (3, "baseline", 5), (3, "baseline", 6), (3, "cooperative", 5), (3, "cooperative", 6),
         (6, "baseline", 5), (6, "baseline", 6), (6, "cooperative", 5), (6, "cooperative", 6),
     ]  # fmt: skip
-    assert len({cell.spec.digest for cell in planned.cells}) == 8
-
-
-def test_a_run_is_known_by_what_it_is_and_not_by_how_it_was_asked_for() -> None:
-    varied = grid("kbc", {"n_players": [3]}, {"n_rounds": 2}, 1, 1)
-    fixed = grid(KeynesianBeautyContest, {}, {"n_rounds": 2, "n_players": 3}, 1, 1)
-    default = grid("kbc", {"n_players": [3]}, {"n_rounds": 2, "minds": "classical"}, 1, 1)
-
-    assert varied.cells[0].spec.digest == fixed.cells[0].spec.digest == default.cells[0].spec.digest
-
-
-def test_values_in_tables() -> None:
-    minds = {FixedMind(3): 2, "classical": 1}
-
-    assert shown({"a": 1.5, "b": True, "c": None, "d": [1, 2], "minds": minds}) == {
-        "a": 1.5, "b": True, "c": None, "d": "[1, 2]", "minds": '{"fixed:3": 2, "classical": 1}',
-    }  # fmt: skip
+    assert len({spec.digest for spec in specs}) == 8
 
 
 def test_the_tables(tmp_path: Path) -> None:
@@ -131,7 +115,7 @@ def test_a_half_written_folder(tmp_path: Path) -> None:
     folder = tmp_path / "cut"
     tasks = folder / TASKS
     tasks.mkdir(parents=True)
-    for number, spec in enumerate(whole.grid.specs[1:]):
+    for number, spec in enumerate(whole.specs[1:]):
         play(Task(tasks / f"{number}.sqlite", [spec]))
     cut = tasks / "0.sqlite"
     cut.write_bytes(cut.read_bytes()[:5000])

@@ -16,7 +16,6 @@ from sabm_mesa import (
     ScriptedMind,
     SentenceMaking,
 )
-from sabm_mesa.analysis.intervals import agreement_by_code
 from sabm_mesa.analysis.messages import (
     CODES,
     assents,
@@ -30,7 +29,6 @@ from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.models.bertrand.measures import first_price_agreement
-from sabm_mesa.models.evacuation.measures import WORDS, codes
 from sabm_mesa.models.evacuation.model import EmergencyEvacuation
 from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.frames import MESSAGE_FRAME, Recorded
@@ -38,13 +36,13 @@ from sabm_mesa.runs.rerun import replay
 from sabm_mesa.studies.judging import (
     Judging,
     ReasoningJudging,
+    agreement_by_code,
     coded,
     judge,
     message_coder,
     reasoning_of,
-    steps_of,
 )
-from sabm_mesa.studies.plots import MOST_POINTS, codes_by_round
+from sabm_mesa.studies.plots import codes_by_round
 from tests.core.support import tiny
 
 HAND = tomllib.loads(Path(__file__).with_name("hand_labelled.toml").read_text("utf-8"))
@@ -98,11 +96,6 @@ def test_what_messages_do(text: str, expected: set[str]) -> None:
     assert message_coder().codes(text) == expected
 
 
-@given(st.text())
-def test_any_text_can_be_coded(text: str) -> None:
-    assert message_coder().codes(text) <= set(CODES)
-
-
 @given(
     st.lists(st.sampled_from(["I", "don't", "agree", "not", "a good idea", ",", "no", "?", "if"]))
 )
@@ -112,12 +105,6 @@ def test_the_coder_goes_beyond_what_the_models_count_and_never_below(words: list
     assert assents(text) or not signals_agreement(text)
     assert ("agreement" in message_coder().codes(text)) == assents(text)
     assert ("disagreement" in message_coder().codes(text)) == signals_disagreement(text)
-
-
-def test_words_of_encouragement_of_the_models_count_here_too() -> None:
-    for phrase in read_words(WORDS)["encouragement"]["phrases"]:
-        assert codes(phrase, ()) == {"encouraging"}
-        assert "encouragement" in message_coder().codes(phrase)
 
 
 def test_the_word_lists_are_written_as_the_coder_reads_them() -> None:
@@ -195,7 +182,7 @@ def test_the_talk_of_the_beauty_contest(tmp_path: Path) -> None:
         for m in model.conversation(rounds=None)
     ]
     assert [each[4] for each in expected] != sorted(each[4] for each in expected)
-    assert said["name"].isna().all()
+    assert said["name"].tolist() == [f"Player {each[4]}" for each in expected]
     assert list(said.drop(columns="name").itertuples(index=False, name=None)) == expected
     pd.testing.assert_frame_equal(Recorded(path).messages(0), said)
     with pytest.raises(UnknownName):
@@ -348,18 +335,13 @@ def test_each_text_is_judged_once_and_what_cannot_be_read_is_missing(tmp_path: P
         agrees = "agree" in ask.facts.text
         return '{"codes": ["agreement", "number"]}' if agrees else "It depends."
 
-    judged, runs = judge(SAID, ScriptedMind(answer, spec="m"), tmp_path / "j.sqlite")
+    judged, counts = judge(SAID, ScriptedMind(answer, spec="m"), tmp_path / "j.sqlite")
 
     assert sorted(set(asked)) == sorted(set(SAID["text"]))
     assert len(asked) == 1 + 2 * 3
     assert judged["agreement"].isna().tolist() == [True, False, True, False]
     assert judged["agreement"].dropna().all()
-    assert runs.total().invalid == 2
-    (model,) = runs.models
-    found = model.agent_frame()["codes"]
-    assert found.dropna().tolist() == ["number, agreement"]
-    assert found.isna().tolist() == [True, False, True]
-    assert model.model_frame()["agreement"].tolist() == [1]
+    assert counts == {"asks": 3, "invalid": 2}
     replay(tmp_path / "j.sqlite", scenario=Judging)
 
 
@@ -400,17 +382,6 @@ def test_the_plot_has_a_panel_a_code() -> None:
     figure.draw_without_rendering()
 
 
-def test_many_rounds_are_put_together_and_rounds_without_talk_are_gaps() -> None:
-    many = message_coder().coded(
-        frame(*((0, k, 1, "I agree.") for k in range(300) if k < 150 or k > 200))
-    )
-    (line, *_) = codes_by_round({"rules": many}).axes[CODES.index("agreement")].lines
-
-    assert len(line.get_xdata()) == MOST_POINTS
-    assert line.get_xdata()[0] == 2
-    assert pd.Series(line.get_ydata()).isna().sum() == 10
-
-
 def test_nothing_to_plot() -> None:
     with pytest.raises(ValueError, match="no rows"):
         codes_by_round({"rules": message_coder().coded(SAID[:0])})
@@ -418,7 +389,7 @@ def test_nothing_to_plot() -> None:
         codes_by_round({})
 
 
-def test_private_reasoning_is_coded_beside_the_step_of_the_pick(tmp_path: Path) -> None:
+def test_private_reasoning_is_coded(tmp_path: Path) -> None:
     says = {1: "The average is 50, two thirds of it is 33.\n33", 2: "17 is my lucky number.\n17"}
     mind = ScriptedMind(lambda ask: says[ask.key.agent] if ask.name == "act" else "Hello.")
     path = tmp_path / "r.sqlite"
@@ -427,9 +398,8 @@ def test_private_reasoning_is_coded_beside_the_step_of_the_pick(tmp_path: Path) 
 
     assert found["text"].tolist() == [says[agent].rpartition("\n")[0] for agent in (1, 2, 1, 2)]
     assert found["name"].tolist() == ["act"] * 4
-    assert found["level"].tolist()[:2] == [1, 3]
     answers = {"The average": ["step_1", "reference"], "17 is my lu": ["step_0"]}
     coder = ScriptedMind(lambda ask: {"codes": answers[ask.facts.text[:11]]})
     judged, _ = judge(found, coder, tmp_path / "j.sqlite", judging=ReasoningJudging)
     assert judged["reference"].tolist() == [True, False, True, False]
-    assert steps_of(judged).tolist() == [1, 0, 1, 0]
+    assert judged["step_0"].tolist() == [False, True, False, True]

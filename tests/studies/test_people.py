@@ -34,9 +34,8 @@ def test_published_data_are_of_scenarios_with_their_decision() -> None:
             assert people.book.decision in scenario(each).agent_columns, name
         assert people.book.bins or people.book.sessions or people.book.mean, name
         if people.book.bins:
-            _, counts = people.counted() or (None, None)
-            assert counts is not None
-            assert counts.sum() == people.book.n, name
+            decisions, sessions = people.of("", people.book.round)
+            assert (len(decisions), sessions) == (people.book.n, None), name
 
 
 def test_a_file_is_read_as_its_codebook_says(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
@@ -10,13 +9,11 @@ from matplotlib.figure import Figure
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.studies.plots import (
-    MOST_MARKS,
     NO_RUN,
     Mark,
     by_condition,
     by_round,
     distributions,
-    look,
 )
 
 LABELS = {"a": "First", "b": "Second"}
@@ -67,22 +64,6 @@ def test_means_by_round_and_condition() -> None:
     ]  # fmt: skip
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("Round", "Price")
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]  # as people count
-
-
-def test_long_published_courses_are_thinned_out() -> None:
-    n = 10 * MOST_MARKS
-    data = rounds({"a": [list(range(n))]})
-    published = pd.DataFrame({"condition": "a", "round": range(n), "published": 1.0})
-    figure = by_round(data, "price", {"a": "A"}, title="T", label="L", published=published)
-    (star,) = [each for each in figure.axes[0].get_lines() if len(each.get_xdata()) == n
-               and each.get_marker() == "*"]  # fmt: skip
-    assert star.get_markevery() == 10
-
-
-def test_conditions_look_different_from_one_another() -> None:
-    looks = [look(number) for number in range(36)]
-    assert len(set(looks)) == 36
-    assert len({marker for _, marker, _ in looks[:6]}) == len({dash for _, _, dash in looks[:6]})
 
 
 def test_distributions_of_whole_numbers() -> None:
@@ -149,21 +130,6 @@ def test_what_rounding_leaves_is_not_spread_over_an_axis() -> None:
     assert 6.5 < normal[0] < 7 < 8 < normal[1] < 8.5
     assert figure.axes[2].get_xticks().size == 0
     assert empty[0] < empty[1]
-
-
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("n_conditions", [1, 12])
-@pytest.mark.parametrize("n_measures", [1, 2, 5])
-def test_any_number_of_conditions_and_measures_has_room(n_conditions: int, n_measures: int) -> None:
-    rng = np.random.default_rng(1)
-    conditions = {f"c{i}": f"A condition with a long name, number {i}" for i in range(n_conditions)}
-    measures = {f"m{i}": f"A measure that takes many words to say {i}" for i in range(n_measures)}
-    values = measured({(m, c): rng.normal(size=3).tolist() for m in measures for c in conditions})
-    figure = by_condition(values, conditions, measures, title="T", subtitle="s")
-    style.freeze_layout(figure)  # a layout without room warns, and a warning is an error
-    for ax in figure.axes[:n_measures]:
-        height = ax.get_position().height * figure.get_figheight()
-        assert height > 0.2 * n_conditions
 
 
 def test_missing_columns_are_named() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +19,8 @@ from sabm_mesa.studies.probe import (
     Probe,
     ProbeQuestion,
     analyse,
-    in_words,
     probe,
+    report_of,
     score_of,
     situations,
     steps_of,
@@ -36,35 +36,16 @@ def verdicts(spec: str, seeds: range) -> Counter[str]:
     for seed in seeds:
         model = Probe(minds=spec, rng=seed, recording=False)
         model.run_model()
-        answers = [each.answer for each in model.subjects]
+        answers = [each.answer for each in model.respondents]
         found[analyse(spec, model.situations, answers).verdict] += 1
     return found
 
 
 def test_solving_reciting_and_drawn_answers_get_their_verdicts() -> None:
-    """The shares over 200 seeds are in docs/how-to/probe.md; 8 of 8 here bound them from below."""
+    """The shares over 200 seeds are in docs/how-to/robust.md; 8 of 8 here bound them from below."""
     assert verdicts("classical:memorizer", range(8)) == {"memorized": 8}
     assert verdicts("classical", range(8)) == {"solves": 8}
     assert verdicts("classical:random", range(8)) == {"responds inconsistently": 8}
-
-
-@pytest.mark.slow
-def test_a_mind_that_knows_the_published_games_alone_responds_inconsistently() -> None:
-    found = []
-    for seed in range(24):
-        rng = np.random.default_rng(seed)
-        asked = situations(30, BOOK, rng)
-        answers = [
-            ("33" if game.game == "guess" else game.options[-1])
-            if game.kind == "published"
-            else str(rng.integers(game.low, game.high + 1))
-            if game.game == "guess"
-            else str(rng.choice(game.options))
-            for game in asked
-        ]
-        found.append(analyse("x", asked, answers).verdict)
-    assert set(found) <= {"responds inconsistently", "undetermined"}
-    assert found.count("responds inconsistently") >= 22
 
 
 @pytest.mark.slow
@@ -79,19 +60,17 @@ def test_much_noise_makes_verdicts_rarer_but_not_wrong(monkeypatch: pytest.Monke
 
 def test_the_games_are_changed_as_they_say_and_the_same_facts_stand_in_each_language() -> None:
     found = situations(40, BOOK, np.random.default_rng(1))
-    played = [each for each in found if each.question == "play"]
-    assert (len(played), len(found)) == (40, 40 + 15)
-    assert Counter(each.kind for each in played)["published"] == 12
-    assert {each.language for each in played} == {"en", "de", "fr", "es", "zh"}
-    for each in played:
-        rules = BOOK.render("rules", asdict(each))
-        facts = ([each.low, each.high, each.p, each.n_others, each.prize, each.currency]
-                 if each.game == "guess" else [*each.options, *np.ravel(each.payoffs)])  # fmt: skip
+    assert len(found) == 40
+    assert Counter(each.kind for each in found)["published"] == 12
+    assert {each.language for each in found} == {"en", "de", "fr", "es", "zh"}
+    for game in found:
+        rules = BOOK.render("rules", asdict(game))
+        facts = ([game.low, game.high, game.p, game.n_others, game.prize, game.currency]
+                 if game.game == "guess" else [*game.options, *np.ravel(game.payoffs)])  # fmt: skip
         assert all(str(fact) in rules for fact in facts)
-        assert each.kind == "payoffs" or not each.swapped
-    swapped = next(each for each in played if each.swapped)
-    # "cooperate" now has what "defect" stands for: the dominant payoffs.
-    assert swapped.solution == "cooperate"
+        if game.kind == "payoffs":  # "cooperate" now has what "defect" stands for
+            ((both, _), (most, _)), ((least, _), (neither, _)) = game.payoffs
+            assert least < both < neither < most
 
 
 def test_the_scores_by_hand() -> None:
@@ -116,7 +95,7 @@ def test_the_scores_by_hand() -> None:
     assert score.nearer_recited == pytest.approx(0.5 / 1001)
     assert score.differ
     # A dilemma whose names have changed places: the usual name is wrong.
-    swapped = ProbeQuestion("payoffs", game="table", options=("a", "b"), swapped=True)
+    swapped = ProbeQuestion("payoffs", game="table", options=("a", "b"))
     for option, expected in (("a", (1, 0, 0.75, 0.25)), ("b", (0, 1, 0.25, 0.75))):
         score = score_of(swapped, option, math.nan, "a")
         assert score == GameScore(*expected, differ=True)
@@ -124,13 +103,13 @@ def test_the_scores_by_hand() -> None:
 
     asked = [guess, guess, guess, changed, wide, wide, wide, wide]
     found = analyse("x", asked, ["33", "33", "33", "67", "33", "330", "181", None])
-    assert found.right.estimate == pytest.approx(
+    assert found.tests["right"].estimate == pytest.approx(
         np.mean([abs(67 - right) / 100, 0.297, 0, 0.149]), abs=1e-9
     )
-    assert found.recited.estimate == pytest.approx(np.mean([0.34, 0, 0.297, 0.148]))
+    assert found.tests["recited"].estimate == pytest.approx(np.mean([0.34, 0, 0.297, 0.148]))
     assert (found.games, found.verdict) == (4, "undetermined")
     assert found.why == "right and recited answers differ in only 4 games"
-    assert "  No usable answer to 1 of 8 questions" in in_words(found)
+    assert report_of([found]).tables[0].frame["unusable"].tolist() == [1]
     nothing = analyse("x", asked, [None] * 8)
     assert (nothing.verdict, nothing.games) == ("undetermined", 0)
 
@@ -139,7 +118,7 @@ def test_answers_by_chance_have_half_of_the_legal_answers_nearer() -> None:
     """The share that the test against chance rests on, over all legal answers of each game."""
     rng = np.random.default_rng(3)
     for game in situations(30, BOOK, rng):
-        if game.question == "play" and game.game == "guess" and game.kind != "published":
+        if game.game == "guess" and game.kind != "published":
             scores = [score_of(game, str(x), 37, "") for x in range(game.low, game.high + 1)]
             assert np.mean([s.nearer_right for s in scores if s]) == pytest.approx(0.5)
             assert np.mean([s.nearer_recited for s in scores if s]) == pytest.approx(0.5)
@@ -148,9 +127,9 @@ def test_answers_by_chance_have_half_of_the_legal_answers_nearer() -> None:
 def test_guesses_without_a_step_are_undetermined() -> None:
     asked = situations(30, BOOK, np.random.default_rng(2))
     answers = [
-        (str((game.low + game.high) // 2) if game.game == "guess" else game.options[0])
-        if game.question == "play" else None for game in asked
-    ]  # fmt: skip
+        str((game.low + game.high) // 2) if game.game == "guess" else game.options[0]
+        for game in asked
+    ]
     found = analyse("x", asked, answers)
     assert found.verdict == "undetermined"
     assert found.why == "its published guesses show no step of reasoning"
@@ -159,31 +138,20 @@ def test_guesses_without_a_step_are_undetermined() -> None:
 def test_a_number_that_fits_few_of_the_games_gets_no_verdict() -> None:
     """A mind that always says 7: no answer where 7 is out of the range, or no option."""
     asked = situations(30, BOOK, np.random.default_rng(1))
-    fits = [each.question == "play" and each.game == "guess" and each.low <= 7 for each in asked]
+    fits = [each.game == "guess" and each.low <= 7 for each in asked]
     found = analyse("x", asked, ["7" if each else None for each in fits])
-    games = sum(each.question == "play" for each in asked)
+    games = len(asked)
     assert found.verdict == "undetermined"
     assert found.why == f"only {sum(fits)} of {games} games got a usable answer"
 
 
-def test_a_word_that_holds_the_name_of_an_author_is_no_author() -> None:
-    guess = ProbeQuestion("published")
-    asked = [replace(guess, question="paper")]
-    for answer, knows in (("Jericho", False), ("Ho et al.", True), ("R. Nagel", True)):
-        found = analyse("x", asked, [answer])
-        assert found.recognized == {"paper of guess, published": knows}
-
-
-def test_minds_that_read_no_texts_are_said_to_and_numbers_are_checked(tmp_path: Path) -> None:
+def test_a_finding_is_reported_and_numbers_are_checked(tmp_path: Path) -> None:
     path = tmp_path / "recording.sqlite"
     (found,) = probe(["classical:memorizer"], path)
-    assert "  This mind reads no texts: what it recognizes is built in, and no knowledge." in (
-        in_words(found)
-    )
-    assert found.recognized["name of guess, published"]
-    assert found.false_names == ["prisoner's dilemma"]
-    files = studies.write([found], tmp_path)
-    assert [each.name for each in files] == ["probe.csv", "probe.json", "probe.png", "probe.md"]
+    minds, changes, questions = report_of([found]).tables
+    assert minds.frame["verdict"].tolist() == ["memorized"]
+    assert set(changes.frame["change"]) == {"p", "range", "language", "payoffs"}
+    assert len(questions.frame) == 30
     with pytest.raises(ParameterError, match="games must be"):
         probe(["classical"], path, games=3)
 
@@ -193,13 +161,8 @@ def test_a_language_model_is_probed_and_its_answers_are_asked_once(tmp_path: Pat
     def knows(messages: list[dict[str, str]], *_: object) -> str:
         """A model that has read of both games and repeats what it read."""
         text = messages[-1]["content"]
-        if "Under which name" in text:
-            return "Keynesian beauty contest" if "average" in text else "Prisoner's dilemma"
-        if "Name an author" in text:
-            return "Nagel"
-        for option in ("defect", "torim"):
-            if option in text:
-                return option
+        if "defect" in text:
+            return "defect"
         low = int(next(word for word in text.split() if word.isdigit() and word in
                        {"0", "200", "50", "100"}))  # fmt: skip
         return str(max(33, low))
@@ -209,9 +172,7 @@ def test_a_language_model_is_probed_and_its_answers_are_asked_once(tmp_path: Pat
         connection = Connection(base_url=server.url)
         (found,) = probe(["llm:a"], path, connection=connection)
         asked = len(server.requests)
-        assert probe(["llm:a"], path, connection=connection)[0].summary() == found.summary()
-        assert len(server.requests) == asked >= 45
+        assert probe(["llm:a"], path, connection=connection)[0].rows == found.rows
+        assert len(server.requests) == asked >= 30
     close_all()
-    assert (found.verdict, found.reads) == ("memorized", True)
-    assert found.recognized["name of guess, currency"]
-    assert found.recognized["paper of guess, published"]
+    assert found.verdict == "memorized"

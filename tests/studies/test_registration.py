@@ -8,23 +8,16 @@ from pathlib import Path
 import pytest
 
 from sabm_mesa.errors import ParameterError, RecordingError
-from sabm_mesa.llm import Connection, Endpoint
-from sabm_mesa.minds.scripted import ScriptedMind
-from sabm_mesa.studies.experiments.design import parse_experiment
-from sabm_mesa.studies.experiments.plan import Plan, plan
-from sabm_mesa.studies.experiments.running import run
+from sabm_mesa.llm import Connection
+from sabm_mesa.studies.experiments.running import Plan, plan, run
+from sabm_mesa.studies.experiments.schema import parse_experiment
 from sabm_mesa.studies.registration import (
     FILE,
-    Eligible,
     deviations,
-    find,
     judge,
     read,
     register,
-    runs_by_effect,
-    runs_by_pilot,
     write,
-    write_deposit,
 )
 
 from .experiments.support import SMALL
@@ -54,9 +47,8 @@ def planned(*changes: tuple[str, str], runs: int = 6, minds: str = "llm:gpt-6-20
         (planned(("cost =", "alpha = 0.1\ncost =")), "alpha: 0.1, registered 0.05"),
         (
             planned(minds="llm:gpt-7"),
-            "model llm:gpt-7: not eligible, since its name is not gpt-6-2026-10-01",
+            "condition baseline minds: llm:gpt-7 (127.0.0.1:9), registered llm:gpt-6-2026-10-01",
         ),
-        (planned(minds="classical"), "condition baseline minds: classical, registered eligible"),
         (planned(('kind = "below"', 'kind = "above"')), "claim 1 kind: above, registered below"),
         (planned(("value = 50", "value = 60")), "claim 1 value: 60.0, registered 50.0"),
         (
@@ -74,12 +66,12 @@ def test_each_change_turns_the_verdict_line(changed: Plan, line: str) -> None:
     frozen = register(planned(), LLM)
 
     assert deviations(frozen, planned(), LLM) == []
-    (elsewhere,) = deviations(frozen, planned(), Connection(base_url="http://127.0.0.1:8/v1"))
-    assert elsewhere.endswith("since its provider is 127.0.0.1:8, not 127.0.0.1:9")
+    elsewhere = deviations(frozen, planned(), Connection(base_url="http://127.0.0.1:8/v1"))
+    assert elsewhere[0].startswith("condition baseline minds: llm:gpt-6-2026-10-01 (127.0.0.1:8), ")
     assert any(each.startswith(line) for each in deviations(frozen, changed, LLM))
 
 
-def test_a_changed_word_of_a_prompt_is_shown_with_its_entry(tmp_path: Path) -> None:
+def test_a_changed_prompt_is_named_with_its_conditions(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(
         '[prompts]\nact = "{{ discussion }} {{ act_line }} '
@@ -94,142 +86,47 @@ def test_a_changed_word_of_a_prompt_is_shown_with_its_entry(tmp_path: Path) -> N
         "utf-8",
     )
 
-    assert deviations(frozen, planned(given), LLM) == [
-        "prompt act: “figure” instead of “number” (baseline, cooperative)"
-    ]
+    lines = deviations(frozen, planned(given), LLM)
+    assert [line.partition(":")[0] for line in lines] == [
+        "condition baseline prompt act", "condition cooperative prompt act",
+    ]  # fmt: skip
 
 
 def test_an_edited_registration_is_noticed(tmp_path: Path) -> None:
     write(register(planned(), LLM), tmp_path)
     path = tmp_path / FILE
-    assert find(tmp_path) == read(path)
     path.write_text(path.read_text("utf-8").replace("below 50", "below 90"), "utf-8")
     with pytest.raises(ParameterError, match=r"registration\.json was edited: its content has"):
-        find(tmp_path)
+        read(path)
     path.write_text("{}", "utf-8")
     with pytest.raises(ParameterError, match="is not a registration"):
-        find(tmp_path)
-    assert find(tmp_path / "elsewhere") is None
+        read(path)
 
 
-def test_a_deposit_is_written_beside_what_is_frozen(tmp_path: Path) -> None:
-    write(register(planned(), LLM), tmp_path)
-    before = read(tmp_path / FILE)
-    write_deposit(tmp_path, "10.5281/zenodo.1")
-    after = read(tmp_path / FILE)
-    assert after.deposit == {"identifier": "10.5281/zenodo.1", "sha256": before.digest}
-    assert (after.digest, after.content) == (before.digest, before.content)
-    with pytest.raises(ParameterError, match=r"was deposited as 10\.5281/zenodo\.1 already"):
-        write_deposit(tmp_path, "10.5281/zenodo.2")
-
-
-def test_runs_are_judged_by_the_registered_claim_and_the_registered_exclusions(
-    tmp_path: Path,
-) -> None:
-    mind = ScriptedMind(lambda ask: {"act": "no number"}.get(ask.name, "I agree."), "mute")
-    frozen = register(planned(minds="classical"), LLM, max_invalid=0.2)
+def test_runs_are_judged_by_the_registered_claim(tmp_path: Path) -> None:
+    frozen = register(planned(minds="classical"), LLM)
     write(frozen, tmp_path)
+    assert read(tmp_path / FILE) == frozen
     outcome = run(planned(minds="classical"), tmp_path)
 
     standing = judge(frozen, outcome, LLM)
     assert standing.deviations == []
-    assert standing.line.startswith("As registered (registered on 20")
-    assert standing.line.endswith(f"SHA-256 {frozen.digest[:12]}).")
-    assert standing.primary is not None
-    assert (standing.primary.test.n, standing.excluded) == ((6,), [])
+    assert standing.lines()[0].startswith("As registered (registered on 20")
+    assert standing.lines()[0].endswith(f"SHA-256 {frozen.digest[:12]}).")
+    assert standing.primary.test.n == (6,)
     other = run(planned(("value = 50", "value = 60"), minds="classical"), tmp_path)
     changed = judge(frozen, other, LLM)
     assert changed.deviations == ["claim 1 value: 60.0, registered 50.0"]
-    assert changed.primary is not None
-    assert changed.primary.claim.value == 50
     with pytest.raises(RecordingError, match="already exists"):
         write(frozen, tmp_path)
     (tmp_path / FILE).unlink()
     with pytest.raises(RecordingError, match="a registration comes before them"):
         write(frozen, tmp_path)
 
-    mute = plan(planned().experiment, runs=6, minds={"baseline": mind, "cooperative": "classical"})
-    silent = judge(frozen, run(mute, tmp_path / "mute"), LLM)
-    assert silent.excluded == [1, 2, 3, 4, 5, 6]
-    assert silent.deviations == ["condition baseline minds: mute, registered classical"]
-
-    another = type(frozen)(frozen.content, deposit={"identifier": "10.5281/1", "sha256": "0" * 64})
-    deposited = judge(another, outcome, LLM)
-    assert deposited.deviations == ["the deposit 10.5281/1 has the SHA-256 000000000000…"]
-    assert "Deposited as 10.5281/1." in deposited.lines()
-
     late = register(planned(minds="classical"), LLM)
     content = json.loads(json.dumps(late.content)) | {"registered": "2099-01-01T00:00:00+00:00"}
     before = judge(type(late)(content), outcome, LLM)
-    assert before.deviations[0].startswith("12 runs began before the registration")
-
-
-@pytest.mark.parametrize(
-    ("rule", "model", "provider", "why"),
-    [
-        ("gpt-6*", "gpt-6-mini", "openai", ""),
-        ("gpt-6*", "gpt-5", "openai", "its name is not gpt-6*"),
-        ("provider=openai", "gpt-5", "openrouter", "its provider is openrouter, not openai"),
-        ("since=2026-10-01", "gpt-6-2026-11-02", "openai", ""),
-        ("since=2026-10-01", "claude-opus-5.5", "anthropic",
-         "its version is of 2026-09-21, before 2026-10-01"),
-        ("until=2026-10-01", "gpt-6-20261102", "",
-         "its version is of 2026-11-02, after 2026-10-01"),
-        ("since=2026-10-01", "mystery", "", "the day of its version is not known"),
-    ],
-)  # fmt: skip
-def test_which_models_are_eligible(rule: str, model: str, provider: str, why: str) -> None:
-    assert Eligible.read(rule).why_not(model, provider) == why
-
-
-@pytest.mark.parametrize("rule", ["", "name=x", "since=tomorrow", "gpt-5 gpt-6", "model="])
-def test_a_rule_that_is_none_is_refused(rule: str) -> None:
-    with pytest.raises(ParameterError):
-        Eligible.read(rule)
-
-
-@pytest.mark.parametrize(
-    ("spec", "extra", "pinned"),
-    [
-        ("llm:a@https://openrouter.ai/api/v1", {}, False),
-        ("llm:a@https://openrouter.ai/api/v1", {"provider": {"only": ["x"]}}, True),
-        ("llm:a@https://openrouter.ai/api/v1", {"provider": {"order": ["x"]}}, False),
-        (
-            "llm:a@https://openrouter.ai/api/v1",
-            {"provider": {"order": ["x"], "allow_fallbacks": False}},
-            True,
-        ),
-        ("llm:b/c@https://router.huggingface.co/v1", {}, False),
-        ("llm:b/c:together@https://router.huggingface.co/v1", {}, True),
-        ("llm:b/c@https://ai-gateway.vercel.sh/v1", {}, False),
-        ("llm:a@https://api.mistral.ai/v1", {}, True),
-    ],
-)
-def test_an_endpoint_that_chooses_providers_has_to_be_pinned(
-    spec: str, extra: dict[str, object], pinned: bool
-) -> None:
-    url = spec.rpartition("@")[2]
-    connection = Connection(endpoints={"there": Endpoint(url, "there", extra_body=extra)})
-    there = planned(minds=spec.replace(url, "there"))
-    if pinned:
-        assert deviations(register(there, connection), there, connection) == []
-        return
-    with pytest.raises(ParameterError, match="chooses by itself which provider answers"):
-        register(there, connection)
-
-
-def test_the_number_of_runs_follows_from_an_effect_or_a_pilot(tmp_path: Path) -> None:
-    # A sign test, of which a share Φ(d) of the runs lies on the claim's side: π / 2 times as many
-    # as a t test takes (34 at 0.5, Cohen 1988), and a few more since it is discrete.
-    assert [runs_by_effect(planned(), None, d, 0.8) for d in (0.5, 0.8)] == [61, 25]
-    (tmp_path / "measures.csv").write_text(
-        "condition,run,seed,measure,value\n"
-        + "".join(f"baseline,{i},{i},last,{30 + i}\n" for i in range(1, 11)),
-        "utf-8",
-    )
-    assert runs_by_pilot(planned(), None, tmp_path, 0.8) == 6  # all on the claim's side
-    with pytest.raises(ParameterError, match="There is no table of measures"):
-        runs_by_pilot(planned(), None, tmp_path / "none", 0.8)
+    assert before.deviations[0] == "runs that began before the registration: 12"
 
 
 def test_what_cannot_be_registered_is_said_in_a_line() -> None:
@@ -238,32 +135,13 @@ def test_what_cannot_be_registered_is_said_in_a_line() -> None:
     for each, options, line in (
         (planned(runs=5), {}, "it takes 6 or more"),
         (two, {}, r"Name the primary claim of small \(--claim\): 1 The variance"),
-        (two, {"claim": 3}, "small has 2 claims"),
-        (planned(), {"max_invalid": 1.5}, "max_invalid is a share"),
-        (planned(), {"eligible": ["gpt-7"]}, "could not decide by its own registration"),
+        (two, {"claim": 3}, "small has no claim 3"),
     ):
         with pytest.raises(ParameterError, match=line):
             register(each, LLM, **options)  # type: ignore[arg-type]
     frozen, large = register(planned(), LLM), plan(parse_experiment("large", SMALL), runs=6)
     with pytest.raises(ParameterError, match="registers small, not large"):
         deviations(frozen, large, LLM)
-
-
-def test_another_pin_of_the_same_router_is_a_deviation() -> None:
-    url = "https://openrouter.ai/api/v1"
-
-    def pinned(name: str) -> Connection:
-        extra = {"provider": {"only": [name]}}
-        return Connection(endpoints={"there": Endpoint(url, "there", extra_body=extra)})
-
-    there = planned(minds="llm:a@there")
-    frozen = register(there, pinned("one"))
-    assert deviations(frozen, there, pinned("one")) == []
-    assert deviations(frozen, there, pinned("two")) == [
-        "model llm:a@there: not eligible, since its provider is openrouter/two, not openrouter/one"
-    ]
-    any_pin = register(there, pinned("one"), eligible=["provider=openrouter"])
-    assert deviations(any_pin, there, pinned("two")) == []
 
 
 def test_a_mind_from_a_file_and_earlier_runs_are_frozen_with_the_rest(tmp_path: Path) -> None:
@@ -291,4 +169,4 @@ def test_runs_that_were_played_besides_are_named(tmp_path: Path) -> None:
     outcome = run(planned(minds="classical"), tmp_path)
     (line,) = judge(frozen, outcome, LLM).deviations
     n = len(outcome.plan.experiment.conditions) * 2
-    assert line == f"{n} runs more in the recording, with the seeds 7 to 8, that do not count"
+    assert line == f"further runs in the recording, which do not count: {n}"

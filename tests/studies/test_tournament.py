@@ -1,6 +1,5 @@
 """Tournaments: who meets whom, who wins by how much, and that no mind can spoil one."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +8,8 @@ import pytest
 from sabm_mesa import CocktailParty, KeynesianBeautyContest, Recorded, replay
 from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
 from sabm_mesa.models.declarations import Score
-from sabm_mesa.studies import plots
+from sabm_mesa.recording.export import readable_json
+from sabm_mesa.studies.report import as_json
 from sabm_mesa.studies.tournament import Entrant, entrants, play, ranking_of, score_of, seatings
 from tests.core.support import Tiny
 from tests.studies.duel import Duel, Pool
@@ -169,8 +169,7 @@ def test_the_same_seed_gives_the_same_results_wherever_it_is_played(mind, tmp_pa
 
     def once(folder, **options):
         played = play(Duel, minds, folder=tmp_path / folder, runs=1, **options)
-        names = ("tournament.json", "games.csv", "ranking.csv", "matrix.csv", "reasons.csv")
-        return played.sweep.ran, [(tmp_path / folder / name).read_bytes() for name in names]
+        return played.sweep.ran, readable_json(as_json(played.report()))
 
     ran, first = once("a")
     assert ran == 4
@@ -186,12 +185,7 @@ def test_all_runs_are_in_one_recording_that_can_be_replayed(pairs) -> None:
     recorded = Recorded(pairs.sweep.path)
     assert recorded.runs()["status"].tolist() == ["finished"] * 18
     assert len(replay(pairs.sweep.path, range(18), scenario=Duel).models) == 18
-    written = {path.name for path in pairs.files}
-    assert written == {
-        "ranking.csv", "games.csv", "matrix.csv", "reasons.csv", "ranking.png", "matrix.png",
-        "tournament.json",
-    }  # fmt: skip
-    summary = json.loads((pairs.sweep.path.parent / "tournament.json").read_text())
+    summary = as_json(pairs.report())
     assert summary["ranking"][0]["entrant"] == "fixed:0"
     assert len(summary["entrants"][0]["version"]) == 64
 
@@ -248,36 +242,13 @@ def test_who_cannot_be_seated() -> None:
 def test_the_form_can_be_chosen(tmp_path: Path) -> None:
     two = ["fixed:1", "fixed:2"]
     pairs = play(Pool, two, folder=tmp_path / "p", form="pairs", runs=1)
-    assert (pairs.agents, len(pairs.sweep.grid.cells)) == (2, 4)
-    assert pairs.summary()["format"] == "pairs"
+    assert (pairs.agents, len(pairs.sweep.specs)) == (2, 4)
+    assert pairs.report().facts["format"] == "pairs"
     met = pairs.games[["entrant", "opponent"]].itertuples(index=False, name=None)
     assert sorted(met) == [(one, other) for one in two for other in two for _ in range(2)]
 
     together = play(Duel, two, folder=tmp_path / "d", form="population", runs=1)
-    assert (together.agents, together.summary()["format"]) == (2, "population")
+    assert (together.agents, together.report().facts["format"]) == (2, "population")
     assert together.games["opponent"].isna().all()
     with pytest.raises(UnknownName, match=r"Unknown format 'league'\. Known: pairs, population"):
         score_of(Duel, "league")
-
-
-# Plots.
-
-
-def test_the_plots_name_the_entrants_as_they_are() -> None:
-    table = pd.DataFrame(
-        {"entrant": ["a$x$", "b"], "score": [2.0, 1.0], "low": [1.5, float("nan")],
-         "high": [2.5, float("nan")], "invalid": [0, 1200]}
-    )  # fmt: skip
-    figure = plots.ranking(table, "Payoff", "Game")
-    (ax,) = figure.axes
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["a$x$", "b\n(1,200 invalid)"]
-    assert ax.get_ylim() == (1.5, -0.5)  # the best is at the top
-    assert ax.get_xlabel() == "Payoff: mean and 95 % interval over seeds"
-
-    names = ["a", "a_name_of_a_student/2026:of_a_mind"]
-    square = pd.DataFrame([[0.0, -3012.5], [3.25, 999.7]], index=names, columns=names)
-    figure = plots.matrix(square, "Payoff", differences=True)
-    ax = figure.axes[0]
-    assert [t.get_text() for t in ax.texts] == ["0", "−3,012", "3.25", "1,000"]
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "a_name_of_a_s…26:of_a_mind"]
-    assert figure.get_suptitle() == "Tournament: differences in score"

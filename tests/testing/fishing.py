@@ -26,7 +26,6 @@ from sabm_mesa import (
 )
 from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.declarations import Score
 
 PROMPTS = Path(__file__).with_name("fishing.toml")
 TONNES = Number(0, 10)
@@ -79,10 +78,6 @@ class Fishing(SmartModel):
         self.stock = min(100.0, 2 * max(0.0, self.stock - caught))
 
 
-class Untitled(Fishing):
-    title = ""
-
-
 class Counting(Fishing):
     def update(self) -> None:
         super().update()
@@ -125,10 +120,6 @@ class Seasonal(Fishing):
 
     def __init__(self, n_rounds: int | None = None, **settings: Any) -> None:
         super().__init__(n_rounds=4 if n_rounds is None else n_rounds, **settings)
-
-
-class Ranked(Fishing):
-    score = Score("Catch in a run", size="n_boats", column="tonnes")
 
 
 class Planned(Fishing):
@@ -217,6 +208,31 @@ class Insatiable(Fishing):
     }
 
 
+class Knowing(FairShare):
+    async def answer(self, ask: Ask) -> object:
+        return min(10, ask.facts.boats)
+
+
+class Equipped(Fisher):
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), "boats": 7}
+
+
+class Untold(Fishing):
+    """Has a rule that reads what no prompt shows."""
+
+    agents_are = Equipped
+    classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": Knowing}
+
+
+class Ended(Fishing):
+    """Is over before it begins."""
+
+    def __init__(self, n_fishers: int = 3, **settings: Any) -> None:
+        super().__init__(n_fishers, **settings)
+        self.running = False
+
+
 class Guessing(Fishing):
     """Makes a number up where there is none."""
 
@@ -301,17 +317,6 @@ class Again(Fishing):
 
     agents_are = Patient
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": Little}
-
-
-class Silent(SmartAgent):
-    catch: float | None = None
-
-    async def act(self) -> Decision:
-        return await self.ask("act", TONNES, **Fisher.facts(self))
-
-
-class Undescribed(Fishing):
-    agents_are = Silent
 
 
 class Mistaken(Fishing):

@@ -14,6 +14,7 @@ from sabm_mesa.models.registry import SCENARIOS, load, scenario
 from sabm_mesa.testing import POINTS, check_scenario, examine
 from sabm_mesa.testing.case import Case
 from sabm_mesa.testing.checks import CHECKS
+from tests.cli.support import Sabm
 from tests.testing import fishing
 from tests.testing.fishing import PROMPTS, Fishing
 
@@ -47,7 +48,7 @@ def test_every_scenario_conforms(name: str) -> None:
                         "obstacles": [[4, 4]]}),
         ("fishery", {"newcomer_month": 2}),
         ("games", {"game": "trust", "n_players": 4, "talk": True}),
-        ("games", {"game": "first_price_auction", "labels": "invented"}),
+        ("games", {"game": "stag_hunt", "labels": "invented"}),
         ("kbc", {"n_players": 3, "personas": "agreeable", "reward_rule": "exclusive"}),
         ("pasture", {"communication": False}),
         ("public-goods", {"n_players": 4, "matching": "chain"}),
@@ -89,7 +90,6 @@ def said(model: type[SmartModel], point: str, folder: Path) -> str:
 @pytest.mark.parametrize(
     ("model", "point", "told"),
     [
-        (fishing.Untitled, "form", "the class attribute title must be set to a text"),
         (fishing.Demanding, "form", "the parameter n_lakes needs a default"),
         (fishing.Beyond, "form", "the default of n_fishers must be a whole number of 4 or more "),
         (
@@ -103,22 +103,20 @@ def said(model: type[SmartModel], point: str, folder: Path) -> str:
             "The annotation Annotated[int, AtLeast(4)] of n_fishers can",
         ),
         (fishing.Paged, "form", "fishing_page names 'n_boats', which is no parameter"),
-        (fishing.Closed, "form", "is missing: take **settings and pass them on"),
-        (fishing.Ranked, "form", "the score names 'n_boats', which is no parameter"),
+        (fishing.Closed, "form", "variant are missing: take **settings and pass them on"),
         (
             fishing.Planned,
             "form",
             "UsageError: Planned needs the method after_plan(self, agent, d",
         ),
-        (fishing.Lucky, "same seed", "two runs with one seed (drawing) differ: 'stock' in round 0"),
+        (fishing.Ended, "form", "UsageError: Ended.__init__ sets self.running = False, so that "),
+        (fishing.Untold, "classical minds", "a rule reads the fact 'boats' of the question 'act'"),
         (fishing.Lucky, "same seed", "draw every number from the rng or random of the "),
-        (fishing.Counting, "same seed", "RunError: Counting sets self.round in a round, which "),
+        (fishing.Counting, "same seed", "ScenarioError: Counting sets self.round in a round, "),
         (fishing.Forgetful, "replay", "ReplayMismatch: Run 0 "),
         (fishing.Renamed, "fork", "has no attribute 'first_stock'"),
-        (fishing.Again, "cost", "let an agent act several times by at_most"),
-        (fishing.Holding, "pickling", "local object 'Holding"),
-        (fishing.Trusting, "invalid answers", "RunError: fishing, round 0: TypeError"),
-        (fishing.Late, "whole run", "RunError: fishing, round 7: ArithmeticError: no fish"),
+        (fishing.Trusting, "invalid answers", "ScenarioError: fishing, round 0: TypeError"),
+        (fishing.Late, "whole run", "ScenarioError: fishing, round 7: ArithmeticError: no fish"),
     ],
 )
 def test_a_broken_promise_is_reported(
@@ -127,29 +125,17 @@ def test_a_broken_promise_is_reported(
     assert told in said(model, point, tmp_path)
 
 
-def test_nothing_else_is_told_of() -> None:
-    for model in (fishing.Impersonal, fishing.Insatiable, fishing.Guessing, fishing.Late):
-        assert len(points(model)) == 1
-    assert set(points(fishing.Lucky)) >= {"same seed", "latency", "replay", "batch_run", "pickling"}
+def test_runs_that_differ_with_one_seed_are_not_compared_otherwise() -> None:
+    assert [*points(fishing.Lucky)] == ["same seed"]
 
 
 def test_what_mesa_does_not_copy_is_not_the_scenarios_fault() -> None:
     found = examine(fishing.Layered)
     assert found.problems == {}
     assert found.not_checked == {
-        f"Mesa {mesa.__version__} does not copy a OrthogonalMooreGrid (self.grid) whole: its cells "
-        "lose the layer 'empty'": ["pickling"]
+        f"Mesa {mesa.__version__} does not copy the layers of a OrthogonalMooreGrid (self.grid) "
+        "whole": ["pickling"]
     }
-
-
-def test_prompts_that_cannot_be_filled_are_one_line_at_all_points(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "prompts.toml"
-    path.write_text(PROMPTS.read_text("utf-8").replace("{{ stock }}", "{{ stocks }}"), "utf-8")
-    monkeypatch.setattr(Fishing, "prompt_file", str(path))
-    problems = [line for line in examine(Fishing).problems if "{{ stocks }}" in line]
-    assert len(problems) == 1
 
 
 def test_what_is_no_scenario_at_all() -> None:
@@ -170,7 +156,7 @@ def test_the_spec_sheet_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None
         ("You are poor.", "{{ wealth }}",
          "the placeholder {{ wealth }}, which is unknown there. Known"),
         ('act = "{{ stock }} tonnes. {{ form }}"', 'acts = "{{ stock }}"',
-         "[variants.brief] replaces 'acts'"),
+         "variants.brief replaces 'acts'"),
         ("How many do you catch? {{ form }}", "How many do you catch?",
          "the entry 'act' lacks {{ form }}, which says how to answer"),
         ("You are poor.", "{stock}",
@@ -191,7 +177,7 @@ def test_incomplete_prompts_are_told_of(
     path.write_text(text.replace(before, after), "utf-8")
     monkeypatch.setattr(Fishing, "prompt_file", str(path))
 
-    with pytest.raises(AssertionError, match=r"\n- (\w+[\w ]*, )*prompts(, [\w ]+)*: ") as caught:
+    with pytest.raises(AssertionError, match=r"\n- (prompts|same seed): ") as caught:
         check_scenario(Fishing)
     assert told in str(caught.value)
 
@@ -209,10 +195,8 @@ def test_a_problem_that_is_met_everywhere_is_told_of_once() -> None:
     with pytest.raises(AssertionError) as caught:
         check_scenario(fishing.Mistaken)
     assert re.fullmatch(
-        "The scenario Mistaken does not conform:\n- same seed, latency, replay, fork, mixed minds, "
-        "people, batch_run, pickling, prompts, classical minds, answers, invalid answers, cost, "
-        "whole run: "
-        r"RunError: fishing, round 0: ArithmeticError: no fish \(fishing\.py, line \d+\)",
+        "The scenario Mistaken does not conform:\n- same seed: "
+        r"ScenarioError: fishing, round 0: ArithmeticError: no fish \(fishing\.py, line \d+\)",
         str(caught.value),
     )
 
@@ -221,14 +205,6 @@ def test_nothing_is_recorded_but_by_the_check_itself(tmp_path: Path) -> None:
     check_scenario(Fishing, n_fishers=2, n_rounds=1, recording=tmp_path / "r.sqlite")
 
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_cause_of_an_error_is_kept() -> None:
-    with pytest.raises(AssertionError) as caught:
-        check_scenario(fishing.Trusting)
-
-    assert isinstance(caught.value.__cause__, Exception)
-    assert isinstance(caught.value.__cause__.__cause__, TypeError)
 
 
 PLAIN = '''
@@ -269,13 +245,15 @@ def test_numbers_that_a_plain_model_draws_from_another_source_are_found(
     path = tmp_path / f"tossing_{len(source)}.py"
     path.write_text(PLAIN.replace("SOURCE", source), "utf-8")
     path.with_name("tossing.toml").write_text(
-        '[prompts]\ntoss = "You have {{ coins }} coins. {{ form }}"\n', "utf-8"
+        '[prompts]\nscenario = "A game. {{ persona }}"\n'
+        'toss = "You have {{ coins }} coins. {{ form }}"\n',
+        "utf-8",
     )
     found = examine(load(str(path)))
 
     assert list(found.not_checked) == ["Tossing is a plain Mesa model"]
     assert found.not_checked["Tossing is a plain Mesa model"] == [
-        point for point in POINTS if point != "same seed"
+        point for point in POINTS if point not in {"same seed", "prompts", "classical minds"}
     ]
     if source == "self.random":
         assert found.problems == {}
@@ -283,6 +261,39 @@ def test_numbers_that_a_plain_model_draws_from_another_source_are_found(
         ((problem, points),) = found.problems.items()
         assert points == ["same seed"]
         assert problem.startswith("two runs with one seed (drawing) differ: 'coins' in round 0")
+
+
+UNTOLD = "a rule reads the fact 'coins' of the question 'toss', which no prompt shows: write "
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("You have {{ coins }} coins.", []),
+        (
+            "You have {{ coin }} coins.",
+            ["- same seed: PromptError: tossing_by_rule_"],
+        ),
+        ("You have {coins} coins.", ["- prompts: the entry 'toss' shows {coins} as it stands; "]),
+        ("Toss?", [f"- classical minds: {UNTOLD}{{{{ coins }}}} into the prompt, or "]),
+    ],
+)
+def test_a_fact_that_the_prompt_of_a_plain_model_does_not_show_is_one_line(
+    question: str, told: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"tossing_by_rule_{len(question)}.py"
+    rule = 'classical={"toss": lambda ask: "stay" if ask.facts.coins else "toss"}'
+    code = PLAIN.replace("SOURCE", "self.random").replace('"fixed:toss", prompts=prompts', "RULE")
+    path.write_text(code.replace("RULE", f"prompts=prompts, {rule}"), "utf-8")
+    path.with_name("tossing.toml").write_text(
+        f'[prompts]\nscenario = "A game. {{{{ persona }}}}"\ntoss = "{question} {{{{ form }}}}"\n',
+        "utf-8",
+    )
+
+    lines = Sabm(capsys)("check", path).out.splitlines()
+    problems = [line for line in lines if line.startswith("- ")]
+    assert len(problems) == len(told)
+    assert all(line.startswith(start) for line, start in zip(problems, told, strict=True))
 
 
 QUIET = '''

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from sabm_mesa import Connection, Recorded, ScriptedMind, replay
+from sabm_mesa.errors import RunError
 from sabm_mesa.runs.cost import estimate
-from sabm_mesa.testing import check_scenario, examine
+from sabm_mesa.testing import check_scenario
+from sabm_mesa.testing.case import Case
+from sabm_mesa.testing.checks import CHECKS
 from tests.llm_server import LLMServer
 from tests.testing.trading import Stop, Trading
 
@@ -35,9 +38,9 @@ class Halved(Trading):
         Trading.after_act(self, trader, day)
 
 
-def test_an_option_that_the_rules_cannot_take_is_found_whatever_is_drawn() -> None:
-    found = examine(Halved).problems
-    assert any("nobody stops" in said and "answers" in found[said] for said in found)
+def test_an_option_that_the_rules_cannot_take_is_found_whatever_is_drawn(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="nobody stops"):
+        list(CHECKS["answers"](Case(Halved, {"n_rounds": 3}, tmp_path, 3)))
 
 
 @pytest.mark.parametrize("answer_format", ["paper", "labelled", "json"])

@@ -15,11 +15,8 @@ import solara
 from solara.server.kernel import Kernel
 from solara.server.kernel_context import PageStatus, VirtualKernelContext
 
-from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.recording import Recording
 from sabm_mesa.visualization import app, run_controller
-from tests.visualization.test_hostile import texts
 
 pytestmark = pytest.mark.check_once
 WAIT_S = 60.0
@@ -35,14 +32,11 @@ class Drawn:
     def texts(self) -> list[str]:
         return [*texts(self.box)]
 
-    def press(self, label: str) -> None:
-        """Press the button with a label."""
-        (button,) = (
-            widget
-            for widget in _widgets(self.box)
-            if label in (getattr(widget, "children", None) or ()) and hasattr(widget, "fire_event")
-        )
-        button.fire_event("click", {})
+    @property
+    def transport(self) -> Any:
+        """The widget of Play, Step and Reset."""
+        (found,) = (widget for widget in _widgets(self.box) if hasattr(widget, "vue_press"))
+        return found
 
     def until(self, *shown: str) -> list[str]:
         """Wait until texts are shown one after another, and return all texts."""
@@ -97,43 +91,30 @@ def test_the_page_of_a_scenario_is_complete_before_the_first_round(
 ) -> None:
     shown = page(app.ScenarioByName(name)).texts
     assert shown[0].startswith(scenario(name).title)
-    assert {"Play", "Step", "Reset", "Agents", "Usage"} <= set(shown)
+    assert {"Story of", "Usage"} <= set(shown)
     assert shown[shown.index("Asks answered") + 1] == "0"
 
 
 def test_a_step_plays_a_round_and_a_reset_forgets_it(page: Callable[..., Drawn]) -> None:
     drawn = page(app.ScenarioByName("kbc"))
-    assert "Pause" not in drawn.texts
-    drawn.press("Step")
+    assert drawn.transport.live == "ready"
+    drawn.transport.vue_press("step")
     drawn.until("1 of 4 rounds")
     drawn.until("Asks answered", "24", "Asks answered")
-    drawn.press("Reset")
+    drawn.transport.vue_press("reset")
     drawn.until("Nothing is played yet")
 
 
-def test_the_list_of_recordings_names_what_is_in_each(
-    page: Callable[..., Drawn], tmp_path: Path
-) -> None:
-    path = tmp_path / "out" / "recording.sqlite"
-    path.parent.mkdir()
-    with Recording(path) as recording:
-        KeynesianBeautyContest(n_players=2, n_rounds=1, rng=7, recording=recording).run_model()
-    drawn = page(app.Recordings())
-    shown = drawn.until("kbc · 1 run")
-
-    assert "kbc · 1 run (1 finished)" in shown
-    assert any("seed 7" in text for text in shown)
-
-
-@pytest.mark.parametrize("wall", [app.Screen, app.ReadOnlyScreen], ids=["host", "link"])
-def test_a_wall_needs_the_code_of_a_game(
-    page: Callable[..., Drawn], wall: Callable[[str], Any]
-) -> None:
-    title, words = page(wall("WXYZ")).texts
-    assert title == "No game here"
-    assert "code" in words or "link" in words
-
-
-def test_the_host_chooses_before_a_game_opens(page: Callable[..., Drawn]) -> None:
-    shown = page(app.Host()).texts
-    assert {"New game", "Scenario", "Seats for people", "Groups", "Open the game"} <= set(shown)
+def texts(widget: Any) -> Iterator[str]:
+    """The texts in a widget and in those inside of it."""
+    if isinstance(widget, str):
+        yield widget
+        return
+    label = getattr(widget, "label", None)
+    if isinstance(label, str):
+        yield label
+    yield from getattr(widget, "columns", None) or ()
+    for fact in getattr(widget, "facts", None) or ():
+        yield from fact
+    for child in getattr(widget, "children", None) or ():
+        yield from texts(child)

@@ -9,14 +9,16 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest, ScriptedMind
 from sabm_mesa.runs.rerun import fork
-from sabm_mesa.visualization.records.comparing import (
+from sabm_mesa.visualization.labels import Titles
+from sabm_mesa.visualization.reading.charts import titles_in
+from sabm_mesa.visualization.reading.comparing import (
     Difference,
     changes,
     columns,
     first_difference,
     parameters,
 )
-from sabm_mesa.visualization.records.store import RunData, run_data
+from sabm_mesa.visualization.reading.store import RunData, run_data
 
 pytestmark = pytest.mark.check_once
 
@@ -43,8 +45,9 @@ def test_the_first_difference_is_named_with_its_agents_and_columns(tmp_path: Pat
     assert found is not None
     assert (found.round, found.agents, found.missing) == (1, (2,), False)
     assert {"mean", "target", "variance"} <= set(found.model)
-    assert found.words(call).startswith("The first to differ is round 2: model columns mean, ")
-    assert found.words(call).endswith("; agents 2.")
+    words = found.words(call, titles_in(one))
+    assert words.startswith("The first to differ is round 2: mean pick, target (⅔ of the mean), ")
+    assert words.endswith("; agents 2.")
     assert first_difference(one, one) is None
 
 
@@ -53,14 +56,7 @@ def test_a_longer_run_differs_by_its_length(tmp_path: Path) -> None:
     found = first_difference(one, longer)
 
     assert found == Difference(3, missing=True)
-    assert "round 4" in found.words(call)
-
-
-@pytest.mark.parametrize(
-    ("agents", "words"), [(range(10), "8, 9."), (range(11), "8, 9, …."), (range(1), "agents 0.")]
-)
-def test_few_agents_are_named(agents: range, words: str) -> None:
-    assert Difference(0, agents=tuple(agents)).words(call).endswith(words)
+    assert "round 4" in found.words(call, Titles())
 
 
 def test_parameters_that_differ_have_both_values(tmp_path: Path) -> None:

@@ -30,14 +30,6 @@ def test_every_parameter_has_a_control(model):
     assert list(controls)[:3] == ["minds", "condition", "personas"]
 
 
-@pytest.mark.parametrize("model", [*MODELS, FiniteGame, PublicGoods])
-def test_the_help_of_what_is_shown_at_once_is_a_sentence(model):
-    for control in controls_of(model):
-        if control.main:
-            assert control.help[0].isupper() or control.help.startswith('"'), control.help
-            assert control.help.endswith("."), control.help
-
-
 def test_no_path_on_the_server_can_be_set_in_a_browser():
     assert {"prompts", "party", "recording"} <= LEFT_OUT
     controls = controls_of(FiniteGame)
@@ -55,7 +47,7 @@ def test_untouched_controls_are_the_defaults(model):
     ("model", "name", "kind", "options"),
     [
         (FiniteGame, "game", "suggest", (*library(),)),
-        (KeynesianBeautyContest, "n_players", "slider", ()),
+        (KeynesianBeautyContest, "n_players", "number", ()),
         (
             KeynesianBeautyContest,
             "reward_rule",
@@ -68,7 +60,7 @@ def test_untouched_controls_are_the_defaults(model):
             "select",
             ("baseline", "cooperative", "uncooperative"),
         ),
-        (BertrandCompetition, "n_rounds", "text", ()),
+        (BertrandCompetition, "n_rounds", "number", ()),
         (BertrandCompetition, "communication", "checkbox", ()),
         (BertrandCompetition, "demand", "select", ("linear", "logit")),
         (EmergencyEvacuation, "movement", "select", ("sequential", "simultaneous")),
@@ -89,9 +81,9 @@ def test_the_kind_follows_from_the_default(model, name, kind, options):
         (PublicGoods, "malicious", 0, None),
     ],
 )
-def test_the_ends_of_a_slider_are_the_declared_limits(model, name, low, high):
+def test_the_limits_of_a_number_are_the_declared_ones(model, name, low, high):
     (control,) = [each for each in controls_of(model) if each.name == name]
-    assert (control.kind, control.low, control.high) == ("slider", low, high)
+    assert (control.kind, control.low, control.high) == ("number", low, high)
 
 
 def test_a_scenario_of_ones_own_declares_its_controls():
@@ -111,8 +103,8 @@ def test_a_scenario_of_ones_own_declares_its_controls():
     found = {each.name: each for each in controls_of(Own)}
     shown = {n: (found[n].kind, found[n].low, found[n].high) for n in ("sites", "free", "none")}
     assert shown == {
-        "sites": ("slider", 3, 7),
-        "free": ("slider", 1, None),
+        "sites": ("number", 3, 7),
+        "free": ("number", 1, None),
         "none": ("text", 1, None),
     }
     assert (found["share"].kind, found["share"].legal) == ("text", "a number of 0 or more")
@@ -140,10 +132,3 @@ def test_texts_are_read_as_on_the_command_line():
     with pytest.raises(UsageError, match="not valid JSON") as refused:
         parameters_from(controls, {"changes": "{"})
     assert refused.value.parameter == "changes"
-
-
-def test_a_scenario_that_is_made_as_another_one_has_its_controls():
-    class Alike(KeynesianBeautyContest):
-        """Nothing is new but the name."""
-
-    assert controls_of(Alike) == controls_of(KeynesianBeautyContest)

@@ -14,7 +14,6 @@ from sabm_mesa import (
 )
 from sabm_mesa.runs.run import run_all
 from sabm_mesa.visualization.labels import (
-    count,
     counting,
     in_words,
     name_of,
@@ -50,6 +49,7 @@ def test_columns_have_the_titles_of_their_scenario(scenario, column, title):
     assert titles_of(scenario())[column] == title
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("scenario", "first"),
     [(KeynesianBeautyContest, "round 1"), (Fishery, "month 1"), (SentenceMaking, "word set 1")],
@@ -120,7 +120,3 @@ def test_who_would_decide():
     assert sentence.startswith("Language model small.gguf decides for all players: ")
     assert (sentence.endswith("and costs nothing."), kind) == (True, "free")
     assert who_would_decide({"llm:a": 1, "gguf:small.gguf": 1}, "firm")[1] == "paid"
-
-
-def test_one_is_one():
-    assert [count(n, "round") for n in (0, 1, 2000)] == ["0 rounds", "1 round", "2,000 rounds"]

@@ -30,9 +30,7 @@ from sabm_mesa.visualization.labels import (
     title_of,
     titles_of,
 )
-from sabm_mesa.visualization.pages.lesson_link import (
-    read_link,
-)
+from sabm_mesa.visualization.web.settings import read_link
 from tests.visualization.test_play import Room
 
 pytestmark = pytest.mark.check_once
@@ -177,14 +175,16 @@ def test_an_exit_keeps_its_name_and_is_read_in_the_language_of_the_phone() -> No
 
 
 VIEWER = SOURCE / "visualization"
-PAGES = VIEWER / "pages"
 CLASS_PAGES = [
-    *(PAGES / f"{name}.py" for name in ("play", "debrief", "board", "screen")),
-    *sorted((SOURCE / "models").glob("*/class_game.py")),
-    SOURCE / "models" / "contests.py",
+    *(VIEWER / "web" / f"{name}.py" for name in ("play", "debrief", "wall")),
+    *sorted((SOURCE / "models").rglob("class_game.py")),
+    SOURCE / "models" / "beauty_contest" / "round_sentences.py",
 ]
 SCRIPTS = [
-    *(PAGES / name for name in ("play.js", "play.html", "board.vue", "wall.vue", "slide_bar.vue")),
+    *(
+        VIEWER / "web" / name
+        for name in ("play.js", "play.html", "drawing.js", "wall.js", "wall.html", "results.html")
+    ),
     VIEWER / "world.vue",
 ]
 TWO_WORDS = re.compile(r"(?<![\w\-/.])[A-Za-z]{2,}[,.:;?!]? [A-Za-z]{2,}(?![\w\-/])")
@@ -246,18 +246,3 @@ def test_no_text_for_people_stands_in_the_code_of_a_class_page(path: Path) -> No
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_no_text_for_people_stands_in_a_script_of_a_class_page(path: Path) -> None:
     assert [text for text in texts_in_script(path.read_text("utf-8")) if is_prose(text)] == []
-
-
-def test_a_text_in_code_is_seen() -> None:
-    python = 'def f():\n    """A docstring."""\n    return f"You have now {n} words left."\n'
-    assert [text for text in texts_in_python(python) if is_prose(text)] == [
-        "You have now ",
-        " words left.",
-    ]
-    script = 'h("button", {}, "Vote"); h("p", {}, `You have ${n} words`)'
-    assert [text for text in texts_in_script(script) if is_prose(text)] == [
-        "Vote",
-        "You have | words",
-    ]
-    label = '<i aria-label="The talk">{{ x }}</i><b>Send it</b>'
-    assert [text for text in texts_in_script(label) if is_prose(text)] == ["The talk", "Send it"]

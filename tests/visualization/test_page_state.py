@@ -70,17 +70,6 @@ def test_one_agent_has_its_story_shown(opened: Callable[..., PageState]) -> None
     assert state.agent is None
 
 
-def test_a_changed_setting_waits_for_the_next_model(opened: Callable[..., PageState]) -> None:
-    state = opened()
-    assert not state.dirty
-    state.set("personas", "agreeable")
-    assert state.dirty
-    state.reset()
-    until(lambda: not state.busy)
-    assert not state.dirty
-    assert state.controller.model.parameters["personas"] == "agreeable"
-
-
 def test_it_says_who_will_decide_and_what_may_cost(opened: Callable[..., PageState]) -> None:
     state = opened()
     assert not state.costs

@@ -10,21 +10,22 @@ from typing import Any
 import pytest
 import segno
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import Response
 
 from sabm_mesa import BertrandCompetition, SmartModel
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.runs.game import ClassSession, Game, Games
-from sabm_mesa.visualization.access import LISTENS
+from sabm_mesa.runs.game import ClassSession, Game
+from sabm_mesa.visualization.access import NETWORK
 from sabm_mesa.visualization.middleware import (
     FREE_TRIES,
     LONGEST_DELAY_S,
     RequestMiddleware,
     SecretLimiter,
 )
-from sabm_mesa.visualization.pages.play import PeoplePages, state_of
+from sabm_mesa.visualization.web import play
+from sabm_mesa.visualization.web.games import GAMES
+from sabm_mesa.visualization.web.page import SESSION
+from sabm_mesa.visualization.web.play import routes, state_of
 from tests.core.support import Tiny
 
 pytestmark = pytest.mark.check_once
@@ -36,16 +37,11 @@ class Room:
     def __init__(self, scenario: type[SmartModel] = Tiny, **settings: Any) -> None:
         given = {"minds": "human", "n": 2, "n_rounds": 1, "rng": 1, "recording": False, **settings}
         self.game = Game(scenario, **{name: v for name, v in given.items() if v is not None})
-        self.session, self.games = ClassSession([self.game]), Games()
-        self.games.add("host", self.game)
+        self.session = ClassSession([self.game])
+        GAMES.add("host", self.game)
         self.waits: list[float] = []
-        limiter = SecretLimiter(lambda: 0.0, self._wait)
-        pages = PeoplePages(
-            self.games, lambda r: r.cookies.get("id", ""), self._new, lambda: "", limiter
-        )
-        self.app = RequestMiddleware(Starlette(routes=pages.routes()))
-
-    def _new(self, _request: Request, _response: Response) -> None: ...
+        self.limiter = SecretLimiter(lambda: 0.0, self._wait)
+        self.app = RequestMiddleware(Starlette(routes=routes()), local=True)
 
     async def _wait(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -54,7 +50,7 @@ class Room:
         from starlette.testclient import TestClient  # of some versions it needs what others do not
 
         return TestClient(
-            self.app, "http://localhost", cookies={"id": holder}, client=(address, 50_000)
+            self.app, "http://localhost", cookies={SESSION: holder}, client=(address, 50_000)
         )
 
     def join(self, holder: str, code: str = "", **given: str) -> Any:
@@ -63,10 +59,12 @@ class Room:
 
 
 @pytest.fixture
-def room() -> Iterator[Room]:
+def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[Room]:
     made = Room()
+    monkeypatch.setattr(play, "TRIES", made.limiter)
     yield made
     made.game.stop()
+    GAMES.close(made.game)
 
 
 def test_a_code_gives_a_seat_and_a_stranger_neither_takes_nor_reads_it(room: Room) -> None:
@@ -108,8 +106,7 @@ def test_the_qr_code_holds_the_address_that_others_reach(
     ben = room.browser("ben")
     path = f"/join/{room.session.code}/qr.svg"
 
-    monkeypatch.setenv(LISTENS, "192.0.2.7")
-    assert ben.get(path, headers={"host": "192.0.2.7"}).content == drawn.getvalue()
+    monkeypatch.setattr(NETWORK, "address", "http://192.0.2.7")
     assert ben.get(path).content == drawn.getvalue()  # by localhost, which leads others nowhere
     assert ben.get("/join/AAAAAA/qr.svg").status_code == 404
 
@@ -181,4 +178,4 @@ def test_what_each_scenario_declares_for_a_class_can_be_used(name: str) -> None:
     if (debrief := declared.debrief) is not None:
         assert debrief.column in model.columns_of(type(model.population[0]))
         assert debrief.low(model) < debrief.high(model)
-        assert all(isinstance(value, float | int) for value in debrief.theory(model).values())
+        assert all(isinstance(value, float | int) for value in debrief.theory(model, None).values())

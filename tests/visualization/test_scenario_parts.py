@@ -13,7 +13,7 @@ from sabm_mesa import SmartModel
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.models.declarations import load_class_game, load_page
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.visualization.pages.play import board_of
+from sabm_mesa.visualization.web.play import board_of
 
 SMALL: dict[str, dict[str, Any]] = {
     "kbc": {"n_players": 4, "n_rounds": 3},
@@ -86,5 +86,5 @@ def test_the_parts_of_a_scenario_fit_its_run(
         decided = people[game.debrief.column].dropna()
         assert len(decided)
         assert decided.between(low, high).all()
-        assert all(math.isfinite(value) for value in game.debrief.theory(model).values())
+        assert all(math.isfinite(value) for value in game.debrief.theory(model, None).values())
         assert all(isinstance(each, str) for each in game.debrief.people(model))

@@ -19,8 +19,7 @@ from sabm_mesa.errors import RunError
 from sabm_mesa.minds.human import LONGEST
 from sabm_mesa.runs.game import Game
 from sabm_mesa.visualization import server
-from sabm_mesa.visualization.access import LISTENS
-from sabm_mesa.visualization.seat_interface import LONGEST_BODY, facts
+from sabm_mesa.visualization.seat_interface import LONGEST_BODY
 from sabm_mesa.visualization.server import serve_seats
 from tests.core.support import Cell, Tiny
 from tests.runs.sweeps import until
@@ -85,7 +84,6 @@ class Table:
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.delenv(LISTENS, raising=False)
     tables: list[Table] = []
 
     def seat(scenario: type[SmartModel] = KeynesianBeautyContest, **parameters: Any) -> Table:
@@ -122,10 +120,6 @@ def test_a_program_plays_a_game_to_its_end(table: Any) -> None:
     assert [row["choice"] for row in state["own"]] == picks == [20, 21]
     assert (state["complete"], len(state["all"])) == (True, 2)
     game.end()
-
-
-def test_a_program_is_told_the_past_as_a_list() -> None:
-    assert facts(((1, 2.5),)) == [[1, 2.5]]
 
 
 def test_what_is_wrong_is_said_in_one_line_and_the_question_waits_on(table: Any) -> None:

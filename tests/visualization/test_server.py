@@ -12,8 +12,6 @@ import uvicorn
 from starlette.responses import FileResponse
 
 from sabm_mesa.visualization import server as viewer
-from sabm_mesa.visualization.access import LISTENS, VARIABLE
-from sabm_mesa.visualization.middleware import RequestMiddleware
 
 ASKS = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"
 POSTS = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n"
@@ -146,40 +144,11 @@ def test_connections_are_bounded_by_address_and_in_all(monkeypatch):
     asyncio.run(asyncio.wait_for(scene(), 30))
 
 
-@pytest.mark.parametrize(("listens", "is_asked"), [("127.0.0.1", False), ("0.0.0.0", True)])
-def test_within_a_machine_nothing_is_compressed(monkeypatch, listens: str, is_asked: bool):
-    monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setenv(LISTENS, listens)
-    got = []
-
-    async def behind(scope, _receive, _send) -> None:
-        got.extend(name for name, _ in scope["headers"])
-
-    headers = [(b"host", b"localhost"), (b"accept-encoding", b"gzip, br")]
-    asyncio.run(RequestMiddleware(behind)({"type": "http", "headers": headers}, None, None))
-
-    assert (b"accept-encoding" in got) == is_asked
-    assert b"host" in got
-
-
-@pytest.mark.slow
-def test_the_server_answers_before_mesa_is_imported():
-    code = (
-        "import sys\n"
-        "from sabm_mesa.visualization import loading, server\n"
-        "loading.begin = print\n"
-        "import solara.server.starlette, sabm_mesa.visualization.app\n"
-        "print({'mesa', 'pandas', 'scipy', 'matplotlib'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split()[-1] == "set()"
-
-
 @pytest.mark.slow
 def test_a_home_page_that_is_drawn_when_the_server_ends_is_not_drawn() -> None:
     code = (
         "from sabm_mesa.visualization.pages import home\n"
-        "home.stop_drawing(); home.draw_all()\n"
+        "home.stop_drawing()\n"
         "print(home._drawn('kbc'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -254,12 +254,7 @@ def ordinal(n: int) -> Phrase:
 
 
 def number_in(language: str, value: float) -> str:
-    """A number with four significant digits, or more if its integer part has more; a dash for NaN.
-
-    Args:
-        language: the code of the language.
-        value: the number.
-    """
+    """A number with four significant digits, or more if its integer part needs them; – for NaN."""
     if math.isnan(value):
         return "–"
     large = math.isfinite(value) and abs(value) >= 10 ** (DIGITS - 1)

@@ -9,14 +9,13 @@ All minds in a file live in one process, each agent's in a module of its own. Th
 questions and nothing else of the model or of other files. The process is limited
 (`sabm_mesa.minds.files.worker`) and runs in a sandbox where bubblewrap works
 (`sabm_mesa.minds.files.sandbox`). A mind that raises an exception, gives another kind of answer,
-takes too long (1 s of computing, 10 s in all, 120 s for a paid mind) or ends the process loses that
-decision, which is recorded as invalid, with the reason. After the loss of their process all minds
+takes too long (1 s of computing, 10 s in all) or ends the process loses that decision, which is
+recorded as invalid, with the reason. After the loss of their process all minds
 in it start again without their memory. A mind that has lost three is not asked again in that run.
 
-An answer counts as free and repeatable, unless the user declares the file as paid
-(``--paid-mind FILE``). A replay takes the answers from the recording and does not need the file.
-Resuming a run needs the unchanged file: free minds are asked again, so that they learn again, and
-paid minds continue without their memory.
+An answer counts as free and repeatable. A replay takes the answers from the recording and does not
+need the file. Resuming a run needs the unchanged file: its minds are asked again, so that they
+learn again.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ from sabm_mesa.core.toml_io import read_file
 from sabm_mesa.errors import MindError, MindSpecError, RecordingError, one_line
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.minds.files.process import FileProcess, Items
-from sabm_mesa.minds.files.sandbox import environment, is_paid, is_sandboxed, sandbox
+from sabm_mesa.minds.files.sandbox import environment, is_sandboxed, sandbox
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
 
-WAIT_S, PAID_S = 10.0, 120.0
-"""The longest wait for an answer and for a paid answer, in seconds."""
+WAIT_S = 10.0
+"""The longest wait for an answer, in seconds."""
 LOSSES = 3
 """The number of lost processes after which a mind is not asked again in a run."""
 LONGEST_REASON = 300
@@ -63,14 +62,12 @@ class MindFile:
     Attributes:
         start: the content of the file, its path and the name of the class or function in it.
         version: the SHA-256 of the file.
-        paid: whether its answers cost money.
         process: the process of the file.
     """
 
     spec: str
     start: Mapping[str, Any]
     version: str
-    paid: bool
     process: FileProcess
 
 
@@ -78,9 +75,8 @@ def mind_file(spec: str) -> MindFile:
     """Find the mind that a spec names; the file is run for it, in its own process.
 
     Raises:
-        MindSpecError: when the file cannot be read or run, has no such mind, or sets `paid` without
-            the user's consent; when there are no such processes here, a demanded sandbox does not
-            work, or a variable is not set.
+        MindSpecError: when the file cannot be read or run, or has no such mind; when there are no
+            such processes here, a demanded sandbox does not work, or a variable is not set.
     """
     if not hasattr(os, "fork"):
         raise MindSpecError(
@@ -90,20 +86,15 @@ def mind_file(spec: str) -> MindFile:
     file = Path(path).resolve()
     start = ("source", source), ("path", str(file)), ("name", name)
     command = sandbox(file.parent) if is_sandboxed() else []
-    process, says_paid = _started(path, start, tuple(command), environment(), os.getpid())
-    if says_paid and not is_paid(path):
-        raise MindSpecError(
-            f"{path} sets paid = True, which needs your consent: give --paid-mind {path}, or "
-            "remove that line."
-        )
-    return MindFile(spec, dict(start), digest(source), is_paid(path), process)
+    process = _started(path, start, tuple(command), environment(), os.getpid())
+    return MindFile(spec, dict(start), digest(source), process)
 
 
 @lru_cache(KEPT_PROCESSES)
 def _started(
     path: str, start: Items, command: tuple[str, ...], environment: Items, pid: int
-) -> tuple[FileProcess, bool]:
-    """The process for a mind, the same one in run after run; and whether the mind says `paid`."""
+) -> FileProcess:
+    """The process for a mind, the same one in run after run."""
     del pid  # a fork of this process has its own
     process = FileProcess(command, environment)
     with ThreadPoolExecutor(1) as thread:  # this one may have a running event loop
@@ -112,7 +103,7 @@ def _started(
     process.end()  # bubblewrap ends with the thread that started it
     if "problem" in outcome:
         raise MindSpecError(f"{path} cannot be used as a mind: {one_line(outcome['problem'])}.")
-    return process, bool(outcome["answer"])
+    return process
 
 
 def read(spec: str) -> bytes:
@@ -140,9 +131,10 @@ class FileMind(Mind):
     """The mind of one agent, in the process of its file."""
 
     instant = True  # it waits, but not for long, and only one run at a time needs the process
+    paid = False
 
     def __init__(self, file: MindFile, agent: SmartAgent) -> None:
-        self.spec, self.paid, self.version = file.spec, file.paid, file.version
+        self.spec, self.version = file.spec, file.version
         self._file, self._agent = file, agent
         self._losses = self._number = 0
 
@@ -176,8 +168,7 @@ class FileMind(Mind):
                 "scenario": type(self._agent).__module__,
             }
 
-        wait_s = PAID_S if self.paid else WAIT_S
-        asked = self._file.process.ask(self._number, start, question, wait_s)
+        asked = self._file.process.ask(self._number, start, question, WAIT_S)
         # An answer that a stopped run leaves is still read: it is not that to a later question.
         outcome = await asyncio.shield(asked)
         if "problem" not in outcome:

@@ -61,8 +61,7 @@ class FileProcess:
         Args:
             number: the number of the mind.
             start: gives the arguments of `sabm_mesa.minds.files.worker.MindOfAgent` for a new mind.
-            question: see `MindOfAgent.reply`; None only creates the mind. The answer is then
-                whether it says that its answers are paid for.
+            question: see `MindOfAgent.reply`; None only creates the mind.
             wait_s: the longest wait for the answer in seconds.
 
         Raises:

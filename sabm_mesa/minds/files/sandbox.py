@@ -14,10 +14,9 @@ from sabm_mesa.errors import MindSpecError
 
 SCRATCH = str(64 * 2**20)
 """The size of ``/tmp`` and of ``/dev/shm`` in a sandbox, in bytes."""
-DEMANDED, PASSED, PAID = "SABM_ISOLATE", "SABM_PASS_ENV", "SABM_PAID_MINDS"
-"""Variables of the environment: whether the sandbox is demanded (``1``) or not wanted (``0``), the
-names of other variables that minds get, and the files whose answers are paid for (separated as in
-``PATH``). Child processes of a command have them too."""
+DEMANDED, PASSED = "SABM_ISOLATE", "SABM_PASS_ENV"
+"""Variables of the environment: whether the sandbox is demanded (``1``) or not wanted (``0``), and
+the names of other variables that minds get. Child processes of a command have them too."""
 KEPT = ("LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "TZ")
 """The variables of the environment that every mind gets."""
 SAME = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -83,12 +82,6 @@ def environment() -> tuple[tuple[str, str], ...]:
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     kept = [(name, os.environ[name]) for name in (*KEPT, *passed) if name in os.environ]
     return (*kept, *SAME.items(), ("PYTHONPATH", path))
-
-
-def is_paid(path: str) -> bool:
-    """Whether the user, and not the file, says that the answers of its minds are paid."""
-    granted = filter(None, os.environ.get(PAID, "").split(os.pathsep))
-    return Path(path).resolve() in {Path(entry).resolve() for entry in granted}
 
 
 def sandbox(folder: Path | None = None) -> list[str]:

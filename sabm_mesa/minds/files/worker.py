@@ -108,17 +108,16 @@ class MindOfAgent:
             import_module(scenario or __name__)
         self._book: Any = pickle.loads(book) if book else None
         _seed(seed)
-        self._mind = load(source, path, name, module)
-        self._answer = self._mind
-        if isinstance(self._mind, type):
+        mind = self._answer = load(source, path, name, module)
+        if isinstance(mind, type):
             try:
-                self._answer = self._mind().answer
+                self._answer = mind().answer
             except BaseException as error:
                 why = error_line(error, path)
-                raise NoMind(f"{self._mind.__name__}(): {why}") from error
+                raise NoMind(f"{mind.__name__}(): {why}") from error
 
     def reply(self, question: bytes | None, runner: asyncio.Runner) -> str:
-        """Its answer to a question; without one, whether it says that it is paid.
+        """Its answer to a question; nothing without one.
 
         Args:
             question: a pickled tuple: arguments of `Ask` by name, its attribute `rejected`, and
@@ -129,7 +128,7 @@ class MindOfAgent:
             NoMind: when it gives no usable answer.
         """
         if question is None:
-            return answer_line(bool(getattr(self._mind, "paid", False)))
+            return answer_line(None)
         _allow_computing(START_S)
         try:
             given, rejected, rng = pickle.loads(question)

@@ -1,1 +1,1 @@
-"""Repeated beauty contests in mixed groups."""
+"""Guessing games: the Keynesian beauty contest, and repeated beauty contests."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.agents.memory import Remembers
 from sabm_mesa.core.answers import Decision, Text
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.messages import Message
 
 if TYPE_CHECKING:
@@ -25,24 +26,14 @@ MESSAGE = Text(max_words=60, label="message")
 STRATEGY = Text(max_words=60)
 
 
-class PeriodSummary(NamedTuple):
-    """A round in the memory of a firm, or the averages of several rounds.
-
-    Attributes:
-        first: the first round.
-        last: the last round.
-        price: own price.
-        demand: own demand.
-        profit: own profit.
-        rivals: prices of the other firms, in the order of their numbers.
-    """
-
-    first: int
-    last: int
-    price: float
-    demand: float
-    profit: float
-    rivals: tuple[float, ...]
+def period_summary(
+    first: int, last: int, price: float, demand: float, profit: float, rivals: tuple[float, ...]
+) -> Facts:
+    """A round in the memory of a firm, or the averages of several rounds."""
+    return Facts({
+        "first": first, "last": last, "price": price, "demand": demand, "profit": profit,
+        "rivals": rivals,
+    })  # fmt: skip
 
 
 class PriceHistory:
@@ -60,27 +51,27 @@ class PriceHistory:
     """
 
     def __init__(self) -> None:
-        self.recent: tuple[PeriodSummary, ...] = ()
-        self.periods: tuple[PeriodSummary, ...] = ()
+        self.recent: tuple[Facts, ...] = ()
+        self.periods: tuple[Facts, ...] = ()
 
-    def add(self, played: PeriodSummary) -> None:
+    def add(self, played: Facts) -> None:
         """Remember the last round."""
         recent = (*self.recent, played)
         if len(recent) > RECENT:
             self._average(recent[0])
         self.recent = recent[-RECENT:]
 
-    def _average(self, old: PeriodSummary) -> None:
+    def _average(self, old: Facts) -> None:
         if old.first % PERIOD == 0:
             self.periods = (*self.periods, old)[-PERIODS:]
             return
         *earlier, period = self.periods
-        weight = 1 / (old.last - period.first + 1)
+        weight: float = 1 / (old.last - period.first + 1)
 
         def mean(before: float, now: float) -> float:
             return before + weight * (now - before)
 
-        averages = PeriodSummary(
+        averages = period_summary(
             first=period.first,
             last=old.last,
             price=mean(period.price, old.price),

@@ -11,11 +11,7 @@ from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound, rounded
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """The other firms' prices in the last round.
-
-    Args:
-        ask: the question.
-    """
+    """The other firms' prices in the last round."""
     if ask.name != "act":
         return None
     seen = ask.facts
@@ -30,11 +26,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
 
 
 def result_lines(played: ToldRound) -> list[str]:
-    """The player's price and profit, and the prices of the others.
-
-    Args:
-        played: the round.
-    """
+    """The player's price and profit, and the prices of the others."""
     if not (mine := played.own):
         return []
     others = played.agents[played.agents["agent"] != played.agent]
@@ -51,11 +43,7 @@ def result_lines(played: ToldRound) -> list[str]:
 
 
 def picture(played: ToldRound) -> dict[str, Any] | None:
-    """The prices of all firms on a line.
-
-    Args:
-        played: the round.
-    """
+    """The prices of all firms on a line."""
     prices = played.agents["price"].astype(float)
     marks = [
         {"label": played.name(int(agent)), "at": price}
@@ -64,12 +52,8 @@ def picture(played: ToldRound) -> dict[str, Any] | None:
     return {"kind": "line", "low": 0, "high": math.ceil(1.25 * prices.max()), "marks": marks}
 
 
-def prices(model: Any) -> dict[str, float]:
-    """Theoretical prices.
-
-    Args:
-        model: the market.
-    """
+def prices(model: Any, _before: float | None) -> dict[str, float]:
+    """Theoretical prices."""
     return {
         Phrase("market.equilibrium"): model.bertrand_price,
         Phrase("market.cartel"): model.cartel_price,
@@ -77,13 +61,7 @@ def prices(model: Any) -> dict[str, float]:
 
 
 def course(model: Any, began: float, ended: float) -> str:
-    """A description of the last prices between competition and a cartel.
-
-    Args:
-        model: the market.
-        began: the mean price of the first round.
-        ended: the mean price of the last round.
-    """
+    """A description of the last prices between competition and a cartel."""
     low, high = model.bertrand_price, model.cartel_price
     key = "market.near_cartel" if ended > (low + high) / 2 else "market.near_competition"
     return Phrase(key, began=began, ended=ended, low=float(low), high=float(high))

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from sabm_mesa.analysis.messages import stated_prices
-from sabm_mesa.core.asks import Ask, Facts
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.errors import MindError
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.bertrand.theory import Benchmarks, Market, market_of
@@ -50,9 +51,6 @@ class PricingRule(ClassicalMind):
 
     An `informed` mind knows the demand system, as the theory assumes.
 
-    Args:
-        spec: the spec of the mind, as the data have it.
-
     Attributes:
         heard: the last price that each firm named in this round, in the order of their last
             messages.
@@ -71,11 +69,7 @@ class PricingRule(ClassicalMind):
         """Return the price of this round, from what is known before the talk."""
 
     async def answer(self, ask: Ask) -> object:
-        """Name a price, write down the rule, or set the price.
-
-        Args:
-            ask: the question; see `Firm.facts`.
-        """
+        """Name a price, write down the rule, or set the price."""
         view = ask.facts
         if self._decided != view.round:
             self._decided = view.round
@@ -98,13 +92,7 @@ class PricingRule(ClassicalMind):
         return self._price
 
     def accepts(self, price: float, proposal: float, view: Facts) -> bool:
-        """Return whether the firm agrees to a price: whether it will set that price.
-
-        Args:
-            price: the price.
-            proposal: its own one.
-            view: what it knows.
-        """
+        """Return whether the firm agrees to a price: whether it will set that price."""
         return abs(price - proposal) <= SAME * _range(view)
 
     def _speak(self, ask: Ask, view: Facts) -> str:
@@ -375,13 +363,11 @@ class QLearner:
     """The learner of one firm; a state is the tuple of the grid indices of all firms.
 
     A row of Q-values is created at the first visit of its state. It starts with the discounted
-    profits against rivals with uniform prices on the grid, or a share of these profits.
+    profits against rivals with uniform prices on the grid.
 
     Args:
         market: the demand system.
         decay: exploration happens with probability ``exp(-decay * t)`` in period t.
-        start: the initial Q-values, as a share of these discounted profits.
-        alpha: the learning rate.
 
     Attributes:
         grid: the prices.
@@ -391,16 +377,14 @@ class QLearner:
         ValueError: for too many firms to compute the start values.
     """
 
-    def __init__(
-        self, market: Market, decay: float = DECAY, start: float = 1.0, alpha: float = ALPHA
-    ) -> None:
+    def __init__(self, market: Market, decay: float = DECAY) -> None:
         if POINTS ** (market.n - 1) > MOST_PROFILES:
             raise ValueError(f"Q-learning on this grid is not made for {market.n} firms")
         self.grid = price_grid(market)
-        self.decay, self.alpha = decay, alpha
+        self.decay = decay
         self.time = 0
         self._rows: dict[tuple[int, ...], list[float]] = {}
-        self._start = [start * value for value in _profits_at_random(market)]
+        self._start = _profits_at_random(market)
 
     def choose(self, state: tuple[int, ...], rng: np.random.Generator) -> int:
         """The grid index of the next price: a random one, or one with the largest Q-value."""
@@ -417,7 +401,7 @@ class QLearner:
         """Update the Q-value of a choice with its profit and the next state."""
         row = self.values(state)
         target = profit + DISCOUNT * max(self.values(after))
-        row[choice] += self.alpha * (target - row[choice])
+        row[choice] += ALPHA * (target - row[choice])
 
     def index_of(self, price: float) -> int:
         """The index of the grid price that is nearest to a price."""

@@ -1,80 +1,27 @@
 """Bertrand competition: firms set prices round after round, and may talk before they do.
 
-Rules
-    n firms with the same constant marginal cost set one price per round, simultaneously; demand
-    depends on all prices. A price is any number of at least 0, and with `told_range` at most `a`
-    (with logit demand and many firms up to a little above the cartel price, where that is higher).
-    A price below the cost loses money, and one above `a` sells nothing with linear demand.
+A published replication; to write a scenario of your own, start from ``examples/market``.
 
-Demand
-    ``linear``: ``q_i = (a(beta - d) - beta p_i + d p_j) / (beta² - d²)`` for two firms, from the
-    inverse demand ``p_i = a - beta q_i - d (sum of the others' q)`` for n; negative quantities are
-    cut to 0, and a price above `a` counts as `a`. In the limit ``beta = d`` (homogeneous goods) the
-    cheapest firm sells (a - p)/d, and a tie shares it equally. ``logit``: ``q_i = exp((a - p_i)/mu)
-    / (sum_j exp((a - p_j)/mu) + exp(a_0/mu))``. Profit is (p - cost) q. Reference prices with the
-    defaults: Bertrand equilibrium 6 and cartel 8 (linear), 1.473 and 1.925 (logit).
-
-Round
-    0: the prices are the initial prices; nobody is asked. From round 1 on: communication (if it is
-    on), 3 turns per firm in an order shuffled every round, hearing this round's messages so far;
-    planning, in every round that is a multiple of `plan_every` (20): each firm writes down its
-    strategy; action: all firms set their prices simultaneously; update.
-
-Memory
-    A firm sees the last 20 rounds (own price, demand and profit, the others' prices), the averages
-    of older rounds for at most 20 periods of 20 rounds, the messages of this round, and its latest
-    strategy; when it plans, its last 20 strategies and no messages. It sees neither the profits and
-    demands of others nor the demand function.
-
-Stop
-    After `n_rounds`, or after `stop_after` consecutive rounds of collusion: all prices above the
-    Bertrand price, not above the cartel price, and at most `tolerance` apart.
-
-Parameters (sources: Wu et al. 2024, section 5; Calvano et al. 2020, section II, for logit)
-    See the class. Prices are in money, quantities in units of the good (linear) or shares of the
-    consumers (logit). The default of `tolerance` is ours: the paper says "very close".
-    Conditions: ``baseline``, ``cooperative`` (encouraged, figure 7), ``uncooperative``, and
-    ``greedy``. As in the authors' ablation, ``uncooperative`` instructs a firm to lower its price,
-    so this treatment determines the direction of its result. ``greedy`` (greedy, dishonest and
-    aggressive for profit, another of their personas) names no direction. Personas: ``explorer``,
-    ``aggressive``, ``greedy``, ``uncooperative``, ``cooperative``, and the general ones. Variants:
-    ``default``, and ``reworded_1`` to ``reworded_3``: the same facts in other words.
-
-Measures
-    By round: prices, demands and profits, collusion, ``spell`` (consecutive rounds of collusion; a
-    single round at 8.01 resets it), ``collusive_share`` (of all rounds up to this one),
-    ``collusion_index`` (Δ of Calvano et al.: 0 at the Bertrand profit, 1 at the cartel profit), the
-    reference prices and profits, ``messages``, and ``price_messages`` (naming a price or agreeing
-    to one). By run: convergence price (mean of the last 50 rounds) and round (from which all prices
-    stay within `tolerance` of it), the share of collusive rounds of the whole run, and Δ over the
-    last 50 rounds. ``averaged_rounds`` is the number of rounds in the means, which is smaller in a
-    shorter run. Round 0 has no decisions and is left out of all measures.
-
-Q-learning
-    ``q_learning`` decays as in Calvano et al. and needs hundreds of thousands of periods to learn;
-    ``q_learning_fast`` over 1200 rounds is a demonstration without learned collusion: its Δ is
-    about 0.2 to 0.3 (linear; mean 0.24), and the greedy response to its initial values has 0.29.
+Firms with the same marginal cost set prices at once; demand is ``linear`` (differentiated goods) or
+``logit`` (see ``theory.py``). Before, they may talk (3 turns each); every 20 rounds they write down
+a strategy. The run ends after ``stop_after`` rounds of collusion. The rules in full are in
+``odd.toml``. Round 0 has given prices, and is in no measure.
 
 Unreadable answers
     A firm with an unreadable price keeps its price, and ``kept`` is true. An unreadable message is
     not sent; after an unreadable strategy, the firm keeps its last one.
 
 Deviations
-    The paper's text describes homogeneous goods; its program has differentiated linear demand,
-    which we use. In its figure 2, planning is before communication; in its procedure, after it: see
-    `phase_order`. In its text, firms plan in every round; in its program, every 20 rounds: see
-    `plan_every`. Its printed prompt for a price names no range, its program "between 0 and a": see
-    `told_range`; without it our prompt says that a price is at least 0, and any such price is
-    accepted. The prompts are in our own words. Addition: prompts of silent firms also describe the
-    parts of a round, so that the conditions differ only in talk. Errors of the authors' program
-    that we do not repeat: the first number in a text was the price, an unreadable answer became the
-    cost, profits were truncated to integers, firm 2 could get the persona of firm 1, shuffles were
-    not seeded.
+    The paper describes homogeneous goods; its program has differentiated linear demand, as here.
+    Its figure 2 plans before communication, its procedure after it: `phase_order`; its text plans
+    every round, its program every 20: `plan_every`; its printed prompt has no range of prices, its
+    program "between 0 and a": `told_range`. Prompts are in our own words; silent firms also read
+    the parts of a round. Not repeated: the first number in a text was the price, an unreadable
+    answer the cost; profits were integers, personas could swap, shuffles were not seeded.
 
 Source
-    Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
-    arXiv 2402.12327, section 5 and appendices A, B.2, C.2, D, E, G.2; Calvano, Calzolari, Denicolò
-    and Pastorello 2020, American Economic Review 110(10), 3267-3297.
+    Wu et al. 2024, arXiv 2402.12327, section 5 and appendices A, B.2, C.2, D, E, G.2; Calvano,
+    Calzolari, Denicolò and Pastorello 2020, American Economic Review 110(10), 3267-3297 (logit).
 """
 
 from __future__ import annotations
@@ -90,11 +37,10 @@ from annotated_types import Ge, Le
 from sabm_mesa.core.answers import Decision, Number
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import (
-    check_at_most,
     check_choice,
     check_float,
     check_int,
-    check_values,
+    parameters_of,
     parse_list,
 )
 from sabm_mesa.core.scheduler import Phase, action, communication, every, planning
@@ -105,7 +51,7 @@ from sabm_mesa.models.bertrand.agents import (
     PERIOD,
     STRATEGY,
     Firm,
-    PeriodSummary,
+    period_summary,
 )
 from sabm_mesa.models.bertrand.measures import (
     first_price_agreement,
@@ -220,10 +166,6 @@ class BertrandCompetition(SmartModel):
     title = "Bertrand competition"
     source = "Wu et al. 2024, arXiv 2402.12327, section 5"
     prompt_file = Path(__file__).with_name("prompts.toml")
-    plots = "sabm_mesa.models.bertrand.plots"
-    page = "sabm_mesa.models.bertrand.page"
-    behaviour = "sabm_mesa.models.bertrand.behaviour"
-    class_game = "sabm_mesa.models.bertrand.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         planning(when=plan_first, doc=_PLANNING),
         communication(
@@ -258,13 +200,11 @@ class BertrandCompetition(SmartModel):
         },
         "collusion": {"Bertrand equilibrium": 0.0, "cartel": 1.0},  # Calvano et al. 2020
     }  # fmt: skip
-    message_words = Path(__file__).with_name("words.toml")
     message_measures: ClassVar[Mapping[str, MessageMeasure]] = {
         "first_price_agreement": MessageMeasure(
             "First round with an explicit price agreement", first_price_agreement
         ),
     }
-    exam = "sabm_mesa.models.bertrand.exam"
     changeable = frozenset({*CHANGEABLE, "phase_order", "plan_every", "told_range"})
     defaults: ClassVar[dict[str, Any]] = {"temperature": 0.7, "max_tokens": 128}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
@@ -359,7 +299,7 @@ class BertrandCompetition(SmartModel):
         for i, firm in enumerate(self.firms):
             firm.demand, firm.profit = demands[i], profits[i]
             summary = prices[i], demands[i], profits[i], (*prices[:i], *prices[i + 1 :])
-            firm.memory.add(PeriodSummary(self.round, self.round, *summary))
+            firm.memory.add(period_summary(self.round, self.round, *summary))
             for name in PER_FIRM:
                 setattr(self, f"{name}_{i + 1}", getattr(firm, name))
         if self.round >= self.given_rounds:
@@ -431,7 +371,7 @@ class MarketParameters:
 
     def __post_init__(self) -> None:
         """Check that the values are consistent."""
-        check_at_most(BertrandCompetition, "d", self.d, self.beta)
+        check_float("d", self.d, 0, self.beta)
         cost, a = self._cost_and_a()
         if not cost < a:
             raise ParameterError(
@@ -455,7 +395,8 @@ class MarketParameters:
         for name in changes:
             if name not in CHANGEABLE:
                 raise UnknownName("parameter that can change during a run", name, CHANGEABLE)
-        return replace(self, **check_values(BertrandCompetition, changes))
+        known = parameters_of(BertrandCompetition)
+        return replace(self, **{name: known[name].check(new) for name, new in changes.items()})
 
     @about("changes")
     def planned(self, changes: Mapping[Any, Any] | None) -> dict[int, MarketParameters]:

@@ -15,24 +15,14 @@ if TYPE_CHECKING:
 
 
 def public_columns(model: BertrandCompetition) -> list[str]:
-    """Return the columns a human player may see: the prices, not demand or profit of others.
-
-    Args:
-        model: the competition.
-    """
+    """Return the columns a human player may see: the prices, not demand or profit of others."""
     return [f"price_{number}" for number in range(1, model.n_firms + 1)]
 
 
 def charts(
     model: BertrandCompetition, model_data: pd.DataFrame, agent_data: pd.DataFrame
 ) -> list[Chart]:
-    """Prices and profits with those of the equilibrium and of a cartel, and the index Δ.
-
-    Args:
-        model: the competition.
-        model_data: one row per round.
-        agent_data: not used.
-    """
+    """Prices and profits with those of the equilibrium and of a cartel, and the index Δ."""
     del agent_data
     model_data = model_data[model_data["round"] >= model.given_rounds]
     by_firm = []

@@ -33,11 +33,6 @@ _WIDE, _LINE = 26, 0.16
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1.5, 1)))
 _TAIL = 0.05
 """The maximum share of values beyond each end of the axis."""
-_ROW = 11.0
-"""Height of a row of words, in points."""
-_WIDTH = 0.13
-"""Estimated width of the words, as a share of the width of the axes."""
-_MOST_ROWS = 4
 
 
 def figures(
@@ -72,32 +67,12 @@ def prices(model_data: pd.DataFrame, subtitle: str = "", names: Sequence[str] = 
     Up to `MOST_PANELS` runs have a panel each. For more runs, the mean price of the firms is drawn
     by run, with the average over the runs until the first one ends. A dotted line marks the begin
     or end of talk during a run.
-
-    Args:
-        model_data: one row per run and round, with columns ``run``, ``round``, ``price_1`` to
-            ``price_n``, ``bertrand_price``, ``cartel_price`` and, if it is to be marked,
-            ``communication``.
-        subtitle: the minds and the condition; the number of runs is added.
-        names: the names of the firms, in the order of their numbers; default "firm 1" and so on.
-
-    Raises:
-        ValueError: if a column is missing or there are no rows.
     """
     return _draw(_PRICE, model_data, subtitle, names)
 
 
 def profits(model_data: pd.DataFrame, subtitle: str = "", names: Sequence[str] = ()) -> Figure:
-    """The firms' profits by round, between the profits at the Bertrand and the cartel price.
-
-    Args:
-        model_data: as for `prices`, with ``profit_1`` to ``profit_n``, ``bertrand_profit`` and
-            ``cartel_profit``.
-        subtitle: as for `prices`.
-        names: as for `prices`.
-
-    Raises:
-        ValueError: if a column is missing or there are no rows.
-    """
+    """The firms' profits by round, between the profits at the Bertrand and the cartel price."""
     return _draw(_PROFIT, model_data, subtitle, names)
 
 
@@ -107,15 +82,6 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     Each run is a line; for several runs, their mean until the first one ends is drawn too. A
     few outliers, as in the first rounds, are cut off. The subtitle mentions them, and the range of
     the share of collusive rounds over runs.
-
-    Args:
-        model_data: one row per run and round, with columns ``run``, ``round``,
-            ``collusion_index`` (see `theory.collusion_index`) and, for the subtitle,
-            ``collusion`` and ``communication``.
-        subtitle: the minds and the condition; the number of runs is added.
-
-    Raises:
-        ValueError: if a column is missing or there are no rows.
     """
     require_rows(model_data, ["run", "round", "collusion_index"])
     runs = [run.sort_values("round") for _, run in model_data.groupby("run")]
@@ -124,7 +90,7 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     figure = style.new_figure("Collusion index by round", words + cut, height=3.6)
     ax = figure.add_subplot()
     _mark_benchmarks(ax)
-    _mark_talk(ax, max(runs, key=len))
+    _shade_talk(ax, max(runs, key=len))
     marker = "o" if len(model_data) == len(runs) else ""
     alone = len(runs) == 1
     for i, run in enumerate(runs):
@@ -141,7 +107,7 @@ def collusion(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
     style.round_ticks(ax.xaxis, sorted(model_data["round"].unique().tolist()), GIVEN)
     ax.set_xlim(model_data["round"].min() - 0.5, model_data["round"].max() + 0.5)
     ax.set_ylim(low, high)
-    figure.legend(loc="outside lower center", ncols=4, fontsize=style.NOTE, frameon=False)
+    style.legend_below(figure, ax)
     return figure
 
 
@@ -188,10 +154,9 @@ def _draw(
     axes = figure.subplots(panels, 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     if panels == len(runs):
         for ax, run in zip(axes, runs, strict=True):
-            words_above = _panel(ax, measure, run, dict(zip(columns, labels, strict=True)))
+            _panel(ax, measure, run, dict(zip(columns, labels, strict=True)))
             if panels > 1:
-                title = f"Run {run['run'].iloc[0]}"
-                ax.set_title(title, loc="left", fontsize=style.LABEL, pad=4 + words_above)
+                ax.set_title(f"Run {run['run'].iloc[0]}", loc="left", fontsize=style.LABEL)
     else:
         _overlay(axes[0], measure, runs, columns)
     _finish(figure, list(axes), measure, model_data, columns, columns_of_legend)
@@ -206,10 +171,10 @@ def _label(column: str, names: Sequence[str]) -> str:
     return f" {lines}" if lines.startswith("_") else lines
 
 
-def _panel(ax: Axes, measure: _Measure, run: pd.DataFrame, labels: dict[str, str]) -> float:
-    """One run: a line for each firm over the shaded band; returns the height of the words above."""
+def _panel(ax: Axes, measure: _Measure, run: pd.DataFrame, labels: dict[str, str]) -> None:
+    """One run: a line for each firm over the shaded band."""
     _shade_benchmarks(ax, measure, run)
-    words_above = _mark_talk(ax, run)
+    _shade_talk(ax, run)
     alone = len(run) == 1
     for i, (column, label) in enumerate(labels.items()):
         ax.plot(
@@ -222,14 +187,13 @@ def _panel(ax: Axes, measure: _Measure, run: pd.DataFrame, labels: dict[str, str
             zorder=3 + 0.01 * i,
             label=label,
         )
-    return words_above
 
 
 def _overlay(ax: Axes, measure: _Measure, runs: list[pd.DataFrame], columns: list[str]) -> None:
     """Many runs: the mean of the firms in each run, and the mean over the runs."""
     longest = max(runs, key=len)
     _shade_benchmarks(ax, measure, longest)
-    _mark_talk(ax, longest)
+    _shade_talk(ax, longest)
     by_run = [pd.Series(run[columns].mean(axis=1).to_numpy(), index=run["round"]) for run in runs]
     marker = "o" if len(longest) == 1 else ""
     for i, path in enumerate(by_run):
@@ -292,17 +256,7 @@ def _finish(
     axes[-1].set_xlabel("Round", fontsize=style.LABEL)
     if len(axes) > 1:
         figure.supylabel(measure.label, fontsize=style.LABEL)
-    handles, labels = style.legend_entries(axes[0])
-    for ax in axes[1:]:
-        style.legend_entries(ax)
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=columns_of_legend,
-        fontsize=style.NOTE,
-        frameon=False,
-    )
+    style.legend_below(figure, *axes, ncols=columns_of_legend)
 
 
 # The collusion index.
@@ -340,80 +294,18 @@ def _mark_benchmarks(ax: Axes) -> None:
         line.set_linestyle((0, (6, 2)))
 
 
-# Marks where talk begins or ends.
+# Talk.
 
 
-def _talk_changes(run: pd.DataFrame) -> dict[int, str]:
-    """Round → ``"talk on"`` or ``"talk off"``, for each round in which talk begins or ends.
-
-    Args:
-        run: one row per round, in order, with a column ``round`` and perhaps ``communication``.
-    """
+def _shade_talk(ax: Axes, run: pd.DataFrame) -> None:
+    """Shade the rounds with talk, if talk begins or ends in the run."""
     if "communication" not in run.columns:
-        return {}
-    on = (run["communication"].astype(str) == "True").tolist()
-    rounds = run["round"].tolist()
-    return {
-        rounds[i]: "talk on" if on[i] else "talk off"
-        for i in range(1, len(on))
-        if on[i] != on[i - 1]
-    }
-
-
-def _rows_of_words(marks: Sequence[int], span: float) -> list[int]:
-    """Return the row above the axes for the words of each mark, so that none overlap.
-
-    Words are to the right of their mark. The words of the last mark are in the lowest row, 0; the
-    words of an earlier mark move up if they would overlap others.
-
-    Args:
-        marks: the rounds, rising.
-        span: number of rounds that the axis shows.
-    """
-    rows: list[int] = []
-    starts: list[float] = []  # the position of the leftmost words or mark by row
-    for mark in reversed(marks):
-        end = mark + _WIDTH * span
-        row = next((i for i, start in enumerate(starts) if end <= start), len(starts))
-        starts[: row + 1] = [mark] * (row + 1)  # the mark rises through the rows below its words
-        rows.append(row)
-    return rows[::-1]
-
-
-def _mark_talk(ax: Axes, run: pd.DataFrame) -> float:
-    """Draw a dotted line at each change, with words above the axes.
-
-    If close changes would need more than a few rows, the lines without space have no words, since
-    on and off alternate.
-
-    Args:
-        ax: the axes.
-        run: as for `_talk_changes`.
-
-    Returns:
-        The height of the words above the axes, in points.
-    """
-    changes = _talk_changes(run)
-    span = float(run["round"].iloc[-1] - run["round"].iloc[0] + 1)
-    height = 0.0
-    for (at, words), row in zip(changes.items(), _rows_of_words(list(changes), span), strict=True):
-        ax.axvline(at, color=style.GREY, linewidth=1.0, linestyle=":", zorder=1)
-        if row >= _MOST_ROWS:
-            continue
-        height = max(height, (row + 1) * _ROW)
-        ax.annotate(
-            f" {words}",
-            xy=(at, 1),
-            xycoords=ax.get_xaxis_transform(),
-            xytext=(0, 2 + row * _ROW),
-            textcoords="offset points",
-            va="bottom",
-            fontsize=style.NOTE,
-            color="#404040",
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-", "linestyle": ":", "color": style.GREY, "linewidth": 1.0,
-                "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0),
-            },
-        )  # fmt: skip
-    return height
+        return
+    on = run["communication"].astype(str) == "True"
+    if on.all():
+        return
+    label = "rounds with talk"
+    for _, block in run[on].groupby((on != on.shift()).cumsum()):
+        first, last = block["round"].iloc[[0, -1]]
+        ax.axvspan(first - 0.5, last + 0.5, color="#EEEEEE", linewidth=0, zorder=0.3, label=label)
+        label = "_nolegend_"

@@ -69,22 +69,14 @@ class LastMonth(NamedTuple):
 
 
 def example(capacity: int) -> dict[str, int]:
-    """The month that serves as an example in prompts (units).
-
-    Args:
-        capacity: the largest stock.
-    """
+    """The month that serves as an example in prompts (units)."""
     stock, taken = 9 * capacity // 10, 3 * capacity // 10
     left = stock - taken
     return {"stock": stock, "taken": taken, "left": left, "next": regrown(left, capacity)}
 
 
 def first_day(month: int) -> date:
-    """The day of the harvest.
-
-    Args:
-        month: the month, from 1.
-    """
+    """The day of the harvest."""
     years, month_of_year = divmod(month - 1, 12)
     return date(FIRST_YEAR + years, month_of_year + 1, 1)
 
@@ -153,11 +145,7 @@ class Harvester(SmartAgent):
         return self._limit[0]
 
     def message(self, text: str) -> Message:
-        """A message to all.
-
-        Args:
-            text: its words.
-        """
+        """A message to all."""
         return Message(self.model.round, self.unique_id, text, name=self.name)
 
     async def act(self) -> Decision:
@@ -236,43 +224,26 @@ class Harvester(SmartAgent):
         return insights
 
     def begin_month(self, news: Iterable[str]) -> None:
-        """Begin a month: drop expired memories, and remember the news.
-
-        Args:
-            news: the news for all.
-        """
+        """Begin a month: drop expired memories, and remember the news."""
         self.memory.forget(first_day(self.model.month))
         self.gain = self.gain or 0
         for text in news:
             self.witness(text)
 
     def take(self, harvest: int, threshold: int) -> None:
-        """Receive the units of this month, and remember them.
-
-        Args:
-            harvest: units.
-            threshold: the sustainable amount per person (units).
-        """
+        """Receive the units of this month, and remember them."""
         self.harvest, self.over = harvest, harvest > threshold
         self.gain = (self.gain or 0) + harvest
         self.witness(self.model.words("remember_own", wanted=self.wanted, harvest=harvest))
 
     def witness(self, text: str) -> None:
-        """Remember an event until the end of the month, independently of the focus.
-
-        Args:
-            text: the event.
-        """
+        """Remember an event until the end of the month, independently of the focus."""
         month = self.model.month
         today, until = first_day(month), last_day(month)
         self.memory.add(Memory(text, "event", HIGHEST, today, until, always=True, own=True))
 
     def facts(self, today: date) -> dict[str, Any]:
-        """The facts of every question.
-
-        Args:
-            today: the day.
-        """
+        """The facts of every question."""
         model = self.model
         return {
             "wording": model.wording,

@@ -1,11 +1,11 @@
 """Behavioural models of the harvests of a commons: types of cooperation.
 
-A decision is a degree of cooperation in twentieths: 20 is a request of the threshold or less, 0 a
-request of an equal share of the whole stock or more
-(`sabm_mesa.models.commons.theory.cooperation`). The expected cooperation of the others is the mean
-degree of last month's reported harvests; before the first report, it is the first belief of the
-subjects of Fischbacher and Gächter 2010. Months in which the two amounts are equal are
-uninformative and left out. Messages and agreed limits are not among the facts.
+A decision is a degree of cooperation: 1 is a request of the threshold or less, 0 a request of an
+equal share of the whole stock or more (`sabm_mesa.models.commons.theory.cooperation`). The expected
+cooperation of the others is the mean degree of last month's reported harvests; before the first
+report, it is the first belief of the subjects of Fischbacher and Gächter 2010. Months in which the
+two amounts are equal are uninformative and left out. Messages and agreed limits are not among the
+facts.
 
 Evidence: in field experiments on commons, people follow the others; conformity with increasing best
 responses describes the mean harvests, while altruism, reciprocity and inequity aversion do not
@@ -17,12 +17,11 @@ Klingeren 2022, PLoS ONE 17(5), e0268616).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sabm_mesa.analysis.behaviour import Behaviour, Decider, PlayedRun, Row
-from sabm_mesa.analysis.contributions import first_belief
-from sabm_mesa.analysis.social_behaviour import UNITS, cooperation_models
+from sabm_mesa.analysis.cooperation import cooperation_facts, cooperation_models
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.models.commons.minds import ORDINARY
 from sabm_mesa.models.commons.theory import cooperation, threshold
@@ -33,22 +32,21 @@ def rows(run: PlayedRun) -> Iterator[Row]:
     stocks = dict(zip(run.rounds["round"], run.rounds["stock"], strict=True))
     report = run.parameters.get("report")
     reported = bool(run.parameters["communication"] if report is None else report)
-    last: Mapping[int, float] = {}
+    catches: dict[int, float] = {}
+    last_stock = 0
     present = run.agents[run.agents["harvest"].notna()]
     for _, month in present.groupby("round"):
         time, n = int(month["round"].iloc[0]), len(month)
         stock = int(stocks[time])
-        steps = stock // n - threshold(stock, n)
         for row in month.to_dict("records"):
             agent, wanted = int(row["agent"]), row["wanted"]
-            if steps:
+            if stock // n > threshold(stock, n):
                 valid = wanted is not None and not math.isnan(wanted)
-                units = UNITS * cooperation(wanted, stock, n) if valid else None
+                degree = cooperation(wanted, stock, n) if valid else None
                 player = Decider(run.run, agent, str(row["mind"]), run.condition)
-                seen = [degree for other, degree in last.items() if other != agent]
-                yield Row(player, time, units, _known(seen if agent in last else [], steps))
-        harvests = zip(month["agent"], month["harvest"], strict=True)
-        last = {int(i): cooperation(got, stock, n) for i, got in harvests} if reported else {}
+                yield Row(player, time, degree, _known(agent, catches, last_stock, stock, n))
+        last_stock = stock
+        catches = dict(zip(month["agent"], month["harvest"], strict=True)) if reported else {}
 
 
 def known(ask: Ask) -> Mapping[str, Any] | None:
@@ -56,20 +54,29 @@ def known(ask: Ask) -> Mapping[str, Any] | None:
     if ask.name != "act":
         return None
     facts = ask.facts
-    n, seen = len(facts.names), []
-    catches = facts.last_month["catches"] if facts.last_month else ()
-    if any(catch["name"] == facts.name for catch in catches):
-        stock, others = facts.last_month["stock"], [c for c in catches if c["name"] != facts.name]
-        seen = [cooperation(other["harvest"], stock, len(catches)) for other in others]
-    return _known(seen, facts.stock // n - threshold(facts.stock, n))
+    last = facts.last_month or {"catches": (), "stock": 0}
+    catches = {catch["name"]: catch["harvest"] for catch in last["catches"]}
+    return _known(facts.name, catches, last["stock"], facts.stock, len(facts.names))
 
 
-def answer(ask: Ask, units: float | None) -> object:
+def _known(
+    me: object, catches: Mapping[Any, float], last_stock: int, stock: int, n: int
+) -> dict[str, float]:
+    """The facts of a harvester that knows the catches of last month, its own included."""
+    others = [
+        cooperation(catch, last_stock, len(catches))
+        for name, catch in catches.items()
+        if name != me and me in catches
+    ]
+    return cooperation_facts(others, max(stock // n - threshold(stock, n), 1))
+
+
+def answer(ask: Ask, degree: float | None) -> object:
     """Request units; otherwise stay silent, and agree to nothing."""
-    if units is not None:
+    if degree is not None:
         stock, n = ask.facts.stock, len(ask.facts.names)
         low, high = threshold(stock, n), stock // n
-        return round(high - units / UNITS * (high - low))
+        return round(high - degree * (high - low))
     match ask.name:
         case "communicate":
             return ask.book.render("classical_silent", {})
@@ -80,17 +87,6 @@ def answer(ask: Ask, units: float | None) -> object:
         case "importance":
             return ORDINARY
     return ask.book.render(f"classical_{ask.name}", {})
-
-
-def _known(others: Sequence[float], steps: int) -> dict[str, float]:
-    """The expected cooperation of the others, and the number of possible amounts.
-
-    Args:
-        others: the known degrees of cooperation of the others last month.
-        steps: units between full and no cooperation; 0 for an uninformative month.
-    """
-    expected = sum(others) / len(others) if others else first_belief() / UNITS
-    return {"others": expected, "steps": float(max(steps, 1))}
 
 
 BEHAVIOUR = Behaviour(

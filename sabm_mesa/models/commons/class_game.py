@@ -17,11 +17,7 @@ UNITS = {
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """The stock, and what is left of it.
-
-    Args:
-        ask: the question.
-    """
+    """The stock, and what is left of it."""
     if ask.name != "act":
         return None
     facts = ask.facts
@@ -36,11 +32,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
 
 
 def result_lines(played: ToldRound) -> list[str]:
-    """The player's harvest, the total harvest, and the growth of the rest.
-
-    Args:
-        played: the round.
-    """
+    """The player's harvest, the total harvest, and the growth of the rest."""
     model, values, mine = played.model, played.values, played.own
     lines: list[str] = []
     if mine:
@@ -55,13 +47,7 @@ def result_lines(played: ToldRound) -> list[str]:
 
 
 def course(model: Any, began: float, ended: float) -> str:
-    """Whether people requested more than the sustainable amount.
-
-    Args:
-        model: the commons.
-        began: the mean request of the first month.
-        ended: the mean request of the last month.
-    """
+    """Whether people requested more than the sustainable amount."""
     lasts = model.capacity / 2 / model.n_agents
     key = "share.too_much" if began > lasts else "share.enough"
     return Phrase(key, began=began, ended=ended, lasts=float(lasts))
@@ -80,7 +66,7 @@ GAME = ClassGame(
     },
     debrief=Debrief(
         "wanted", Phrase("decisions.wanted"), lambda _: 0, lambda model: model.capacity / 2,
-        lambda model: {Phrase("share.lasts"): model.capacity / 2 / model.n_agents},
+        lambda model, _before: {Phrase("share.lasts"): model.capacity / 2 / model.n_agents},
         course=course,
     ),
 )  # fmt: skip

@@ -24,27 +24,14 @@ AMOUNTS = (0, CAPACITY // len(NAMES))
 
 
 def solution(skill: str, stock: int, amount: int) -> int:
-    """The right answer, or for the skill ``action`` the largest right one, for a stock h.
-
-    Args:
-        skill: ``dynamics``: the next stock when each takes x, max(0, min(100, 2·(h − 5x)));
-            otherwise the largest sustainable amount, floor(floor(h / 2) / 5).
-        stock: units at the beginning of the month, h.
-        amount: units that each person takes, x.
-    """
+    """The right answer, or for the skill ``action`` the largest right one, for a stock h."""
     if skill == "dynamics":
         return regrown(max(0, stock - len(NAMES) * amount), CAPACITY)
     return threshold(stock, len(NAMES))
 
 
 def is_right(skill: str, correct: int, answer: int) -> bool:
-    """Whether an answer is right; a smaller harvest is sustainable, too (``action``).
-
-    Args:
-        skill: one of `SKILLS`.
-        correct: the result of `solution`.
-        answer: the answer.
-    """
+    """Whether an answer is right; a smaller harvest is sustainable, too (``action``)."""
     return 0 < answer <= correct if skill == "action" and correct else answer == correct
 
 

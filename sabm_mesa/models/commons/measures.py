@@ -94,9 +94,6 @@ def run_measures(
         included, or all), ``survived`` (whether that is the horizon; as published, also when the
         last harvest destroyed the commons), ``gain`` (units a person, mean), ``efficiency``,
         ``equality`` and ``over_usage`` (all 0 to 1; NaN without months).
-
-    Raises:
-        ValueError: when a column is missing.
     """
     require_columns(model_data, ["round", "threshold"])
     require_columns(agent_data, ["round", "agent", "harvest"])
@@ -127,9 +124,6 @@ def survival(model_data: pd.DataFrame, collapse_below: int) -> pd.DataFrame:
     Returns:
         One row per run: ``run``, ``months`` and ``collapsed``. The length of a run that did not
         collapse is censored.
-
-    Raises:
-        ValueError: when a column is missing.
     """
     require_columns(model_data, ["run", "round", "left"])
     last = model_data.sort_values("round").groupby("run").tail(1).sort_values("run")

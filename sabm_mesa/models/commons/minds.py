@@ -12,7 +12,8 @@ from sabm_mesa.analysis.contributions import (
 )
 from sabm_mesa.analysis.messages import stated_numbers
 from sabm_mesa.core.answers import Number
-from sabm_mesa.core.asks import Ask, Facts
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.commons.theory import cooperation, regrown, threshold
 
@@ -31,9 +32,6 @@ class ClassicalHarvester(ClassicalMind):
     all equal. Remembered texts do not change their decisions. In the talk they know the stock of
     the month from the question about the harvest.
 
-    Args:
-        spec: the name of the mind in the data.
-
     Attributes:
         stock: units at the beginning of the month, from the last question on its harvest.
     """
@@ -43,11 +41,7 @@ class ClassicalHarvester(ClassicalMind):
         self.stock = 0
 
     async def answer(self, ask: Ask) -> object:
-        """Answer a question.
-
-        Args:
-            ask: the question; see `Harvester.facts`.
-        """
+        """Answer a question."""
         facts = ask.facts
         match ask.name:
             case "act":
@@ -99,9 +93,6 @@ class ConditionalHarvester(ClassicalHarvester):
     All types except free riders take at most the agreed amount (communication makes groups keep
     agreements: Ostrom, Walker & Gardner 1992; that they always do is our choice).
 
-    Args:
-        spec: the name of the mind in the data.
-
     Attributes:
         type: ``"conditional_cooperator"``, ``"free_rider"``, ``"triangle_cooperator"`` or
             ``"other"``; ``""`` before its first amount.
@@ -139,9 +130,6 @@ class Sustainable(ClassicalHarvester):
     """Takes the amount that keeps the stock constant if all do the same.
 
     Source: the Kantian optimization of Roemer 2010, Scandinavian Journal of Economics 112(1).
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def amount(self, ask: Ask, facts: Facts) -> int:
@@ -154,9 +142,6 @@ class OpenAccess(ClassicalHarvester):
     """Asks for the whole stock, as a myopic harvester without property rights does.
 
     Source: Gordon 1954, Journal of Political Economy 62(2).
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def amount(self, ask: Ask, facts: Facts) -> int:

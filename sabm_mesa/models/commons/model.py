@@ -1,71 +1,23 @@
 """Commons governance: people share a renewable resource, and can talk about its use.
 
-Purpose
-    Can a group sustain a common resource when each of them gains from taking more? The same model
-    has three wordings: a lake with fish, a pasture, and a river that is polluted.
+A published replication; to write a scenario of your own, start from ``examples/market``.
 
-Entities, state variables and scales
-    5 harvesters, each with a mind, a name, a persona, a memory, the units it asked for and got this
-    month, and the units it got so far. The world is the stock, a whole number of units up to the
-    capacity of 100 (tons of fish, hectares of grass, percent of clean water), and this month's
-    talk. A round is a month; the first is January 2024.
-
-Process overview and scheduling
-    Action: all harvesters simultaneously and privately request an amount from 0 to the stock; the
-    stock is divided. Communication: the moderator reports all harvests; the first harvester speaks,
-    and each speaker names the next one (itself included) or nobody; the talk ends then, or after 10
-    entries, of which the report is one. Minutes: the talk is summarised in a sentence, with the
-    agreed amount per person, if any. Planning: each harvester remembers the talk, a point for
-    planning and a point of interest. Reflection: each harvester derives insights from its memories.
-    Update: with less than 5 units left, the commons has collapsed and the run ends; otherwise the
-    rest doubles.
-
-Design concepts
-    Emergence: restraint, agreements, collapse. Objective: own income in the long run. Sensing: the
-    stock, all harvests (``report``) and the talk. Learning: the memory. Stochasticity: the division
-    of an insufficient stock, and the minds, each with a random stream. Observation: below.
-
-Initialization and input
-    ``n_agents`` 5; ``n_rounds`` 12; ``capacity`` (also the first stock) 100;
-    ``collapse_below`` 5; ``max_entries`` 10; ``names``; ``communication``; ``report``: whether
-    harvests are made known (None: if there is talk); ``newcomer_month``: the month, from 1, from
-    which the last harvester takes part (published: 4, with ``n_rounds`` 15); it starts with an
-    empty memory. ``condition``: ``baseline`` or ``universalization`` (every month, all learn the
-    consequence if everybody takes more than the threshold). ``personas``: the goal of each
-    harvester; by default none, with a newcomer ``local`` for all others and ``newcomer``.
-    ``variant``: ``default``, ``reworded_1``. ``temperature`` 0, ``top_p`` 1; ``max_tokens`` 8000.
-
-Submodels
-    Division: if the requests exceed the stock, units are given one by one to a random harvester
-    whose request is not yet met. Threshold per person: floor(floor(h / 2) / n) for a stock of h and
-    n participating harvesters. Memory (`sabm_mesa.agents.memory`): stock, hint and own harvest are
-    remembered until the end of the month, everything else for 63 days, with an importance that the
-    mind rates. Retrieval: 10 memories for the place before a harvest; before speaking, 5 without a
-    focus and 5 for each of the last 4 utterances; 10 for "harvesting" before reflecting. A memory
-    is relevant to a focus if they share words (tf-idf similarity).
-
-Measures
-    By month: ``stock`` before the harvest, ``harvest``, ``left`` after it, ``threshold``,
-    ``over_usage`` (the share of harvesters that got more than the threshold), utterances, agreed
-    limit. Of the run (see `sabm_mesa.models.commons.measures`): survival time and whether the
-    horizon was reached, mean gain, efficiency, equality (1 − Gini), over-usage; with a newcomer all
-    from its month on.
+Each month all request units of the stock at once; then they talk, sum up, plan and reflect. With
+less than 5 units left the commons has collapsed; otherwise the rest doubles. The rules in full are
+in ``odd.toml``. The same model has three wordings: a lake, a pasture, and a polluted river.
 
 Unreadable answers
-    An amount that is unreadable or above the stock: nothing is taken, and ``wanted`` is empty. A
-    message: not sent. An unknown next speaker: the talk ends. A summary, thought or insight: not
-    remembered. A rating: the memory gets no weight from it. An agreement: none. All of these are
-    counted as invalid.
+    Without a readable amount within the stock nothing is taken, and ``wanted`` is empty. An
+    unreadable message is not sent, a summary, thought or insight not remembered; a rating gives no
+    weight; an agreement is none; with an unknown next speaker the talk ends. All count as invalid.
 
 Deviations from the authors' program
-    Errors of the program, corrected here: the oldest memory counted as the most recent; summaries
-    of talks were never retrieved; the division was not seeded; requests above the stock were
-    accepted; after the arrival of a newcomer the threshold was still that of four, and its calendar
-    restarted; a month's events were forgotten before its reflection; unreadable answers became 0,
-    "yes", the first name or a rating of 5. Simplifications: one question per answer, so that next
-    speaker and end are one choice; the first harvester's mind writes the minutes (with a neutral
-    text); up to three insights, without the numbers of the memories behind them; relevance without
-    an embedding model.
+    Errors corrected here: the oldest memory counted as the most recent; summaries of talks were
+    never retrieved; the division was not seeded; requests above the stock were accepted; with a
+    newcomer the threshold was that of four and the calendar restarted; a month's events were
+    forgotten before its reflection; unreadable answers became 0, "yes", the first name or 5. Our
+    simplifications: one question per answer; the first harvester's mind writes the minutes; up to
+    three insights, without the numbers of their memories; relevance without an embedding model.
 
 Source
     Piatti et al. 2024, "Cooperate or Collapse: Emergence of Sustainable Cooperation in a Society of
@@ -76,7 +28,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -84,7 +35,7 @@ from annotated_types import Ge
 
 from sabm_mesa.agents.memory import HIGHEST, LOWEST
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.parameters import check_at_most, parse_list
+from sabm_mesa.core.parameters import check_int, parse_list
 from sabm_mesa.core.prompts import NO_PERSONA
 from sabm_mesa.core.scheduler import FIXED, Phase, action, communication, planning
 from sabm_mesa.errors import ParameterError
@@ -170,11 +121,6 @@ class CommonsGovernance(SmartModel):
 
     source = "Piatti et al. 2024, arXiv 2404.16698"
     prompt_file = Path(__file__).with_name("prompts.toml")
-    plots = "sabm_mesa.models.commons.plots"
-    page = "sabm_mesa.models.commons.page"
-    class_game = "sabm_mesa.models.commons.class_game"
-    behaviour = "sabm_mesa.models.commons.behaviour"
-    exam = "sabm_mesa.models.commons.exam"
     phases: ClassVar[tuple[Phase, ...]] = (
         action(
             who=_present,
@@ -248,9 +194,10 @@ class CommonsGovernance(SmartModel):
         super().__init__(n_rounds=n_rounds, personas=personas, **settings)
         self.n_agents, self.communication, self.report = n_agents, communication, report
         self.capacity, self.max_entries = capacity, max_entries
-        at_most = partial(check_at_most, CommonsGovernance)
-        self.newcomer_month = at_most("newcomer_month", newcomer_month, n_rounds)
-        self.collapse_below = at_most("collapse_below", collapse_below, capacity)
+        if newcomer_month is not None:
+            check_int("newcomer_month", newcomer_month, 2, n_rounds)
+        self.newcomer_month = newcomer_month
+        self.collapse_below = check_int("collapse_below", collapse_below, 1, capacity)
         self.stock = self.left = self.capacity
         self.threshold = threshold(self.stock, self.n_agents)
         self.harvest = self.utterances = self._decided = 0

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 def charts(
     model: CommonsGovernance, model_data: pd.DataFrame, agent_data: pd.DataFrame
 ) -> list[Chart]:
-    """The stock with the limit of collapse, and the harvests with the sustainable amount.
-
-    Args:
-        model: the commons.
-        model_data: one row per round.
-        agent_data: one row per round and agent.
-    """
+    """The stock with the limit of collapse, and the harvests with the sustainable amount."""
     unit = model.words("stock_units").capitalize()
     taken = model.words("units").capitalize()
     stock = lines(model_data, {"stock": "before the harvest", "left": "after it"})

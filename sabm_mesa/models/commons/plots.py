@@ -73,15 +73,7 @@ def figures(
 def stock(
     model_data: pd.DataFrame, subtitle: str, unit: str, months: int, collapse_below: int
 ) -> Figure:
-    """The stock before and after each harvest, for single runs and on average.
-
-    Args:
-        model_data: see `figures`.
-        subtitle: the minds, the condition and the number of runs.
-        unit: the unit of the stock.
-        months: maximum number of months of a run.
-        collapse_below: the commons collapses when less than this is left.
-    """
+    """The stock before and after each harvest, for single runs and on average."""
     figure = style.new_figure("Stock by month", subtitle, height=3.4)
     ax = figure.add_subplot()
     several = len(model_data["run"].unique()) > 1
@@ -124,14 +116,7 @@ def _course(run: pd.DataFrame) -> tuple[list[float], list[float]]:
 def harvests(
     model_data: pd.DataFrame, agent_data: pd.DataFrame, subtitle: str, months: int
 ) -> Figure:
-    """Harvest of each person by month, on average over the runs, and the sustainable amount.
-
-    Args:
-        model_data: see `figures`.
-        agent_data: see `figures`.
-        subtitle: the minds, the condition and the number of runs.
-        months: maximum number of months of a run.
-    """
+    """Harvest of each person by month, on average over the runs, and the sustainable amount."""
     whole = complete_rounds(model_data)
     last = whole["round"].max()
     if last < model_data["round"].max():
@@ -163,13 +148,7 @@ def harvests(
 
 
 def gains(agent_data: pd.DataFrame, subtitle: str, first_round: int = 0) -> Figure:
-    """Gain of each harvester in a run: the mean over the runs, and each run as a dot.
-
-    Args:
-        agent_data: see `figures`.
-        subtitle: the minds, the condition and the number of runs; the equality is added.
-        first_round: the first round of the gains, from 0.
-    """
+    """Gain of each harvester in a run: the mean over the runs, and each run as a dot."""
     counted = _by_name(agent_data[agent_data["round"] >= first_round])
     if first_round:
         subtitle += f" · from month {first_round + 1} (reached by {counted['run'].nunique()})"
@@ -216,14 +195,7 @@ def _by_name(agent_data: pd.DataFrame) -> pd.DataFrame:
 def survival_curve(
     model_data: pd.DataFrame, subtitle: str, months: int, collapse_below: int
 ) -> Figure:
-    """The share of commons that survive by month, after Kaplan and Meier.
-
-    Args:
-        model_data: see `figures`.
-        subtitle: the minds, the condition and the number of runs.
-        months: maximum number of months of a run.
-        collapse_below: the commons collapses when less than this is left.
-    """
+    """The share of commons that survive by month, after Kaplan and Meier."""
     lasted = survival(model_data, collapse_below)
     curve = kaplan_meier(lasted["months"].tolist(), lasted["collapsed"].tolist())
     figure = style.new_figure("Survival of the commons", subtitle, height=3.2)

@@ -7,18 +7,15 @@ from collections import Counter
 from math import dist
 from typing import Any
 
-from sabm_mesa.core.asks import Ask, Facts
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.languages import Lines, Phrase, known, slug
 from sabm_mesa.models.declarations import ClassGame, ToldRound
 from sabm_mesa.models.evacuation.agents import DEAD, ESCAPED
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """The room, with the exits or the cells to choose from; a cell is (row, column) in the model.
-
-    Args:
-        ask: the question.
-    """
+    """The room, with the exits or the cells to choose from; a cell is (row, column)."""
     seen = ask.facts
     if ask.name == "choose":
         return _exits(seen)
@@ -82,11 +79,7 @@ def _place(cell: tuple[int, int]) -> list[int]:
 
 
 def result_lines(played: ToldRound) -> list[str]:
-    """The number of people who are out, and whether the player is out.
-
-    Args:
-        played: the round.
-    """
+    """The number of people who are out, and whether the player is out."""
     out = int((played.agents["status"] == ESCAPED).sum())
     lines: list[str] = [Phrase("room.out", n=out, of=len(played.model.population))]
     mine = played.own
@@ -102,11 +95,7 @@ def result_lines(played: ToldRound) -> list[str]:
 
 
 def picture(played: ToldRound) -> dict[str, Any] | None:
-    """The path of a player who is out, or whose time is over.
-
-    Args:
-        played: the round.
-    """
+    """The path of a player who is out, or whose time is over."""
     if not (mine := played.own) or (mine["status"] not in (ESCAPED, DEAD)):
         return None
     room = played.model.room

@@ -25,10 +25,6 @@ def is_shortest(start: Cell, text: str) -> bool:
     """Return whether a route leads to its first exit by legal moves, as few as possible.
 
     A legal move leads to one of the eight neighbouring cells inside the room.
-
-    Args:
-        start: the first cell.
-        text: the cells of the route, such as ``(2, 2), (3, 1)``; the start itself may be first.
     """
     cells = [(int(x), int(y)) for x, y in _CELL.findall(text)]
     here, moves = start, 0

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sabm_mesa.core.asks import Ask, Facts
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind
@@ -78,11 +79,7 @@ class FloorField(ClassicalMind):
         self._in_view = 0
 
     async def answer(self, ask: Ask) -> object:
-        """Speak, state its feeling, judge the exits, choose one, or step.
-
-        Args:
-            ask: the question; see `Evacuee.situation` and `Evacuee.act`.
-        """
+        """Speak, state its feeling, judge the exits, choose one, or step."""
         seen, name, book = ask.facts, ask.name, ask.book
         if name == "act":
             return self.step(seen, ask.rng)
@@ -111,14 +108,7 @@ class FloorField(ClassicalMind):
         heard: Sequence[Message] = (),
         in_view: int = 0,
     ) -> list[float]:
-        """Return the number of rounds to leave by each exit; infinite if it cannot be reached.
-
-        Args:
-            seen: the facts of the person.
-            crowds: people seen towards each exit.
-            heard: the messages of others.
-            in_view: people seen in all directions.
-        """
+        """Return the number of rounds to leave by each exit; infinite if it cannot be reached."""
         names, ways, pace = tuple(seen.exits), seen.steps, _traits(seen.persona).pace
         widths = [len(seen.exits[name]["cells"]) for name in names]
         if not heard:
@@ -135,12 +125,7 @@ class FloorField(ClassicalMind):
         return [way / pace + (others * crowd + say) / width for way, crowd, say, width in known]
 
     def step(self, seen: Facts, rng: np.random.Generator) -> str:
-        """Return the letter of an option.
-
-        Args:
-            seen: the facts before a step.
-            rng: the random stream of the person.
-        """
+        """Return the letter of an option."""
         letters: list[str] = list(seen.options)
         cells = [seen.options[letter] for letter in letters]
         own = cells.index(seen.cell)
@@ -153,14 +138,7 @@ class FloorField(ClassicalMind):
         return letters[self.walk(seen, cells, [here - away for away in seen.field], draw)]
 
     def walk(self, seen: Facts, cells: Sequence[Cell], nearer: Sequence[float], draw: float) -> int:
-        """Return the index of the cell of its step, if it walks.
-
-        Args:
-            seen: the facts before a step.
-            cells: the free cells beside it, and its own.
-            nearer: by how much each cell is nearer to the exit than its own, in the static field.
-            draw: a random number from 0 to below 1.
-        """
+        """Return the index of the cell of its step, if it walks."""
         k_s = self.k_s
         if k_d := self.k_d * _traits(seen.persona).follows:
             weights = [exp(k_s * n + k_d * t) for n, t in zip(nearer, seen.trace, strict=True)]
@@ -179,9 +157,6 @@ class NearestCell(FloorField):
     order of the options. This is the limit of the floor-field model for a large k_s and k_d = 0.
 
     Source: as `FloorField`.
-
-    Args:
-        spec: the spec of the mind, as the data have it.
     """
 
     informed = ("exits", "steps", "field")

@@ -1,79 +1,27 @@
 """Emergency evacuation: people leave a room by several exits, and may talk with people nearby.
 
-Room
-    A grid (`mesa.space.MultiGrid`) of `height` × `width` cells with a wall all round; x runs from
-    top to bottom, y from left to right, both from 0. Exits are gaps in the wall: in the published
-    room of 33 × 33 left (15..17, 0), bottom (32, 15..17) and right (17, 32). A cell holds one
-    person. People start at random free cells.
+A published replication; to write a scenario of your own, start from ``examples/schelling``.
 
-Round
-    1. In round 0 everybody plans; afterwards each person with probability `REPLAN`, drawn anew.
-    2. Communication (when on), planners only, one after another in shuffled order: a person hears
-       the messages of this round from within distance 5 (Euclidean), and says at most 50 words
-       without digits.
-    3. Planning, all at the same time: a sentence on panic (distance to the nearest exit, people
-       in view); a sentence on each exit (distance, crowd); the choice of an exit, with these
-       sentences, the messages heard (number of the speaker, the nearest first) and the earlier
-       choices. A run without communication says nothing of talk.
-    4. Action: everybody steps to a free neighbouring cell or stays, and is told the cells of its
-       exit, the direction from its cell to the nearest of them, and its cell of one round ago.
-       The options carry letters in random order, from the person's own stream.
-       ``sequential``: by target exit in the order of the exits, nearest to it first (ties by id),
-       each on the grid as earlier ones left it.
-       ``simultaneous``: all choose on the same grid; of several people who want one cell a seeded
-       draw with equal chances lets one in, the others stay. With the probability ``friction`` (0
-       by default; Kirchner, Nishinari & Schadschneider 2003) it lets none in.
-    5. Everybody on an exit cell has escaped and leaves the grid. The authors check this at
-       the start of a round, which is the same, as nothing happens in between; so their round k is
-       the row ``round`` = k − 1 here (k rounds of steps), and their 51st round, of which only the
-       check counts, is not needed. The run ends when all are out or after `n_rounds`; people
-       still inside are then dead (status ``dead``, still counted as ``inside``).
-
-Perception
-    Distance to an exit: Euclidean, the mean over its cells. Crowd: people within radius 10 whose
-    direction is within 45° of the direction to the exit, not hidden by obstacles (Bresenham line of
-    sight, for some pairs in one direction only, see `room.bresenham`; people do not hide others),
-    the mean over its cells. In view: the same in all directions.
-
-Parameters (source: Wu et al. 2024, table 3 and section 6)
-    ``n_people`` 100; ``width``, ``height`` 33 cells; ``n_rounds`` 50;
-    ``communication``; ``movement``; ``friction``; ``obstacles``, ``exits`` (see `Room`);
-    ``positions``: the cells of the people at the start; ``condition``: ``baseline``,
-    ``uncooperative``; ``personas``:
-    ``traits`` (mind: confident or afraid × body: strong or weak, crossed evenly and spread in
-    random order) or as everywhere; ``variant``: ``default``, ``reworded_1`` to ``reworded_3``,
-    ``short``, ``no_diagonals`` (the options shrink too); ``temperature`` 0, ``max_tokens`` 512,
-    ``top_p`` 1.
-
-Measures
-    By round: people escaped so far, also by exit; inside; dead; ``evenness`` (Pielou) of the
-    escapes so far over the exits and ``target_evenness`` of the targets of those inside; the mean
-    distance of those inside to their targets, in cells; how many changed their target; for each
-    exit ``congestion``: people within 3 cells of it; the shares of the round's messages that are
-    ``informing``, ``encouraging``, ``guiding``. By person: cell (the exit cell in the round of the
-    escape, then none), target, status, exit, persona. At the end: escapes in all, by exit and by
-    persona; dead; ``evenness``; ``rounds_to_clear``, none unless everybody got out.
+A person on `mesa.space.MultiGrid` looks, may talk, chooses an exit and steps to a free neighbouring
+cell (x runs from top to bottom). A person on an exit cell has escaped; one inside after
+``n_rounds`` is dead. The rules in full are in ``odd.toml``. The paper's round k is row k − 1 here.
 
 Unreadable answers
-    An unknown or unreadable exit, after all attempts: the person keeps its target; a person without
-    a target stays until it plans again. A step that is unreadable or not among the options: the
-    person stays. An unreadable message is not sent; an unreadable sentence on panic or exits is
-    left out of later questions. A person without a free neighbouring cell is not asked and stays;
-    people who are walled in stay and die.
+    An unreadable exit keeps the target; a person without a target stays until it plans again. An
+    unreadable step, or one that is no option: the person stays. An unreadable message is not sent;
+    a sentence on panic or exits is left out of later questions.
 
 Deviations from the authors' program
     Its texts swap the two traits, and its perception and logs take most of its running time;
-    neither is repeated here. Prompts state the number of people in view and in the eight
-    neighbouring cells. The step names all cells of the exit, not only the nearest. Classical
-    persons know all exits and the way around obstacles at all times (`FloorField.informed`). The
-    prompts are in our own words. As in the program the right exit has one cell and the others have
-    three; the paper gives no widths. This is probably an error, and it affects figure 9. Steps are
-    ordered by exit, nearest first, not by the cells of an exit. Trampling is left out.
+    neither is repeated here. Prompts state the people in view and in the neighbouring cells; the
+    step names all cells of the exit. Classical persons know all exits and the way around obstacles.
+    The right exit has one cell, as in the program (probably an error, which affects figure 9).
+    Steps are ordered by exit, nearest first. Trampling is left out. Prompts are in our own words.
 
 Source
-    Wu et al. 2024, "Shall We Team Up: Exploring Spontaneous Cooperation of Competing LLM Agents",
-    arXiv 2402.12327, section 6 and appendices A, B.3, C.2, E, G.3; after Wang, Zhang, Shi, Yang &
-    Hu 2015, "Modeling and simulating for congestion pedestrian evacuation with panic".
+    Wu et al. 2024, arXiv 2402.12327, section 6 and appendices A, B.3, C.2, E, G.3; after Wang,
+    Zhang, Shi, Yang & Hu 2015, "Modeling and simulating for congestion pedestrian evacuation with
+    panic".
 """
 
 from __future__ import annotations
@@ -105,7 +53,7 @@ from sabm_mesa.models.evacuation.agents import (
     WORDS_AN_EXIT,
     Evacuee,
 )
-from sabm_mesa.models.evacuation.measures import CODES, WORDS, evenness, shares
+from sabm_mesa.models.evacuation.measures import CODES, evenness, shares
 from sabm_mesa.models.evacuation.minds import FloorField, NearestCell
 from sabm_mesa.models.evacuation.room import (
     Cell,
@@ -213,10 +161,6 @@ class EmergencyEvacuation(SmartModel):
     title = "Emergency evacuation"
     source = "Wu et al. 2024, arXiv 2402.12327, section 6"
     prompt_file = Path(__file__).with_name("prompts.toml")
-    plots = "sabm_mesa.models.evacuation.plots"
-    page = "sabm_mesa.models.evacuation.page"
-    exam = "sabm_mesa.models.evacuation.exam"
-    class_game = "sabm_mesa.models.evacuation.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         communication(
             when=lambda m: m.communication,
@@ -258,7 +202,6 @@ class EmergencyEvacuation(SmartModel):
         "Rounds until out of the room", "n_people", "status", until=ESCAPED, lower_is_better=True
     )
     changeable = frozenset({"communication", "movement", "friction"})
-    message_words = WORDS
     defaults: ClassVar[dict[str, Any]] = {"temperature": 0.0, "max_tokens": 512, "top_p": 1.0}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
         "default": FloorField,

@@ -33,13 +33,7 @@ OUTSIDE, EDGE, ROW = 5.0, 1.0, 13
 def charts(
     model: EmergencyEvacuation, model_data: pd.DataFrame, agent_data: pd.DataFrame
 ) -> list[Chart]:
-    """People out, in total with the published means of the condition and by exit; people inside.
-
-    Args:
-        model: the evacuation.
-        model_data: one row per round.
-        agent_data: not used.
-    """
+    """People out, in total with the published means of the condition and by exit; people inside."""
     del agent_data
     plan = FloorPlan.of(model.room, pd.DataFrame())
     names = {f"{plots.PREFIX}{name}": name for name in plan.colours}
@@ -68,10 +62,6 @@ def scene(model: EmergencyEvacuation, people: pd.DataFrame | None) -> Scene:
     """The room with all people; people who are out stand beside their exit.
 
     The colour of a person shows its target, its shape the mental trait.
-
-    Args:
-        model: the evacuation.
-        people: the agent data of a round; None for the start.
     """
     plan = FloorPlan.of(model.room, pd.DataFrame())
     height, width = plan.walls.shape
@@ -145,12 +135,7 @@ def _beside(cells: Sequence[tuple[int, int]], i: int, width: int) -> tuple[float
 
 
 def hearers(_model: EmergencyEvacuation, message: Message) -> str:
-    """Return the hearers of a message: the people near its sender.
-
-    Args:
-        model: the evacuation.
-        message: the message.
-    """
+    """Return the hearers of a message: the people near its sender."""
     if not message.to:
         return "nobody near"
     return f"{len(message.to)} near: {', '.join(map(str, message.to))}"
@@ -163,10 +148,6 @@ def public_columns(_model: EmergencyEvacuation) -> list[str]:
 
 def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
     """Return the escapes, compared with table 2 of Wu et al. 2024.
-
-    Args:
-        model: the evacuation.
-        model_data: one row per round.
 
     Returns:
         The caption, and one row per number of rounds played; None in another room than the

@@ -21,7 +21,6 @@ from sabm_mesa.models.evacuation.theory import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -50,13 +49,13 @@ def figures(
 
     Args:
         model_data: see `cumulative_escapes` and `escapes_by_exit`.
-        agent_data: see `snapshots`, `occupancy` and `fastest`.
+        agent_data: see `snapshots` and `fastest`.
         subtitle: which minds and condition were run.
         room: the room; None infers its size and the exits that were used from the data, and
             draws no obstacles and no bound.
 
     Returns:
-        ``escapes``, ``exits``, ``snapshots`` and ``occupancy``.
+        ``escapes``, ``exits`` and ``snapshots``.
     """
     names = [name.removeprefix(PREFIX) for name in _exit_columns(model_data)]
     plan = FloorPlan.of(room, agent_data, names)
@@ -64,28 +63,7 @@ def figures(
         "escapes": cumulative_escapes(model_data, subtitle, room=room, agent_data=agent_data),
         "exits": escapes_by_exit(model_data, subtitle),
         "snapshots": snapshots(agent_data, subtitle, room=plan),
-        "occupancy": occupancy(agent_data, subtitle, room=plan),
     }
-
-
-def animation(
-    _model_data: pd.DataFrame,
-    agent_data: pd.DataFrame,
-    subtitle: str = "",
-    *,
-    room: Room | None = None,
-) -> FuncAnimation:
-    """The first run as an animation: see `animate`.
-
-    Args:
-        agent_data: see `snapshots`.
-        subtitle: which minds and condition were run.
-        room: the room, as for `figures`.
-    """
-    return animate(agent_data, subtitle, room=room)
-
-
-# Escapes over time.
 
 
 @cache
@@ -102,19 +80,7 @@ def cumulative_escapes(
     room: Room | None = None,
     agent_data: pd.DataFrame | None = None,
 ) -> Figure:
-    """People escaped by round, with the fastest evacuation and the published rows.
-
-    Args:
-        model_data: one row per run and round, with columns ``run``, ``round``, ``escaped`` and
-            ``inside``; a run that ended early stays at its last value.
-        subtitle: which minds and condition were run; the number of runs is added.
-        room: the room. The published rows are drawn for the published number of people, in the
-            published room or an unknown one (None).
-        agent_data: with it and a room, `fastest`, the upper bound of all runs, is drawn.
-
-    Raises:
-        ValueError: if a column is missing, there are no rows, or a run has two rows for a round.
-    """
+    """People escaped by round, with the fastest evacuation and the published rows."""
     played = _by_rounds_played(model_data, ["escaped", "inside"])
     n_people = int(played["escaped"].iloc[-1] + played["inside"].iloc[-1])
     n_runs = played["run"].nunique()
@@ -146,16 +112,7 @@ def cumulative_escapes(
 
 
 def escapes_by_exit(model_data: pd.DataFrame, subtitle: str = "") -> Figure:
-    """People escaped by exit: the mean of the runs, and each run as a thin line.
-
-    Args:
-        model_data: one row per run and round, with columns ``run``, ``round``, ``inside``,
-            ``escaped`` and one ``escaped_NAME`` an exit.
-        subtitle: which minds and condition were run; the number of runs is added.
-
-    Raises:
-        ValueError: if a column is missing, there are no rows, or a run has two rows for a round.
-    """
+    """People escaped by exit: the mean of the runs, and each run as a thin line."""
     exits = _exit_columns(model_data)
     played = _by_rounds_played(model_data, ["escaped", "inside", *exits])
     n_runs = played["run"].nunique()
@@ -188,17 +145,8 @@ def fastest(agent_data: pd.DataFrame, room: Room, last: int) -> npt.NDArray[np.f
     equals the data before. Diagonal steps count as allowed even in a room without them, since a run
     may have been forked between the two.
 
-    Args:
-        agent_data: one row per run, round and person, with columns ``run``, ``round``, ``status``,
-            ``x`` and ``y``.
-        room: the room.
-        last: the last number of rounds.
-
     Returns:
         Shape (last + 1,), after 0, 1, … rounds.
-
-    Raises:
-        ValueError: if a column is missing or there are no rows.
     """
     require_rows(agent_data, ["run", "round", "status", "x", "y"])
     steps = (room if room.diagonals else replace(room, diagonals=True)).steps
@@ -262,7 +210,7 @@ def _time_axes(ax: Axes, last: int, top: float, label: str) -> None:
     ax.set_ylim(0, top * 1.04)
 
 
-# The room: snapshots, use, animation.
+# The room.
 
 
 @dataclass(frozen=True)
@@ -281,13 +229,7 @@ class FloorPlan:
     def of(
         cls, room: Room | FloorPlan | None, agent_data: pd.DataFrame, names: Sequence[str] = ()
     ) -> FloorPlan:
-        """Return the plan of a room, or the plan that follows from positions in the data.
-
-        Args:
-            room: the room, or its plan; None infers it from the data.
-            agent_data: see `snapshots`.
-            names: the exits in their order, if known.
-        """
+        """Return the plan of a room, or the plan that follows from positions in the data."""
         if isinstance(room, FloorPlan):
             return room
         if room is not None:
@@ -328,16 +270,6 @@ def snapshots(
     """The room after several rounds of the first run; the colour of a person shows its target.
 
     People who have escaped are not drawn.
-
-    Args:
-        agent_data: one row per run, round and agent, with columns ``x`` and ``y`` (NaN: escaped
-            before), ``target``, ``status`` and ``exit``.
-        subtitle: which minds and condition were run; the number of the run is added.
-        room: the room; None infers its size and exits from the data, without obstacles.
-        rounds: the numbers of played rounds; None: some rounds with people inside.
-
-    Raises:
-        ValueError: if a column is missing or there are no rows.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -368,113 +300,19 @@ def snapshots(
     return figure
 
 
-def occupancy(
-    agent_data: pd.DataFrame, subtitle: str = "", *, room: Room | FloorPlan | None = None
-) -> Figure:
-    """Number of rounds at whose end each cell was occupied, mean over the runs.
-
-    Args:
-        agent_data: see `snapshots`.
-        subtitle: which minds and condition were run; the number of runs is added.
-        room: the room; None infers its size and exits from the data, without obstacles.
-
-    Raises:
-        ValueError: if a column is missing or there are no rows.
-    """
-    from matplotlib.colors import PowerNorm
-
-    _first_run(agent_data)
-    plan = FloorPlan.of(room, agent_data)
-    height, width = plan.walls.shape
-    there = agent_data.dropna(subset=["x", "y"])
-    n_runs = agent_data["run"].nunique()
-    counts = np.zeros((height, width))
-    np.add.at(counts, (there["x"].astype(int).to_numpy(), there["y"].astype(int).to_numpy()), 1)
-    figure = style.new_figure(
-        "Use of the room",
-        style.with_runs(subtitle, agent_data),
-        height=1.1 + (style.WIDTH - 2.0) * height / width,
-    )
-    ax = figure.add_subplot()
-    shown = np.ma.masked_where(plan.walls > 0, counts / n_runs)
-    # The square-root scale makes rarely used routes visible beside the queues.
-    scale = PowerNorm(0.5, vmin=0, vmax=max(float(counts.max()) / n_runs, 1.0))
-    image = ax.imshow(shown, cmap="viridis", norm=scale, zorder=1)
-    draw_room(ax, plan, floor=False)
-    bar = figure.colorbar(image, ax=ax, location="bottom", shrink=0.7, aspect=35)
-    label = "Rounds with somebody in the cell" + (", mean of the runs" if n_runs > 1 else "")
-    bar.set_label(f"{label} (square-root colour scale)", fontsize=style.LABEL)
-    bar.ax.tick_params(labelsize=style.TICK)
-    return figure
-
-
-def animate(
-    agent_data: pd.DataFrame,
-    subtitle: str = "",
-    *,
-    room: Room | FloorPlan | None = None,
-    interval_ms: int = 250,
-) -> FuncAnimation:
-    """The first run as an animation, one frame per round.
-
-    Save it with ``animate(...).save("run.gif", writer="pillow")``, or as MP4 with
-    ``writer="ffmpeg"`` where ffmpeg is installed.
-
-    Args:
-        agent_data: see `snapshots`.
-        subtitle: which minds and condition were run; the number of the run is added.
-        room: the room; None infers its size and exits from the data, without obstacles.
-        interval_ms: milliseconds from frame to frame.
-
-    Raises:
-        ValueError: if a column is missing or there are no rows.
-    """
-    from matplotlib.animation import FuncAnimation
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    run, number = _first_run(agent_data)
-    plan = FloorPlan.of(room, agent_data)
-    height, width = plan.walls.shape
-    subtitle = " · ".join(filter(None, [subtitle, f"run {number}"]))
-    figure = style.new_figure("Evacuation", subtitle, width=5.2, height=0.9 + 4.6 * height / width)
-    FigureCanvasAgg(figure)
-    ax = figure.add_subplot()
-    draw_room(ax, plan)
-    _target_legend(figure, plan)
-    rounds = sorted(run["round"].unique().tolist())
-    moments = dict(list(run.groupby("round")))
-    people = ax.scatter([], [], s=_dot(ax, plan), zorder=3, edgecolors="white", linewidths=0.3)
-    title = ax.set_title(" ", loc="left", fontsize=style.TICK)
-
-    def draw(number: int) -> list[Any]:
-        now = _inside(moments[number])
-        people.set_offsets(now[["y", "x"]].to_numpy(dtype=np.float64).reshape(-1, 2))
-        people.set_facecolor(_colours(now, plan))
-        title.set_text(_caption(moments[number], number + 1))
-        return [people, title]
-
-    return FuncAnimation(figure, draw, frames=rounds, interval=interval_ms, init_func=list)
-
-
-def draw_room(ax: Axes, plan: FloorPlan, *, floor: bool = True) -> None:
-    """Draw walls, obstacles and exits, each exit in its colour.
-
-    Args:
-        ax: the axes; they get the limits of the room, with x running down, and no frame.
-        plan: the plan of the room.
-        floor: whether the floor is painted, and the exits filled.
-    """
+def draw_room(ax: Axes, plan: FloorPlan) -> None:
+    """Draw walls, obstacles and exits, each exit in its colour."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Rectangle
 
     height, width = plan.walls.shape
-    shown = plan.walls if floor else np.ma.masked_equal(plan.walls, 0)
-    ax.imshow(shown, cmap=ListedColormap(["white", _WALL, _OBSTACLE]), vmin=0, vmax=2, zorder=2)
+    colours = ListedColormap(["white", _WALL, _OBSTACLE])
+    ax.imshow(plan.walls, cmap=colours, vmin=0, vmax=2, zorder=2)
     for name, cells in plan.exits.items():
         for x, y in cells:
-            gap = Rectangle((y - 0.5, x - 0.5), 1, 1, zorder=2.5, linewidth=0 if floor else 1.2)
+            gap = Rectangle((y - 0.5, x - 0.5), 1, 1, zorder=2.5, linewidth=0)
             gap.set(facecolor=plan.colours[name], edgecolor=plan.colours[name])
-            gap.set(alpha=0.55 if floor else 1.0, fill=floor)
+            gap.set(alpha=0.55)
             ax.add_patch(gap)
     ax.set_xlim(-0.5, width - 0.5)
     ax.set_ylim(height - 0.5, -0.5)

@@ -15,7 +15,6 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.prompts import parse
 from sabm_mesa.models.games.rules import (
     Amounts,
-    Auction,
     Choices,
     Figure,
     GameForm,
@@ -54,7 +53,6 @@ class PlayerView:
         continuation: the probability of another game after each game; None if the end is known.
         plays: its own past games, oldest first.
         path: the moves of this game so far.
-        value: its private value in an auction; NaN elsewhere.
     """
 
     player: int
@@ -64,7 +62,6 @@ class PlayerView:
     continuation: float | None
     plays: Sequence[PastPlay]
     path: Choices
-    value: float
 
     @property
     def move(self) -> int:
@@ -83,7 +80,6 @@ def view_of(ask: Ask) -> PlayerView:
         continuation=known.continuation,
         plays=[PastPlay(play["number"], play["path"], play["payoffs"]) for play in known.plays],
         path=known.path,
-        value=math.nan if known.value is None else known.value,
     )
 
 
@@ -99,7 +95,6 @@ class Player(SmartAgent):
         choices: its valid choices of this round, by the number of the move.
         choice: its choices by the names in the file; None without a valid one.
         payoff: its payoff in this round; NaN if a choice of its group is missing.
-        value: its private value in an auction; NaN elsewhere.
         plays: its own past games, oldest first.
     """
 
@@ -111,7 +106,7 @@ class Player(SmartAgent):
         self.group = 0
         self.choices: dict[int, float] = {}
         self.choice: str | float | None = None
-        self.payoff = self.value = math.nan
+        self.payoff = math.nan
         self.plays: list[PastPlay] = []
 
     async def communicate(self) -> Decision:
@@ -150,7 +145,6 @@ class Player(SmartAgent):
             ],
             "path": path,
             "options": _labels(form, path),
-            "value": None if math.isnan(self.value) else self.value,
             "agent": self.unique_id,
             "members": members,
             "said": [message for message in model.said if message.sender in members],
@@ -223,18 +217,11 @@ def _form(game: str) -> GameForm:
         formulas=tuple(known["formulas"]),
         figures=figures,
         rule=known["rule"],
-        auction=known["auction"] and Auction(**known["auction"]),
     )
 
 
 def answer_spec(form: GameForm, move: int, path: Choices = ()) -> AnswerSpec:
-    """The spec of a legal answer to a move.
-
-    Args:
-        form: the game.
-        move: the number of the move.
-        path: the moves before it, in a game in turns.
-    """
+    """The spec of a legal answer to a move."""
     options, amounts = form.options(move, path), form.moves[move].amounts
     whole = all(option.value.is_integer() for option in options)
     if amounts is None or not whole or amounts.step != 1:
@@ -243,26 +230,13 @@ def answer_spec(form: GameForm, move: int, path: Choices = ()) -> AnswerSpec:
 
 
 def value_of(form: GameForm, move: int, path: Choices, answer: object) -> float:
-    """The value of the option or amount that an answer names.
-
-    Args:
-        form: the game.
-        move: the number of the move.
-        path: the moves before it, in a game in turns.
-        answer: the answer, as its spec returns it.
-    """
+    """The value of the option or amount that an answer names."""
     named = {option.label: option.value for option in form.options(move, path)}
     return named[answer if isinstance(answer, str) else f"{answer:.10g}"]
 
 
 def label_of(form: GameForm, move: int, value: float) -> str:
-    """The name of a choice in prompts.
-
-    Args:
-        form: the game.
-        move: the number of the move.
-        value: the value of the option, or the amount.
-    """
+    """The name of a choice in prompts."""
     for option in form.moves[move].options:
         if option.value == value:
             return option.label

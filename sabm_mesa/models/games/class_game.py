@@ -16,14 +16,10 @@ MOST_OPTIONS = 6
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
-    """The payoffs of a simultaneous game of two players with few options.
-
-    Args:
-        ask: the question.
-    """
+    """The payoffs of a simultaneous game of two players with few options."""
     seen = view_of(ask)
     form = seen.form
-    if ask.name != "act" or form.n_players != 2 or not form.together or form.auction:
+    if ask.name != "act" or form.n_players != 2 or not form.together:
         return None
     moves = sorted(form.moves, key=lambda move: move.player != seen.player)
     my_options, their_options = (move.options for move in moves)
@@ -47,11 +43,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
 
 
 def result_lines(played: ToldRound) -> list[str]:
-    """The player's choice, the choices of the group, and the payoff.
-
-    Args:
-        played: the round.
-    """
+    """The player's choice, the choices of the group, and the payoff."""
     mine = played.own
     if not mine or not isinstance(mine["payoff"], float) or math.isnan(mine["payoff"]):
         return []

@@ -13,8 +13,6 @@ from sabm_mesa.models.games.rules import Choices, GameForm, PeopleResult, Rules,
 from sabm_mesa.models.games.theory import (
     Course,
     Node,
-    auction_bid,
-    auction_payoff,
     is_symmetric,
     mixed_equilibria,
     pure_equilibria,
@@ -70,8 +68,8 @@ class Predictions:
         scale: the factor of all money.
         columns: column → its content.
         equilibria: the Nash equilibria (see `equilibria_of`); in turns, the subgame-perfect
-            courses; empty for an auction.
-        least: the smallest mean payoff of a group; NaN for an auction.
+            courses.
+        least: the smallest mean payoff of a group.
         largest: the largest one.
     """
 
@@ -106,10 +104,6 @@ class Predictions:
 
     def predicted(self, column: str) -> list[float]:
         """The distinct values of a column in the equilibria."""
-        sale = self.form.auction
-        if sale is not None:
-            mean = (sale.least + sale.largest) / 2
-            return [auction_bid(mean, self.form.n_players, sale.least, sale.price)]
         asked = self.columns[column]
         values = [
             self._mean(
@@ -120,10 +114,7 @@ class Predictions:
         return sorted({round(value, 9) for value in values if not math.isnan(value)})
 
     def payoffs(self) -> list[float]:
-        """The distinct mean payoffs of the equilibria; for an auction, the expected payoff."""
-        form = self.form
-        if form.auction is not None:
-            return [auction_payoff(form.auction.least, form.auction.largest, form.n_players)]
+        """The distinct mean payoffs of the equilibria."""
         return sorted(
             {round(float(np.mean(equilibrium.payoffs)), 9) for equilibrium in self.equilibria}
         )
@@ -178,11 +169,10 @@ class Predictions:
 def predictions_of(rules: Rules, scale: float) -> Predictions:
     """The predictions for a game."""
     form = rules.form.scaled(scale)
-    sums = (math.nan, math.nan)
-    if form.together and not form.auction:
+    if form.together:
         means = table_of(form).mean(axis=-1)
         sums = float(means.min()), float(means.max())
-    elif not form.together:
+    else:
         paid = [float(np.mean(form.payoffs(path))) for path in form.courses()]
         sums = min(paid), max(paid)
     columns = {column.name: column for column in choice_columns(rules)}
@@ -196,7 +186,7 @@ def choice_columns(rules: Rules) -> list[ChoiceColumn]:
     """
     form, columns = rules.form, []
     numbers = range(len(form.moves))
-    symmetric = bool(form.auction) or (form.together and is_symmetric(table_of(form)))
+    symmetric = form.together and is_symmetric(table_of(form))
     for name in dict.fromkeys(name for options in rules.options for name in options):
         moves = tuple(k for k in numbers if name in rules.options[k])
         words = name.replace("_", " ")
@@ -225,11 +215,8 @@ def equilibria_of(form: GameForm) -> tuple[Equilibrium, ...]:
 
     Simultaneous games: the pure equilibria; for two players also the mixed equilibria, by support
     enumeration if there are few supports, otherwise the symmetric equilibria of a symmetric game.
-    Games in turns: the subgame-perfect courses. Auctions, where players do not know the values of
-    the others: none.
+    Games in turns: the subgame-perfect courses.
     """
-    if form.auction:
-        return ()
     if not form.together:
         tree, by_course = tree_of(form), {}
         for course in subgame_perfect(tree):

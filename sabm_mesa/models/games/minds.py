@@ -3,8 +3,7 @@
 They judge each option by its expected utility, from the player's payoffs or those of all. In
 simultaneous games the others choose according to a belief. In games in turns the player also plans
 its later moves, and predicts the others move by move (backward induction). Among equally good
-options, the first one is chosen. In an auction, where the values of others are unknown, the mean
-value is used for them.
+options, the first one is chosen.
 """
 
 from __future__ import annotations
@@ -38,11 +37,7 @@ EQUAL = 1e-9
 
 
 class PayoffMind(ClassicalMind):
-    """A mind that chooses the option with the highest expected utility.
-
-    Args:
-        spec: the name of the mind in the data.
-    """
+    """A mind that chooses the option with the highest expected utility."""
 
     def __init__(self, spec: str) -> None:
         super().__init__(spec)
@@ -51,14 +46,7 @@ class PayoffMind(ClassicalMind):
     def over_games(
         self, view: PlayerView, name: Hashable, start: T, after: Callable[[T, PastPlay], T]
     ) -> T:
-        """A value updated from all past games; each game is processed once in a run.
-
-        Args:
-            view: what the player knows.
-            name: the name of the value in the mind.
-            start: the value before the first game.
-            after: the value before a game, and the game → the value after it.
-        """
+        """A value updated from all past games; each game is processed once in a run."""
         plays = view.plays
         if not plays:
             return start
@@ -72,14 +60,10 @@ class PayoffMind(ClassicalMind):
         return value
 
     async def answer(self, ask: Ask) -> object:
-        """Choose, or announce the choice.
-
-        Args:
-            ask: the question; see `Player.facts`.
-        """
+        """Choose, or announce the choice."""
         view = view_of(ask)
         if ask.name == "communicate":
-            if not view.form.together or view.form.auction:
+            if not view.form.together:
                 return ask.book.render("classical_quiet", {})
             value = self.choose(view, view.player, ask.rng)
             option = label_of(view.form, view.player, value)
@@ -90,24 +74,13 @@ class PayoffMind(ClassicalMind):
         return label if is_option else int(value)
 
     def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
-        """The value of the option, or the amount.
-
-        Args:
-            view: what the player knows.
-            move: the number of the move.
-            rng: the generator to draw from.
-        """
+        """The value of the option, or the amount."""
         del rng
         options = view.form.options(move, view.path)
         return options[first_best(self.expected(view, move))].value
 
     def expected(self, view: PlayerView, move: int) -> Floats:
-        """The expected utility of each option.
-
-        Args:
-            view: what the player knows.
-            move: the number of the move.
-        """
+        """The expected utility of each option."""
         form, me = view.form, view.player
         if not form.together:
             return np.array(self._planned(view, _at(tree_of(form), view.path), view.path))
@@ -117,27 +90,15 @@ class PayoffMind(ClassicalMind):
             if player != me
         ]
         del move
-        return expected_payoffs(self.utility(_payoffs(view), me), me, beliefs)
+        return expected_payoffs(self.utility(table_of(view.form), me), me, beliefs)
 
     def utility(self, payoffs: Floats, me: int) -> Floats:
-        """The utility of outcomes; the player's payoff unless a mind overrides it.
-
-        Args:
-            payoffs: the payoffs, the players on the last axis.
-            me: the player, from 0.
-        """
+        """The utility of outcomes; the player's payoff unless a mind overrides it."""
         return payoffs[..., me]
 
     @abstractmethod
     def belief(self, view: PlayerView, move: int, path: Choices, n: int) -> Sequence[float]:
-        """The probability that another player chooses each option of a move.
-
-        Args:
-            view: what the player knows.
-            move: the number of the move; in simultaneous games, that of the other player.
-            path: the moves before it, in a game in turns.
-            n: number of options.
-        """
+        """The probability that another player chooses each option of a move."""
 
     def _planned(self, view: PlayerView, node: Node, path: Choices) -> list[float]:
         """The expected utility of each choice at a node."""
@@ -164,9 +125,6 @@ class FictitiousPlay(PayoffMind):
     Source: Brown 1951, "Iterative Solution of Games by Fictitious Play", in Activity Analysis of
     Production and Allocation; with uniform initial beliefs, as in Fudenberg and Levine 1998, The
     Theory of Learning in Games, chapter 2.
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def belief(self, view: PlayerView, move: int, path: Choices, n: int) -> Sequence[float]:
@@ -188,9 +146,6 @@ class BestReply(FictitiousPlay):
 
     Source: Cournot 1838, Researches into the Mathematical Principles of the Theory of Wealth,
     chapter 7.
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def belief(self, view: PlayerView, move: int, path: Choices, n: int) -> Sequence[float]:
@@ -210,9 +165,6 @@ class Logit(FictitiousPlay):
 
     Source: McKelvey and Palfrey 1995, Games and Economic Behavior 10(1), 6-38 (the logit rule);
     Fudenberg and Levine 1998, chapter 4 (with beliefs from the past). The precision is our choice.
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
@@ -247,7 +199,7 @@ class LevelK(PayoffMind):
         if not form.together:
             node = _at(tree_of(form), path)
             return _certain(_of_level(node, self.level - 1), n)
-        payoffs = _payoffs(view)
+        payoffs = table_of(view.form)
         below: list[list[float]] = [[1.0 / size] * size for size in payoffs.shape[:-1]]
         for _ in range(self.level - 1):
             replies = [
@@ -268,9 +220,6 @@ class InequityAverse(FictitiousPlay):
 
     Source: Fehr and Schmidt 1999, Quarterly Journal of Economics 114(3), 817-868, equation 1 and
     table III.
-
-    Args:
-        spec: the name of the mind in the data.
 
     Attributes:
         weights: its weights of envy and guilt; None before its first choice.
@@ -297,9 +246,6 @@ class Altruist(FictitiousPlay):
     """A player who maximises the sum of all payoffs, with the beliefs of fictitious play.
 
     Source: Andreoni and Miller 2002, Econometrica 70(2), 737-753 (perfect substitutes).
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def utility(self, payoffs: Floats, me: int) -> Floats:
@@ -315,9 +261,6 @@ class Conditional(BestReply):
     The nice choice is the player's part of the outcome with the largest sum of payoffs; in turns,
     the choice that leads to the largest sum. The other choice is the maximin choice, with the
     highest minimum payoff. In the prisoner's dilemma these are cooperation and defection.
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
@@ -329,11 +272,7 @@ class Conditional(BestReply):
 
     @abstractmethod
     def is_nice(self, view: PlayerView) -> bool:
-        """Whether it makes the nice choice.
-
-        Args:
-            view: what the player knows.
-        """
+        """Whether it makes the nice choice."""
 
 
 class TitForTat(Conditional):
@@ -343,9 +282,6 @@ class TitForTat(Conditional):
     last choice.
 
     Source: Axelrod and Hamilton 1981, Science 211, 1390-1396.
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
@@ -368,9 +304,6 @@ class Grim(Conditional):
     """A player who is nice until another player is not, and never again afterwards.
 
     Source: Friedman 1971, Review of Economic Studies 38(1), 1-12.
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def is_nice(self, view: PlayerView) -> bool:
@@ -389,9 +322,6 @@ class WinStayLoseShift(Conditional):
     behaviour after a game that paid enough, and switches otherwise.
 
     Source: Nowak and Sigmund 1993, Nature 364, 56-58. The mean as aspiration is our choice.
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def choose(self, view: PlayerView, move: int, rng: np.random.Generator) -> float:
@@ -418,43 +348,28 @@ class WinStayLoseShift(Conditional):
 
 
 def first_best(values: Floats) -> int:
-    """The index of the first maximum, with tolerance.
-
-    Args:
-        values: the values.
-    """
+    """The index of the first maximum, with tolerance."""
     spread = float(np.ptp(values))
     return int(np.flatnonzero(values >= values.max() - EQUAL * max(spread, 1e-12))[0])
 
 
 def nice_choice(view: PlayerView, move: int, path: Choices) -> int:
-    """The index of the choice that leads to the largest sum of payoffs.
-
-    Args:
-        view: what the player knows.
-        move: the number of the move.
-        path: the moves before it, in a game in turns.
-    """
+    """The index of the choice that leads to the largest sum of payoffs."""
     if not view.form.together:
         node = _at(tree_of(view.form), path)
         return first_best(np.array([_largest_sum(after) for after in node.after]))
-    sums = _payoffs(view).sum(axis=-1)
+    sums = table_of(view.form).sum(axis=-1)
     player = view.form.moves[move].player
     return first_best(np.moveaxis(sums, player, 0).reshape(sums.shape[player], -1).max(axis=1))
 
 
 def safe_choice(view: PlayerView, move: int) -> int:
-    """The index of the choice with the highest minimum payoff.
-
-    Args:
-        view: what the player knows.
-        move: the number of the move.
-    """
+    """The index of the choice with the highest minimum payoff."""
     me = view.player
     if not view.form.together:
         node = _at(tree_of(view.form), view.path)
         return first_best(np.array([_smallest(after, me) for after in node.after]))
-    payoffs = np.moveaxis(_payoffs(view)[..., me], me, 0)
+    payoffs = np.moveaxis(table_of(view.form)[..., me], me, 0)
     del move
     return first_best(payoffs.reshape(len(payoffs), -1).min(axis=1))
 
@@ -500,19 +415,10 @@ def _in_file(form: GameForm, move: int, chosen: int) -> int:
     return next(i for i, option in enumerate(mine) if option.value == wanted)
 
 
-def _payoffs(view: PlayerView) -> Floats:
-    form = view.form
-    if form.auction is None:
-        return table_of(form)
-    mean = (form.auction.least + form.auction.largest) / 2
-    values = [view.value if k == view.player else mean for k in range(form.n_players)]
-    return table_of(form, tuple(values))
-
-
 def _all_payoffs(view: PlayerView) -> Floats:
     """The payoffs of all outcomes, the players on the last axis."""
     if view.form.together:
-        return _payoffs(view)
+        return table_of(view.form)
     return np.array([view.form.payoffs(path) for path in view.form.courses()])
 
 
@@ -573,20 +479,12 @@ def _smallest(tree: Node | Sequence[float], me: int) -> float:
 
 
 def level_1(spec: str) -> LevelK:
-    """A player of level 1.
-
-    Args:
-        spec: the name of the mind in the data.
-    """
+    """A player of level 1."""
     return LevelK(spec, 1)
 
 
 def level_2(spec: str) -> LevelK:
-    """A player of level 2.
-
-    Args:
-        spec: the name of the mind in the data.
-    """
+    """A player of level 2."""
     return LevelK(spec, 2)
 
 

@@ -1,48 +1,13 @@
 """Finite games: each data file is a game, played by people, rules and language models.
 
-Purpose
-    How do minds play a game that is known from texts, the same game with other names, currency,
-    order or scale, and a new game of the same class? For which pairs of minds do theoretical
-    predictions hold?
+A game of ``library`` needs no code; for a scenario of your own, start from
+``examples/prisoners_dilemma``.
 
-Entities, state variables and scales
-    The players of one or several groups, each with a mind, a persona, a constant role, and its past
-    games. A round is one game in each group. Payoffs are in the unit of money of the run.
-
-Process overview and scheduling
-    Groups are formed: ``matching``: ``partner`` (once) or ``stranger`` (redrawn every round, within
-    the roles). With ``talk``, each player of a group speaks once, one after another. Then all
-    choose simultaneously, or move in turn and see the earlier moves. The run ends after
-    ``n_rounds``, or at random: after each round, another one follows with probability
-    ``continuation``.
-
-Design concepts
-    Emergence: choices, cooperation, coordination. Sensing: the rules, all payoffs, the player's
-    past games with the choices and payoffs of the group, messages; in an auction, the player's
-    value. Learning: in the minds. Interaction: by the choices. Stochasticity: groups, private
-    values, the winner among equal bids, the random end, the minds. Observation: see Measures.
-
-Initialization and input
-    ``game``: a name of the library, a TOML file, or ``novel:CLASS:SEED``, a game with drawn
-    payoffs. The file contains the rules (see ``docs/how-to/games.md``); a recording stores its
-    content. ``n_players``: the players of all groups; None: one group. ``n_rounds``,
-    ``continuation`` and ``talk``: None: the value in the file; ``continuation`` 0 gives a game of
-    the library a known end. Disguises change no payoff: ``labels`` (the names of options: letters,
-    colours, invented words, or those of the file), ``currency``, ``option_order`` (as given,
-    reversed, or shuffled for each role), ``scale`` (the factor of all money). ``temperature`` 1,
-    ``max_tokens`` 256 (our choice).
-
-Submodels
-    Payoffs: a table, the outcomes of a tree, formulas, or an auction (see
-    `sabm_mesa.models.games.rules`). Theory: `sabm_mesa.models.games.theory`.
-
-Measures
-    By round: mean ``payoff`` of the players whose game counts, ``efficiency`` (the sum of payoffs,
-    scaled from the smallest, 0, to the largest of the game, 1), ``equilibrium`` (share of groups
-    whose choices are a pure Nash equilibrium, in turns a subgame-perfect course; empty if there is
-    none), ``absent`` (groups without a valid game), and for each option its share among the
-    choices, ``share_OPTION``, or for amounts their mean, ``mean_CHOICE``. By player: choice,
-    payoff, role, group, value. By run: the means over its rounds.
+A round is one game in each group; groups stay (``partner``) or are redrawn (``stranger``). With
+``talk``, each player of a group speaks once. Then all choose at once, or move in turn. ``game`` is
+a name of the library or a TOML file (``docs/how-to/games.md``). Disguises keep payoffs: ``labels``,
+``currency``, ``option_order``, ``scale``. The rules in full are in ``odd.toml``; theory:
+`sabm_mesa.models.games.theory`.
 
 Unreadable answers
     A group with an invalid choice has no game in this round: nobody in it earns anything, its
@@ -72,7 +37,6 @@ from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.games.agents import PastPlay, Player, game_fact, value_of
 from sabm_mesa.models.games.measures import Predictions, choice_columns, predictions_of
 from sabm_mesa.models.games.minds import CLASSICAL
-from sabm_mesa.models.games.novel import novel_game
 from sabm_mesa.models.games.rules import Choices, GameForm, Rules, load_game
 
 LONGEST_CURRENCY = 30
@@ -110,7 +74,7 @@ class FiniteGame(SmartModel):
     """A finite game that is defined by data.
 
     Args:
-        game: a game of the library, a TOML file, ``novel:CLASS:SEED``, or what a file holds.
+        game: a game of the library, a TOML file, or what a file holds.
         n_players: players of all groups; None: those of one group.
         n_rounds: times that the game is played at most; None: as its file says.
         continuation: probability that another round follows; 0 for a known end; None: as its file
@@ -148,9 +112,6 @@ class FiniteGame(SmartModel):
     title = "Finite games"
     source = "Nash 1951, Annals of Mathematics 54(2), 286-295; each game names its own"
     prompt_file = Path(__file__).with_name("prompts.toml")
-    plots = "sabm_mesa.models.games.plots"
-    page = "sabm_mesa.models.games.page"
-    class_game = "sabm_mesa.models.games.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         communication(
             order="shuffled",
@@ -174,11 +135,9 @@ class FiniteGame(SmartModel):
         ),
     )
     model_columns = ("payoff", "efficiency", "equilibrium", "absent")
-    agent_columns = ("choice", "payoff", "role", "group", "value")
+    agent_columns = ("choice", "payoff", "role", "group")
     changeable = frozenset({"talk", "continuation", "matching", "currency"})
-    draw_game = staticmethod(novel_game)
     score = Score("Payoff in a round", "n_players", over="round", pairs=True)
-    behaviour = "sabm_mesa.models.games.behaviour"
     defaults: ClassVar[dict[str, Any]] = {"temperature": 1.0, "max_tokens": 256}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = CLASSICAL
 
@@ -231,13 +190,12 @@ class FiniteGame(SmartModel):
         return {**super().columns(), **{name: name for name in names}}
 
     def begin_round(self) -> None:
-        """Form the groups, clear the choices, and draw the private values."""
+        """Form the groups and clear the choices."""
         if self.matching == "stranger" or not self.groups:
             self.groups = self._draw_groups()
         for player in self.players:
             player.choices, player.choice = {}, None
             player.payoff = math.nan
-            player.value = self._private_value()
 
     def path_of(self, player: Player) -> Choices | None:
         """The moves so far in a player's game; None after an invalid move.
@@ -284,14 +242,6 @@ class FiniteGame(SmartModel):
         """The theory of the game, and its unit of money."""
         return {"predictions": self.predictions, "currency": self.currency}
 
-    def _private_value(self) -> float:
-        """A random value of the object of an auction; NaN in other games."""
-        sale, amounts = self.form.auction, self.form.moves[0].amounts
-        if sale is None or amounts is None:
-            return math.nan
-        n = round((sale.largest - sale.least) / amounts.step)
-        return round(sale.least + amounts.step * int(self.rng.integers(n + 1)), 9)
-
     def _disguised(self, labels: str, order: str, scale: float) -> GameForm:
         names = [] if labels == "names" else self.book.render(f"labels_{labels}", {}).split(", ")
         form = self.rules.labelled(names).scaled(scale)
@@ -330,7 +280,7 @@ class FiniteGame(SmartModel):
         path = _path(group, self.form)
         payoffs: tuple[float, ...] = ()
         if path is not None:
-            payoffs = self._paid(group, path)
+            payoffs = self.form.payoffs(path)
         for player in group:
             player.choice = self._choice_of(player)
             if payoffs:
@@ -344,15 +294,6 @@ class FiniteGame(SmartModel):
         if len(known) == 1:
             return known[0]
         return " ".join(map(str, known)) or None
-
-    def _paid(self, group: list[Player], path: Choices) -> tuple[float, ...]:
-        """The payoffs of a group; a random draw decides between equal highest bids."""
-        if not self.form.auction:
-            return self.form.payoffs(path)
-        best, price = self.form.sold(path)
-        winner = best[int(self.rng.integers(len(best)))] if best[1:] else best[0]
-        won = group[winner].value - price
-        return tuple(won if k == winner else 0.0 for k in range(len(group)))
 
 
 def kept(game: str | Mapping[str, Any], rules: Rules) -> str | Mapping[str, Any]:

@@ -14,13 +14,7 @@ from sabm_mesa.models.games.plots import MOST_MARKED, has_table
 
 
 def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> list[Chart]:
-    """The share or mean of each choice, with its value in equilibrium, and the payoffs.
-
-    Args:
-        model: the model.
-        model_data: one row per round.
-        agent_data: not used.
-    """
+    """The share or mean of each choice, with its value in equilibrium, and the payoffs."""
     del agent_data
     predictions: Predictions = model.predictions
     names = {name: column.label for name, column in predictions.columns.items()}
@@ -42,12 +36,7 @@ def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> li
 
 
 def theory_table(model: Any, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame]:
-    """The payoffs of a two-player game with few options, or the equilibria of any other game.
-
-    Args:
-        model: the model.
-        model_data: one row per round.
-    """
+    """The payoffs of a two-player game with few options, or the equilibria of any other game."""
     del model_data
     predictions: Predictions = model.predictions
     if not has_table(predictions):
@@ -70,20 +59,12 @@ def theory_table(model: Any, model_data: pd.DataFrame) -> tuple[str, pd.DataFram
 
 
 def heading(model: Any) -> str:
-    """The name of the game.
-
-    Args:
-        model: the model.
-    """
+    """The name of the game."""
     return f"{model.title}: {model.rules.title}"
 
 
 def public_columns(model: Any) -> Sequence[str]:
-    """None: the columns reveal the names in the file and the equilibrium.
-
-    Args:
-        model: the model.
-    """
+    """None: the columns reveal the names in the file and the equilibrium."""
     del model
     return ()
 
@@ -96,12 +77,6 @@ def _equilibria(predictions: Predictions) -> tuple[str, pd.DataFrame]:
         )
         for equilibrium in predictions.equilibria
     ]
-    if predictions.form.auction is not None:
-        bids = ", ".join(
-            f"{bid:.4g}" for bid in predictions.predicted(next(iter(predictions.columns)))
-        )
-        paid = ", ".join(f"{payoff:.4g}" for payoff in predictions.payoffs())
-        rows = [(f"mean bid {bids} (risk-neutral)", f"{paid} on average")]
     what = "Nash equilibria" if predictions.form.together else "subgame-perfect courses"
     return f"{predictions.rules.title}: {what}", pd.DataFrame(rows, columns=["Choices", "Payoffs"])
 
@@ -129,7 +104,6 @@ PAGE = ScenarioPage(
         "efficiency": "Efficiency (0 to 1)",
         "equilibrium": "Share in equilibrium",
         "absent": "Groups without a game",
-        "value": "Private value",
     },
     card_run={
         "game": "rock_paper_scissors",

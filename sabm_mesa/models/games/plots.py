@@ -12,7 +12,7 @@ from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.intervals import mean_by_round, require_rows
 from sabm_mesa.analysis.plot_style import interval_band
 from sabm_mesa.models.games.measures import ChoiceColumn, Predictions
-from sabm_mesa.models.games.theory import auction_bid, dominant_option
+from sabm_mesa.models.games.theory import dominant_option
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,8 +49,7 @@ def figures(
         currency: the name of the currency.
 
     Returns:
-        ``table`` (two players with few options each), ``bids`` (an auction), ``choices``,
-        ``rounds`` and ``payoffs``.
+        ``table`` (two players with few options each), ``choices``, ``rounds`` and ``payoffs``.
     """
     require_rows(model_data, ["run", "round", "payoff", *predictions.columns])
     require_rows(agent_data, ["run", "round", "role", "group", "choice", "payoff"])
@@ -58,8 +57,6 @@ def figures(
     drawn: dict[str, Figure] = {}
     if has_table(predictions):
         drawn["table"] = payoff_table(agent_data, subtitle, predictions)
-    if predictions.form.auction:
-        drawn["bids"] = bids_by_value(agent_data, subtitle, predictions, currency)
     drawn["choices"] = distribution(agent_data, subtitle, predictions)
     drawn["rounds"] = by_round(model_data, subtitle, predictions)
     drawn["payoffs"] = payoffs_by_round(model_data, subtitle, predictions, currency)
@@ -67,24 +64,14 @@ def figures(
 
 
 def has_table(predictions: Predictions) -> bool:
-    """Whether a game is drawn as a table: two players with few options each.
-
-    Args:
-        predictions: theoretical predictions for the game.
-    """
+    """Whether a game is drawn as a table: two players with few options each."""
     form = predictions.form
     few = all(0 < len(move.options) <= MOST_CELLS for move in form.moves)
     return form.together and form.n_players == PAIR and few
 
 
 def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictions) -> Figure:
-    """The payoffs of two players, with best responses; darker cells occurred more often.
-
-    Args:
-        agent_data: one row per run, round and agent, with ``group``, ``role`` and ``choice``.
-        subtitle: the minds and the condition; the number of runs is added.
-        predictions: theoretical predictions for the game.
-    """
+    """The payoffs of two players, with best responses; darker cells occurred more often."""
     from matplotlib.patches import Rectangle
 
     form, rules = predictions.form, predictions.rules
@@ -95,7 +82,7 @@ def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
         height=1.5 + 0.62 * len(rows),
     )  # fmt: skip
     ax = figure.add_subplot()
-    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
+    ax.imshow(shares, cmap="Blues", vmin=0, vmax=2, aspect="auto")
     payoffs = form.table()
     for i in range(len(rows)):
         for j in range(len(columns)):
@@ -108,7 +95,7 @@ def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
             ax.text(j, i - 0.12, f"{first}, {second}", ha="center", va="center",
                     fontsize=style.TITLE)  # fmt: skip
             ax.text(j, i + 0.24, f"{100 * shares[i, j]:.0f} %", ha="center", va="center",
-                    fontsize=style.NOTE, color="#404040")  # fmt: skip
+                    fontsize=style.NOTE)  # fmt: skip
     pure = [equilibrium for equilibrium in predictions.equilibria if equilibrium.pure]
     label = "Nash equilibrium"
     for equilibrium in pure:
@@ -142,13 +129,7 @@ def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
 
 
 def distribution(agent_data: pd.DataFrame, subtitle: str, predictions: Predictions) -> Figure:
-    """The distribution of choices over all rounds, with equilibria and results of people.
-
-    Args:
-        agent_data: one row per run, round and agent, with ``role`` and ``choice``.
-        subtitle: the minds and the condition; the number of runs is added.
-        predictions: theoretical predictions and results of people for the game.
-    """
+    """The distribution of choices over all rounds, with equilibria and results of people."""
     parts = _panels(predictions)
     figure = style.new_figure(
         "Choices over all rounds", style.with_runs(subtitle, agent_data), height=3.3
@@ -162,13 +143,7 @@ def distribution(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
 
 
 def by_round(model_data: pd.DataFrame, subtitle: str, predictions: Predictions) -> Figure:
-    """Shares of options, or mean amounts, by round.
-
-    Args:
-        model_data: one row per run and round, with the columns of the choices.
-        subtitle: the minds and the condition; the number of runs is added.
-        predictions: theoretical predictions and results of people for the game.
-    """
+    """Shares of options, or mean amounts, by round."""
     shares = [name for name, column in predictions.columns.items() if column.option]
     amounts = [name for name, column in predictions.columns.items() if not column.option]
     for panel in _panels(predictions):
@@ -193,14 +168,7 @@ def by_round(model_data: pd.DataFrame, subtitle: str, predictions: Predictions) 
 def payoffs_by_round(
     model_data: pd.DataFrame, subtitle: str, predictions: Predictions, currency: str
 ) -> Figure:
-    """Mean payoff by round, with the payoffs of equilibria and the largest and smallest payoff.
-
-    Args:
-        model_data: one row per run and round, with ``payoff``.
-        subtitle: the minds and the condition; the number of runs is added.
-        predictions: theoretical predictions for the game.
-        currency: the name of the currency.
-    """
+    """Mean payoff by round, with the payoffs of equilibria and the largest and smallest payoff."""
     figure = style.new_figure(
         "Mean payoff by round", style.with_runs(subtitle, model_data), height=3.2
     )
@@ -220,41 +188,6 @@ def payoffs_by_round(
     if model_data["payoff"].isna().all():
         style.explain_empty(ax)
     style.legend_below(figure, ax)
-    return figure
-
-
-def bids_by_value(
-    agent_data: pd.DataFrame, subtitle: str, predictions: Predictions, currency: str
-) -> Figure:
-    """Bids of an auction by private value, with the equilibrium of risk-neutral bidders.
-
-    Args:
-        agent_data: one row per run, round and agent, with ``value`` and ``choice``.
-        subtitle: the minds and the condition; the number of runs is added.
-        predictions: theoretical predictions for the game.
-        currency: the name of the currency.
-    """
-    form, sale = predictions.form, predictions.form.auction
-    assert sale is not None
-    figure = style.new_figure(
-        "Bids by private value", style.with_runs(subtitle, agent_data), height=3.6
-    )
-    ax = figure.add_subplot()
-    given = agent_data.dropna(subset=["choice", "value"])
-    ax.scatter(
-        given["value"].astype(float), given["choice"].astype(float), s=14, alpha=0.5,
-        color=style.BLUE, label="bids", zorder=3,
-    )  # fmt: skip
-    ends = [sale.least, sale.largest]
-    equilibrium = [auction_bid(v, form.n_players, ends[0], sale.price) for v in ends]
-    ax.plot(ends, equilibrium, color=style.VERMILLION, linestyle=":", linewidth=1.6,
-            label="equilibrium (risk-neutral)")  # fmt: skip
-    if sale.price == "first":
-        ax.plot(ends, ends, color=style.GREY, linestyle="--", linewidth=0.9, label="own value")
-    style.plain_axes(ax, f"Private value ({currency})", f"Bid ({currency})")
-    if given.empty:
-        style.explain_empty(ax)
-    style.add_legend(ax, loc="upper left")
     return figure
 
 
@@ -296,10 +229,6 @@ def _draw_distribution(
                 fillstyle="none", color=style.VERMILLION, zorder=4,
                 label="equilibrium" if i == 0 else "_nolegend_",
             )  # fmt: skip
-    if predictions.form.auction:
-        (mean,) = predictions.predicted(part[0].name)
-        ax.axvline(mean, color=style.VERMILLION, linestyle=":", linewidth=1.6,
-                   label="equilibrium, mean")  # fmt: skip
     _draw_people(ax, predictions, part, places, width)
     style.plain_axes(ax, _title(part))
     if not total:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,14 +35,11 @@ from sabm_mesa.core.prompts import parse
 from sabm_mesa.core.toml_io import expand_home, read_toml
 from sabm_mesa.errors import ParameterError, PromptError, UnknownName, about, one_line
 from sabm_mesa.models.games.formulas import FUNCTIONS, check_formula, evaluate
-from sabm_mesa.models.games.novel import novel_game
 from sabm_mesa.models.games.theory import Course
 
 Floats = npt.NDArray[np.float64]
 Choices = tuple[float, ...]
 """The choices so far, in the order of the moves: values of options, or amounts."""
-NOVEL = "novel:"
-"""The prefix of the name of a game with random payoffs."""
 LIBRARY = Path(__file__).with_name("library")
 MOST_PLAYERS, MOST_MOVES, MOST_OPTIONS, MOST_OUTCOMES = 8, 100, 1001, 100_000
 """Limits of a file; the last one limits the combinations of choices."""
@@ -121,14 +118,6 @@ class Amounts(_Table):
         return self
 
 
-class _Values(Amounts):
-    """The private values of an auction."""
-
-    low: Annotated[Amount, Field(ge=0)] = Field(0.0, alias="from")
-    high: Amount = Field(alias="to")
-    money: Literal[True] = True
-
-
 _Names = Annotated[
     list[Name], Field(min_length=1, max_length=MOST_OPTIONS), AfterValidator(_different)
 ]
@@ -168,17 +157,13 @@ class _File(_Table):
         | Annotated[list[_Options], Tag("of each player")],
         Discriminator(_kind),
     ] = []
-    values: Annotated[
-        Annotated[list[Amount], Tag("names")] | Annotated[_Values, Tag("a table")],
-        Discriminator(_kind),
-    ] | None = None  # fmt: skip
+    values: list[Amount] | None = None
     payoffs: str | list[Any] | None = None
     moves: list[_Move] = Field([], min_length=1, max_length=MOST_MOVES)
     outcomes: list[_Outcome] = []
     money: dict[Name, Amount] = {}
     numbers: dict[Name, Amount] = {}
     rule: str = ""
-    auction: Literal["first", "second"] | None = None
     rounds: int | None = Field(None, ge=1, le=1_000_000)
     continuation: float | None = Field(None, gt=0, lt=1)
     talk: bool = False
@@ -207,19 +192,6 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Auction:
-    """A sealed-bid auction of one object: the bid that the winner pays, and the private values."""
-
-    price: Literal["first", "second"]
-    least: float
-    largest: float
-
-
-_RANK = {"first": -1, "second": -2}
-"""The index of the price of an auction among the bids in rising order."""
-
-
-@dataclass(frozen=True, slots=True)
 class Figure:
     """A named number, for formulas and the rule."""
 
@@ -236,11 +208,10 @@ class GameForm:
         n_players: number of players.
         together: whether all choose simultaneously; otherwise they move in turn.
         moves: the decisions: one per player, or in order.
-        outcomes: the payoffs of every course; empty for formulas or an auction.
+        outcomes: the payoffs of every course; empty for formulas.
         formulas: one payoff formula for all players, or one per player.
         figures: the named numbers, also the values of options that formulas name.
         rule: the rules in words, with figures in braces; required with formulas.
-        auction: the auction, or None.
     """
 
     n_players: int
@@ -250,7 +221,6 @@ class GameForm:
     formulas: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     rule: str = field(default="", compare=False)
-    auction: Auction | None = None
 
     def move_after(self, path: Choices) -> int | None:
         """The number of the next move in a game in turns; None if the game is over."""
@@ -288,19 +258,13 @@ class GameForm:
         return low, high
 
     def payoffs(self, path: Choices) -> tuple[float, ...]:
-        """The payoff of each player at the end of a course; not for auctions."""
+        """The payoff of each player at the end of a course."""
         if self.outcomes:
             return next(outcome.payoffs for outcome in self.outcomes if outcome.path == path)
         formulas = self.formulas * (self.n_players // len(self.formulas))
         return tuple(
             evaluate(formula, self._values(path, player)) for player, formula in enumerate(formulas)
         )
-
-    def sold(self, bids: Choices) -> tuple[list[int], float]:
-        """The players with the highest bid of an auction, and the price that the winner pays."""
-        assert self.auction is not None
-        highest = [player for player, bid in enumerate(bids) if bid == max(bids)]
-        return highest, sorted(bids)[_RANK[self.auction.price]]
 
     def courses(self) -> Iterator[Choices]:
         """All courses of the game."""
@@ -317,22 +281,11 @@ class GameForm:
             else:
                 open_paths += [(*path, o.value) for o in reversed(self.options(move, path))]
 
-    def table(self, values: Sequence[float] = ()) -> Floats:
-        """The payoffs of a simultaneous game, shape (options of player 1, …, of player n, n).
-
-        `values` are the private values of an auction; the winners of a tied auction share.
-        """
+    def table(self) -> Floats:
+        """The payoffs of a simultaneous game, shape (options of player 1, …, of player n, n)."""
         sizes = tuple(len(self.options(k)) for k in range(self.n_players))
-        paths = np.array(list(self.courses()))
-        if self.auction:
-            ranked = np.sort(paths, axis=1)
-            won = paths == ranked[:, -1:]
-            gain = np.array(values) - ranked[:, _RANK[self.auction.price], None]
-            paid = won * gain / won.sum(axis=1, keepdims=True)
-        else:
-            known = {outcome.path: outcome.payoffs for outcome in self.outcomes}
-            rows = map(tuple, paths.tolist())
-            paid = np.array([known[row] if known else self.payoffs(row) for row in rows])
+        known = {outcome.path: outcome.payoffs for outcome in self.outcomes}
+        paid = np.array([known[path] if known else self.payoffs(path) for path in self.courses()])
         table: Floats = paid.reshape((*sizes, self.n_players))
         return table
 
@@ -350,7 +303,6 @@ class GameForm:
             scaled = {"low": low, "high": high, "step": times(amounts.step)}
             return replace(move, amounts=amounts.model_copy(update=scaled))
 
-        sale = self.auction
         return replace(
             self,
             moves=tuple(map(of_move, self.moves)),
@@ -362,7 +314,6 @@ class GameForm:
                 replace(figure, value=times(figure.value)) if figure.money else figure
                 for figure in self.figures
             ),
-            auction=sale and replace(sale, least=times(sale.least), largest=times(sale.largest)),
         )
 
     def _values(self, path: Choices, player: int | None = None) -> dict[str, float]:
@@ -381,9 +332,9 @@ class GameForm:
 
 
 @lru_cache(maxsize=128)
-def table_of(form: GameForm, values: tuple[float, ...] = ()) -> Floats:
+def table_of(form: GameForm) -> Floats:
     """`GameForm.table`, cached."""
-    return form.table(values)
+    return form.table()
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,14 +442,12 @@ def load_game(given: str | Mapping[str, Any]) -> Rules:
         return _read(given, "the game")
     if not isinstance(given, str):
         raise ParameterError(f"a game is a name, a TOML file or a table, not {given!r}.")
-    if given.startswith(NOVEL):
-        return _read(novel_game(given.removeprefix(NOVEL)), given)
     if given in library():
         path = LIBRARY / f"{given}.toml"
     elif given.endswith(".toml"):
         path = expand_home(given)
     else:
-        raise UnknownName("game", given, library(), "Or FILE.toml, or novel:CLASS:SEED.")
+        raise UnknownName("game", given, library(), "Or FILE.toml.")
     return _read(read_toml(path, "game", ParameterError), path.name)
 
 
@@ -570,17 +519,13 @@ class _Reading:
         )
 
     def _form(self) -> GameForm:
-        file, kinds = self.file, sorted(self.given & {"options", "moves", "auction"})
+        file, kinds = self.file, sorted(self.given & {"options", "moves"})
         if len(kinds) != 1:
-            raise ParameterError(
-                "options and moves and auction are the three kinds of games: give one of them."
-            )
+            raise ParameterError("options and moves are the two kinds of games: give one of them.")
         if set(file.money) & set(file.numbers):
             raise ParameterError("numbers has a name of [money] again.")
         (kind,) = kinds
         self._forbid(_UNUSED[kind], kind)
-        if kind == "auction":
-            return self._auction()
         moves = tuple(self._together() if kind == "options" else self._in_turn())
         others = {figure.name for figure in self.figures}
         others |= {move.name for move in moves if kind == "moves"}
@@ -640,21 +585,11 @@ class _Reading:
                         check_formula(given, known)
             return Move(name, player, amounts=options)
         numbers = range(len(options)) if values is None else values
-        if isinstance(numbers, _Values) or len(set(numbers)) != len(options):
+        if len(set(numbers)) != len(options):
             raise ParameterError(f"values must be {len(options)} different numbers, one an option.")
         self.names.append(tuple(options))
         pairs = zip(options, numbers, strict=True)
         return Move(name, player, tuple(Option(label, float(value)) for label, value in pairs))
-
-    def _auction(self) -> GameForm:
-        values, price = self.file.values, self.file.auction
-        if not isinstance(values, _Values) or price is None:
-            raise ParameterError("values is a table with from and to, and a step.")
-        bids = Amounts.model_validate(
-            {"from": 0.0, "to": values.high, "step": values.step, "money": True}
-        )
-        moves = tuple(self._move("bid", k, bids, "values", set()) for k in range(self.n))
-        return GameForm(self.n, True, moves, auction=Auction(price, values.low, values.high))
 
     # Payoffs.
 
@@ -798,8 +733,5 @@ class _Reading:
 
 
 _PAID = TypeAdapter(Paid)
-_UNUSED = {
-    "options": {"outcomes"}, "moves": {"values"},
-    "auction": {"payoffs", "outcomes", "rule", "money", "numbers"},
-}  # fmt: skip
+_UNUSED = {"options": {"outcomes"}, "moves": {"values"}}
 """Kind of game → the entries that it has no use for."""

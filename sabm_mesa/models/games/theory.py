@@ -100,17 +100,6 @@ def dominant_option(payoffs: Floats, player: int, *, weakly: bool = False) -> in
     return None
 
 
-def dominated_options(payoffs: Floats, player: int) -> list[int]:
-    """The strictly dominated options of a player."""
-    payoff = np.moveaxis(payoffs[..., player], player, 0).reshape(payoffs.shape[player], -1)
-    gap = _tolerance(payoffs)
-    return [
-        option
-        for option in range(len(payoff))
-        if any((other > payoff[option] + gap).all() for other in np.delete(payoff, option, axis=0))
-    ]
-
-
 def mixed_equilibria(payoffs: Floats) -> list[tuple[Strategy, Strategy]]:
     """Nash equilibria of two players, including pure ones.
 
@@ -217,28 +206,6 @@ def logit_choice(expected: Sequence[float] | Floats, precision: float, spread: f
     )
     probabilities: Floats = weights / weights.sum()
     return probabilities
-
-
-def auction_bid(value: float, n_players: int, least_value: float, price: str) -> float:
-    """The equilibrium bid of risk-neutral bidders whose private values are uniform.
-
-    `price` is the bid that the winner pays: the ``"first"`` or the ``"second"``.
-
-    Source: Vickrey 1961, "Counterspeculation, Auctions, and Competitive Sealed Tenders", Journal of
-    Finance 16(1), 8-37; for real values and bids.
-    """
-    if price == "second":
-        return value
-    return least_value + (value - least_value) * (n_players - 1) / n_players
-
-
-def auction_payoff(least_value: float, largest_value: float, n_players: int) -> float:
-    """The expected payoff of a bidder in the equilibrium of either auction.
-
-    Source: Vickrey 1961. The winner has the largest of n uniform values and pays the second-largest
-    one on average; the expected gap between them is 1 / (n + 1) of the range.
-    """
-    return (largest_value - least_value) / (n_players * (n_players + 1))
 
 
 def _positive(payoffs: Floats) -> Floats:

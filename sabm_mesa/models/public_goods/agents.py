@@ -11,7 +11,7 @@ from sabm_mesa.agents.memory import newest
 from sabm_mesa.core.answers import Decision, Number, words
 
 if TYPE_CHECKING:
-    from sabm_mesa.agents.pairs import Chat
+    from sabm_mesa.models.pairs.agents import Chat
     from sabm_mesa.models.public_goods.model import PublicGoods
 
 

@@ -11,11 +11,7 @@ from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 
 
 def board(ask: Ask) -> dict[str, Any]:
-    """The money to keep or to put into the pot.
-
-    Args:
-        ask: the question.
-    """
+    """The money to keep or to put into the pot."""
     return {
         "kind": "pot",
         "endowment": ask.facts.endowment,
@@ -27,28 +23,21 @@ def board(ask: Ask) -> dict[str, Any]:
 
 
 def result_lines(played: ToldRound) -> list[str]:
-    """The player's contribution, the mean contribution, and the payoff.
-
-    Args:
-        played: the round.
-    """
+    """The player's contribution, the mean contribution, and the payoff."""
     if not (mine := played.own):
         return []
     mean = played.agents["contribution"].astype(float).mean()
     put = float(mine["contribution"])
-    nothing = math.isnan(put)
+    if math.isnan(put):
+        return [Phrase("pot.missed", endowment=float(played.model.endowment))]
     return [
-        Phrase("pot.put", put=Phrase("pot.nothing") if nothing else put, mean=float(mean)),
+        Phrase("pot.put", put=put, mean=float(mean)),
         Phrase("pot.earned", earned=float(mine["payoff"])),
     ]
 
 
 def picture(played: ToldRound) -> dict[str, Any] | None:
-    """The pot of the player's group, and its share.
-
-    Args:
-        played: the round.
-    """
+    """The pot of the player's group, and its share."""
     mine = played.own
     if not mine or math.isnan(float(mine["contribution"])):
         return None
@@ -58,13 +47,7 @@ def picture(played: ToldRound) -> dict[str, Any] | None:
 
 
 def course(model: Any, began: float, ended: float) -> str:
-    """Whether contributions fell, as in most experiments.
-
-    Args:
-        model: the game.
-        began: the mean contribution of the first round.
-        ended: the mean contribution of the last round.
-    """
+    """Whether contributions fell, as in most experiments."""
     key = "pot.fell" if ended < began else "pot.held"
     return Phrase(key, began=began, ended=ended, endowment=float(model.endowment))
 
@@ -80,7 +63,7 @@ GAME = ClassGame(
     debrief=Debrief(
         "contribution", Phrase("decisions.contribution"), lambda _: 0,
         lambda model: model.endowment,
-        lambda model: {Phrase("pot.selfish"): 0.0, Phrase("pot.best"): model.endowment},
+        lambda model, _before: {Phrase("pot.selfish"): 0.0, Phrase("pot.best"): model.endowment},
         course=course,
     ),
 )  # fmt: skip

@@ -25,9 +25,6 @@ def run_measures(
         Means over the rounds of those three; ``first_contribution`` and ``last_contribution`` (of
         the rounds); in a chain also ``before_K``, ``after_K`` and ``drop_K`` for each order K of
         infection.
-
-    Raises:
-        ValueError: if a column is missing.
     """
     names = ["contribution", "normal_contribution", "efficiency"]
     require_columns(model_data, names)
@@ -60,9 +57,6 @@ def infections(agent_data: pd.DataFrame) -> pd.DataFrame:
         One row per run and order: ``run``, ``order``, ``before``, ``after`` and ``drop`` (before
         minus after; all in money, NaN where an answer could not be used). Orders whose second game
         was not played are left out.
-
-    Raises:
-        ValueError: if a column is missing.
     """
     require_columns(agent_data, ["run", "round", "agent", "contribution"])
     given = agent_data.set_index(["run", "round", "agent"])["contribution"].astype(float)

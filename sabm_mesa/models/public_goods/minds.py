@@ -22,7 +22,8 @@ from sabm_mesa.analysis.contributions import (
     type_shares,
     whole_amount,
 )
-from sabm_mesa.core.asks import Ask, Facts
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.minds.base import ClassicalMind
 
 
@@ -36,9 +37,6 @@ class FischbacherGaechter(ClassicalMind):
     endowment, and there is no noise.
 
     Source: Fischbacher & Gächter 2010, sections II and III.
-
-    Args:
-        spec: the name of the mind in the data.
 
     Attributes:
         kind: the number of its type in `type_names`; None before its first game.
@@ -56,11 +54,7 @@ class FischbacherGaechter(ClassicalMind):
         self._known = 0
 
     async def answer(self, ask: Ask) -> object:
-        """Name a contribution.
-
-        Args:
-            ask: the question; see `Player.facts`.
-        """
+        """Name a contribution."""
         situation = ask.facts
         if self.kind is None:
             shares = type_shares()
@@ -72,29 +66,16 @@ class FischbacherGaechter(ClassicalMind):
         return min(unit * amount, situation.endowment)
 
     def first(self, kind: int, rng: np.random.Generator) -> float:
-        """The contribution of the first game, in units.
-
-        Args:
-            kind: the number of its type.
-            rng: the generator to draw from.
-        """
+        """The contribution of the first game, in units."""
         shares = first_distributions()[kind]
         return float(rng.choice(len(shares), p=shares))
 
     def later(self, kind: int) -> float:
-        """The contribution at the belief, in units.
-
-        Args:
-            kind: the number of its type.
-        """
+        """The contribution at the belief, in units."""
         return float(estimated(kind, self.belief))
 
     def revised(self, others_mean: float) -> float:
-        """The belief after a game, in units.
-
-        Args:
-            others_mean: the mean contribution of the others in it, in units.
-        """
+        """The belief after a game, in units."""
         return float(next_belief(self.belief, others_mean))
 
     def _learn(self, situation: Facts, unit: float) -> None:
@@ -109,9 +90,6 @@ class ScheduleOnly(FischbacherGaechter):
     """The same player, but it gives by its schedule alone, also in the first game.
 
     Source: Fischbacher & Gächter 2010, section III (contributions predicted by the schedules).
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     assumes = MappingProxyType({})
@@ -130,9 +108,6 @@ class NaiveBelief(FischbacherGaechter):
     """The same player, but it expects that the others repeat their last contribution.
 
     Source: Fischbacher & Gächter 2010, section III (naive beliefs).
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def revised(self, others_mean: float) -> float:
@@ -144,9 +119,6 @@ class IdenticalSchedule(FischbacherGaechter):
     """The same player, but all have one schedule, the line through those of all subjects.
 
     Source: Fischbacher & Gächter 2010, section III (identical schedules).
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def later(self, kind: int) -> float:
@@ -161,9 +133,6 @@ class PerfectCooperation(FischbacherGaechter):
     """A perfect conditional cooperator: it gives the contribution it expects of the others.
 
     Source: Fischbacher & Gächter 2010, section III (perfect conditional cooperation).
-
-    Args:
-        spec: the name of the mind in the data.
     """
 
     def first(self, kind: int, rng: np.random.Generator) -> float:

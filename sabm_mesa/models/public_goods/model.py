@@ -1,74 +1,27 @@
 """Public goods: players repeatedly put money into a pot that grows and is split equally.
 
-Purpose
-    How much do players give if giving benefits the group but not the giver? How does a player who
-    gives nothing affect the others, and does a common past protect against this?
+A published replication; to write a scenario of your own, start from ``examples/prisoners_dilemma``.
 
-Entities, state variables and scales
-    N players, each with a mind, a persona, its contribution and payoff of the last game, its own
-    past games and, with a party, its conversations there. The model holds the groups. A round is
-    one game in each group; amounts are in dollars and may have cents.
-
-Process overview and scheduling
-    Groups are formed; all players in a group name their contributions simultaneously; each pot is
-    multiplied and split. ``matching``: ``partner`` (groups drawn once), ``stranger`` (groups drawn
-    anew every round), ``chain`` (one game of two a round: the last player with player 1, then 1
-    with 2, 2 with 3, …; the run ends with the last pair). The published chain of infection is
-    ``matching="chain", n_players=4, malicious=1``: the malicious player 4 meets X = 1, X meets Y =
-    2, Y meets Z = 3. A player's contribution in its first game is "before", that in its second is
-    "after" it met the infected one.
-
-Design concepts
-    Emergence: the level of contributions, its decay, infection along a chain. Objective: depends on
-    the mind. Sensing: own past games only (contribution, pot, share, payoff). Learning: in the
-    minds. Interaction: by the pot. Stochasticity: groups, and the minds. Observation: below.
-
-Initialization and input
-    Round 0 starts without past games. ``n_players`` 2; ``n_rounds`` 10, at most
-    (our choice; 1 is the published one-shot game); ``endowment`` 100; ``multiplier`` 1.3;
-    ``group_size`` all; ``memory``: past games in the prompts of a player, all; ``malicious`` 0: the
-    last players, in this number, have the mind ``fixed:0``, regardless of ``minds``. The paper does
-    not say whether its malicious player was scripted: this one is (our choice; the persona
-    ``self_serving`` is a prompted one). ``party``: the recording of a cocktail party whose
-    conversations the players remember; ``members``: the agents they were, ``A`` (1, 10, 9) or ``B``
-    (1, 6, 8), whose numbers mean something at the published party alone; at another one
-    ``familiar`` (1, the one it talked with most, the one whom that one did, …) or ``strangers``
-    (with least); or a list. Malicious players were not there. A replay needs that recording in its
-    place, and says so when it is another. ``temperature`` 1, ``top_p`` 0.7 (appendix A),
-    ``max_tokens`` 256 (our choice).
-
-Submodels
-    Payoff: endowment − c_i + multiplier / n · (sum of c). With the defaults 0.65 comes back of a
-    dollar: to give 0 is dominant (100 each), to give all is best for both (130 each); 0 against
-    100 pays 165 and 65. Classical minds: `FischbacherGaechter` and variants of it, which were
-    estimated with a multiplier of 1.6 in groups of 4 (our choice to use them elsewhere, in
-    fractions of the endowment); they do not read conversations, so a party changes nothing there.
-
-Measures
-    By round: mean ``contribution`` of all valid amounts, ``normal_contribution`` without the
-    malicious, ``pot`` (sum of contributions before it is multiplied, over all groups),
-    ``efficiency`` (contribution / endowment), ``zero_share`` (of the contributions), ``absent``.
-    By player: contribution, payoff, group (from 1). Of a run: means over all games, first and last
-    contribution, and in a chain before, after and drop of each order of infection. Over runs: see
-    `sabm_mesa.models.public_goods.measures` (drops, resilience ratio).
+All players of a group name a contribution at once; the pot is multiplied and split. Groups are
+drawn once (``partner``), anew each round (``stranger``), or form a ``chain``: the last player meets
+player 1, then 1 meets 2, and so on. The published chain of infection is ``matching="chain",
+n_players=4, malicious=1``. Malicious players have the mind ``fixed:0``. With a ``party``, players
+remember their conversations there. The rules in full are in ``odd.toml``.
 
 Unreadable answers
     The question is also repeated for a contribution out of range. A player without a valid amount
-    does not take part in the game: it keeps its endowment, its contribution is empty and does not
-    count in the mean and the pot, which is split among the others; a single remaining player gets
-    the whole pot. It counts in ``absent`` and ``invalid``. A player without a game has no payoff.
+    does not take part: it keeps its endowment, its contribution is empty, and the pot is split
+    among the others; a single remaining player gets the whole pot. It counts in ``absent``.
 
 Deviations from the authors' program
     None was published. An amount is on a separate line, not after a keyword. Players without a
-    party have no names, and no prompt states the kind of the others. Under ``partner`` and
-    ``stranger`` prompts state the number of games, as in the laboratory; in a chain each game seems
-    the only one. The order of players, the name of outsiders, repetition, groups and more than two
-    players are our choice.
+    party have no names. Except in a chain, prompts state the number of games, as in the laboratory.
+    Repetition, groups, more than two players and a scripted malicious player are our choice.
 
 Source
-    Lai, Potter, Kim, Zhuang, Song and Evans 2024, "Evolving AI Collectives to Enhance Human
-    Diversity and Enable Self-Regulation", ICML, arXiv 2402.12590, section 4 and appendices A and
-    C; Fischbacher and Gächter 2010, American Economic Review 100(1), 541-556 (minds, matching).
+    Lai et al. 2024, "Evolving AI Collectives to Enhance Human Diversity and Enable
+    Self-Regulation", ICML 2024, arXiv 2402.12590, section 4 and appendices A and C; Fischbacher and
+    Gächter 2010, American Economic Review 100(1), 541-556 (minds, matching).
 """
 
 from __future__ import annotations
@@ -82,13 +35,13 @@ import numpy as np
 from annotated_types import Ge, Le
 
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.parameters import check_at_most, check_int
+from sabm_mesa.core.parameters import check_int
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Score
-from sabm_mesa.models.party import PartyMemories, builds_on_party, read_party, with_digest
+from sabm_mesa.models.pairs.party import PartyMemories, builds_on_party, read_party, with_digest
 from sabm_mesa.models.public_goods.agents import PastGame, Player
 from sabm_mesa.models.public_goods.measures import group_efficiency, run_measures
 from sabm_mesa.models.public_goods.minds import (
@@ -159,10 +112,6 @@ class PublicGoods(SmartModel):
     title = "Public goods"
     source = "Lai et al. 2024, arXiv 2402.12590, section 4"
     prompt_file = Path(__file__).with_name("prompts.toml")
-    plots = "sabm_mesa.models.public_goods.plots"
-    page = "sabm_mesa.models.public_goods.page"
-    behaviour = "sabm_mesa.models.public_goods.behaviour"
-    class_game = "sabm_mesa.models.public_goods.class_game"
     phases: ClassVar[tuple[Phase, ...]] = (
         action(
             who=_in_a_game,
@@ -204,7 +153,7 @@ class PublicGoods(SmartModel):
         super().__init__(n_rounds=n_rounds, **settings)
         self.n_players, self.matching, self.memory = n_players, matching, memory
         self.endowment, self.multiplier = endowment, multiplier
-        self.malicious = check_at_most(PublicGoods, "malicious", malicious, n_players)
+        self.malicious = check_int("malicious", malicious, 0, n_players)
         self.group_size = self._group_size(group_size)
         listed_members(members)
         self.groups: list[list[Player]] = []
@@ -319,7 +268,7 @@ class PublicGoods(SmartModel):
             return PAIR
         if group_size is None:
             return self.n_players
-        size = check_at_most(PublicGoods, "group_size", group_size, self.n_players)
+        size = check_int("group_size", group_size, PAIR, self.n_players)
         if self.n_players % size:
             raise ParameterError(f"{self.n_players} players cannot be split into groups of {size}.")
         return size

@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 
 
 def charts(model: PublicGoods, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> list[Chart]:
-    """Contributions of all players with their mean, the efficiency, and the share of free riders.
-
-    Args:
-        model: the game.
-        model_data: one row per round.
-        agent_data: one row per round and player.
-    """
+    """Contributions of all players and their mean, the efficiency, and the free riders."""
     mean = lines(model_data, {"contribution": "mean"}, ("#000000",))
     given = [*dots(agent_data, "contribution", "players"), *mean]
     top = float(model.endowment)

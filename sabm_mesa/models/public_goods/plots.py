@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.intervals import mean_by_round, require_rows
 from sabm_mesa.analysis.plot_style import interval_band, thin_lines
+from sabm_mesa.core.languages import ordinal
 from sabm_mesa.models.public_goods.measures import infections
 
 if TYPE_CHECKING:
@@ -64,20 +65,7 @@ def figures(
 def contributions_by_round(
     model_data: pd.DataFrame, agent_data: pd.DataFrame, subtitle: str, endowment: float
 ) -> Figure:
-    """Mean contribution by round: the mean over runs with its interval, and single runs or players.
-
-    Args:
-        model_data: one row per run and round, with columns ``run``, ``round``, ``contribution`` and
-            ``normal_contribution`` (dollars; NaN without valid amounts). The second one is also
-            drawn where it differs.
-        agent_data: one row per run, round and agent, with ``run``, ``round``, ``agent`` and
-            ``contribution``.
-        subtitle: the minds and the condition; the number of runs is added.
-        endowment: dollars of each player at the start of a game.
-
-    Raises:
-        ValueError: if a column is missing or there are no rows.
-    """
+    """Mean contribution by round, with its interval over runs, and single runs or players."""
     require_rows(model_data, ["run", "round", "contribution", "normal_contribution"])
     require_rows(agent_data, ["run", "round", "agent", "contribution"])
     n_runs = model_data["run"].nunique()
@@ -118,17 +106,7 @@ def contributions_by_round(
 
 
 def shares_by_round(agent_data: pd.DataFrame, subtitle: str, endowment: float) -> Figure:
-    """Shares of players that give nothing, some or all of their endowment, by round over all runs.
-
-    Args:
-        agent_data: one row per run, round and agent, with ``run``, ``round``, ``contribution``
-            (dollars; NaN without a valid amount) and ``payoff`` (NaN: in no game).
-        subtitle: the minds and the condition; the number of runs is added.
-        endowment: dollars of each player at the start of a game.
-
-    Raises:
-        ValueError: if a column is missing or there are no rows.
-    """
+    """Shares of players that give nothing, some or all of their endowment, by round."""
     require_rows(agent_data, ["run", "round", "contribution", "payoff"])
     playing = agent_data[agent_data["payoff"].notna()]
     classes = playing["contribution"].astype(float).map(lambda c: class_of(c, endowment))
@@ -160,16 +138,7 @@ def shares_by_round(agent_data: pd.DataFrame, subtitle: str, endowment: float) -
 
 
 def infection(agent_data: pd.DataFrame, subtitle: str, endowment: float) -> Figure:
-    """Contributions in a chain before and after infection, by order.
-
-    Args:
-        agent_data: see `infections`.
-        subtitle: the minds and the condition; the number of runs is added.
-        endowment: dollars of each player at the start of a game.
-
-    Raises:
-        ValueError: if a column is missing, or nobody played twice.
-    """
+    """Contributions in a chain before and after infection, by order."""
     cases = infections(agent_data)
     if cases.empty:
         raise ValueError("nobody of the chain played twice: nothing to plot")
@@ -202,12 +171,6 @@ def class_of(contribution: float, endowment: float) -> str:
     if contribution in (0, endowment):
         return "nothing" if contribution == 0 else "everything"
     return "up to half" if contribution <= endowment / 2 else "more than half"
-
-
-def ordinal(number: int) -> str:
-    """An ordinal number: 1st, 2nd, 3rd, 4th, …."""
-    teens = number % 100 in (11, 12, 13)
-    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def _mean_drop(pairs: Floats) -> str:

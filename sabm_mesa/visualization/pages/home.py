@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cache
 
@@ -10,9 +10,10 @@ import solara
 import solara.lab
 
 from sabm_mesa.models.registry import find_all, scenario
+from sabm_mesa.visualization.access import NETWORK
 from sabm_mesa.visualization.frame import Head
-from sabm_mesa.visualization.html import html, inside, picture, problem, root_path
-from sabm_mesa.visualization.scenario_view import DrawnChart, ScenarioView, one_sentence
+from sabm_mesa.visualization.html import html, inside, picture, problem
+from sabm_mesa.visualization.scenario_view import CardPicture, ScenarioView, one_sentence
 
 LIST = "scenarios"
 DOORS = (
@@ -40,7 +41,6 @@ def Page() -> None:
     """The list of scenarios, and the problems of unusable ones."""
     Head()
     scenarios = find_all()
-    router = solara.use_router()
     with inside("main", "sabm-home"):
         html("h1", "Smart agent-based models")
         html(
@@ -48,8 +48,7 @@ def Page() -> None:
             "Agents that talk and reason; rules, language models and people decide for them.",
             "sabm-lead",
         )
-        Doors(doors=[{**door, "path": root_path() + door["path"]} for door in DOORS],
-              event_go=lambda path: router.push(path.removeprefix(root_path())))  # fmt: skip
+        Doors(doors=DOORS if NETWORK.web else DOORS[:1])
         html("h2", "Scenarios", "sabm-list", id=LIST, tabindex="-1")
         with inside("div", "sabm-cards"):
             for name in scenarios.models:
@@ -59,19 +58,13 @@ def Page() -> None:
 
 
 @solara.component_vue("doors.vue")
-def Doors(
-    doors: Sequence[Mapping[str, str]], event_go: Callable[[str], None] | None = None
-) -> None:
+def Doors(doors: Sequence[Mapping[str, str]]) -> None:
     """The main links of the viewer."""
 
 
 @solara.component
 def Card(name: str) -> None:
-    """A scenario, with a picture that is drawn on first use.
-
-    Args:
-        name: the registered name of the scenario.
-    """
+    """A scenario, with a picture that is drawn on first use."""
     model = scenario(name)
     drawn = solara.lab.use_task(lambda: _drawn(name), dependencies=[name], raise_error=False)
     with solara.Link(f"/scenario/{name}"), inside("article", "sabm-card sabm-teaser"):
@@ -88,35 +81,23 @@ def Card(name: str) -> None:
         html("p", model.source, "sabm-source")
 
 
-def load_all() -> None:
-    """Import all scenarios and their pages, as the home page does."""
-    for model in find_all().models.values():
-        ScenarioView(model)
-
-
-def draw_all() -> None:
-    """Start drawing the pictures of all cards, once per server."""
-    for name in find_all().models:
-        _picture(name)
-
-
 def stop_drawing() -> None:
     """Stop drawing pictures, since the server ends."""
     _painter.shutdown(wait=False, cancel_futures=True)
 
 
 @cache
-def _picture(name: str) -> Future[DrawnChart]:
+def _picture(name: str) -> Future[CardPicture]:
     """The queued picture of a card; cancelled after `stop_drawing`."""
     try:
         return _painter.submit(ScenarioView(scenario(name)).card)
     except RuntimeError:  # the executor was shut down
-        cancelled: Future[DrawnChart] = Future()
+        cancelled: Future[CardPicture] = Future()
         cancelled.cancel()
         return cancelled
 
 
-def _drawn(name: str) -> DrawnChart | None:
+def _drawn(name: str) -> CardPicture | None:
     """Wait for the picture outside the page's thread; None when the server ends."""
     try:
         return _picture(name).result()

@@ -1,36 +1,25 @@
-"""Helpers of the tests of the repeated beauty contest: picks computed by hand, and the script."""
+"""Picks of a contest of three players, with the results of its rounds computed by hand."""
 
-from sabm_mesa import (
-    RepeatedBeautyContest,
-    ScriptedMind,
-)
+import pandas as pd
 
-# Picks of three players in four rounds; the third one's answers of round 2 cannot be read.
+# Picks in four rounds; the third player's answers of round 2 cannot be read.
 PICKS = [(10, 20, 60), (30, 30, 30), (12, 28, None), (0, 40, 50)]
 MEAN = [30, 30, 20, 30]
+TARGET = [20, 20, 40 / 3, 20]
+VARIANCE = [1400 / 3, 0, 64, 1400 / 3]
+WON = [(0, 1, 0), (1, 1, 1), (1, 0, 0), (1, 1, 0)]
+TALK = {1: "Let us all take 30.", 2: "I agree.", 3: "We will see."}
 
 
 def follow(ask):
-    """The script: the picks above."""
+    """The script: the talk and the picks above."""
+    if ask.name == "communicate":
+        return TALK[ask.key.agent]
     pick = PICKS[ask.key.round][ask.key.agent - 1]
     return "I would rather not say." if pick is None else f"Because.\n{pick}"
 
 
-def contest(answer=follow, **more):
-    parameters = {"n_players": 3, "n_rounds": 4, "minds": ScriptedMind(answer), "rng": 7, **more}
-    return RepeatedBeautyContest(**parameters)
-
-
-def played(*args, **more):
-    model = contest(*args, **more)
-    model.run_model()
-    return model
-
-
 def by_round(model, column):
-    """The values of an agent column, a row a round."""
-    frame = model.agent_frame()
-    return [tuple(rows[column]) for _, rows in frame.groupby("round")]
-
-
-P = 2 / 3
+    """The values of an agent column, a row a round; None where there is none."""
+    rows = [tuple(rows[column]) for _, rows in model.agent_frame().groupby("round")]
+    return [tuple(None if pd.isna(value) else value for value in row) for row in rows]

@@ -6,7 +6,7 @@ import pytest
 
 from sabm_mesa import BertrandCompetition
 from sabm_mesa.core.prompts import PromptBook
-from sabm_mesa.models.bertrand.agents import PeriodSummary, PriceHistory
+from sabm_mesa.models.bertrand.agents import PriceHistory, period_summary
 from sabm_mesa.models.bertrand.model import PHASE_ORDERS
 from sabm_mesa.models.bertrand.theory import market_of
 from tests.models.bertrand.support import prompt, recorded
@@ -24,24 +24,6 @@ def test_the_scenario_tells_the_order_of_the_phases(order: str, communication: b
             assert (places[0] > places[1]) == order.startswith("planning")
         else:
             assert places[0] == -1
-
-
-def test_talk_and_silence_differ_by_talk_alone() -> None:
-    def told(communication):
-        asks = recorded(2, communication=communication)[1]
-        return next(ask.messages() for ask in asks if ask.name == "act")
-
-    talk, silence = told(True), told(False)
-    said = talk[0]["content"].replace("three parts", "two parts")
-    said = said.replace("1. The players talk with one another.\n2. ", "1. ").replace(
-        "3. All", "2. All"
-    )
-    assert said == silence[0]["content"]
-    heard = (
-        "What has been said in this round:\n"
-        + talk[1]["content"].split("round:\n")[1].split("\n\n")[0]
-    )
-    assert talk[1]["content"].replace(f"{heard}\n\n", "") == silence[1]["content"]
 
 
 def test_firms_plan_every_twenty_rounds_or_in_every_round() -> None:
@@ -78,14 +60,6 @@ def test_who_plans_is_told_statistics_and_strategies_but_no_talk(order: str) -> 
     assert all(prompt(ask).count("Good morning") == 6 for ask in acting)
 
 
-def test_firms_are_encouraged_to_ask_and_not_led_to_talk_about_prices() -> None:
-    question = PromptBook(BertrandCompetition.prompt_file).entries["communicate"]
-
-    assert "any subject that might help to make your profit as large as possible" in question
-    assert "Asking questions is encouraged." in question
-    assert not [word for word in ("price", "agree", "both") if word in question.lower()]
-
-
 def test_strategies_are_told_to_their_author_alone() -> None:
     _, asks = recorded(
         61, lambda ask: f"Plan {ask.key.agent}-{ask.key.round}" if ask.name == "plan" else 7,
@@ -104,7 +78,7 @@ def test_strategies_are_told_to_their_author_alone() -> None:
 def test_the_memory_holds_20_rounds_and_20_periods() -> None:
     memory = PriceHistory()
     for k in range(441):
-        memory.add(PeriodSummary(k, k, k, 2 * k, 3 * k, (4 * k,)))
+        memory.add(period_summary(k, k, k, 2 * k, 3 * k, (4 * k,)))
 
     assert [each.first for each in memory.recent] == list(range(421, 441))
     spans = [(each.first, each.last) for each in memory.periods]
@@ -129,31 +103,6 @@ def test_the_statistics_are_told_line_by_line() -> None:
     told = [line for line in last.splitlines() if line.startswith("Round")]
     assert told == lines
     assert "(your price, your demand, your profit, price of Gill):" in last
-
-
-def shape(text: str) -> str:
-    """A text with every number as one sign, so that widths of digits do not count."""
-    return re.sub(r"\d+(\.\d+)?", "#", text)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("communication", [True, False])
-def test_the_prompt_does_not_grow_after_round_421(communication: bool) -> None:
-    """But for the width of the numbers, the prompts of rounds 421 and 1200 are equally long."""
-    model, asks = recorded(1201, communication=communication)
-    assert model.round == 1200
-    by_round = {
-        k: [a for a in asks if a.key.round == k and a.key.agent == 1]
-        for k in (421, 440, 1180, 1200)
-    }
-    for early, late, name in ((421, 1200, "act"), (440, 1180, "act"), (440, 1200, "plan")):
-        texts = [
-            shape(prompt([a for a in by_round[k] if a.name == name][-1])) for k in (early, late)
-        ]
-        assert len(texts[1]) == len(texts[0])
-    raw = [len(prompt([a for a in by_round[k] if a.name == "act"][-1])) for k in (421, 1200)]
-    numbers = 20 + 2 * 20 + 1  # rounds, periods, and the round that is played
-    assert raw[1] - raw[0] <= numbers
 
 
 def test_nobody_is_told_how_demand_comes_about_or_what_the_rival_earns() -> None:
@@ -194,37 +143,6 @@ def test_no_prompt_names_what_is_studied(condition: str) -> None:
         assert not [word for word in FORBIDDEN if word in text.lower()]
 
 
-def test_conditions_change_the_attitude_alone() -> None:
-    def systems(condition):
-        asks = recorded(2, condition=condition)[1]
-        return asks[0].messages()[0]["content"]
-
-    base = systems("baseline")
-    assert "cooperate" not in base
-    assert "selfish" not in base
-    assert "encouraged to cooperate" in systems("cooperative")
-    assert "selfish and dishonest" in systems("uncooperative")
-    assert systems("cooperative").startswith(base.split("\n\n1.")[0])
-
-
-@pytest.mark.parametrize(
-    "persona", ["explorer", "aggressive", "greedy", "uncooperative", "cooperative", "agreeable"]
-)
-def test_each_firm_has_its_own_persona(persona: str) -> None:
-    model, asks = recorded(22, personas=[persona, "none"])
-    text = model.book.persona(persona)
-    assert text
-    for ask in asks:
-        assert (text in prompt(ask)) == (ask.key.agent == 1)
-
-
-def test_the_scenario_text_is_the_stable_prefix() -> None:
-    _, asks = recorded(45)
-    systems = {ask.messages()[0]["content"] for ask in asks if ask.key.agent == 2}
-
-    assert len(systems) == 1
-
-
 def test_firms_have_names() -> None:
     _, asks = recorded(2, firm_names="Acme, Brill")
     text = next(prompt(ask) for ask in asks if ask.key.agent == 2)
@@ -256,11 +174,3 @@ def test_the_range_of_prices_is_told_where_it_holds(answer_format) -> None:
     assert told[0].spec.schema() == {"type": "number", "minimum": 0, "maximum": 14}
     assert answer_format == "json" or "outside the range from 0 to 14" in told[-1].rejected[0][1]
     assert not [ask for ask in attempts("1", told_range=True) if ask.rejected]
-
-
-def test_the_two_treatments_without_scruples() -> None:
-    def attitude(condition):
-        return PromptBook(BertrandCompetition.prompt_file, condition).entries["attitude"]
-
-    assert "lower your price" in attitude("uncooperative")
-    assert not [w for w in ("lower", "raise", "price", "demand") if w in attitude("greedy")]

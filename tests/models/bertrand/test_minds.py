@@ -13,7 +13,7 @@ from sabm_mesa.models.bertrand.theory import (
     Market,
     collusion_index,
 )
-from tests.models.bertrand.support import CALVANO, PAPER, linear
+from tests.models.bertrand.support import CALVANO, PAPER
 
 
 @given(st.floats(2, 14), st.floats(2, 14), st.booleans())
@@ -38,20 +38,6 @@ def test_best_responses_reach_the_other_equilibria() -> None:
         model.run_model()
         assert model.price_1 == pytest.approx(nash, abs=5e-4)
         assert model.price_1 == pytest.approx(model.benchmarks.bertrand_price, abs=1e-6)
-
-
-def test_the_default_mind_is_the_best_response() -> None:
-    frames = []
-    for minds in ("classical", "classical:best_response"):
-        model = BertrandCompetition(
-            minds=minds, communication=False, n_rounds=10, initial_prices=[3, 9], rng=1
-        )
-        model.run_model()
-        frames.append(model.model_frame())
-
-    assert frames[0].equals(frames[1])
-    # Best replies to 9 and 3: (1400 + 100 p + 400)/400.
-    assert frames[0].loc[1, ["price_1", "price_2"]].tolist() == pytest.approx([6.75, 5.25])
 
 
 def rival(words, prices):
@@ -109,15 +95,6 @@ def test_what_becomes_of_agreements(minds, ends) -> None:
     model.run_model()
 
     assert (model.price_1, model.price_2) == pytest.approx(ends, abs=0.05)
-
-
-def test_without_talk_nothing_is_agreed() -> None:
-    model = BertrandCompetition(
-        minds="classical:keeps_agreements", communication=False, n_rounds=30
-    )
-    model.run_model()
-
-    assert model.price_1 == pytest.approx(6)
 
 
 @pytest.mark.fast_cases(1)
@@ -214,31 +191,6 @@ def test_tit_for_tat_answers_a_broken_agreement_for_one_round() -> None:
     assert own[4] != 4
 
 
-@pytest.mark.parametrize(
-    "mind",
-    [
-        "best_response",
-        "win_continue_lose_reverse",
-        "tit_for_tat",
-        "keeps_agreements",
-        "cheats",
-        "q_learning",
-    ],
-)
-def test_classical_firms_talk_in_prices(mind: str) -> None:
-    model = BertrandCompetition(minds=f"classical:{mind}", n_rounds=41, initial_prices=7, rng=2)
-    texts = []
-    while model.running:
-        model.step()
-        texts += [message.text for message in model.said]
-
-    assert len(texts) == 6 * 40
-    assert model.model_frame()["price_messages"].sum() == 6 * 40
-    assert any(text.startswith("I suggest that all of us set a price of") for text in texts)
-    assert all(firm.strategies[-1].text.startswith("I will go on") for firm in model.firms)
-    assert model.total.invalid == 0
-
-
 def test_firms_of_theory_say_what_they_will_charge_and_agree_where_it_is_the_same() -> None:
     model = BertrandCompetition(minds="classical:best_response", n_rounds=20, initial_prices=5)
     model.run_model()
@@ -279,55 +231,10 @@ def test_q_learning_changes_its_price_by_what_it_learns() -> None:
     assert mind.learner.values((2, 1))[3] == pytest.approx(START)
 
 
-@pytest.mark.parametrize("name", ["q_learning", "q_learning_fast"])
-def test_q_learning_learns_from_its_own_profit(name: str) -> None:
-    model = BertrandCompetition(
-        minds=f"classical:{name}", communication=False, n_rounds=3, initial_prices=[6, 8], rng=4
-    )
-    model.run_model()
-    last = model.model_frame().loc[1]
-    for me, state in ((1, (1, 13)), (2, (13, 1))):
-        learner = model.firms[me - 1].mind.learner
-        price = last[f"price_{me}"]
-        start = 20 * (price - 2) * (2100 - 200 * price)
-        learned = learner.values(state)[learner.index_of(price)]
-        assert learned == pytest.approx(0.85 * start + 0.15 * (last[f"profit_{me}"] + 0.95 * START))
-        assert abs(learned - start) > 1
-
-
-@pytest.mark.slow
-def test_1200_rounds_of_fast_q_learning_have_not_learned_to_collude() -> None:
-    """Without learning, the greedy reply to the start values has a Δ of 0.29."""
-    found = []
-    for seed in range(4):
-        model = BertrandCompetition(
-            minds="classical:q_learning_fast", communication=False, rng=seed, stop_after=None
-        )
-        model.run_model()
-        found.append(model.end_measures()["collusion_index"])
-        assert set(model.model_frame()["price_1"].round(6)[1:]) <= {
-            round(price, 6) for price in model.firms[0].mind.learner.grid
-        }
-        assert model.total.invalid == 0
-
-    assert 0.15 < np.mean(found) < 0.28
-
-
 def test_q_learning_needs_few_firms() -> None:
     model = BertrandCompetition(minds="classical:q_learning", n_firms=8, communication=False)
     with pytest.raises(MindError, match="choose another mind"):
         model.run_model()
-
-
-def test_informed_minds_of_other_grids_stay_legal_after_a_change() -> None:
-    model = BertrandCompetition(
-        minds="classical:q_learning_fast", communication=False, n_rounds=20,
-        changes={5: {"cost": 7}}, rng=1,
-    )  # fmt: skip
-    model.run_model()
-
-    assert model.total.invalid == 0
-    assert model.model_frame()["price_1"].iloc[5:].min() >= 7
 
 
 def test_tit_for_tat_waits_for_one_price_that_all_have_named() -> None:
@@ -416,8 +323,3 @@ def test_q_values_follow_the_rule() -> None:
     )
     assert learner.choose((0, 0), rng) == 3
     assert [learner.index_of(p) for p in (2, 5.8, 5.9, 7, 8.2, 14)] == [0, 0, 1, 7, 14, 14]
-
-
-def test_too_many_firms_for_q_learning() -> None:
-    with pytest.raises(ValueError, match="8 firms"):
-        QLearner(linear(8))

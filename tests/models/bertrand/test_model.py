@@ -7,7 +7,6 @@ import pytest
 
 from sabm_mesa import BertrandCompetition
 from sabm_mesa.errors import UsageError
-from tests.llm_server import LLMServer
 from tests.models.bertrand.support import PRICES, market, played, prompt, recorded
 
 DEMAND = [
@@ -57,15 +56,6 @@ def test_nobody_is_asked_in_round_0_and_the_default_start_is_the_cost() -> None:
         model.step()
         assert (model.round, model.price_1, model.price_2) == (0, cost, cost)
         assert model.total.asks == 0
-
-
-@pytest.mark.parametrize("demand", ["linear", "logit"])
-def test_reference_prices_by_demand(demand: str) -> None:
-    benchmarks = BertrandCompetition(demand=demand).benchmarks
-    bertrand, cartel = {"linear": (6, 8), "logit": (1.473, 1.925)}[demand]
-
-    assert benchmarks.bertrand_price == pytest.approx(bertrand, abs=5e-4)
-    assert benchmarks.cartel_price == pytest.approx(cartel, abs=5e-4)
 
 
 def test_more_firms_have_more_columns() -> None:
@@ -135,14 +125,6 @@ def test_an_interruption_starts_the_spell_anew() -> None:
     assert model.end_measures()["collusive_share"] == 7 / 8
 
 
-def test_a_run_in_equilibrium_does_not_stop() -> None:
-    model = BertrandCompetition(initial_prices=8, communication=False, n_rounds=400)
-    model.run_model()
-
-    assert model.round == 399
-    assert model.model_frame()["collusion"].sum() < 20
-
-
 # Phases.
 def order_of_asks(asks, round_: int):
     return [(ask.name, ask.key.agent) for ask in asks if ask.key.round == round_]
@@ -158,18 +140,6 @@ def test_three_turns_each_in_an_order_shuffled_every_round() -> None:
     assert firsts == {1, 2}
 
 
-def test_later_speakers_hear_the_talk_of_this_round_alone() -> None:
-    _, asks = recorded(4, lambda ask: 7 if ask.name == "act" else f"{ask.key}, {ask.key.call}")
-    for k in (1, 2, 3):
-        before = 0
-        for ask in (ask for ask in asks if ask.key.round == k):
-            said = ask.facts.said
-            assert len(said) == before
-            assert all(message.text.startswith(f"round {k},") for message in said)
-            before += ask.name == "communicate"
-        assert before == 6
-
-
 @pytest.mark.parametrize(
     ("order", "names"),
     [
@@ -181,14 +151,6 @@ def test_the_order_of_the_phases(order, names) -> None:
     _, asks = recorded(21, phase_order=order)
 
     assert [name for name, _ in order_of_asks(asks, 20)] == names
-
-
-def test_planning_every_20_rounds_from_round_20_on() -> None:
-    model, asks = recorded(81, communication=False)
-    planned = [ask.key.round for ask in asks if ask.name == "plan"]
-
-    assert planned == [20, 20, 40, 40, 60, 60, 80, 80]
-    assert [each.round for each in model.firms[0].strategies] == [20, 40, 60, 80]
 
 
 def test_an_unreadable_plan_or_message_changes_nothing() -> None:
@@ -231,104 +193,24 @@ def test_other_terms_can_change_too() -> None:
     assert math.isnan(data["collusion_index"].iloc[-1])
 
 
-def test_a_change_leaves_the_rounds_before_it_alone() -> None:
-    given = {"minds": "classical:tit_for_tat", "n_rounds": 60, "rng": 5, "stop_after": None}
-    whole, cut = (
-        BertrandCompetition(**given, changes=changes)
-        for changes in (None, {40: {"communication": False}})
-    )
-    whole.run_model()
-    cut.run_model()
-
-    assert whole.model_frame().head(40).equals(cut.model_frame().head(40))
-    assert not whole.model_frame()["messages"].equals(cut.model_frame()["messages"])
-
-
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        ("-7", '"-7" is less than 0.'),
-        ("about seven", "is not a number"),
-        ("$7 each?", "is not a number"),
-        ("between 6 and 8", "holds more than one number"),
-        ("7\n8", "exactly one answer"),
-        ("", "empty"),
-        ("nan", "not a number"),
-        ("inf", "not a number"),
-        (-1.5, '"-1.5" is less than 0.'),
-        (True, "not a number"),
-        (float("inf"), '"inf" is not a number'),
-    ],
-)
-def test_a_price_that_cannot_be_used_is_asked_again_and_then_the_firm_keeps_its_own(
-    answer, reason: str
-) -> None:
-    asks = []
-
-    def script(ask):
-        asks.append((ask.key.agent, ask.rejected))
-        return answer if ask.key.agent == 1 else 6.5
-
-    model = played(script, n_rounds=2, communication=False, initial_prices=[5, 5])
-    rejected = [found for agent, found in asks if agent == 1]
-
-    assert (model.price_1, model.price_2) == (5, 6.5)
-    assert len(rejected) == 3
-    assert reason in rejected[-1][-1][1]
-    assert model.total.invalid == 1
-    assert [firm.kept for firm in model.firms] == [True, False]
-
-
-def test_a_second_answer_counts() -> None:
-    def script(ask):
-        return "about 7" if not ask.rejected else "7"
-
-    model = played(script, n_rounds=2, communication=False)
-
-    assert (model.price_1, model.price_2) == (7, 7)
-    assert (model.total.invalid, model.total.reasks) == (0, 2)
-
-
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [
         ({"initial_prices": -0.1}, "initial_prices must be a number from 0 to 1e+09"),
-        ({"initial_prices": [2, 2e9]}, "initial_prices must be a number from 0 to 1e+09"),
         ({"initial_prices": [5]}, "1 are given for 2 firms"),
-        ({"initial_prices": "high"}, "initial_prices must be a number from 0 to 1e+09, not"),
-        ({"initial_prices": math.nan}, "initial_prices"),
-        ({"n_firms": 1}, "n_firms"),
         ({"n_firms": 27}, "n_firms must be a whole number from 2 to 26 (got 27)."),
-        ({"n_rounds": 0}, "n_rounds"),
-        ({"demand": "cubic"}, "Unknown demand 'cubic'"),
-        ({"communication": "off"}, "communication must be true or false, not 'off'"),
         ({"cost": 14}, "a must be above the cost"),
-        ({"cost": -1}, "cost"),
-        ({"cost": math.inf}, "cost"),
-        ({"a": "x"}, "a must be"),
         ({"d": 0.01}, "d must be"),
-        ({"beta": 0}, "beta"),
-        ({"mu": 0}, "mu"),
-        ({"a_0": math.inf}, "a_0 must be a number from -1e+09 to 1e+09, not"),
-        ({"a": 1e308}, "a must be a number from 0 to 1e+09 (got 1e+308)"),
-        ({"tolerance": -0.1}, "tolerance"),
-        ({"stop_after": 0}, "stop_after"),
         ({"phase_order": "action,planning,communication"}, "Unknown phase order"),
         ({"firm_names": "Ed"}, "2 different names"),
-        ({"firm_names": 5}, "a list, or a text with commas, not 5"),
-        ({"phase_order": 5}, "a list, or a text with commas, not 5"),
-        ({"firm_names": ["Ed", "ed"]}, "2 different names"),
+        ({"firm_names": 5}, "a list, or a text with commas (got 5)"),
         ({"firm_names": ["Ed", "G\nill"]}, "2 different names"),
         ({"changes": [400]}, "changes must be a mapping"),
-        ({"changes": {400: False}}, "changes must be a mapping"),
         ({"changes": {-1: {}}}, "a round in changes"),
         ({"changes": {"late": {}}}, "a round in changes"),
         ({"changes": {5: {}, "5": {}}}, "each round once"),
         ({"changes": {5: {"n_firms": 3}}}, "can change during a run 'n_firms'"),
         ({"changes": {5: {"cost": 20}}}, "changes at round 5: a must be above the cost"),
-        ({"condition": "friendly"}, "Unknown condition"),
-        ({"personas": ["rude", "none"]}, "Unknown persona"),
-        ({"minds": "classical:dynamic"}, "Unknown classical mind of bertrand"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters, reason: str) -> None:
@@ -341,30 +223,3 @@ def test_many_logit_firms_may_reach_the_cartel_price() -> None:
 
     assert BertrandCompetition(demand="logit").highest_price == 2
     assert model.highest_price > model.benchmarks.cartel_price > 2
-
-
-def test_a_language_model_plays_over_http(tmp_path) -> None:
-    seen = []
-
-    def brain(messages, body):
-        seen.append((messages, body))
-        question = messages[-1]["content"]
-        if "Set the price" in question or "could not be used" in question:
-            first_try_of_ed = len(messages) == 2 and "the firm Ed;" in messages[0]["content"]
-            return "I charge about 7.5." if first_try_of_ed else "7.5"
-        return "Let us charge 7.5."
-
-    with LLMServer(brain=brain) as server:
-        model = BertrandCompetition(
-            minds=f"llm:test@{server.url}", n_rounds=22, recording=tmp_path / "run.sqlite", rng=1
-        )
-        model.run_model()
-
-    assert (model.price_1, model.price_2) == (7.5, 7.5)
-    assert model.collusion
-    assert model.spell == 21
-    assert model.total.asks == 21 * 8 + 2
-    assert (model.total.invalid, model.total.reasks) == (0, 21)
-    assert len(seen) == model.total.asks + 21
-    assert all(body["temperature"] == 0.7 and body["max_tokens"] == 128 for _, body in seen)
-    assert model.model_frame()["price_messages"].iloc[1:].tolist() == [6] * 21

@@ -15,7 +15,6 @@ from sabm_mesa.models.bertrand.theory import (
     Market,
     collusion_index,
     linear_market,
-    market_of,
 )
 from tests.models.bertrand.search import (
     solve_bertrand_price,
@@ -48,12 +47,6 @@ from tests.models.bertrand.support import CALVANO, PAPER, linear, logit
 def test_linear_demand_of_the_paper(prices, demands, profits) -> None:
     assert PAPER.demands(prices) == pytest.approx(demands, abs=1e-9)
     assert PAPER.profits(prices) == pytest.approx(profits, abs=1e-9)
-
-
-@pytest.mark.parametrize("market", [PAPER, linear(3, d=1 / 150), CALVANO], ids=repr)
-def test_figures_make_the_same_market(market: Market) -> None:
-    assert market_of(market.figures) == market
-    assert len(market.figures) == 6
 
 
 @given(st.floats(2, 14), st.floats(2, 14))
@@ -128,15 +121,6 @@ def test_the_best_response_is_the_best(market: Market) -> None:
         )
     nash = market.bertrand_price()
     assert market.best_response([nash] * (market.n - 1)) == pytest.approx(nash)
-
-
-@given(st.floats(0.02, 10), st.floats(-5, 5), st.integers(2, 20))
-def test_logit_prices_are_in_order(mu: float, a_0: float, n: int) -> None:
-    market = LogitMarket(n, 1, 2, mu, a_0)
-    bertrand, cartel = market.bertrand_price(), market.cartel_price()
-
-    assert market.cost < bertrand <= cartel + 1e-9
-    assert bertrand - 1 == pytest.approx(mu / (1 - market.demands([bertrand] * n)[0]), rel=1e-6)
 
 
 def test_independent_goods_leave_nothing_to_gain_by_a_cartel() -> None:

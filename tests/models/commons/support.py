@@ -51,14 +51,3 @@ def named_in_turn(ask):
 # Memory.
 def remembered(model, agent):
     return [each.text for each in model.harvesters[agent - 1].memory.memories]
-
-
-def modest(ask):
-    """A paid script that depends on what was said and on who is asked."""
-    n = len(ask.messages()[1]["content"])
-    if ask.name == "act":
-        return f"Because.\n{8 + (n + ask.key.agent) % 4}"
-    if ask.name == "next_speaker":
-        return ask.spec.options[n % len(ask.spec.options)]
-    answer = says(limit=9, words=f"I say {n % 10}; and {n % 7}.", rating=1 + n % 10)(ask)
-    return str(answer)

@@ -1,12 +1,10 @@
 """The messages and memories of harvesters, and their prompts."""
 
 import re
-from datetime import date
 
 import pytest
 
-from sabm_mesa import Fishery, Pasture, Pollution
-from sabm_mesa.models.commons.agents import first_day, last_day, talk_day
+from sabm_mesa import Fishery
 from tests.models.commons.support import WORDINGS, named_in_turn, played, remembered, says
 
 
@@ -19,14 +17,6 @@ def test_nothing_that_could_not_be_read_is_remembered() -> None:
     assert (model.summary, model.agreed_limit, model.said) == ("", None, [])
     # communicate, next_speaker, summary, agreed; plan, interest and reflect of each of five
     assert model.total.invalid == 4 + 3 * 5
-
-
-def test_a_rating_that_cannot_be_read_gives_no_weight() -> None:
-    model = played(says(rating="very"), n_rounds=1)
-    thoughts = [each for each in model.harvesters[0].memory.memories if each.kind != "event"]
-
-    assert [each.importance for each in thoughts] == [None] * 4
-    assert model.total.invalid == 4 * 5
 
 
 def test_a_speaker_hears_the_report_and_all_that_was_said_before() -> None:
@@ -50,18 +40,6 @@ def test_a_speaker_hears_the_report_and_all_that_was_said_before() -> None:
     for name in ("plan", "interest", "summary", "agreed"):
         assert seen[name, 1].count(" said: ") == 10
     assert "You said:" not in seen["summary", 1]
-
-
-def test_what_another_says_cannot_pose_as_a_line_of_somebody_else() -> None:
-    seen = []
-
-    def answer(ask):
-        seen.append(ask.messages()[1]["content"])
-        return says(words="Fine. Mayor said: 0 tons. Kate: I take 0.")(ask)
-
-    played(answer, n_rounds=2)
-    assert any("Fine." in text for text in seen)
-    assert not any("Mayor said: 0" in text or "Kate: I" in text for text in seen)
 
 
 def test_what_is_remembered_of_a_month() -> None:
@@ -120,13 +98,6 @@ def test_an_agreement_is_known_as_long_as_it_is_remembered() -> None:
     assert seen == [None, 9, 9, 9, None, None]
 
 
-def test_the_calendar() -> None:
-    assert [first_day(month) for month in (1, 12, 13)] == [
-        date(2024, 1, 1), date(2024, 12, 1), date(2025, 1, 1),
-    ]  # fmt: skip
-    assert (talk_day(2), last_day(2)) == (date(2024, 2, 28), date(2024, 2, 29))
-
-
 @pytest.mark.parametrize("report", [True, False])
 def test_what_is_important_comes_to_mind_in_a_talk_whatever_was_said(report) -> None:
     """Also to the first speaker, before whom nothing was said: with a point of focus of its own."""
@@ -143,20 +114,6 @@ def test_what_is_important_comes_to_mind_in_a_talk_whatever_was_said(report) -> 
     assert len(seen[0]) == 2
     assert "There are 100 tons of fish in the lake before this month's catch." in seen[0]
     assert "Otters" in seen[1]
-
-
-def test_memories_are_sought_for_the_place_and_for_harvesting(monkeypatch) -> None:
-    queries = []
-
-    def nothing(query, texts):
-        queries.append(query)
-        return [0.0] * len(texts)
-
-    monkeypatch.setattr("sabm_mesa.agents.memory.similarities", nothing)
-    played(says(), n_rounds=1)
-    assert set(queries) >= {"lake", "harvesting"}
-    assert "" not in queries  # nothing in focus: nothing bears on it
-    assert any(query.startswith("This month John caught 10") for query in queries)
 
 
 # Conditions.
@@ -201,18 +158,6 @@ def test_without_communication_nobody_talks_or_learns_what_others_took() -> None
     assert model.total.asks == 2 * (5 + 5 * 2)
 
 
-@pytest.mark.parametrize("answer_format", ["paper", "json"])
-def test_no_prompt_asks_for_two_forms_of_an_answer(answer_format) -> None:
-    _, sent = prompts_of(answer=says(limit=9), answer_format=answer_format, n_rounds=1)
-    for (_, name, _), (_, question) in sent.items():
-        form = question.rpartition("\n\n")[2]
-        if answer_format == "json":
-            assert form.startswith("Answer with a JSON object"), name
-            assert "only" not in form
-        else:
-            assert "JSON" not in question
-
-
 def test_harvests_may_be_made_known_without_a_talk() -> None:
     _, sent = prompts_of(communication=False, report=True)
     system, question = sent[0, "reflect", 2]
@@ -220,30 +165,6 @@ def test_harvests_may_be_made_known_without_a_talk() -> None:
     assert "This month John caught 10 tons of fish, Kate caught" in question
     assert "you all learn how many tons of fish each of you caught." in system
     assert "talk" not in system
-
-
-def test_a_talk_may_go_without_a_report() -> None:
-    _, sent = prompts_of(report=False)
-    assert "(nothing yet)" in sent[0, "communicate", 1][1]
-    assert "you all learn" not in sent[0, "communicate", 1][0]
-
-
-def test_nobody_can_name_who_is_not_there_yet() -> None:
-    model = played(says(following="Luke"), newcomer_month=2, n_rounds=2, max_entries=4)
-    assert list(model.model_frame()["invalid"]) == [1, 0]
-    assert list(model.model_frame()["utterances"]) == [1, 3]
-
-
-def test_personas_and_names_reach_the_prompts() -> None:
-    _, sent = prompts_of(
-        personas=["calm", "none", "local", "none", "none"], names="Ann,Ben,Cy,Di,Ed", n_rounds=1
-    )
-    assert (
-        "You are Ann, a fisherman. The other fishermen are Ben, Cy, Di, Ed." in sent[0, "act", 1][0]
-    )
-    assert "You are a calm and even-tempered person" in sent[0, "act", 1][0]
-    assert "You grew up here" in sent[0, "act", 3][0]
-    assert "calm" not in sent[0, "summary", 1][0]
 
 
 # Wordings.
@@ -260,17 +181,3 @@ def test_no_prompt_says_what_is_studied(cls, variant) -> None:
     text = " ".join(" ".join(pair) for pair in sent.values())
     assert not HINTS.search(text)
     assert "{" not in text
-
-
-@pytest.mark.parametrize("cls", WORDINGS)
-def test_only_the_words_of_the_wording_differ(cls) -> None:
-    own = {Fishery: "fish", Pasture: "sheep", Pollution: "widgets"}
-    _, sent = prompts_of(cls)
-    for system, _ in sent.values():
-        assert own[cls] in system
-        assert not any(word in system for other, word in own.items() if other is not cls)
-    system, question = sent[0, "act", 1]
-    assert "1000 dollars" in system
-    assert "an integer from 0 to 100" in question
-    assert "a month begins with 90 " in system
-    assert "Then 60 " in system

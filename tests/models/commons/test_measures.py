@@ -30,22 +30,6 @@ def frames(harvests, thresholds):
     return model, pd.DataFrame(agents)
 
 
-def test_everybody_takes_the_threshold() -> None:
-    found = run_measures(*frames([[10] * 5] * 12, [10] * 12), 12, 100)
-    assert found == {
-        "survival_time": 12, "survived": True, "gain": 120, "efficiency": 1, "equality": 1,
-        "over_usage": 0,
-    }  # fmt: skip
-
-
-def test_everything_is_taken_in_the_first_month() -> None:
-    found = run_measures(*frames([[20] * 5], [10]), 12, 100)
-    assert found == {
-        "survival_time": 1, "survived": False, "gain": 20,
-        "efficiency": pytest.approx(100 / 600), "equality": 1, "over_usage": 1,
-    }  # fmt: skip
-
-
 def test_with_a_newcomer_the_months_before_it_do_not_count() -> None:
     """Four take 30 each for 3 months, then five take 10, 10, 10, 10 and 20 for 2 of 12 months."""
     before = [[30, 30, 30, 30, None]] * 3
@@ -93,14 +77,6 @@ def test_efficiency_has_a_ceiling() -> None:
 def test_over_usage_compares_each_harvest_with_the_threshold_of_its_month() -> None:
     assert over_usage([11, 10, 6, 5], [10, 10, 5, 5]) == 0.5
     assert math.isnan(over_usage([], []))
-
-
-def test_a_missing_column_is_named() -> None:
-    model, agents = frames([[1]], [1])
-    with pytest.raises(ValueError, match="no column threshold"):
-        run_measures(model.drop(columns="threshold"), agents, 12, 100)
-    with pytest.raises(ValueError, match="no column left"):
-        survival(model, 5)
 
 
 def test_how_long_runs_lasted() -> None:

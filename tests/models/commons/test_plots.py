@@ -3,11 +3,8 @@
 import math
 
 import pandas as pd
-import pytest
 
-from sabm_mesa import Fishery
 from sabm_mesa.models.commons.plots import figures
-from sabm_mesa.runs.run import run_models
 
 
 def data(*runs):
@@ -69,23 +66,6 @@ def test_the_mean_of_several_runs_is_drawn_until_the_first_one_ends() -> None:
     assert "until the first run ended (month 1)" in " ".join(said.split())
 
 
-def test_each_person_has_a_line_and_there_is_the_sustainable_amount() -> None:
-    drawn = lines(figures(*ONE)["harvests"])
-
-    assert list(drawn["A"].get_ydata()) == [20, 40, 20]
-    assert list(drawn["B"].get_ydata()) == [30, 30, 38]
-    assert list(drawn["sustainable"].get_ydata()) == [25, 25, 15]
-    assert drawn["A"].get_color() != drawn["B"].get_color()
-    assert drawn["A"].get_marker() != drawn["B"].get_marker()
-
-
-def test_who_does_not_take_part_yet_has_no_point() -> None:
-    found = figures(*data([(20, math.nan), (20, 30)]))
-
-    assert len(lines(found["harvests"])["B"].get_ydata()) == 1
-    assert [bar.get_height() for bar in found["gains"].axes[0].patches] == [40, 30]
-
-
 def test_gains_are_means_over_runs_and_equality_is_told() -> None:
     figure = figures(*data([(10, 30)], [(20, 40)]))["gains"]
 
@@ -105,17 +85,6 @@ def test_survival_falls_where_a_commons_collapses() -> None:
     assert list(lines(figure)["not collapsed until then"].get_xdata()) == [2]
 
 
-def test_where_no_interval_is_defined_none_is_drawn() -> None:
-    """Of three one collapses in each of the months 1, 2 and 3; after the last nothing is left."""
-    one, two = [(50, 50)], [(20, 30), (50, 50)]
-    three = [(20, 30), (20, 30), (50, 50)]
-    figure = figures(*data(one, two, three), horizon=12)["survival"]
-    (band,) = figure.axes[0].collections
-    (outline,) = (path.vertices for path in band.get_paths())
-    assert (outline[:, 0].min(), outline[:, 0].max()) == (1, 3)
-    assert list(lines(figure)["Kaplan–Meier estimate"].get_ydata())[-2:] == [0, 0]
-
-
 def test_gains_are_counted_from_the_month_that_is_given() -> None:
     figure = figures(*data([(20, math.nan), (20, 30), (10, 20)]), first_round=1)["gains"]
     assert [bar.get_height() for bar in figure.axes[0].patches] == [30, 50]
@@ -125,30 +94,3 @@ def test_gains_are_counted_from_the_month_that_is_given() -> None:
 def test_a_run_that_ended_before_the_newcomer_came_has_an_empty_plot() -> None:
     figure = figures(*data([(50, math.nan)]), first_round=1)["gains"]
     assert not figure.axes[0].patches
-
-
-def test_more_people_than_colours_look_different() -> None:
-    runs = run_models([Fishery(n_rounds=2, n_agents=12, rng=1)])
-    drawn = lines(runs.figures()["harvests"])
-    looks = {(line.get_color(), line.get_marker()) for line in drawn.values()}
-    assert len(looks) == 12 + 1
-
-
-def test_what_cannot_be_drawn() -> None:
-    model, agents = ONE
-    with pytest.raises(ValueError, match="no column left"):
-        figures(model.drop(columns="left"), agents)
-    with pytest.raises(ValueError, match="no column name"):
-        figures(model, agents.drop(columns="name"))
-    with pytest.raises(ValueError, match="no rows"):
-        figures(model[:0], agents[:0])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "given", [{}, {"newcomer_month": 2}, {"minds": "classical:open_access"}, {"n_agents": 7}]
-)
-def test_the_plots_of_real_runs(given) -> None:
-    runs = run_models([Fishery(n_rounds=3, rng=seed, **given) for seed in (1, 2)])
-    for figure in runs.figures().values():
-        figure.draw_without_rendering()

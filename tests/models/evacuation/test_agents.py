@@ -70,21 +70,6 @@ def test_the_four_personas_are_crossed_evenly_and_spread() -> None:
     assert EmergencyEvacuation(n_people=3, personas="calm", rng=1).people[0].persona == "calm"
 
 
-def test_without_diagonals_there_are_at_most_five_options() -> None:
-    offered = set()
-
-    def answer(ask):
-        if ask.name == "act":
-            assert "Diagonal steps are not allowed" in ask.question[0]
-            assert "one of the four cells" in ask.question[1]
-            offered.update(ask.facts.options.values())
-        return walkers({})(ask)
-
-    tiny(answer, [(2, 2)], variant="no_diagonals").step()
-
-    assert offered == {(2, 2), (1, 2), (3, 2), (2, 1), (2, 3)}
-
-
 def questions(**options) -> dict[str, tuple[str, str]]:
     """Scenario and question of each kind, of the last person that was asked."""
     found = {}
@@ -99,56 +84,6 @@ def questions(**options) -> dict[str, tuple[str, str]]:
     )
     model.step()
     return found
-
-
-def test_what_a_person_is_told() -> None:
-    told = questions()
-    system = told["act"][0]
-    for fact in (
-        "earthquake",
-        "after 50 rounds dies",
-        "33 × 33",
-        "left (left side), bottom",
-        "(x, y)",
-    ):
-        assert fact in system
-    assert {scenario.split("Your mind")[0] for scenario, _ in told.values()} == {
-        system.split("Your mind")[0]
-    }
-    assert "at most 50 words, without any digits" in told["communicate"][1]
-    assert "You see 1 people around you, 1 of them" in told["panic"][1]
-    assert "The nearest exit is 13.6 cells away." in told["panic"][1]
-    assert "- right: 31.3 cells away, 0 people that way" in told["evaluate"][1]
-    assert "What people near you have just said (1):\n- Person " in told["choose"][1]
-    assert "towards" not in told["choose"][1]
-    assert "cells away" not in told["choose"][1]  # as published: its own judgement says it
-    assert "How you feel: Well." in told["choose"][1]
-    assert told["choose"][1].endswith("exactly one of these: left, bottom, right.")
-    assert (
-        "by the exit bottom, which has the cells (32, 15), (32, 16), (32, 17). You are at (3, "
-    ) in told["act"][1]
-    assert "so the exit lies down and right from you." in told["act"][1]
-    lines = [line for line in told["act"][1].splitlines() if line[1:3] == ": "]
-    assert [line[0] for line in lines] == list("ABCDEFGH")
-    assert sum("stay where you are" in line for line in lines) == 1
-    assert any("up and left, to (2, " in line for line in lines)
-
-
-def test_variants_and_conditions_say_the_same_facts_in_other_words() -> None:
-    plain = questions(condition="uncooperative")["act"][0]
-    assert "only of yourself" in plain
-    assert "only of yourself" not in questions()["act"][0]
-    for variant in ("reworded_1", "short"):
-        other = questions(variant=variant)["act"][0]
-        assert other != questions()["act"][0]
-        for fact in (
-            "50 rounds",
-            "33",
-            "left (left side), bottom (bottom side), right",
-            "Your mind",
-        ):
-            assert fact in other
-    assert len(questions(variant="short")["act"][0]) < 0.6 * len(questions()["act"][0])
 
 
 @pytest.mark.parametrize("variant", ["default", "reworded_1", "short", "no_diagonals"])
@@ -233,21 +168,6 @@ def test_who_reads_only_the_prompts_finds_any_exit(exits) -> None:
     assert model.model_frame()["escaped"].iloc[-1] == 12
 
 
-def test_a_person_is_told_the_direction_and_its_last_cell() -> None:
-    told = []
-
-    def answer(ask):
-        if ask.name == "act":
-            told.append(ask.question[1].partition("\n")[0])
-        return walkers({}, "right")(ask)
-
-    tiny(answer, [(2, 3)], width=9, height=9, exits={"right": [[4, 8]]}, n_rounds=5).run_model()
-
-    place = "You want to leave by the exit right, which is the cell (4, 8). You are at"
-    assert told[0] == f"{place} (2, 3), so the exit lies down and right from you."
-    assert "One round ago you were at (2, 3)." in told[1]
-
-
 @pytest.mark.parametrize("variant", ["default", "reworded_1", "short", "no_diagonals"])
 def test_a_silent_run_says_nothing_of_talk(variant) -> None:
     silent = questions(variant=variant, communication=False)
@@ -258,17 +178,3 @@ def test_a_silent_run_says_nothing_of_talk(variant) -> None:
     }
     alone = questions(variant=variant, positions=[(3, 3), (30, 30)])
     assert "Nobody near you is talking." in alone["choose"][1]
-
-
-def test_selfishness_takes_the_place_of_the_mental_trait() -> None:
-    def persona(**options):
-        told = questions(condition="uncooperative", **options)["act"][0]
-        return [line for line in told.splitlines() if line.startswith(("Your mind", "You think"))]
-
-    selfish = "you think only of yourself and have no wish to help anybody else"
-    assert persona(personas="confident_weak") == [
-        f"Your mind: {selfish}, but you are full of confidence. Your body: you are not strong."
-    ]
-    assert persona(personas="none") == [
-        "You think only of yourself, and you have no wish to help anybody else."
-    ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sabm_mesa import EmergencyEvacuation
-from sabm_mesa.core.asks import Facts
+from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.messages import Message
 from sabm_mesa.models.evacuation.agents import LETTERS
 from sabm_mesa.models.evacuation.minds import FloorField, NearestCell
@@ -110,14 +110,6 @@ def test_weak_people_walk_in_63_of_100_rounds() -> None:
     seen = crossing(persona="confident_weak")
 
     assert shares(NearestCell("c"), seen)[seen.cell] == pytest.approx(0.37, abs=0.03)
-
-
-def test_a_strong_static_field_alone_leads_to_the_nearest_cell() -> None:
-    """Of the three cells that are one step nearer one lies straight ahead."""
-    seen = crossing()
-
-    assert shares(NearestCell("c"), seen, n=1)[3, 1] == 1
-    assert shares(FloorField("c", k_s=600.0, k_d=0.0), seen)[3, 1] == pytest.approx(1, abs=0.01)
 
 
 def test_without_chance_and_trace_people_take_a_shortest_way() -> None:

@@ -1,7 +1,5 @@
 """The rounds of the evacuation: whole runs by hand, and invariants of all runs."""
 
-import asyncio
-import hashlib
 import math
 from random import Random
 
@@ -13,9 +11,10 @@ from hypothesis import strategies as st
 
 from sabm_mesa import EmergencyEvacuation, ScriptedMind
 from sabm_mesa.describe import describe
-from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.models.evacuation.agents import LETTERS
 from tests.models.evacuation.support import LEFT, letter_of, tiny, walkers
+from tests.models.support import Late
 
 
 def paths(model) -> dict[int, list]:
@@ -97,23 +96,6 @@ def test_a_tie_goes_to_the_smaller_number() -> None:
     tiny(answer, [(3, 2), (1, 2)]).step()
 
     assert order == [1, 2]
-
-
-def test_simultaneous_steps_draw_for_a_cell() -> None:
-    ways = {1: [(2, 1)], 2: [(2, 1)], 3: [(1, 2)]}
-    winners = set()
-    for seed in range(20):
-        model = EmergencyEvacuation(
-            n_people=3, positions=[(1, 1), (3, 1), (2, 3)], minds=ScriptedMind(walkers(ways)),
-            width=5, height=5, exits=LEFT, communication=False, movement="simultaneous", rng=seed,
-        )  # fmt: skip
-        model.step()
-        found = paths(model)
-        assert found[3] == [(1, 2)]
-        moved = [number for number in (1, 2) if found[number] == [(2, 1)]]
-        assert len(moved) == 1
-        winners.add(moved[0])
-    assert winners == {1, 2}
 
 
 def test_friction_keeps_all_out_of_a_cell_that_several_want() -> None:
@@ -222,34 +204,6 @@ def test_a_person_who_is_walled_in_stays_and_dies() -> None:
     assert walled.total.invalid == 0
 
 
-def test_people_behind_a_wall_move_about_and_die() -> None:
-    line = [[3, y] for y in range(1, 8)]
-    model = EmergencyEvacuation(
-        n_people=6, positions=[[1, y] for y in range(1, 7)], obstacles=line, width=9, height=9,
-        exits={"bottom": [[8, 4]]}, n_rounds=6, rng=1,
-    )  # fmt: skip
-    model.run_model()
-
-    assert (model.escaped, model.dead) == (0, 6)
-
-
-def test_an_unknown_exit_is_asked_again_with_the_reason() -> None:
-    reasons = []
-
-    def answer(ask):
-        if ask.name == "choose":
-            reasons.extend(reason for _, reason in ask.rejected[-1:])
-            return "left" if ask.rejected else "the chimney"
-        return walkers({1: [(2, 1)]})(ask)
-
-    model = tiny(answer, [(2, 2)])
-    model.step()
-
-    assert reasons == ['"the chimney" is not one of the possible answers.']
-    assert model.people[0].target == "left"
-    assert (model.total.invalid, model.total.reasks) == (0, 1)
-
-
 def test_without_a_readable_exit_a_person_stays_without_a_target() -> None:
     asked = []
 
@@ -341,18 +295,6 @@ def noise(seed: int):
     return answer
 
 
-class Late(ScriptedMind):
-    """A scripted mind that takes its time."""
-
-    instant = False
-
-    async def answer(self, ask):
-        draw = int(hashlib.sha256(repr(ask.key).encode()).hexdigest(), 16)
-        for _ in range(draw % 7):
-            await asyncio.sleep(0)
-        return await super().answer(ask)
-
-
 @st.composite
 def worlds(draw):
     """Parameters of small evacuations."""
@@ -408,7 +350,8 @@ def test_nobody_breaks_the_laws_of_the_room(world, kind) -> None:
 @given(worlds())
 def test_asking_within_reach_is_asking_one_by_one(world) -> None:
     models = []
-    for mind in (ScriptedMind(noise(world["rng"])), Late(noise(world["rng"]))):
+    strict, late = (ScriptedMind(noise(world["rng"])) for _ in range(2))
+    for mind in (strict, Late(late, world["rng"])):
         model = EmergencyEvacuation(**world, minds=mind)
         said = []
         while model.running:
@@ -428,23 +371,13 @@ def test_asking_within_reach_is_asking_one_by_one(world) -> None:
     ("wrong", "error", "reason"),
     [
         ({"n_people": 10, "width": 5, "height": 5}, ParameterError, "10 people do not fit into 9"),
-        ({"n_people": 0}, ParameterError, "n_people must be"),
-        ({"n_rounds": 0}, ParameterError, "n_rounds must be"),
-        ({"movement": "flying"}, UnknownName, "sequential, simultaneous"),
         ({"friction": 0.5}, ParameterError, "needs movement = simultaneous"),
-        ({"friction": 2}, ParameterError, "friction must be"),
-        ({"communication": "no"}, ParameterError, "communication must be true or false"),
         ({"exits": {"hole": [[5, 5]]}}, ParameterError, "not on the wall"),
-        ({"condition": "cooperative"}, UnknownName, "baseline, uncooperative"),
-        ({"personas": {"calm": 3}}, MindSpecError, "must add up to 100"),
-        ({"personas": "trait"}, UnknownName, "persona"),
-        ({"minds": "classical:panic"}, UnknownName, "classical mind of evacuation"),
         ({"n_people": 2, "positions": [[1, 1]]}, ParameterError, "2 different cells"),
         ({"n_people": 2, "positions": [[1, 1], [1, 1]]}, ParameterError, "2 different cells"),
         ({"n_people": 1, "positions": [[0, 0]]}, ParameterError, "not a free cell inside"),
         ({"n_people": 1, "positions": [[15, 0]]}, ParameterError, "not a free cell inside"),
         ({"n_people": 1, "positions": "1,1"}, ParameterError, "list of cells"),
-        ({"rooms": 2}, UnknownName, "rooms"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(wrong, error, reason) -> None:
@@ -452,35 +385,7 @@ def test_what_cannot_be_is_refused_with_the_reason(wrong, error, reason) -> None
         EmergencyEvacuation(**wrong)
 
 
-def test_a_full_room_can_be_left() -> None:
-    model = EmergencyEvacuation(n_people=9, width=5.0, height=5, n_rounds=20, rng=1)
-    model.run_model()
-
-    assert model.escaped == 9
-
-
 # Other exits, other tools
-def test_columns_follow_the_exits() -> None:
-    model = EmergencyEvacuation(
-        n_people=5, width=9, height=9, exits={"north": [[0, 4]], "south": [[8, 4]]}, rng=1
-    )
-    model.run_model()
-    frame = model.model_frame()
-
-    assert frame.columns[2:7].tolist() == [
-        "escaped", "escaped_north", "escaped_south", "inside", "dead",
-    ]  # fmt: skip
-    assert (frame["escaped"] == frame["escaped_north"] + frame["escaped_south"]).all()
-    assert frame["escaped"].iloc[-1] == 5
-
-
-def test_the_published_columns() -> None:
-    model = EmergencyEvacuation(n_people=3, n_rounds=1, rng=1)
-    model.run_model()
-
-    wanted = ["escaped", "escaped_left", "escaped_bottom", "escaped_right", "inside"]
-    assert model.model_frame().columns[2:7].tolist() == wanted
-    assert {"x", "y", "target", "status", "mind"} <= set(model.agent_frame().columns)
 
 
 def test_the_class_knows_the_columns_of_the_published_exits() -> None:

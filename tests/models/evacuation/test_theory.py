@@ -54,27 +54,6 @@ def steps_of(model: EmergencyEvacuation) -> np.ndarray:
     return model.room.steps[:, x, y]
 
 
-def room_graph(free: np.ndarray, diagonals: bool = True) -> nx.Graph:
-    """The free cells of a room, joined where one step connects them."""
-    graph = nx.Graph()
-    cells = [(int(x), int(y)) for x, y in np.argwhere(free)]
-    graph.add_nodes_from(cells)
-    ahead = ((0, 1), (1, 0), (1, 1), (1, -1)) if diagonals else ((0, 1), (1, 0))
-    graph.add_edges_from(
-        ((x, y), (x + dx, y + dy))
-        for x, y in cells
-        for dx, dy in ahead
-        if (x + dx, y + dy) in graph
-    )
-    return graph
-
-
-def steps_to_exits(graph, exits, starts) -> np.ndarray:
-    """The fewest steps of people to each exit, by paths in a graph."""
-    found = [nx.multi_source_dijkstra_path_length(graph, set(cells)) for cells in exits]
-    return np.array([[float(steps.get(cell, INF)) for cell in starts] for steps in found])
-
-
 def fewest_rounds(steps, widths: list[int]) -> float:
     """The first round after which everybody can have escaped."""
     nearest = np.min(steps, axis=0)
@@ -86,25 +65,6 @@ def fewest_rounds(steps, widths: list[int]) -> float:
 
 def widths_of(room: Room) -> list[int]:
     return [len(cells) for cells in room.exit_cells.values()]
-
-
-def test_a_small_room_by_hand() -> None:
-    # A row of four cells with the exit at its left end, and one cell apart from it.
-    free = np.array([[1, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, 1]], dtype=bool)
-    graph = room_graph(free)
-
-    steps = steps_to_exits(graph, [[(0, 0)]], [(0, 1), (0, 3), (2, 3)])
-    assert steps.tolist() == [[1, 3, INF]]
-    assert fewest_rounds(steps[:, :2], [1]) == 3
-    assert fewest_rounds(steps[:, ::2], [1]) == INF
-
-
-def test_diagonal_steps_are_edges_or_not() -> None:
-    free = np.ones((2, 2), dtype=bool)
-
-    assert room_graph(free).number_of_edges() == 6
-    assert room_graph(free, diagonals=False).number_of_edges() == 4
-    assert steps_to_exits(room_graph(free, False), [[(0, 0)]], [(1, 1)]).tolist() == [[2]]
 
 
 def test_a_queue_at_a_door_by_hand() -> None:
@@ -158,32 +118,6 @@ def test_the_flow_is_the_largest_matching_of_people_and_places(crowd, rounds: in
     matching = nx.bipartite.maximum_matching(graph, top_nodes=people)
 
     assert most_escaped(steps, widths, rounds)[-1] == len(matching) / 2
-
-
-@given(crowds())
-def test_the_curve_keeps_to_the_simple_limits(crowd) -> None:
-    steps, widths = crowd
-    curve = most_escaped(steps, widths, 20)
-    nearest = steps.min(axis=0)
-
-    assert curve[0] == 0
-    assert all(0 <= rise <= sum(widths) for rise in np.diff(curve))
-    assert all(curve[t] <= (nearest <= t).sum() for t in range(21))
-    clear = fewest_rounds(steps, widths)
-    if math.isfinite(clear):
-        assert clear == np.flatnonzero(curve == steps.shape[1])[0]
-        assert clear >= max(nearest.max(initial=0), steps.shape[1] / sum(widths))
-    else:
-        assert curve[-1] < steps.shape[1]
-
-
-@given(worlds())
-def test_the_graph_has_the_steps_of_the_room(model: EmergencyEvacuation) -> None:
-    graph = room_graph(~model.room.solid, model.room.diagonals)
-    starts = [person.pos for person in model.people]
-
-    found = steps_to_exits(graph, model.room.exit_cells.values(), starts)
-    assert found.tolist() == steps_of(model).tolist()
 
 
 @given(worlds())

@@ -177,7 +177,7 @@ def says_in_turn(*amounts):
     return ScriptedMind(lambda ask: str(amounts[ask.key.round]))
 
 
-# Amounts and auctions.
+# Amounts.
 
 
 def amounts(first, other, game, n_rounds=4):
@@ -211,34 +211,3 @@ def test_effort_follows_the_smallest_one() -> None:
 
     assert model.players[0].choice == 7.0  # the best reply to three times 7
     assert model.players[0].payoff == 60 + 20 * 4 - 10 * 7
-
-
-def test_bidders() -> None:
-    second = FiniteGame(game="second_price_auction", minds="classical:fictitious_play",
-                        n_players=12, n_rounds=4, rng=1)  # fmt: skip
-    second.run_model()
-    data = second.agent_frame()
-    assert list(data["choice"]) == list(data["value"])
-    first = FiniteGame(game="first_price_auction", minds="classical:level_1", n_players=15, rng=1,
-                       n_rounds=1)  # fmt: skip
-    first.run_model()
-    data = first.agent_frame()
-    assert (data["choice"] - data["value"] * 2 / 3).abs().max() <= 5
-
-
-def test_the_winner_of_an_auction_pays_the_price() -> None:
-    def answer(ask):
-        return {1: "80", 2: "60", 3: "20"}[ask.key.agent]
-
-    for game, price in (("first_price_auction", 80), ("second_price_auction", 60)):
-        model = FiniteGame(game=game, minds=ScriptedMind(answer), n_rounds=1, rng=1)
-        model.run_model()
-        winner, *others = model.players
-        assert winner.payoff == winner.value - price
-        assert [player.payoff for player in others] == [0.0, 0.0]
-    equal = FiniteGame(game="first_price_auction", minds="fixed:50", n_players=90, n_rounds=1,
-                       rng=1)  # fmt: skip
-    equal.run_model()
-    winners = [p for p in equal.players if p.payoff != 0]
-    assert {p.role for p in winners} == {1, 2, 3}
-    assert len({p.group for p in winners}) == len(winners)

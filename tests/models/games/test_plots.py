@@ -1,13 +1,11 @@
 """Plots of finite games: their data, and the theory in each of them."""
 
-import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
 from sabm_mesa import FiniteGame
 from sabm_mesa.models.games.page import PAGE
-from sabm_mesa.models.games.plots import bids_by_value, figures
+from sabm_mesa.models.games.plots import figures
 
 
 def drawn(**given):
@@ -29,22 +27,8 @@ def test_the_table_has_payoffs_shares_and_the_equilibrium() -> None:
     assert (frame.get_x(), frame.get_y()) == pytest.approx((0.52, 0.54))  # around (defect, defect)
 
 
-def test_the_subtitle_names_the_game_and_what_is_given() -> None:
-    model = FiniteGame(rng=1)
-    model.run_model()
-    data = model.model_frame(), model.agent_frame()
-
-    for given, expected in [("test", "Prisoner's dilemma · test"), ("", "Prisoner's dilemma")]:
-        choices = figures(*data, given, **model.plot_options())["choices"]
-        texts = [text.get_text() for text in choices.texts]
-        assert any(text.startswith(expected) for text in texts), texts
-        assert ("test" in " ".join(texts)) == (given == "test")
-
-
 @pytest.mark.fast_cases(1)
-@pytest.mark.parametrize(
-    "game", ["inspection", "ultimatum", "eleven_twenty", "first_price_auction"]
-)
+@pytest.mark.parametrize("game", ["inspection", "ultimatum", "eleven_twenty"])
 def test_theory_is_in_every_plot(game: str) -> None:
     for name, figure in drawn(game=game, n_rounds=3).items():
         labels = {
@@ -57,37 +41,11 @@ def test_theory_is_in_every_plot(game: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("price", "lines"),
-    # The best of three bidders with values from 0 to 100 bid two thirds of it, or all of it.
-    [("first", {"equilibrium (risk-neutral)": [0, 66.67], "own value": [0, 100]}),
-     ("second", {"equilibrium (risk-neutral)": [0, 100]})],
-)  # fmt: skip
-def test_bids_are_shown_by_value(price: str, lines: dict[str, list[float]]) -> None:
-    model = FiniteGame(game=f"{price}_price_auction", n_rounds=2, rng=1)
-    model.run_model()
-    agents = model.agent_frame().iloc[1:]
-    some = pd.concat([agents, agents.iloc[:1].assign(choice=None)])
-    options = model.plot_options()
-    ax = bids_by_value(some, "", options["predictions"], options["currency"]).axes[0]
-
-    assert {line.get_label(): [*np.round(line.get_ydata(), 2)] for line in ax.lines} == lines
-    (bids,) = ax.collections
-    assert bids.get_offsets().tolist() == agents[["value", "choice"]].to_numpy(float).tolist()
-
-
-def test_runs_without_a_game_that_counts_are_drawn() -> None:
-    found = drawn(minds="fixed:nothing of that kind", n_rounds=2, max_attempts=1)
-
-    assert found["payoffs"].axes[0].texts
-
-
-@pytest.mark.parametrize(
     ("game", "caption", "cells"),
     [
         ("chicken", "Nash equilibria: hawk, dove; dove, hawk.", ["hawk", "-1, -1", "4, 0"]),
         ("eleven_twenty", "Nash equilibria", ["15 25 % / 16 25 % / 17 20 %"]),
         ("centipede", "subgame-perfect courses", ["take", "40, 10"]),
-        ("first_price_auction", "Nash equilibria", ["mean bid 33.33 (risk-neutral)", "8.333"]),
     ],
 )
 def test_the_page_has_a_table_of_the_theory(game: str, caption: str, cells: list[str]) -> None:
@@ -100,3 +58,9 @@ def test_the_page_has_a_table_of_the_theory(game: str, caption: str, cells: list
 
 def test_players_see_no_column_while_the_game_goes_on() -> None:
     assert not PAGE.public_columns(FiniteGame(rng=1))
+
+
+def test_runs_without_a_game_that_counts_are_drawn() -> None:
+    found = drawn(minds="fixed:nothing of that kind", n_rounds=2, max_attempts=1)
+
+    assert found["payoffs"].axes[0].texts

@@ -46,11 +46,7 @@ def test_a_table_is_the_game_that_it_says() -> None:
         ({"options": ["x", "X y"]}, r"options\[1\] 'X y' is no name"),
         ({"options": ["x", "x"]}, "options must name"),
         ({"options": [["x"], ["y"], ["z"]]}, "options are those of 3 players, and there are 2"),
-        ({"players": 1}, "players should be greater than or equal to 2"),
-        ({"rounds": 0}, "rounds should be greater than or equal to 1"),
-        ({"continuation": 1.0}, "continuation should be less than 1"),
-        ({"talk": "yes"}, "talk should be a valid boolean"),
-        ({"auction": "first"}, "options and moves and auction are the three kinds of games"),
+        ({"moves": [{"player": 1, "options": ["x"]}]}, "options and moves are the two kinds"),
         ({"people": [{"option": "z", "value": 1}]}, r"people\[0\].option 'z' is no option"),
         ({"payoffs": "own"}, "rule is missing"),
         ({"payoffs": "own + thing", "rule": "r"}, r"payoffs\[0\]: the formula .* uses 'thing'"),
@@ -118,7 +114,7 @@ TURNS: dict[str, Any] = {
             {"moves": [{"player": 1, "options": {"from": 0, "to": "later"}}]},
             r"moves\[0\].options.to",
         ),
-        ({"auction": "first"}, "options and moves and auction are the three kinds"),
+        ({"options": ["x"]}, "options and moves are the two kinds"),
         (
             {"payoffs": None, "outcomes": [{"path": ["x"], "payoffs": [1, 2]}]},
             "payoffs cannot be used with outcomes",
@@ -175,18 +171,3 @@ def test_published_shares_are_one_an_amount() -> None:
     assert people.value == 1.75
     with pytest.raises(ParameterError, match=r"people\[0\].shares must be 3 shares"):
         load_game(given | {"people": [{"shares": [0.5, 0.25, 0.15]}]})
-
-
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        ({"auction": "third"}, "auction should be 'first' or 'second'"),
-        ({"values": 3}, "values should be a valid list"),
-        ({"values": [1, 2]}, "values is a table"),
-        ({"values": {"from": -5, "to": 5}}, "values.from should be greater than or equal to 0"),
-        ({"rule": "r"}, "rule cannot be used with auction"),
-    ],
-)
-def test_a_bad_auction_gives_one_line_with_the_place(change: Any, place: str) -> None:
-    with pytest.raises(ParameterError, match=f"the game: {place}"):
-        load_game({"title": "A", "auction": "first", "values": {"from": 0, "to": 5}} | change)

@@ -10,9 +10,7 @@ from sabm_mesa.models.games.measures import equilibria_of
 from sabm_mesa.models.games.rules import load_game
 from sabm_mesa.models.games.theory import (
     Node,
-    auction_bid,
     dominant_option,
-    dominated_options,
     expected_payoffs,
     inequity_averse,
     is_symmetric,
@@ -87,13 +85,12 @@ def test_dominance() -> None:
     dilemma, hunt = (load_game(name).form.table() for name in ("prisoners_dilemma", "stag_hunt"))
 
     assert dominant_option(dilemma, 0) == dominant_option(dilemma, 1) == 1
-    assert dominated_options(dilemma, 0) == [0]
     assert dominant_option(hunt, 0) is None
     assert is_symmetric(dilemma)
     assert not is_symmetric(load_game("inspection").form.table())
-    auction = np.array([[[0, 0], [0, 2]], [[1, 0], [0, 0]]])
-    assert dominant_option(auction, 0, weakly=True) == 1
-    assert dominant_option(auction, 0) is None
+    weak = np.array([[[0, 0], [0, 2]], [[1, 0], [0, 0]]])
+    assert dominant_option(weak, 0, weakly=True) == 1
+    assert dominant_option(weak, 0) is None
 
 
 def test_lots_in_known_games() -> None:
@@ -123,8 +120,6 @@ def test_utilities_and_rules_by_hand() -> None:
     assert inequity_averse(three, 0, 1.0, 0.5) == 6 - 3 / 2 - 0.5 * 6 / 2
     assert logit_choice([0.0, 1.0], np.log(3), 1.0) == pytest.approx([0.25, 0.75])
     assert logit_choice([2.0, 2.0], 5.0, 0.0).tolist() == [0.5, 0.5]
-    assert auction_bid(60, 4, 0, "first") == 45
-    assert auction_bid(60, 4, 0, "second") == 60
 
 
 def test_equilibria_of_games_in_the_library_have_their_payoffs() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sabm_mesa.models.cocktail_party.model import CocktailParty
+from sabm_mesa.models.pairs.cocktail_party.model import CocktailParty
 from sabm_mesa.runs.run import run_models
 
 

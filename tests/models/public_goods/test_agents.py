@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sabm_mesa.models.party import PartyMemories
+from sabm_mesa.models.pairs.party import PartyMemories
 from tests.models.public_goods.support import CHAIN, game, played
 from tests.models.support import chat
 
@@ -41,22 +41,6 @@ def sent(**given):
 
     played(answer, **given)
     return asked
-
-
-def test_the_rules_stand_in_the_text_that_never_changes() -> None:
-    asked = sent(n_players=4, multiplier=1.6, endowment=20, answer_format="paper")
-    systems = {system for system, _ in asked.values()}
-
-    assert len(systems) == 1
-    (system,) = systems
-    for words in ("4 players", "starts with $20", "from $0 to $20", "multiplied by 1.6"):
-        assert words in system
-    assert "This is done 6 times, always with the same other players." in system
-    assert asked[0, 1][1].startswith("You now play with 3 other players.")
-    assert asked[0, 1][1].endswith(
-        "On the first line give your reasoning in at most 60 words. "
-        "On the second line write a number from 0 to 20 and nothing else."
-    )
 
 
 def test_one_game_and_a_chain_announce_no_others() -> None:
@@ -111,13 +95,6 @@ def test_nobody_sees_the_amounts_of_the_round() -> None:
     asked = sent()
 
     assert not any("$40" in question for (k, _), (_, question) in asked.items() if k == 0)
-
-
-def test_a_persona_enters_the_rules() -> None:
-    asked = sent(n_rounds=1, personas=["none", "self_serving"])
-
-    assert "You look after yourself alone" in asked[0, 2][0]
-    assert "You look after yourself alone" not in asked[0, 1][0]
 
 
 TALKS = (

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from sabm_mesa.models.public_goods.measures import (
-    group_efficiency,
     infections,
     run_measures,
 )
@@ -36,10 +35,6 @@ def test_a_chain_that_was_cut_short_has_fewer_orders() -> None:
     assert infections(data[data["round"] < 1]).empty
 
 
-def test_efficiency() -> None:
-    assert group_efficiency(72.5, 100) == 0.725
-
-
 def test_measures_of_a_run() -> None:
     model = pd.DataFrame(
         {
@@ -56,8 +51,3 @@ def test_measures_of_a_run() -> None:
     assert math.isnan(found["last_contribution"])
     assert (found["drop_1"], found["drop_2"]) == (38.5, 53)
     assert "drop_1" not in run_measures(model, chains([((1, 2), (3, 4))]), chain=False)
-
-
-def test_columns_that_are_missing_are_named() -> None:
-    with pytest.raises(ValueError, match="no column agent, contribution"):
-        infections(pd.DataFrame({"run": [], "round": []}))

@@ -11,21 +11,6 @@ from sabm_mesa.models.public_goods.minds import FischbacherGaechter
 from tests.models.public_goods.support import played
 
 
-@pytest.mark.parametrize("matching", ["partner", "stranger"])
-@pytest.mark.parametrize(
-    "mind", ["", ":schedule_only", ":naive_belief", ":identical_schedule", ":perfect_cooperation"]
-)
-def test_every_classical_mind_plays(matching, mind) -> None:
-    model = PublicGoods(
-        n_players=8, group_size=4, matching=matching, minds=f"classical{mind}", rng=1
-    )
-    model.run_model()
-
-    assert model.agent_frame()["contribution"].between(0, 100).all()
-    assert (model.agent_frame()["contribution"] % 5 == 0).all()
-    assert model.total.invalid == 0
-
-
 def test_the_published_table_is_whole() -> None:
     """Fischbacher & Gächter 2010: 140 subjects, schedules for 0 to 20 (human_baselines E2, E3)."""
     assert people.type_names() == (

@@ -13,7 +13,6 @@ from sabm_mesa.models.public_goods.plots import (
     contributions_by_round,
     figures,
     infection,
-    ordinal,
     shares_by_round,
 )
 from tests.models.public_goods.support import chains
@@ -64,16 +63,6 @@ def test_the_mean_line_is_the_mean_of_the_runs() -> None:
     assert ax.get_ylabel() == "Contribution (dollars)"
 
 
-def test_one_run_shows_its_players_and_those_who_are_not_malicious() -> None:
-    model, agents = runs_of(1, malicious=1)
-    (ax,) = contributions_by_round(model, agents, "", 100).axes
-
-    assert labels(ax) == ["single players", "mean of the players", "without malicious players"]
-    assert len(ax.lines) == 4 + 2
-    (ax,) = contributions_by_round(*runs_of(1, n_players=30), "", 100).axes
-    assert labels(ax) == ["mean of the players"]
-
-
 def test_the_bars_of_a_round_add_up_to_all_players() -> None:
     _, agents = runs_of(4)
     (ax,) = shares_by_round(agents, "", 100).axes
@@ -85,26 +74,6 @@ def test_the_bars_of_a_round_add_up_to_all_players() -> None:
     assert list(heights[:, 0]) == pytest.approx([first.get(name, 0) for name in CLASSES])
 
 
-def test_players_in_no_game_are_in_no_bar() -> None:
-    (ax,) = shares_by_round(chains([((100, 0), (40, 60))]), "", 100).axes
-    heights = np.array([bar.get_height() for bar in ax.patches]).reshape(len(CLASSES), 3)
-
-    assert list(heights[0]) == [0.5, 0.5, 0]
-    assert list(heights[:, 2]) == [0, 0.5, 0.5, 0, 0]
-    assert "no valid amount" not in labels(ax)
-
-
-@pytest.mark.parametrize(
-    ("amount", "name"),
-    [
-        (0, "nothing"), (0.1, "up to half"), (10, "up to half"), (10.1, "more than half"),
-        (20, "everything"), (math.nan, "no valid amount"),
-    ],
-)  # fmt: skip
-def test_the_classes_of_contributions(amount, name) -> None:
-    assert class_of(amount, 20) == name
-
-
 def test_infection_shows_each_order_with_its_mean_drop() -> None:
     data = chains([((72.5, 34), (80, 27)), ((60, 34), (math.nan, 60))])
     first, second = infection(data, "", 100).axes
@@ -113,31 +82,3 @@ def test_infection_shows_each_order_with_its_mean_drop() -> None:
     assert second.get_title(loc="left") == "2nd order\nmean drop 53.0"
     (mean,) = [line for line in first.lines if line.get_label() == "mean"]
     assert list(mean.get_ydata()) == [66.25, 34]
-
-
-def test_an_order_without_a_valid_pair_says_so() -> None:
-    _, second = infection(chains([((72.5, 34), (math.nan, 27))]), "", 100).axes
-
-    assert second.get_title(loc="left") == "2nd order\nno valid pair"
-
-
-def test_nothing_to_plot() -> None:
-    model, agents = runs_of(1)
-    with pytest.raises(ValueError, match="no rows"):
-        contributions_by_round(model[:0], agents, "", 100)
-    with pytest.raises(ValueError, match="nobody of the chain"):
-        infection(agents[agents["round"] == 0], "", 100)
-
-
-def test_a_round_without_a_valid_amount_has_no_point() -> None:
-    model, agents = runs_of(1)
-    model[["contribution", "normal_contribution"]] = math.nan
-    (ax,) = contributions_by_round(model, agents, "", 100).axes
-
-    assert np.isnan(np.asarray(ax.lines[-1].get_ydata(), dtype=float)).all()
-
-
-def test_ordinals() -> None:
-    assert [ordinal(i) for i in (1, 2, 3, 4, 11, 12, 13, 21, 112)] == [
-        "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th",
-    ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from sabm_mesa.studies.experiments.design import Experiment
+from sabm_mesa.studies.experiments.schema import Experiment
 
 SMALL = """
 title = "Small"
@@ -60,11 +60,11 @@ def assert_complete(found: Experiment, unclaimed: Collection[tuple[str, str]]) -
         found: the experiment.
         unclaimed: (experiment, measure) of which nothing is claimed or published.
     """
-    used = {each.measure for each in [*found.claims, *found.published]}
-    used |= {each.than_measure for each in found.claims}
+    used = {each.measure for each in [*found.claims, *found.figures]}
+    used |= {measure for each in found.claims for measure, _ in each.places}
     for measure in found.measures:
         assert (measure.name in used) != ((found.name, measure.name) in unclaimed)
-    assert all(each.source for each in [*found.claims, *found.published])
+    assert all(each.source for each in [*found.claims, *found.figures])
     assert found.notes
-    for each in found.published:
+    for each in found.figures:
         assert bool(each.measure) != bool(each.column)

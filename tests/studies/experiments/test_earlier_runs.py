@@ -7,15 +7,21 @@ import pytest
 from sabm_mesa import Budget, Connection
 from sabm_mesa.errors import BudgetExceeded, MissingKey, ParameterError, UsageError
 from sabm_mesa.llm import close_all
-from sabm_mesa.models.party import party_memories
+from sabm_mesa.models.pairs.party import party_memories
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.rerun import fork, replay
 from sabm_mesa.studies.experiments import report
-from sabm_mesa.studies.experiments.design import parse_experiment
-from sabm_mesa.studies.experiments.expecting import EARLIER_RUNS, expected_cost
-from sabm_mesa.studies.experiments.plan import plan
 from sabm_mesa.studies.experiments.results import results
-from sabm_mesa.studies.experiments.running import EARLIER, RECORDING, run
+from sabm_mesa.studies.experiments.running import (
+    EARLIER,
+    EARLIER_RUNS,
+    RECORDING,
+    expected_cost,
+    plan,
+    run,
+)
+from sabm_mesa.studies.experiments.schema import parse_experiment
+from sabm_mesa.studies.report import as_json
 from tests.llm_server import LLMServer
 
 HELD = """
@@ -148,7 +154,7 @@ def test_language_models_hold_their_party_and_pay_for_it_once(
         party = int(Recorded(tmp_path / "whole" / EARLIER / RECORDING).runs()["asks"].sum())
         assert party > 8  # at least four invitations in each of two rounds
         assert asked == party + 3 * 2 * 2  # and two players in each of two games a condition
-        assert whole.summary()["asks"] == asked
+        assert report.report_of(whole).facts["asks"] == asked
         assert whole.outcome.earlier is not None
         # Stopped in the party, and again in the games: the budget counts both.
         caps = (party - 2, party - 2, party + 5, party + 5)
@@ -160,12 +166,10 @@ def test_language_models_hold_their_party_and_pay_for_it_once(
         assert server.stats["requests"] == 2 * asked
         numbers = [each.model_data["contribution"].tolist() for each in (cut, whole.outcome)]
         assert numbers[0] == numbers[1]
-        written = report.write(whole, tmp_path / "whole")
+        said = as_json(report.report_of(whole))
     close_all()
-    said = next(path for path in written if path.name == "report.md").read_text("utf-8")
-    assert "| Earlier runs | 1 run of held; the numbers below include them |" in said
-    assert f"| Questions | {asked:,}, " in said
-    assert "members = familiar; builds on " in said
+    assert (said["runs"], said["earlier_runs"]) == (len(whole.outcome.runs), 1)
+    assert any("members = familiar; builds on " in row["parameters"] for row in said["conditions"])
 
 
 def test_wrong_use_is_found_before_the_party_is_held(
@@ -264,7 +268,9 @@ def test_what_parties_and_games_cost_is_told_without_a_key(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     planned = plan(parse_experiment("games", games(tmp_path)), minds="llm:gpt-4o-mini")
     found = expected_cost(planned, tmp_path / "out")
-    assert [line.question for line in found.lines] == ["warm", "alone", "familiar", "strangers"]
+    assert [line.question for line in found.lines] == [
+        "earlier/warm", "alone", "familiar", "strangers",
+    ]  # fmt: skip
     # 2 players contribute once, in 2 runs; one party is held for both conditions.
     assert [line.cost.asks.low for line in found.lines[1:]] == [4, 4, 4]
     assert found.runs == 1 + 3 * 2

@@ -8,10 +8,9 @@ from sabm_mesa import Budget, Connection
 from sabm_mesa.errors import BudgetExceeded
 from sabm_mesa.llm import close_all
 from sabm_mesa.recording.frames import Recorded
-from sabm_mesa.studies.experiments.design import Experiment, parse_experiment
-from sabm_mesa.studies.experiments.plan import Plan, plan
 from sabm_mesa.studies.experiments.results import results
-from sabm_mesa.studies.experiments.running import RECORDING, Outcome, alike, run
+from sabm_mesa.studies.experiments.running import RECORDING, Outcome, Plan, plan, run
+from sabm_mesa.studies.experiments.schema import Experiment, parse_experiment
 from tests.llm_server import LLMServer
 from tests.studies.experiments.support import FORK, SMALL
 
@@ -107,7 +106,7 @@ def test_forks_of_same_conditions_go_on_with_their_own_trunks(tmp_path: Path) ->
 
 def test_same_requests_are_named() -> None:
     def named(planned: Plan) -> list[list[str]]:
-        return alike(planned)
+        return planned.alike
 
     assert named(plan(TWINS)) == [["baseline", "cooperative"]]
     assert named(plan(TWINS, minds={"cooperative": "fixed:3"})) == []

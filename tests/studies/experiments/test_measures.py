@@ -10,11 +10,9 @@ import pandas as pd
 import pytest
 
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.studies.experiments.claims import measured, value_of
-from sabm_mesa.studies.experiments.design import Measure, parse_experiment
-from sabm_mesa.studies.experiments.plan import plan
-from sabm_mesa.studies.experiments.results import results
-from sabm_mesa.studies.experiments.running import run
+from sabm_mesa.studies.experiments.results import measured, results, value_of
+from sabm_mesa.studies.experiments.running import plan, run
+from sabm_mesa.studies.experiments.schema import Measure, parse_experiment
 from tests.studies.experiments.support import SMALL
 
 FIRMS = pd.DataFrame(
@@ -98,11 +96,10 @@ def test_a_tidy_table_of_all_runs(tmp_path: Any) -> None:
 MEASURE, CLAIMS = 'columns = "variance"', "[[claims]]"
 PLOT = '[[plots]]\nkind = "values"\ntitle = "T"\nlabel = "L"\ncolumns = "picks"\n[[claims]]'
 COURSE = """[[published]]
-condition = "baseline"
 source = "S"
 column = "means"
 rounds = [0]
-numbers = [1]
+numbers = { baseline = 1 }
 [[claims]]"""
 
 

@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 from sabm_mesa.errors import ParameterError
-from sabm_mesa.studies.experiments.claims import measured, value_of
-from sabm_mesa.studies.experiments.design import (
+from sabm_mesa.studies.experiments.report import theory_marks
+from sabm_mesa.studies.experiments.results import measured, value_of
+from sabm_mesa.studies.experiments.running import Outcome, plan, run
+from sabm_mesa.studies.experiments.schema import (
     COSTS,
     SCALES,
     Experiment,
@@ -20,9 +22,6 @@ from sabm_mesa.studies.experiments.design import (
     load_experiment,
     parse_experiment,
 )
-from sabm_mesa.studies.experiments.figures import theory_marks
-from sabm_mesa.studies.experiments.plan import plan
-from sabm_mesa.studies.experiments.running import Outcome, run
 from sabm_mesa.studies.people import human_distributions
 from tests.studies.experiments.support import SMALL, assert_complete
 
@@ -87,7 +86,7 @@ def test_every_experiment_runs_and_measures(name: str, tmp_path: Path) -> None:
         assert set(plot.columns) <= set(data.columns)
         assert not plot.theory or theory_marks(outcome, plot.theory)
         assert not plot.human or human_distributions()[plot.human]
-    for each in found.published:
+    for each in found.figures:
         assert not each.column or each.column in outcome.model_data.columns
 
 
@@ -110,7 +109,7 @@ def test_the_plots_that_a_report_shows_exist(scenario: str, tmp_path: Path) -> N
 def test_what_is_said_is_complete(name: str) -> None:
     found = load_experiment(name)
     assert_complete(found, UNCLAIMED)
-    for each in found.published:
+    for each in found.figures:
         assert len(each.rounds) == (len(each.numbers) if each.column else 0)
     if found.scales["quick"].set:
         assert any("quick scale" in note for note in found.notes)
@@ -135,7 +134,7 @@ def test_every_claim_can_be_contradicted(name: str) -> None:
 
 def test_table_2_is_as_published() -> None:
     found = load_experiment("evacuation-table2")
-    rows = {each.condition: each for each in found.published if each.condition}
+    rows = {each.condition: each for each in found.figures if each.condition}
     # The paper's round k is our row k - 1.
     assert all(each.rounds == tuple(range(4, 50, 5)) for each in rows.values())
     assert {name: each.numbers for name, each in rows.items()} == {
@@ -200,7 +199,7 @@ def test_the_collusion_index_at_the_published_price(tmp_path: Path) -> None:
     found = tiny("bertrand-figure-6a")
     outcome = run(plan(found, minds="fixed:7"), tmp_path)
     data = outcome.model_data[outcome.model_data["seed"] == 1]
-    said = next(each for each in found.published if each.measure == "index")
+    said = next(each for each in found.figures if each.measure == "index")
     # The first prices are given.
     later = found.measure("index").model_copy(update={"rounds": (1, -1)})
     assert value_of(later, data) == pytest.approx(said.numbers[0])
@@ -226,8 +225,8 @@ def test_the_most_frequent_value() -> None:
 
 
 def test_the_scale_of_a_published_number_is_one_of_the_scales() -> None:
-    published = '\n[[published]]\ncondition = "baseline"\nsource = "nobody"\nmeasure = "last"\n'
-    found = parse_experiment("x", f'{SMALL}{published}numbers = 3\nscale = "paper"\n')
-    assert found.published[0].scale == "paper"
+    published = '\n[[published]]\nsource = "nobody"\nmeasures = "last"\nnumbers.baseline = 3\n'
+    found = parse_experiment("x", f'{SMALL}{published}scale = "paper"\n')
+    assert found.figures[0].scale == "paper"
     with pytest.raises(ParameterError, match="Experiment x, published 1, scale"):
-        parse_experiment("x", f'{SMALL}{published}numbers = 3\nscale = "large"\n')
+        parse_experiment("x", f'{SMALL}{published}scale = "large"\n')

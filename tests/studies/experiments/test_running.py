@@ -9,9 +9,8 @@ from sabm_mesa import Budget, Connection
 from sabm_mesa.errors import BudgetExceeded, ParameterError, RecordingError, UnknownName
 from sabm_mesa.llm import close_all
 from sabm_mesa.runs.rerun import replay
-from sabm_mesa.studies.experiments.design import parse_experiment
-from sabm_mesa.studies.experiments.plan import plan
-from sabm_mesa.studies.experiments.running import RECORDING, Outcome, run
+from sabm_mesa.studies.experiments.running import RECORDING, Outcome, plan, run
+from sabm_mesa.studies.experiments.schema import parse_experiment
 from tests.llm_server import LLMServer
 from tests.studies.experiments.support import FORK, SMALL
 

@@ -74,7 +74,7 @@ def pictures_of(browser: Browser, server: Server, name: str) -> None:
     pages = {"phone": phone, "host": host, "wall": wall}
     _keep(pages, f"{name}-1-question")
     host.get_by_role("button", name="Go on").click()
-    host.get_by_role("button", name="Present the results").click()
+    wall.get_by_role("button", name="Present the results").click()
     expect(wall.locator(".sabm-slide")).to_be_visible()
     _keep(pages, f"{name}-2-results")
     for page in pages.values():

@@ -30,19 +30,10 @@ START_S = 300
 END_S = 60
 FIRST_PORT, PORTS = 20_000, 1_000
 """Below the ports that systems give out by themselves; each xdist worker has this many."""
-KEY = re.compile(r"(?:\?key=|Key of the viewer.*: )(\S+)")
+KEY = re.compile(r"\?key=(\S+)")
 WARM = {"/": ".sabm-home img", "/host": "text=Open the game", "/recording": "h1"}
 """Page → what is there when it is drawn. The first opening of each loads libraries."""
 VIEW = "from sabm_mesa.cli.view import view; view(port={port}, browser=False)"
-
-
-WATCHED = f"""
-import signal
-from sabm_mesa.visualization import connections
-signal.signal(signal.SIGUSR1, lambda *_: print("WATCHING", len(connections.watched), flush=True))
-{VIEW}
-"""
-"""The viewer, which says at a signal how many components it looks at."""
 
 
 def chromium_path() -> str:
@@ -135,7 +126,7 @@ class Server:
 
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("viewer"), WATCHED)
+    started = Server(tmp_path_factory.mktemp("viewer"))
     try:
         warm(started, chromium)
         yield started

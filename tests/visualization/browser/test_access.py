@@ -1,37 +1,63 @@
-"""Pages of the host of a server that others can reach."""
+"""Two sites: games on the network, and the viewer on loopback at the next port."""
 
+import socket
 from pathlib import Path
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
-from sabm_mesa.visualization import access
 from tests.visualization.browser.conftest import WAIT_MS, Server
 
+OPEN = """
+from sabm_mesa.cli.view import view
+view(host="0.0.0.0", port={port}, browser=False)
+"""
 
-def test_a_page_of_the_host_opens_with_the_key(tmp_path: Path, chromium: Browser) -> None:
-    server = Server(tmp_path, **{access.VARIABLE: "open sesame, now"})
+
+def test_the_network_reaches_games_and_a_host_the_viewer(tmp_path: Path, chromium: Browser) -> None:
+    server = Server(tmp_path, OPEN)
+    network = f"http://127.0.0.2:{server.port}"
+    viewer = f"http://localhost:{server.port + 1}"
     try:
         with chromium.new_context() as context:
             context.set_default_timeout(WAIT_MS)
             page = context.new_page()
-            page.goto(f"{server.url}/scenario/kbc")
+            page.goto(network)
+            page.get_by_label("Code of six letters").wait_for()
+            page.goto(f"{network}/host?game=beauty-contest")
             page.get_by_text("This page is for the host").wait_for()
-            assert page.get_by_role("button", name="Play", exact=True).count() == 0
-            page.goto(f"{server.url}/scenario/kbc?key=open+sesame%2C+now")
-            page.get_by_role("button", name="Play", exact=True).wait_for()
-            page.goto(f"{server.url}/scenario/bertrand")
-            page.get_by_role("button", name="Play", exact=True).wait_for()
-            page.get_by_text("Language models", exact=True).click()
-            page.get_by_text("its key is sent to no address that is given here").wait_for()
-            page.goto(f"{server.url}/recording?file=/etc/hosts")
+            page.get_by_label("Key").fill("guessed")
+            page.get_by_role("button", name="Open").click()
+            page.get_by_text("This is not the key.").wait_for()
+            page.get_by_label("Key").fill(server.key)
+            page.get_by_role("button", name="Open").click()
+            page.get_by_role("button", name="Open the game").wait_for()
+            assert page.url == f"{network}/host?game=beauty-contest"
+            assert page.get_by_role("link", name="Scenarios").count() == 0
+            page.goto(f"{network}/recording?file=/etc/hosts")
             page.get_by_text("only recordings below").wait_for()
-        with chromium.new_context() as other:
-            other.set_default_timeout(WAIT_MS)
-            page = other.new_page()
-            page.goto(f"{server.url}/host")
+        with chromium.new_context() as context:
+            context.set_default_timeout(WAIT_MS)
+            page = context.new_page()
+            page.goto(f"{viewer}/scenario/kbc")
             page.get_by_text("This page is for the host").wait_for()
-            page.goto(f"{server.url}/play/nobody")
-            page.get_by_text("This link leads to no game").wait_for()
-            assert "This page is for the host" not in page.content()
+            page.goto(f"{viewer}/scenario/kbc?key={server.key}")
+            page.get_by_role("button", name="Play", exact=True).wait_for()
+            page.get_by_role("link", name="Play with people").click()
+            page.get_by_role("button", name="Open the game").click()
+            links = page.get_by_label("Link to the seat of").first
+            page.get_by_text("A link for each seat").click()
+            address = links.input_value()
+            assert f":{server.port}/play/" in address
+            assert "localhost" not in address
+            page.goto(address.replace(address.split("/")[2], f"127.0.0.2:{server.port}"))
+            expect(page.get_by_text("You have your seat.")).to_be_visible()
+        with socket.socket() as tried:
+            assert tried.connect_ex(("127.0.0.2", server.port + 1)) != 0
+        for n in range(100):
+            with socket.create_connection(("127.0.0.1", server.port)) as raw:
+                raw.sendall(b"no request\r\n\r\n" if n % 2 else b"POST /join HTTP/1.1\r\n\r\n")
+                raw.recv(1000)
+        assert len(server.log()) < 1000, server.log()
     finally:
         server.close()
+    assert "Traceback" not in server.log()

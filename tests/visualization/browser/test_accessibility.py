@@ -9,10 +9,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.visualization.records.bundle import write_bundle
+from sabm_mesa.visualization.reading.bundle import write_bundle
 from tests.visualization.browser.conftest import WAIT_MS
 from tests.visualization.browser.test_phone import NARROW
-from tests.visualization.browser.test_play import PHONE, known, put, says, start
+from tests.visualization.browser.test_play import PHONE, put, says, start
 
 LOOKS = (("light", 1440), ("light", 1024), ("dark", 390))
 NUMBER = "Number from 0 to 100"
@@ -95,12 +95,9 @@ def test_pages_to_watch_and_to_read(server, browse, tmp_path: Path) -> None:
     expect(page.get_by_text(path.name)).to_be_visible()
     look(page)
     page.goto(f"{server.url}/recording?file={path}")
-    expect(page.locator(".sabm-canvas canvas").first).to_be_visible()
-    tabs = page.get_by_role("tab").all_inner_texts()
-    for tab in tabs:
-        page.get_by_role("tab", name=tab).click()
-        expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
-        look(page)
+    look(page)
+    page.goto(f"{server.url}/recording?file={path}&run=0&round=1")
+    look(page)
     folder = write_bundle(path, tmp_path / "bundle")
     for name in sorted(folder.rglob("*.html"))[:4]:
         page.goto(name.as_uri())
@@ -112,13 +109,12 @@ def test_a_whole_game_by_the_keyboard_alone(server, browse) -> None:
     look(host)
     reach(host, "Repeated beauty contest")
     host.keyboard.press("Enter")
-    known(host, "Scenario", "beauty-contest")
+    host.locator('#form[data-game="beauty-contest"]').wait_for()
     for label, number in (("Seats for people", 1), ("Number of rounds", 2)):
         reach(host, label)
         host.keyboard.press("ControlOrMeta+a")
         host.keyboard.type(str(number))
         host.keyboard.press("Enter")
-        known(host, label, number)
     reach(host, "More settings")
     host.keyboard.press("Enter")
     look(host)

@@ -70,6 +70,7 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
     ben.get_by_label("Menu").click()
     start(host)
     give(ann, "33")  # one person a group: a classical mind plays for the other
+    ann.locator('form[data-question="1"]').wait_for()  # the second round has begun
     ben.get_by_label(NUMBER, exact=True).fill("4")
     ben.reload()
     expect(ben.get_by_label(NUMBER, exact=True)).to_have_value("4")
@@ -88,8 +89,7 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     says(wall, "The game is over")
     assert min(wall.locator("main svg text").evaluate_all(SIZES)) >= SMALLEST_PX
-    tile = host.locator(".sabm-board-tile").nth(1)
-    tile.click()
+    host.locator(".sabm-board-tile").nth(1).click()
     says(projector, "Group 2 in colour")
     host.get_by_role("button", name="Present the results").click()
     for page in (wall, projector):
@@ -102,7 +102,7 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
         if number < 4:
             wall.get_by_role("button", name="Next").click()
     with host.expect_download() as download:
-        host.get_by_role("button", name="Download all").click()
+        host.get_by_role("link", name="Download all").click()
     assert download.value.suggested_filename == f"{code}.zip"
 
 
@@ -112,7 +112,6 @@ def test_the_wall_shows_how_to_join_who_is_there_and_the_time_left(server, brows
     code = host.locator(".sabm-code").first.inner_text()
     wall = browse(f"/screen/{code}", viewport=WALL)
     expect(wall.locator(".sabm-wall-steps li")).to_have_count(3)
-    assert wall.evaluate("document.elementFromPoint(5, 3).closest('.sabm-app') !== null")
     phone = browse(f"{server.url}/join", viewport=PHONE)
     join(phone, server, code)
     expect(wall.locator(".sabm-wall-names li")).to_have_text(["Player 1"])

@@ -26,9 +26,9 @@ HOLDS_S = {"GET": (0, 2), "POST": (0, 0.05)}
 CLASS = f"""
 import json, threading, time
 from sabm_mesa.cli.view import view
+from sabm_mesa.models.registry import scenario
+from sabm_mesa.visualization.web.opening import open_session
 def hold_class():
-    from sabm_mesa.models.registry import scenario
-    from sabm_mesa.visualization.pages.host import open_session
     session = open_session(
         "host", scenario("bertrand"),
         dict(n_firms=2, n_rounds={ROUNDS + 1}, rng=1, told_range=True),

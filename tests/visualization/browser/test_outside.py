@@ -18,7 +18,7 @@ def test_they_are_listed_and_played_like_all_others(tmp_path: Path, chromium: Br
     try:
         with chromium.new_context() as context:
             context.set_default_timeout(WAIT_MS)
-            page = context.new_page()
+            page = server.admit(context).new_page()
             page.goto(server.url)
             card = page.locator("article", has_text="The scenario lake")
             expect(card).to_contain_text("Gordon 1954")

@@ -127,6 +127,6 @@ def test_after_a_sleep_the_page_says_what_was_missed(server, browse) -> None:
     address = phone.url
     phone.goto("about:blank")
     host.get_by_role("button", name="Go on").click()
-    host.get_by_role("button", name="Present the results").wait_for()  # this game is over
+    host.locator("#now").get_by_text("The game is over.").wait_for()
     phone.goto(address)
     says(phone, "While you were away, time was up: Round")

@@ -31,8 +31,7 @@ def open_game(page, scenario="kbc", sizes="Number of players", *, public=True, *
     page.get_by_text("More settings").click()
     page.get_by_label(sizes).wait_for()
     if not public:
-        page.get_by_label("People see the results of each round").uncheck(force=True)
-        known(page, "results", False)
+        page.get_by_label("People see the results of each round").uncheck()
     for label, value in ({"Seats_for_people": 1} | settings).items():
         put(page, label.replace("_", " "), str(value))
     page.get_by_role("button", name="Open the game").click()
@@ -42,28 +41,17 @@ def open_game(page, scenario="kbc", sizes="Number of players", *, public=True, *
 
 
 def choose(page, scenario):
-    """Choose a scenario; its form looks like that of another, until the server knows."""
+    """Choose a scenario, and wait for its form."""
     page.locator(f'[data-scenario="{scenario}"]').click()
-    known(page, "Scenario", scenario)
-
-
-def known(page, label, value):
-    """Wait until the server knows a setting."""
-    told = re.compile(re.escape(f'"{label}": {json.dumps(value)}'))
-    expect(page.locator("[data-settings]")).to_have_attribute("data-settings", told)
+    page.locator(f'#form[data-game="{scenario}"]').wait_for()
 
 
 def put(page, label, value):
-    """Type into a field of the host's form at once, with Enter: the server knows all of it."""
+    """Type into a field of the host's form at once, with Enter."""
     field = page.get_by_label(label).first
     field.fill("")
     field.press_sequentially(value)
     field.press("Enter")
-    deadline = time.monotonic() + WAIT_MS / 1000
-    settings = page.locator("[data-settings]")
-    while str(json.loads(settings.get_attribute("data-settings") or "{}")[label]) != value:
-        assert time.monotonic() < deadline, (label, field.input_value())
-        page.wait_for_timeout(50)
 
 
 def start(page):
@@ -201,7 +189,7 @@ def test_two_browsers_play_one_game_and_a_third_is_refused(browse, tmp_path) -> 
     says(reloaded, "The game is over")
 
     with host.expect_download() as download:
-        host.get_by_role("button", name="Download all").click()
+        host.get_by_role("link", name="Download all").click()
     with zipfile.ZipFile(download.value.path()) as taken:
         taken.extractall(tmp_path)
     report = host.context.new_page()
@@ -331,12 +319,14 @@ def test_players_and_host_see_the_game_as_it_goes(browse) -> None:
     expect(me.get_by_label("Your results so far").locator("td").nth(1)).to_have_text("30")
     assert "A private thought" not in me.content()
     says(host, "1 of 2 rounds done")
-    expect(host.locator('dd[data-name="round"]')).to_have_text("1")
-    expect(host.locator(".sabm-charts")).to_have_attribute("data-round", "0")
+    host.get_by_text("Numbers and conversation").click()
+    expect(host.get_by_label("The game by round").locator("tbody tr")).to_have_count(1)
+    expect(host.get_by_label("Conversation")).to_contain_text("Player")
+    expect(host.locator(".sabm-board-chart svg circle")).to_have_count(1)
     host.get_by_role("button", name="End the game").click()
     says(me, "It ended before its time.")
     host.get_by_role("link", name="Read the recording").click()
-    host.get_by_text("stopped, 1 round,").first.wait_for(state="attached")  # in a choice
+    says(host, "The run was stopped before its end.")
 
 
 def test_a_phone_shows_every_own_result_and_no_answer_of_another_person(browse) -> None:
@@ -385,7 +375,7 @@ def test_another_browser_of_the_host_can_end_the_game(browse) -> None:
     start(host)
     asked(me, INTEGER)
     second = browse("/host")
-    theirs = second.locator(".sabm-card", has_text="seed 77")
+    theirs = second.locator(".others li", has_text="seed 77")
     expect(theirs).to_contain_text("It is played.")
     theirs.get_by_role("button", name="Host it here too").click()
     second.get_by_role("button", name="End the game").click()
@@ -418,6 +408,7 @@ def test_a_game_survives_the_death_of_its_server(tmp_path, chromium) -> None:
             answer(players[0], NUMBER, "10")
             path = tmp_path / recording(host)
             wait_for_answers(path, 4)
+            host.goto("about:blank")  # the page of a host loads itself again when the key is new
         finally:
             server.signal(signal.SIGKILL)
             server.close()
@@ -473,13 +464,13 @@ def test_seats_and_players_have_to_agree(browse) -> None:
     for label, value in {"Number of players": "3", "Seats for people": "4"}.items():
         put(host, label, value)
     host.get_by_role("button", name="Open the game").click()
-    says(host, "4 seats for people are too many, for the scenario has 3 agents")
+    says(host, "the number of seats for people")
     for label, value in {
         "Seats for people": "1", "Who decides for the others": "fixed:1=1,classical=3"
     }.items():  # fmt: skip
         put(host, label, value)
     host.get_by_role("button", name="Open the game").click()
-    says(host, "1 seat for people and 4 other minds make 5, but the scenario has 3 agents")
+    says(host, "Seats for people and other minds make 5, but the scenario has 3 agents")
 
 
 def test_an_answer_of_several_parts_is_filled_in_and_refused_by_its_part(

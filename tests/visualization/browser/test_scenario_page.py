@@ -80,7 +80,7 @@ def test_a_server_that_ends_while_cards_are_drawn_says_nothing(chromium, tmp_pat
     try:
         with chromium.new_context() as context:
             context.set_default_timeout(WAIT_MS)
-            page = context.new_page()
+            page = server.admit(context).new_page()
             page.goto(server.url)
             expect(page.get_by_text("A run is being drawn …").first).to_be_visible()
             server.close()
@@ -107,7 +107,7 @@ def test_a_scenario_is_played_to_its_end(browse, name: str, tmp_path: Path):
     charts = page.locator(".sabm-charts")
     expect(page.locator(".sabm-banner")).to_contain_text("no language model")
     expect(page.locator(".sabm-timeline output")).to_have_text("Start")
-    expect(page.get_by_text("Nobody has said anything yet.")).to_be_visible()
+    expect(page.locator(".sabm-talk")).to_have_count(0)
     painted(page)
     before = page.evaluate(PLACES)
 
@@ -121,8 +121,8 @@ def test_a_scenario_is_played_to_its_end(browse, name: str, tmp_path: Path):
     assert page.evaluate(PLACES) == before  # the page does not jump
     if getattr(model, "said", ()):  # there is a conversation
         expect(page.locator(".sabm-words").first).to_be_in_viewport(ratio=0.9)
-    if name != "evacuation":  # whose room comes first
-        expect(charts.locator(".sabm-canvas").first).to_be_in_viewport(ratio=0.7)
+    for picture in page.locator(".sabm-main figure").all():
+        expect(picture).to_be_in_viewport(ratio=1)
 
     as_fast_as_it_goes(page)
     press(page, "Play")
@@ -206,16 +206,16 @@ def test_one_clock_is_followed_by_map_numbers_talk_and_charts(browse):
     for round_ in range(3):
         press(page, "Step")
         expect(page.locator(".sabm-world-canvas")).to_have_attribute("data-round", str(round_))
-    clock, said = page.locator(".sabm-timeline output"), page.locator(".sabm-who").first
+    clock, said = page.locator(".sabm-timeline output"), page.locator(".sabm-talks h2")
     expect(clock).to_have_text("Round 3 of 50")
-    expect(said).to_contain_text("Round 3")
+    expect(said).to_have_text("Talk in round 3")
     page.locator("h1").click()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     expect(clock).to_have_text("Round 1 of 50")
     expect(page.locator(".sabm-world-canvas")).to_have_attribute("data-round", "0")
     expect(page.locator('dd[data-name="round"]')).to_have_text("1")
-    expect(said).to_contain_text("Round 1")
+    expect(said).to_have_text("Talk in round 1")
     at = "[...document.querySelectorAll('.sabm-canvas')].map(each => each.sabmAt()).join()"
     page.wait_for_function(f"{at} === '0,0,0'")
 
@@ -226,15 +226,6 @@ def test_one_clock_is_followed_by_map_numbers_talk_and_charts(browse):
     page.wait_for_function("document.querySelector('.sabm-world-canvas').dataset.round > 2")
     page.keyboard.press(" ")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-
-
-def test_a_page_does_not_jump_when_its_font_arrives(browse):
-    page = browse("/scenario/evacuation", viewport=PROJECTOR)
-    expect(page.get_by_text("Nobody has said anything yet.")).to_be_visible()
-    page.evaluate("() => document.fonts.ready.then(() => 0)")
-    with_it = page.evaluate(PLACES)
-    page.add_style_tag(content=".sabm-run * { font-family: sans-serif !important; }")  # until then
-    assert page.evaluate(PLACES) == with_it
 
 
 def download(page: Page, button: str | re.Pattern[str], folder: Path) -> bytes:
@@ -372,10 +363,6 @@ def test_every_scenario_is_played():
     assert set(PLAYED) == set(SCENARIOS)
 
 
-def test_an_unknown_scenario_is_one_line(browse):
-    expect(browse("/scenario/chess").locator(".sabm-problem")).to_contain_text("Unknown scenario")
-
-
 def test_the_page_can_be_used_with_the_keyboard_and_on_a_phone(browse):
     page = browse("/scenario/kbc", viewport={"width": 390, "height": 844}, color_scheme="dark")
     expect(page.get_by_role("heading", name="Keynesian beauty contest")).to_be_visible()
@@ -416,15 +403,11 @@ def test_minds_that_cannot_decide_are_refused_before_a_round(browse):
         "Cannot read the mind spec 'gpt-4o' (write llm:gpt-4o for"
     )
     expect(page.locator(".sabm-banner")).to_have_text("No mind of this name can decide.")
-    fill(page, "Minds: who decides", "fixed:abc")
-    press(page, "Play")
-    expect(page.locator(".sabm-problem")).to_contain_text('"abc" is not a number.')
     expect(page.locator(".sabm-progress")).to_have_text("Nothing is played yet. Press Play.")
 
-    button = page.locator(".sabm-transport .v-btn.primary")  # white words: 5.2 to 1
+    button = page.locator(".sabm-transport .sabm-play")  # white words: 5.2 to 1
     expect(button).to_have_css("background-color", "rgb(0, 114, 178)")
     expect(button).to_have_css("transition-duration", "1e-05s")
-    expect(page.locator(".sabm-side")).to_have_css("overflow-y", "visible")
 
 
 def test_a_drawn_seed_is_shown_and_repeats_the_run(browse):
@@ -474,7 +457,7 @@ def test_a_pause_is_taken_back_and_leaving_is_asked_about(browse, server):
         ended(page)
         expect(page.locator("[data-guards]")).to_have_attribute("data-guards", "no")
         page.get_by_role("link", name="Read the recording").click()
-        expect(page.locator("h1", has_text=".sqlite")).to_be_visible()
+        expect(page.locator("h1", has_text="Keynesian beauty contest, ")).to_be_visible()
         assert len(asked) == 2
 
 
@@ -540,24 +523,10 @@ def test_a_wrong_text_marks_its_field(browse):
     expect(page.get_by_text("(a number of 0 or more, or none; default 0.7)")).to_be_visible()
 
 
-def test_a_number_may_be_beyond_the_slider(browse):
+def test_a_number_beyond_the_limits_is_not_taken(browse):
     page = browse("/scenario/kbc")
     fill(page, "Number of players", "250")
-    expect(page.locator('[role="slider"][aria-valuenow="250"]')).to_have_count(1)
     press(page, "Step")
     expect(page.locator('dd[data-name="Asks answered"]')).to_have_text("250")
     fill(page, "Number of players", "0")  # there is no such game
     expect(page.get_by_label("Number of players", exact=True)).to_have_value("250")
-
-
-def test_an_address_that_leads_nowhere_is_a_page(server, chromium):
-    page = chromium.new_page()  # of its own: a browser logs that it found nothing
-    answered = page.goto(f"{server.url}/nowhere")
-    assert answered is not None
-    assert answered.status == 404
-    page.get_by_role("link", name="All scenarios").click()
-    expect(page.get_by_role("heading", name="Smart agent-based models")).to_be_visible()
-    before = page.locator("#app.theme--dark").count()
-    page.get_by_role("button", name="Dark or light page").click()
-    expect(page.locator("#app.theme--dark")).to_have_count(1 - before)
-    page.close()

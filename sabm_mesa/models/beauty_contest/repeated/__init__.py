@@ -1,0 +1,1 @@
+"""Repeated beauty contests in mixed groups."""

@@ -1,0 +1,59 @@
+"""Shared sentences about a round of a guessing game."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sabm_mesa.core.languages import Phrase, ordinal
+from sabm_mesa.models.declarations import ToldRound
+
+
+def target_in_words(played: ToldRound) -> list[str]:
+    """The target of a round; empty if there is none."""
+    target = float(played.values["target"])
+    return [Phrase("contest.target", target=target)] if math.isfinite(target) else []
+
+
+def winners_in_words(played: ToldRound) -> list[str]:
+    """The winners, and their numbers."""
+    winners = played.agents[played.agents["won"].astype(bool)]
+    numbers = sorted({float(choice) for choice in winners["choice"]})
+    if len(winners) == 1:
+        agent = int(winners["agent"].iloc[0])
+        if agent == played.agent:
+            return [Phrase("contest.you_won", number=numbers[0])]
+        return [Phrase("contest.won", name=played.name(agent), number=numbers[0])]
+    return [Phrase("contest.several_won", n=len(winners), numbers=numbers)] if numbers else []
+
+
+def place_in_words(played: ToldRound) -> list[str]:
+    """The player's rank by distance from the target; empty without a number."""
+    away = (played.agents["choice"].astype(float) - played.values["target"]).abs()
+    place = away.rank(method="min")
+    mine = place[played.agents["agent"] == played.agent].dropna()
+    if mine.empty:
+        return []
+    among = len(place.dropna())
+    return [Phrase("contest.place", place=ordinal(int(mine.iloc[0])), of=among)]
+
+
+def picture(played: ToldRound, high: float) -> dict[str, Any] | None:
+    """A number line with the mean, the target and the player's number; None without a target."""
+    known = {
+        Phrase("contest.last_mean"): played.values["mean"],
+        Phrase("contest.last_target"): played.values["target"],
+        Phrase("contest.yours_last"): played.own.get("choice"),
+    }
+    marks = [
+        {"label": label, "at": float(at)}
+        for label, at in known.items()
+        if at is not None and math.isfinite(at)
+    ]
+    return {"kind": "line", "low": 0, "high": high, "marks": marks} if len(marks) > 1 else None
+
+
+def course_in_words(_model: Any, began: float, ended: float) -> str:
+    """Whether the mean moved towards the equilibrium of 0."""
+    key = "contest.fell" if ended < began else "contest.did_not_fall"
+    return Phrase(key, began=began, ended=ended)

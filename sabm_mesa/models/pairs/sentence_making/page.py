@@ -1,0 +1,56 @@
+"""The page of the joint sentence making: its charts, its sentences, and the word for a round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from sabm_mesa.analysis.charts import Chart, lines
+from sabm_mesa.models.declarations import ScenarioPage
+from sabm_mesa.models.pairs.sentence_making.plots import ROUND
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.pairs.sentence_making.model import SentenceMaking
+
+
+def charts(
+    model: SentenceMaking, model_data: pd.DataFrame, agent_data: pd.DataFrame
+) -> list[Chart]:
+    """The share of valid sentences, and how far sentences are from one another."""
+    del model, agent_data
+    valid = {"valid_ratio": "valid"}
+    spread = {"variance": "variance"}
+    return [
+        Chart("valid", "Valid sentences by round", lines(model_data, valid), "Share", (), 1),
+        Chart("spread", "Variance of the sentences by round", lines(model_data, spread), "0 to 1"),
+    ]
+
+
+def table(model: SentenceMaking, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame] | None:
+    """The first sentence of each writer to the last word set.
+
+    Args:
+        model: the model.
+        model_data: one row per word set.
+    """
+    if model_data.empty:
+        return None
+    rows = [
+        (writer.unique_id, f"{writer.valid} of {model.n_sentences}", str(decisions[0].value))
+        for writer in model.writers
+        if (decisions := [sentence for sentence in writer.decisions if sentence.valid])
+    ]
+    caption = f"Sentences with {', '.join(model.words)}"
+    return caption, pd.DataFrame(rows, columns=["writer", "valid", "first sentence"])
+
+
+PAGE = ScenarioPage(
+    charts=charts,
+    table=table,
+    round_name=ROUND,
+    titles={
+        "valid_ratio": "Valid sentences (share)",
+        "variance": "Variance of the sentence vectors (0 to 1)",
+    },
+)

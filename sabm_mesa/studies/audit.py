@@ -1,0 +1,650 @@
+"""Audits: does a claim of an experiment survive another wording, format, order or model?
+
+An audit is a generated experiment. A cell is the whole experiment: the first one is the experiment
+as it is, and each other one changes one factor to another level. All cells have the same seeds, and
+run as conditions of one experiment. The default factors are those of `KNOWN` that change a prompt:
+before anything is run, a mind collects the questions with each level.
+
+The effect of a claim is its quantity: a measure, or the difference of two conditions in runs of the
+same seed. The seed is the unit of all tests: the sign test of `sabm_mesa.analysis.tests`, one-sided
+at half the level of the experiment (2.5 %). `NOTE` defines the verdicts. A claim is robust if each
+test of a cell is significant, so that no correction is needed (intersection-union test; Berger
+1982, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 24).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.intervals import Floats, sign_interval
+from sabm_mesa.analysis.tests import Estimand, holm, sign_test
+from sabm_mesa.core.answers import DEFAULT_FORMAT
+from sabm_mesa.core.asks import Ask
+from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.core.prompts import PERSONA_FORMATS, PromptBook
+from sabm_mesa.errors import ParameterError, PromptError, UnknownName
+from sabm_mesa.llm import Connection
+from sabm_mesa.minds.specs import Minds
+from sabm_mesa.runs.cost import StubMind
+from sabm_mesa.studies.experiments.claims import Claim
+from sabm_mesa.studies.experiments.report import minds_options, spec_of
+from sabm_mesa.studies.experiments.results import effect_by_seed, measured, why_not_judged
+from sabm_mesa.studies.experiments.running import (
+    SEED,
+    Outcome,
+    Plan,
+    described,
+    minds_of,
+    plan,
+    with_pending_run,
+)
+from sabm_mesa.studies.experiments.schema import ALPHA, Experiment
+from sabm_mesa.studies.report import Report, Table
+
+MODEL = "model"
+"""The factor of the minds."""
+KNOWN = {
+    "wording": "variant",
+    "format": "answer_format",
+    "options": "option_order",
+    "speakers": "speaker_order",
+    "persona": "persona_format",
+}
+"""Factor of the presentation → the parameter that it sets."""
+LEVELS: Mapping[str, Sequence[str]] = {
+    "options": ("given", "reversed"),
+    "speakers": ("spoken", "reversed"),
+    "persona": PERSONA_FORMATS,
+}
+"""Factor → its levels, if these are the same for all scenarios."""
+SAME_CONTENT = "reworded"
+"""The prefix of the names of variants with the same facts in other words."""
+ROUNDS_READ = 3
+"""The number of rounds in which the prompts of two levels are compared."""
+KEPT = 0.5
+"""The share of the effect in the other cells below which a cell makes a claim fragile."""
+NOT_READ = (
+    "every cell gave the same numbers: these minds do not read texts, and the audit shows seeds "
+    "only"
+)
+Word = Literal["robust", "fragile", "fails", "inconclusive", "not judged"]
+WORDS: tuple[Word, ...] = ("robust", "fragile", "fails", "inconclusive", "not judged")
+Sides = Sequence[tuple[int, float]]
+"""The limits of a claim: (1, limit) above it, (−1, limit) below it."""
+MOST_ROWS = 40
+"""The maximum number of cells of claims that readers see; the CSV file has all."""
+NOTE = (
+    "A cell is the whole experiment; each but the first changes one factor to another level. A "
+    "claim is robust when its effect is significantly on the claim's side in every cell. It is "
+    "fragile when it is not in some cell, although it is by the mean of the others, and the effect "
+    "there is significantly less than half of theirs (of a claim with two limits: significantly "
+    "outside them). It fails when the mean of all cells is significantly on the other side. Else "
+    "these runs are inconclusive. It is not judged when these minds cannot judge it at all. All "
+    "cells have the same seeds. The seed is the unit of the sign test, one-sided at half of "
+    "{alpha}. Effects are medians over seeds, and their intervals belong to the same test. The "
+    "tests of fragile cells are corrected for their number (Holm 1979). Figures: the effect in "
+    "each cell in order of its size, with the limit of the claim, and the level of each factor."
+)
+_ROW = 0.19
+"""The height of a row of levels in inches."""
+
+
+# The plan.
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Something that an audit varies.
+
+    Attributes:
+        name: its name in the report.
+        parameter: the parameter of the model that it sets; ``minds`` of the factor `MODEL`.
+        levels: its values; the first one is that of the experiment.
+    """
+
+    name: str
+    parameter: str
+    levels: tuple[Any, ...]
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the levels."""
+        return [described(level) if self.name == MODEL else str(level) for level in self.levels]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audit.
+
+    Attributes:
+        experiment: the audited experiment.
+        factors: the factors.
+        levels: for each cell the number of the level of each factor.
+        plan: the runs of all cells, as conditions of one experiment.
+        left_out: factor → why it is not varied.
+    """
+
+    experiment: Experiment
+    factors: Sequence[Factor]
+    levels: Sequence[tuple[int, ...]]
+    plan: Plan
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> list[str]:
+        """The change of each cell, in words."""
+        return [_change(self.factors, levels) for levels in self.levels]
+
+    @property
+    def design(self) -> str:
+        """The design in words."""
+        varied = ", ".join(f"{factor.name} ({len(factor.levels)})" for factor in self.factors)
+        return (
+            f"Factors with their number of levels: {varied}. Cell 1 is the experiment as it is, "
+            "and each other cell changes one factor."
+        )
+
+    def claim(self, claim: Claim, change: str) -> Claim:
+        """The claim in a cell."""
+        names = {name: getattr(claim, name, None) for name in ("condition", "than", "other_effect")}
+        there = {
+            name: tuple(_named(each, change) for each in value)
+            if isinstance(value, tuple)
+            else _named(value, change)
+            for name, value in names.items()
+            if value
+        }
+        return claim.model_copy(update=there)
+
+
+def _change(factors: Sequence[Factor], levels: Sequence[int]) -> str:
+    changed = [f"{f.name} = {f.labels[i]}" for f, i in zip(factors, levels, strict=True) if i]
+    return changed[0] if changed else "the experiment as it is"
+
+
+def _named(condition: str, change: str) -> str:
+    """The name of a condition or group in a cell."""
+    return f"{condition} ({change})" if "=" in change else condition
+
+
+def plan_audit(
+    experiment: Experiment,
+    scale: str = "quick",
+    *,
+    minds: Sequence[Minds] | Mapping[str, Minds] = ("classical",),
+    given: Mapping[str, Sequence[Any] | None] | None = None,
+    runs: int | None = None,
+    seed: int = SEED,
+) -> Audit:
+    """The plan of an audit of an experiment.
+
+    Args:
+        experiment: the experiment.
+        scale: ``"quick"`` or ``"paper"``.
+        minds: the minds of all conditions, several of which are the levels of the factor
+            ``model``; or condition, or slot → its minds.
+        given: factor, or any parameter of the scenario → its levels, the first of which is that of
+            the experiment; None for the default levels of a factor of `KNOWN`. None: all of `KNOWN`
+            that change a prompt.
+        runs: the number of runs per condition and cell; None: that of the scale.
+        seed: the first seed.
+
+    Raises:
+        UsageError: for factors, levels, minds or numbers that cannot be used.
+    """
+    if not experiment.claims:
+        raise ParameterError(f"{experiment.name} has no claims, and an audit tests claims.")
+    for_all: Any = minds if isinstance(minds, Mapping) else minds[0]
+    several = not isinstance(minds, Mapping) and len(minds) > 1
+    if given is not None and {"minds", MODEL} & set(given):
+        if not several or given.get("minds") or given.get(MODEL):
+            raise ParameterError("To vary the minds, give --minds SPEC several times.")
+        given = {name: levels for name, levels in given.items() if name not in {"minds", MODEL}}
+    base = plan(experiment, scale, minds=for_all, runs=runs, seed=seed)
+    factors, left_out = _factors(base, given)
+    if several:
+        factors.append(Factor(MODEL, "minds", tuple(minds)))
+    if not factors:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise ParameterError(
+            f"Nothing in {experiment.name} can be varied ({why}). Give levels of a parameter with "
+            "--factor NAME=A,B, or several --minds."
+        )
+    unchanged = (0,) * len(factors)
+    cells = [unchanged] + [
+        (*unchanged[:i], level, *unchanged[i + 1 :])
+        for i, factor in enumerate(factors)
+        for level in range(1, len(factor.levels))
+    ]
+    conditions, groups, who = [], [], dict[str, Minds]()
+    for cell in cells:
+        change = _change(factors, cell)
+        chosen = {f.parameter: f.levels[i] for f, i in zip(factors, cell, strict=True)}
+        deciding = minds_of(experiment, chosen.pop("minds", for_all))
+        for condition in experiment.conditions:
+            name, parent = _named(condition.name, change), condition.fork_of
+            there = {
+                "name": name, "fork_of": parent and _named(parent, change),
+                "set": {**chosen, **condition.set},
+            }  # fmt: skip
+            conditions.append(condition.model_copy(update=there))
+            who |= {} if parent else {name: deciding[condition.name]}
+        for group in experiment.groups:
+            members = tuple(_named(member, change) for member in group.conditions)
+            there = {"name": _named(group.name, change), "conditions": members}
+            groups.append(group.model_copy(update=there))
+    whole = experiment.model_copy(update={"conditions": tuple(conditions), "groups": tuple(groups)})
+    planned = plan(whole, scale, minds=who, runs=runs, seed=seed)
+    return Audit(experiment, factors, cells, planned, left_out)
+
+
+def _factors(
+    base: Plan, given: Mapping[str, Sequence[Any] | None] | None
+) -> tuple[list[Factor], dict[str, str]]:
+    """The factors that are varied, and why others are not."""
+    varied = {name for condition in base.experiment.conditions for name in condition.set}
+    if given is not None:
+        return [_given(base, name, levels, varied) for name, levels in given.items()], {}
+    factors, left_out = [], {}
+    for name, parameter in KNOWN.items():
+        levels = _levels(base, name)
+        if parameter in varied:
+            left_out[name] = "the conditions of the experiment differ in it"
+            continue
+        try:
+            silent = _silent_levels(base, parameter, levels)
+        except PromptError:
+            if name != "persona":
+                raise
+            left_out[name] = "its personas have no text in the other formats"
+            continue
+        kept = tuple(level for level in levels if level not in silent)
+        if len(kept) > 1:
+            factors.append(Factor(name, parameter, kept))
+        else:
+            left_out[name] = "it changes no prompt of this experiment"
+    return factors, left_out
+
+
+def _levels(base: Plan, name: str) -> tuple[Any, ...]:
+    """The levels of a factor of `KNOWN`: that of the experiment, then the others.
+
+    The answer format has two levels: plain text, labelled or as published, and JSON.
+    """
+    default = parameters_of(base.model)[KNOWN[name]].default
+    first = base.cells[0].parameters.get(KNOWN[name], default)
+    levels = LEVELS.get(name)
+    if name == "format":
+        first = first or DEFAULT_FORMAT
+        levels = (DEFAULT_FORMAT,) if first == "json" else ("json",)
+    elif levels is None:
+        variants = PromptBook(base.model.prompt_file).variants
+        levels = ["default", *(variant for variant in variants if variant.startswith(SAME_CONTENT))]
+    return (first, *(level for level in levels if level != first))
+
+
+def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]) -> Factor:
+    experiment, known = base.experiment, parameters_of(base.model)
+    parameter = KNOWN.get(name, name)
+    if parameter not in known:
+        raise UnknownName("factor", name, [*KNOWN, *known])
+    if parameter in varied:
+        raise ParameterError(
+            f"--factor {name}: the conditions of {experiment.name} differ in {parameter}, so that "
+            "it cannot also be varied."
+        )
+    if levels is None:
+        if name not in KNOWN:
+            raise ParameterError(f"--factor {name} needs its levels: --factor {name}=A,B.")
+        levels = _levels(base, name)
+    if len({str(level) for level in levels}) < max(2, len(levels)):
+        raise ParameterError(
+            f"--factor {name} needs at least two levels, all different (got "
+            f"{', '.join(map(str, levels))})."
+        )
+    if parameter in KNOWN.values() and (silent := _silent_levels(base, parameter, levels)):
+        raise ParameterError(
+            f"--factor {name}: {silent[0]!r} changes no prompt of {experiment.name} from "
+            f"{levels[0]!r}; leave it out."
+        )
+    return Factor(name, parameter, tuple(levels))
+
+
+class _Reader(StubMind):
+    """A mind that keeps its questions, and decides as the classical minds do."""
+
+    def __init__(self) -> None:
+        super().__init__("llm:reader", None)
+        self.read: list[str] = []
+
+    async def answer(self, ask: Ask) -> object:
+        self.read.append(ask.digest())
+        return await super().answer(ask)
+
+
+def _silent_levels(base: Plan, parameter: str, levels: Sequence[Any]) -> list[Any]:
+    """The levels whose prompts are those of the first level in every condition."""
+
+    def prompts(level: Any) -> list[list[str]]:
+        firsts = {cell.condition: cell for cell in reversed(base.cells) if not cell.fork_of}
+        asked = []
+        for condition, cell in firsts.items():
+            reader = _Reader()
+            parameters = with_pending_run(base, cell, Connection(), minds="classical")
+            parameters |= {parameter: level, "minds": reader}
+            model = base.model_of(condition)(**parameters, rng=cell.seed, recording=False)
+            reader.play_in(model)
+            for _ in range(ROUNDS_READ):
+                model.step()
+            model.close()
+            asked.append(reader.read)
+        return asked
+
+    first = prompts(levels[0])
+    return [level for level in levels[1:] if prompts(level) == first]
+
+
+# The verdicts.
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The verdict on one claim.
+
+    Attributes:
+        word: the verdict.
+        why: why nothing can be concluded, or ``""``.
+        effect: the median over seeds of the mean of all cells, with its 95 % interval.
+        low: see `effect`.
+        high: see `effect`.
+        n_seeds: the number of seeds with a value in every cell.
+        cells: one row per cell: ``cell`` (from 1), ``effect`` (median over seeds), ``low``,
+            ``high`` (95 %), ``side`` (whether the effect is on the claim's side), ``shown``
+            (whether the test shows the claim), ``p_fragile`` (corrected; NaN if the other cells do
+            not show the claim), ``fragile``.
+    """
+
+    word: Word
+    why: str
+    effect: float
+    low: float
+    high: float
+    n_seeds: int
+    cells: pd.DataFrame
+
+
+def judge(effects: npt.ArrayLike, sides: Sides, alpha: float = ALPHA) -> Judged:
+    """The verdict on a claim from its effect in each cell and seed.
+
+    Args:
+        effects: shape (n_cells, n_seeds); a seed with a NaN in any cell is left out.
+        sides: the limits of the claim.
+        alpha: the level of the tests.
+    """
+    y = np.asarray(effects, dtype=np.float64)
+    y = y[:, ~np.isnan(y).any(axis=0)]
+    n, level = y.shape[1], alpha / 2
+    fewest = Estimand(above=0).fewest_runs(level)
+    why = ""
+    if not sides:
+        why = "the claim sets no limit (equal effects without a margin)"
+    elif n < fewest:
+        why = f"only {n} seeds have a value in every cell, and it takes {fewest}"
+    elif (y == y[:, :1]).all():
+        why = "all seeds give the same numbers, and count as one"
+    cells = _cells(y, sides, alpha)
+    mean = y.mean(axis=0) if n else np.empty(0)
+    word: Word = "inconclusive"
+    if not why:
+        if cells["shown"].all():
+            word = "robust"
+        elif cells["fragile"].any():
+            word = "fragile"
+        elif _p_values(mean, sides)[1] <= level:
+            word = "fails"
+    return Judged(word, why, *_interval(mean), n, cells)
+
+
+def _cells(y: Floats, sides: Sides, alpha: float) -> pd.DataFrame:
+    raw = [
+        _p_fragile(y[cell], np.delete(y, cell, axis=0).mean(axis=0), sides, alpha / 2)
+        for cell in range(len(y))
+    ]
+    # A cell without a detected claim in the others is no test that was left out: it counts.
+    p_fragile = np.where(np.isnan(raw), math.nan, holm(np.nan_to_num(raw, nan=1.0)))
+    rows = []
+    for cell, (values, p) in enumerate(zip(y, p_fragile, strict=True), 1):
+        effect, low, high = _interval(values)
+        side = all(side * (effect - limit) > 0 for side, limit in sides)
+        shown = _p_values(values, sides)[0] <= alpha / 2
+        rows.append((cell, effect, low, high, side, shown, p, bool(p <= alpha / 2) and not shown))
+    columns = ["cell", "effect", "low", "high", "side", "shown", "p_fragile", "fragile"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _p_fragile(here: Floats, others: Floats, sides: Sides, level: float) -> float:
+    """The p-value of less than `KEPT` of the effect; NaN if other cells do not show the claim."""
+    if not _p_values(others, sides)[0] <= level:
+        return math.nan
+    if len(sides) > 1:
+        return _p_values(here, sides)[1]
+    side, limit = sides[0]
+    left = side * (here - limit) - KEPT * side * (others - limit)
+    return sign_test(left, 0.0, "below")
+
+
+def _p_values(values: Floats, sides: Sides) -> tuple[float, float]:
+    """The one-sided p-values that the median is on the inner side of all limits, and beyond one."""
+    if not values.size or not sides:
+        return 1.0, 1.0
+    limits = dict(sides)
+    return Estimand(above=limits.get(1), below=limits.get(-1)).p_values([values])
+
+
+def _interval(values: Floats) -> tuple[float, float, float]:
+    """The median with its 95 % interval; NaN with too few seeds."""
+    if not values.size:
+        return math.nan, math.nan, math.nan
+    return float(np.median(values)), *sign_interval(values)
+
+
+def verdicts(audit: Audit, measures: pd.DataFrame) -> list[Judged]:
+    """A verdict on each claim; ``not judged`` if these minds cannot, or do not read texts.
+
+    Args:
+        audit: the audit.
+        measures: the measures of its runs, from `measured`.
+    """
+    found, whole = [], audit.plan.experiment
+    for claim in audit.experiment.claims:
+        in_cells = [audit.claim(claim, change) for change in audit.changes]
+        rows = [effect_by_seed(whole, measures, there) for there in in_cells]
+        table = pd.DataFrame(rows).reset_index(drop=True)
+        judged = judge(table, claim.limits(), audit.experiment.alpha)
+        reasons = (why_not_judged(audit.plan, there) for there in in_cells)
+        same = table.eq(table.iloc[0]) | (table.isna() & table.iloc[0].isna())
+        why = next(filter(None, reasons), "")
+        if same.all(axis=None) and not audit.plan.has_language_models:
+            why = why or NOT_READ
+        if why:
+            cells = judged.cells.assign(shown=False, fragile=False, p_fragile=math.nan)
+            judged = replace(judged, word="not judged", why=why, cells=cells)
+        found.append(judged)
+    return found
+
+
+# The report.
+
+
+def report_of(audit: Audit, outcome: Outcome) -> Report:
+    """The report of an audit: ``claims``, ``effects``, ``cells``, ``measures``.
+
+    Args:
+        audit: the audit.
+        outcome: its runs.
+    """
+    experiment, changes = audit.experiment, np.array(audit.changes)
+    measures = measured(outcome)
+    found = verdicts(audit, measures)
+    levels = [[f.labels[i] for f, i in zip(audit.factors, n, strict=True)] for n in audit.levels]
+    cells = pd.DataFrame(levels, columns=[factor.name for factor in audit.factors])
+    cells.insert(0, "cell", range(1, len(cells) + 1))
+    claims, effects = [], []
+    for n, (claim, judged) in enumerate(zip(experiment.claims, found, strict=True), 1):
+        table = judged.cells
+        claims.append({
+            "claim": n, "text": claim.text, "verdict": judged.word, "why": judged.why,
+            "effect": judged.effect, "low": judged.low, "high": judged.high,
+            "smallest": table["effect"].min(), "largest": table["effect"].max(),
+            "survives": int(table["side"].sum()), "cells": len(table), "seeds": judged.n_seeds,
+            "fragile_in": ", ".join(changes[table["fragile"].to_numpy(bool)]),
+        })  # fmt: skip
+        effects.append(cells.assign(claim=n, change=changes).merge(table))
+    words = [judged.word for judged in found]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in WORDS if word in words)
+    warnings = list(dict.fromkeys(_sentence(judged.why) for judged in found if judged.why))
+    runs = outcome.all_runs
+    if invalid := int(runs["invalid"].sum()):
+        asks = int(runs["asks"].sum())
+        warnings.append(f"{invalid:,} of {asks:,} questions got no usable answer.")
+    tables = [
+        Table("claims", pd.DataFrame(claims), {
+            "claim": "claim", "text": "text", "verdict": "verdict",
+            ("effect", "low", "high"): "effect in all cells (95 %)", "smallest": "smallest",
+            "largest": "largest", "survives": "cells on its side", "fragile_in": "fragile with",
+        }, "The claims, and what other presentations do to them"),
+        Table("effects", pd.concat(effects, ignore_index=True), {
+            "claim": "claim", "change": "cell", ("effect", "low", "high"): "effect (95 %)",
+            "shown": "shown", "p_fragile": "p of fragile",
+        }, "The cells", audit.design, most=MOST_ROWS),
+        Table("cells", cells, {}),
+        Table("measures", measures, {}),
+    ]  # fmt: skip
+    return Report(
+        f"Audit of {experiment.name}: {experiment.title}",
+        f"Decided by: {audit.plan.decided_by}. Cells: {len(cells)}; verdicts on claims: {counts}.",
+        warnings,
+        tables,
+        {f"claim-{n + 1}": curve(audit, n, judged) for n, judged in enumerate(found)},
+        {
+            "experiment": experiment.name, "question": experiment.question,
+            "scale": audit.plan.scale, "scenario": experiment.scenario,
+            "seeds_per_cell": audit.plan.runs, "runs": len(outcome.runs),
+            "earlier_runs": len(runs) - len(outcome.runs), "first_seed": audit.plan.seeds[0],
+            "factors": {factor.name: factor.labels for factor in audit.factors},
+            "left_out": dict(audit.left_out), "asks": int(runs["asks"].sum()), "invalid": invalid,
+            "paid_usd": float(runs["paid_usd"].sum(skipna=False)), "recording": str(outcome.path),
+        },
+        [NOTE.format(alpha=f"{100 * experiment.alpha:g} %"),
+         *(f"Not varied: {name}, since {why}." for name, why in audit.left_out.items())],
+        commands(audit, outcome),
+    )  # fmt: skip
+
+
+def curve(audit: Audit, index: int, judged: Judged) -> Any:
+    """The specification curve of a claim (Simonsohn, Simmons and Nelson 2020).
+
+    Args:
+        audit: the audit.
+        index: the number of the claim, from 0.
+        judged: the verdict on it.
+    """
+    claim, factors = audit.experiment.claims[index], audit.factors
+    table = judged.cells.sort_values("effect", kind="stable").reset_index(drop=True)
+    below = _ROW * (sum(len(factor.levels) for factor in factors) + 1.5 * len(factors))
+    words = str(judged.word)
+    if words != "not judged":
+        words += f": on the claim's side in {int(table['side'].sum())} of {len(table)} cells"
+    figure = style.new_figure(
+        f"{audit.experiment.name}, claim {index + 1}",
+        f"{claim.text} {_sentence(words)} {audit.plan.runs} seeds.", height=2.8 + below,
+    )  # fmt: skip
+    top, bottom = figure.subplots(
+        2, 1, sharex=True, gridspec_kw={"height_ratios": [2.6, below], "hspace": 0.02}
+    )
+    what = "Difference" if len(claim.places) > 1 else "Median"
+    title = f"{what}: {audit.experiment.measure(claim.measure).title}"
+    style.plain_axes(top, ylabel=textwrap.fill(title, 30))
+    looks = (
+        (table["shown"], style.GREEN, "o", "claim shown"),
+        (table["fragile"], style.VERMILLION, "s", "fragile"),
+        (~table["shown"] & ~table["fragile"], style.GREY, "D", "neither"),
+    )
+    for chosen, colour, marker, name in looks:
+        if len(mine := table[chosen.astype(bool)]):
+            top.errorbar(
+                mine.index, mine["effect"],
+                yerr=[mine["effect"] - mine["low"], mine["high"] - mine["effect"]],
+                fmt=marker, color=colour, markersize=5, elinewidth=1.2, capsize=0, label=name,
+            )  # fmt: skip
+    for _, limit in claim.limits():
+        top.axhline(limit, color=style.BLACK, linewidth=0.9, linestyle=(0, (4, 3)))
+    top.tick_params(axis="x", length=0, labelbottom=False)
+    style.add_legend(top, loc="lower right", bbox_to_anchor=(1, 1), ncols=3)
+    _draw_levels(bottom, table, audit)
+    return figure
+
+
+def _draw_levels(ax: Any, table: pd.DataFrame, audit: Audit) -> None:
+    ticks: list[float] = []
+    names: list[str] = []
+    y = 0.0
+    for column, factor in enumerate(audit.factors):
+        ax.text(
+            -0.01, y, factor.name, transform=ax.get_yaxis_transform(), ha="right", va="center",
+            fontsize=style.TICK, fontweight="bold", parse_math=False,
+        )  # fmt: skip
+        for level, label in enumerate(factor.labels):
+            y += 1
+            ticks.append(y)
+            names.append(label if len(label) <= 24 else f"{label[:23]}…")
+            here = np.array(audit.levels)[table["cell"].to_numpy() - 1, column] == level
+            ax.plot(table.index, np.full(len(table), y), ".", color="#D8D8D8", markersize=4)
+            ax.plot(table.index[here], np.full(here.sum(), y), "o", color=style.BLUE, markersize=5)
+        y += 1.5
+    style.plain_axes(ax, xlabel="Cell, in order of the effect")
+    ax.set_yticks(ticks, names, fontsize=style.TICK, parse_math=False)
+    ax.set_ylim(y - 0.8, -0.7)
+    ax.grid(visible=False)
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.set_xticks(table.index, [str(cell) for cell in table["cell"]], fontsize=style.TICK)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
+def commands(audit: Audit, outcome: Outcome) -> list[str]:
+    """The commands that resume an audit, and that repeat its runs.
+
+    Args:
+        audit: the audit.
+        outcome: its runs.
+    """
+    name, planned = audit.experiment.name, audit.plan
+    words = ["sabm", "audit", f"{name}.toml" if audit.experiment.is_own else name]
+    words += ["--scale", planned.scale, "--runs", str(planned.runs)]
+    words += ["--seed", str(planned.seeds[0])]
+    for factor in audit.factors:
+        if factor.name == MODEL:
+            words += [word for level in factor.levels for word in ("--minds", spec_of(level))]
+        else:
+            plain = all(isinstance(level, str) and "," not in level for level in factor.levels)
+            listed = ",".join(factor.levels) if plain else json.dumps(list(factor.levels))
+            words += ["--factor", f"{factor.name}={listed}"]
+    if not any(factor.name == MODEL for factor in audit.factors):
+        words += minds_options(audit.experiment, planned.minds)
+    words += ["--out", str(outcome.path.parent)]
+    return [shlex.join(words), *(shlex.join(["sabm", "replay", str(p)]) for p in outcome.paths)]

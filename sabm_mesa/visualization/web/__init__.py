@@ -1,0 +1,1 @@
+"""The site of a class and of recordings: plain pages over HTTP."""

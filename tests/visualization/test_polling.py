@@ -1,0 +1,40 @@
+"""Components that are drawn again, without a browser."""
+
+import asyncio
+import threading
+from contextlib import closing
+
+import reacton
+import solara
+from solara.server.kernel import Kernel
+from solara.server.kernel_context import VirtualKernelContext
+
+from sabm_mesa.visualization.polling import use_poll
+
+
+def test_a_component_is_drawn_when_its_data_change_and_no_more_when_it_is_gone() -> None:
+    state, draws, looks = ["ready"], [], []
+    changed = threading.Event()
+
+    @solara.component
+    def shown() -> None:
+        use_poll(lambda: looks.append(1) or state[0])
+        draws.append(state[0])
+        if state[0] == "playing":
+            changed.set()
+        solara.Text(state[0])
+
+    with (
+        closing(asyncio.new_event_loop()) as loop,
+        VirtualKernelContext(id="page", kernel=Kernel(), session_id="visitor", event_loop=loop),
+    ):
+        _, drawn = reacton.render(shown(), handle_error=False)
+        state[0] = "playing"
+        assert changed.wait(30)
+        drawn.close()
+        threading.Event().wait(0.3)
+        before = len(looks)
+        state[0] = "over"
+        threading.Event().wait(0.3)
+    assert draws == ["ready", "playing"]
+    assert len(looks) == before
