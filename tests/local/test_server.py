@@ -18,14 +18,14 @@ import pytest
 from sabm_mesa import Budget, Connection, KeynesianBeautyContest, fork, replay, resume
 from sabm_mesa.errors import BadRequest, BudgetExceeded, LLMError, ParameterError, RecordingError
 from sabm_mesa.llm import close_all, connect_local, release_local
-from sabm_mesa.llm.weights import CATALOGUE, weights_of
+from sabm_mesa.llm.weights import BOX, weights_of
 from tests.cli.support import Sabm, one_line
 from tests.llm.support import ask, outcomes, rows
 from tests.local.conftest import TINY
 
 pytestmark = pytest.mark.slow
 
-SHA256 = CATALOGUE["smollm2"].sha256
+SHA256 = BOX.sha256
 SCRIPT = "llama_server.py"
 
 
@@ -232,7 +232,7 @@ def test_flipped_bits_in_the_weights_of_the_box_are_found(
 ) -> None:
     content = weights_of("smollm2").path.read_bytes()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    path = CATALOGUE["smollm2"].path
+    path = BOX.path
     path.parent.mkdir(parents=True)
     path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
 
