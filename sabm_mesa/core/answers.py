@@ -4,7 +4,7 @@ An answer spec defines the legal answers and reads an answer; it never guesses a
 has exactly the requested form is read ``"exact"``; other texts are read by their structure, in the
 steps of `sabm_mesa.core.reader`, and `read_as` names the step. Any other text raises
 `InvalidAnswer` with a code, which the prompt book turns into the reason in the next request. A mind
-sends a `Reply`; a `Reading` is its content; a `Decision` is the outcome of the question.
+sends a `Reply`; a `Decision` is its meaning.
 
 There are three formats: ``"labelled"`` (plain text with the answer on the last line, after
 ``Answer:``), ``"paper"`` (plain text, as in the published studies) and ``"json"`` (an object with
@@ -244,7 +244,7 @@ class AnswerSpec(ABC):
         answer_format: Format = "paper",
         *,
         question: str = "",
-    ) -> Reading:
+    ) -> Decision:
         """Read a text that was written by a mind.
 
         Args:
@@ -277,7 +277,7 @@ class AnswerSpec(ABC):
         del text
         return ()
 
-    def _read_in_words(self, text: str, answer_format: Format, question: str) -> Reading | None:
+    def _read_in_words(self, text: str, answer_format: Format, question: str) -> Decision | None:
         """The one value of a text in another form than requested, or None.
 
         Raises:
@@ -289,7 +289,7 @@ class AnswerSpec(ABC):
             return given
         return self._given(text, question)
 
-    def _in_objects(self, objects: list[Any], question: str) -> Reading | None:
+    def _in_objects(self, objects: list[Any], question: str) -> Decision | None:
         """The value of the field with the name of the answer, otherwise the one legal value."""
         fields = [field for entry in objects for field in leaves(entry)]
         names = {"answer", "finalanswer", re.sub(r"[\W_]", "", self.label).casefold()}
@@ -309,7 +309,7 @@ class AnswerSpec(ABC):
         reasons = [value for name, value in fields if name == "reasoning" and value != values]
         reasoning = reasons[0] if reasons and isinstance(reasons[0], str) else ""
         reasoning = SPACE.sub(" ", replace_surrogates(reasoning)).strip()
-        return Reading(values[0], reasoning, "labelled") if values else None
+        return Decision(values[0], reasoning, "labelled") if values else None
 
     def _from_json(self, value: Any, question: str) -> Any:
         """The legal value of a JSON field, which may be in words."""
@@ -330,7 +330,7 @@ class AnswerSpec(ABC):
             return False
         return True
 
-    def _given(self, text: str, question: str) -> Reading | None:
+    def _given(self, text: str, question: str) -> Decision | None:
         lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
         # Free reasoning gives and takes back many values: the answer is the last line.
         labels = (self.label,) if self.label else ()
@@ -344,9 +344,9 @@ class AnswerSpec(ABC):
         if labelled is None:
             return None
         reasoning = SPACE.sub(" ", " ".join(lines[:-1])) if self.reasoning else ""
-        return Reading(self.check(labelled.value), reasoning, labelled.step)
+        return Decision(self.check(labelled.value), reasoning, labelled.step)
 
-    def read_exactly(self, text: str, answer_format: Format) -> Reading:
+    def read_exactly(self, text: str, answer_format: Format) -> Decision:
         """Read a text that has exactly the requested form."""
         text = strip_code_fence(text)
         if not text.strip():
@@ -365,12 +365,12 @@ class AnswerSpec(ABC):
         """Whether its value follows a label in the format ``"labelled"``."""
         return True
 
-    def _read_lines(self, lines: list[str]) -> Reading:
+    def _read_lines(self, lines: list[str]) -> Decision:
         """Read lines with the reasoning, if requested, and the value."""
         if not self.reasoning:
-            return Reading(self.read_text("\n".join(lines)))
+            return Decision(self.read_text("\n".join(lines)))
         value = self.read_text(lines[-1])
-        return Reading(value, SPACE.sub(" ", " ".join(lines[:-1])))
+        return Decision(value, SPACE.sub(" ", " ".join(lines[:-1])))
 
     @property
     def most_tokens(self) -> int | None:
@@ -405,7 +405,7 @@ class AnswerSpec(ABC):
             "additionalProperties": False,
         }
 
-    def _read_json(self, text: str) -> Reading:
+    def _read_json(self, text: str) -> Decision:
         try:
             parts = json.loads(text, object_pairs_hook=no_field_twice)
         except (ValueError, RecursionError):
@@ -419,7 +419,7 @@ class AnswerSpec(ABC):
             raise InvalidAnswer("not_json")
         answer = parts["answer"]
         value = self.check(replace_surrogates(answer) if isinstance(answer, str) else answer)
-        return Reading(value, SPACE.sub(" ", replace_surrogates(reasoning)).strip())
+        return Decision(value, SPACE.sub(" ", replace_surrogates(reasoning)).strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -764,10 +764,10 @@ class Text(AnswerSpec):
         answer_format: Format = "paper",
         *,
         question: str = "",
-    ) -> Reading:
+    ) -> Decision:
         """Read a text without the words that a model put around it."""
         if self.optional and not text.strip():
-            return Reading("")
+            return Decision("")
         parsed = AnswerSpec.read(self, text, answer_format, question=question)
         plain = answer_format == "paper"
         stripped = strip_code_fence(text).strip() if plain else parsed.value
@@ -780,9 +780,11 @@ class Text(AnswerSpec):
             return parsed
         return parsed._replace(value=self.check(inner), read_as="marked")
 
-    def _given(self, text: str, question: str) -> Reading | None:
+    def _given(self, text: str, question: str) -> Decision | None:
         del question
-        return Reading(self.check(unwrap(text, self.label)), "", "marked") if text.strip() else None
+        return (
+            Decision(self.check(unwrap(text, self.label)), "", "marked") if text.strip() else None
+        )
 
 
 @dataclass
@@ -856,38 +858,25 @@ class Reply:
         return self.finish_reason in {ABSTAINED, FAILED}
 
 
-class Reading(NamedTuple):
-    """Content of one usable answer.
-
-    Attributes:
-        value: the legal value: a number, an option, or a text.
-        reasoning: the private reasoning that came with it, or ``""``.
-        read_as: how it was read.
-    """
-
-    value: Any
-    reasoning: str = ""
-    read_as: ReadAs = "exact"
-
-
 class Decision(NamedTuple):
-    """The meaning of the answers to an ask so far: a validated value, or None.
+    """The meaning of an answer: a validated value, or None.
 
     Attributes:
-        value: the legal value, or None when no usable answer came within the allowed attempts.
+        value: the legal value: a number, an option, or a text; None when no usable answer came
+            within the allowed attempts.
         reasoning: the private reasoning that came with it, or ``""``.
-        reason: why the decision is invalid, or ``""``.
+        read_as: how the last answer was read; None when it was not.
         attempts: the number of attempts (at least 1).
         by: the spec of the mind that decided, if not the one asked; otherwise ``""``.
-        read_as: how the last answer was read; None when it was not.
+        reason: why the decision is invalid, or ``""``.
     """
 
     value: Any
     reasoning: str = ""
-    reason: str = ""
+    read_as: ReadAs | None = "exact"
     attempts: int = 1
     by: str = ""
-    read_as: ReadAs | None = None
+    reason: str = ""
 
     @property
     def valid(self) -> bool:

@@ -20,10 +20,10 @@ from sabm_mesa.core.answers import (
     BY_LENGTH,
     FAILED,
     AnswerSpec,
+    Decision,
     Format,
     InvalidAnswer,
     Number,
-    Reading,
     Reply,
     Text,
     shorten,
@@ -240,7 +240,7 @@ class Ask:
         whole = canonical_json([self.messages(), self.answer_format, schema])
         return hashlib.sha256(whole.encode()).hexdigest()
 
-    def read(self, reply: Reply) -> Reading:
+    def read(self, reply: Reply) -> Decision:
         """Read a reply; numbers that the question states are ignored.
 
         Raises:
@@ -252,7 +252,7 @@ class Ask:
         if ended == FAILED:
             raise InvalidAnswer("failed", problem=answer)
         if not isinstance(answer, str):
-            return Reading(self.spec.check(answer), "", "exact")
+            return Decision(self.spec.check(answer))
         cut_off, empty = ended == BY_LENGTH, not answer.strip()
         is_text_alone = isinstance(self.spec, Text) and not self.spec.reasoning
         if cut_off and reply.answer_format == "json":
@@ -266,10 +266,10 @@ class Ask:
                 )
             raise InvalidAnswer("cut_off")
         states = "\n".join(self.question) if isinstance(self.spec, Number) else ""
-        reading = self.spec.read(answer, reply.answer_format, question=states)
+        decision = self.spec.read(answer, reply.answer_format, question=states)
         if not cut_off:
-            return reading
-        return reading._replace(value=reading.value.removesuffix(TRUNCATED) + TRUNCATED)
+            return decision
+        return decision._replace(value=decision.value.removesuffix(TRUNCATED) + TRUNCATED)
 
 
 def _closed(answer: str) -> str:

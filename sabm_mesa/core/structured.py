@@ -26,9 +26,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from sabm_mesa.core.answers import (
     CHARS_A_WORD,
     AnswerSpec,
+    Decision,
     Format,
     InvalidAnswer,
-    Reading,
     replace_surrogates,
     shorten,
     strip_code_fence,
@@ -150,7 +150,7 @@ class Structured(AnswerSpec):
         """JSON needs no label."""
         return False
 
-    def read_exactly(self, text: str, answer_format: Format) -> Reading:
+    def read_exactly(self, text: str, answer_format: Format) -> Decision:
         """Read a text that has exactly the requested form."""
         del answer_format
         if not text.strip():
@@ -160,11 +160,11 @@ class Structured(AnswerSpec):
         except (ValueError, RecursionError):
             raise InvalidAnswer("not_json") from None
         if not _is_wrapped(value):
-            return Reading(self.check(value))
+            return Decision(self.check(value))
         reasoning = replace_surrogates(str(value.get("reasoning", "")))
-        return Reading(self.check(value["answer"]), one_line(reasoning))
+        return Decision(self.check(value["answer"]), one_line(reasoning))
 
-    def _read_in_words(self, text: str, answer_format: Format, question: str) -> Reading | None:
+    def _read_in_words(self, text: str, answer_format: Format, question: str) -> Decision | None:
         """The one legal object in a text."""
         del answer_format, question
         values: list[Any] = []
@@ -186,7 +186,7 @@ class Structured(AnswerSpec):
             if problem is not None:
                 raise problem
             return None
-        return Reading(values[0], before if self.reasoning else "", "labelled")
+        return Decision(values[0], before if self.reasoning else "", "labelled")
 
     def example(self, rng: np.random.Generator) -> Any:
         """Return a random legal value."""

@@ -274,12 +274,10 @@ def _answered(
     reply, attempts = _as_reply(answer, ask, mind, started), len(ask.rejected) + 1
     model.usage.add_reply(reply, ask.key.agent)
     try:
-        value, reasoning, read_as = ask.read(reply)
+        decision = ask.read(reply)._replace(attempts=attempts, by=reply.by)
+        model.usage.add_broken_rules(ask.spec.broken_rules(decision.value))
     except InvalidAnswer as problem:
-        decision = Decision(None, "", ask.book.reason(problem), attempts, reply.by)
-    else:
-        decision = Decision(value, reasoning, "", attempts, reply.by, read_as)
-        model.usage.add_broken_rules(ask.spec.broken_rules(value))
+        decision = Decision(None, "", None, attempts, reply.by, ask.book.reason(problem))
     final = decision.valid or attempts == model.max_attempts or reply.final
     written = model.recorder.record(ask, mind.spec, reply, decision, final=final, durable=mind.paid)
     if final:

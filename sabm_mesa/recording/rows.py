@@ -390,7 +390,7 @@ def insert_request(
         model=model,
         note=sent,
     )
-    row = ask_row(run, ask, mind, unanswered, Decision(None), final=False)
+    row = ask_row(run, ask, mind, unanswered, Decision(None, read_as=None), final=False)
     return [
         *(insert_text(text) for _, text in ask.chat()),
         insert(replace(row, raw=None, form=ask.attempt_format)),

@@ -111,7 +111,7 @@ class Evacuee(SmartAgent):
         )
         if not step.valid:
             return step
-        return Decision(options[step.value], step.reasoning, "", step.attempts)
+        return Decision(options[step.value], step.reasoning, attempts=step.attempts)
 
     def heard(self) -> tuple[Message, ...]:
         """Return the messages that it has heard in this round, from the nearest sender first."""
