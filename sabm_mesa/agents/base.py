@@ -15,6 +15,7 @@ from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Key
 from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.core.scheduler import await_all
 from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
 from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import UsageError
@@ -243,6 +244,20 @@ class SmartAgent(mesa.Agent):
         if self.history is not None and is_told:
             return self._ask_with_history(ask)
         return ask_until_valid(ask, self.mind, self)
+
+    async def ask_together(self, *questions: Coroutine[Any, Any, Decision]) -> list[Decision]:
+        """Await questions that do not depend on one another; they are asked at the same time.
+
+        Args:
+            questions: what `ask` returned, one for each question.
+
+        Returns:
+            The decisions, in the order of the questions.
+        """
+        before = self.attempts
+        decisions = await await_all(questions)
+        self.attempts = before + max((decision.attempts for decision in decisions), default=0)
+        return decisions
 
     async def _ask_summarised(self, name: str, spec: Any, facts: dict[str, Any]) -> Decision:
         """Ask the mind to summarise the memory, and then ask the question."""

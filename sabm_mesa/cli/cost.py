@@ -70,6 +70,8 @@ def in_words(estimated: Estimate) -> str:
     runs = "1 run" if estimated.runs == 1 else f"{estimated.runs:,} runs"
     rounds = "1 round" if estimated.n_rounds == 1 else f"up to {estimated.n_rounds:,} rounds"
     minds = describe_minds(estimated.minds)
+    if estimated.lines:
+        rounds += f", about {_count(estimated.questions_per_round)} questions a round"
     head = f"{estimated.title}: {runs} of {rounds}, minds {minds}"
     if not estimated.lines:
         return f"{head}\nThere is nothing to pay: no mind is a language model."

@@ -15,6 +15,7 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -37,11 +38,13 @@ from sabm_mesa.describe.docstrings import (
 )
 from sabm_mesa.describe.subject import NOT_GIVEN, Subject
 from sabm_mesa.describe.texts import CONCEPTS, filled, in_figures, read_texts
+from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.base import Mind, assumptions_of, rule_of
 from sabm_mesa.minds.specs import by_spec, is_local
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.collector import COLUMNS_OF_ASKS
 from sabm_mesa.recording.statistics import in_words
+from sabm_mesa.runs.cost import questions_per_round
 from sabm_mesa.studies.experiments.schema import experiments_of
 
 Block = str | list[str] | dict[str, str] | list[list[str]]
@@ -199,7 +202,7 @@ class _Writing:
         sections = [
             self._element("purpose", [*self._text("patterns"), *self._experiments()]),
             self._element("entities", [*self._states(), *self._text("scales")]),
-            self._element("processes", [self._steps(), self._filled(_ASKING)]),
+            self._element("processes", [self._steps(), *self._questions(), self._filled(_ASKING)]),
             *self._concepts(),
             self._element("initialization", _initial_state(self.subject)),
             self._element("input", []),
@@ -254,6 +257,16 @@ class _Writing:
             does = summary(model.update) or "the model is updated (`update`)."
             steps.append(f"End of the round: {_continued(does)}")
         return [*steps, self._filled(_COLLECTING)]
+
+    def _questions(self) -> Iterator[Block]:
+        """How many questions a round has; recorded runs tell how many were asked."""
+        if self.subject.runs:
+            return
+        with suppress(SabmError):  # a run of the scenario reports it
+            asked = questions_per_round(type(self.model), self.subject.given)
+            each = ", ".join(f"`{name}` {in_figures(number)}" for name, number in asked.items())
+            total = in_figures(sum(asked.values()))
+            yield f"Questions in a round, when all agents follow the rule: {total} ({each})."
 
     def _phase(self, phase: Phase) -> str:
         methods = (getattr(cls, phase.name, None) for cls in self.agents)

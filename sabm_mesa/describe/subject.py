@@ -37,6 +37,7 @@ class Subject:
     Attributes:
         model: the model, before its first round.
         parameters: its displayed parameters.
+        given: those that differ from the defaults.
         versions: package → version.
         minds: the populations: spec → number of agents.
         recording: the path of the recording; ``""`` for a scenario that was not run.
@@ -49,6 +50,7 @@ class Subject:
 
     model: SmartModel
     parameters: Mapping[str, Any]
+    given: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=versions)
     minds: Sequence[Mapping[str, int]] = ()
     recording: str = ""
@@ -80,7 +82,7 @@ def of_scenario(model: type[SmartModel], parameters: Mapping[str, Any]) -> Subje
         settled["minds"] = lacking
     built = model(**settled, recording=False)
     shown = bind(model, parameters)
-    return Subject(built, shown, minds=[built.minds_in_use()])
+    return Subject(built, shown, parameters, minds=[built.minds_in_use()])
 
 
 def _without_classical(model: type[SmartModel], parameters: Mapping[str, Any]) -> Any:
@@ -134,6 +136,7 @@ def of_recording(path: Any, runs: Sequence[int] | None = None) -> Subject:
     return Subject(
         rebuild(class_of(first), ReplayRecorder(first)),
         dict(first.parameters),
+        {},
         first.versions,
         [mind for n, mind in enumerate(minds) if mind not in minds[:n]],
         str(path),

@@ -73,7 +73,8 @@ class HumanMind(Mind):
         asked = self.for_people is None or ask.name in self.for_people
         if stand_in is None or (asked and seat.taken):
             ask.ask_in("paper")
-            return await seat.ask(ask)
+            async with seat.asking:
+                return await seat.ask(ask)
         form = stand_in.answer_format or self.default_format
         ask.ask_in(form, enforced=stand_in.enforces_json)
         answer = await stand_in.answer(ask)
@@ -108,6 +109,7 @@ class Seat:
         version: increases with every change at the seat.
         word: a word with which its person gets it back on another device.
         paused: whether the host has stopped the clock: then no answer is accepted.
+        asking: held while a question is open: a person answers one after another.
         pages: the number of open pages of its person.
         seen: the time of the last message from its person's page, on the clock of `time.monotonic`.
     """
@@ -118,6 +120,7 @@ class Seat:
         self.word = new_word()
         self.version = 0
         self.paused = False
+        self.asking = asyncio.Lock()
         self.pages, self.seen = 0, 0.0
         self._wakers: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
         self._changed = threading.Condition()

@@ -142,6 +142,7 @@ class Estimate:
         minds: spec → number of agents.
         lines: one for each paid question and mind.
         notes: sentences on the basis of the numbers, and on unknown costs.
+        questions_per_round: the mean number of paid questions of a round in the dry run.
     """
 
     scenario: str
@@ -151,6 +152,7 @@ class Estimate:
     minds: Mapping[str, int]
     lines: Sequence[Line]
     notes: Sequence[str]
+    questions_per_round: float = 0.0
 
     @property
     def total(self) -> Cost:
@@ -253,9 +255,12 @@ class StubMind(Mind):
 
 
 def dry_run(
-    scenario: type[SmartModel], parameters: Mapping[str, Any]
+    scenario: type[SmartModel], parameters: Mapping[str, Any], max_asks: int = MAX_ASKS
 ) -> tuple[SmartModel, list[StubMind]]:
-    """Play a run with a stub mind for each paid spec; without any, only build the model."""
+    """Play a run with a stub mind for each paid spec; without any, only build the model.
+
+    It plays at least `MIN_ROUNDS` rounds, and more while there were fewer than `max_asks` asks.
+    """
     stubs: dict[str, StubMind] = {}
     every: list[StubMind] = []
 
@@ -279,7 +284,7 @@ def dry_run(
         stub.unasked = not asked_to and thinks_unasked(stub.language_model)
         most = ANSWER_TOKENS if asked_to else THOUGHTS_UNASKED * stub.unasked
         stub.thoughts = settings.max_thought_tokens or most
-    while stubs and model.running and (model.round + 1 < MIN_ROUNDS or model.total.asks < MAX_ASKS):
+    while stubs and model.running and (model.round + 1 < MIN_ROUNDS or model.total.asks < max_asks):
         model.step()
     return model, list(stubs.values())
 
@@ -347,9 +352,25 @@ def estimate(
         minds=model.minds_in_use(),
         lines=lines,
         notes=_notes(model, stubs, table) if lines else [],
+        questions_per_round=sum(len(rows) for stub in stubs for rows in stub.asked.values())
+        / max(model.round + 1, 1),
     )
     model.close()
     return total
+
+
+def questions_per_round(
+    scenario: type[SmartModel], parameters: Mapping[str, Any]
+) -> dict[str, float]:
+    """Question → how often it is asked in a round, by the first rounds of a dry run.
+
+    Args:
+        scenario: the model class.
+        parameters: its parameters; all minds decide as the classical ones do.
+    """
+    model, (stub,) = dry_run(scenario, {**parameters, "minds": "llm:any"}, max_asks=0)
+    model.close()
+    return {question: len(rows) / (model.round + 1) for question, rows in stub.asked.items()}
 
 
 def _dollars(price: Price, parts: Array) -> list[float]:

@@ -41,7 +41,7 @@ def test_a_table_by_question_and_mind(sabm: Sabm) -> None:
     assert (done.status, done.err) == (0, "")
     head, columns, *rows, note = done.out.splitlines()
     assert head == (
-        "Keynesian beauty contest: 15 runs of up to 4 rounds, "
+        "Keynesian beauty contest: 15 runs of up to 4 rounds, about 35 questions a round, "
         "minds 20 × llm:gpt-4o-mini, 4 × classical"
     )
     assert columns.split() == [

@@ -80,6 +80,27 @@ def test_an_answer_is_handed_to_the_engine() -> None:
     assert asked.seat.question is None
 
 
+def test_a_person_answers_one_question_after_another() -> None:
+    """Also when the agent asks them together."""
+    mind, seat = HumanMind(), Seat(7)
+    mind.seats[7] = seat
+    seat.take(ME)
+
+    async def both() -> list[str]:
+        asks = [question(Number(0, 9)), question(Number(0, 9))]
+        replies = await asyncio.gather(*(mind.answer(ask) for ask in asks))
+        return [str(reply.answer) for reply in replies]
+
+    with ThreadPoolExecutor(1) as pool:
+        replies = pool.submit(engine.run, both())
+        for number in range(2):
+            version = 0
+            while seat.question is None or seat.question.number != number:
+                version = seat.wait(version)
+            assert seat.answer(ME, number, str(number)) == ""
+        assert replies.result(timeout=100) == ["0", "1"]
+
+
 @pytest.mark.parametrize(
     ("spec", "text", "reason"),
     [

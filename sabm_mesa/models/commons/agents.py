@@ -181,9 +181,11 @@ class Harvester(SmartAgent):
         """Write the minutes, in the role of an outsider."""
         model = self.model
         facts = {**self._listening(), "minutes": True, "persona": NO_PERSONA}
-        summary = await self.ask("summary", SENTENCE, **facts)
         yes, no = model.words("yes"), model.words("no")
-        decision = await self.ask("agreed", Choice((yes, no)), **facts)
+        summary, decision = await self.ask_together(
+            self.ask("summary", SENTENCE, **facts),
+            self.ask("agreed", Choice((yes, no)), **facts),
+        )
         limit: int | None = None
         if decision.value == yes:
             amount = Number(0, model.capacity, integer=True, label="limit", unit=model.unit)
@@ -195,10 +197,12 @@ class Harvester(SmartAgent):
     async def plan(self) -> Decision:
         """Remember the talk, a point for planning, and a point of interest."""
         model, today = self.model, talk_day(self.model.month)
-        if model.summary:
-            await self._remember("chat", model.summary, today)
-        decision = await self._note("plan")
-        await self._note("interest")
+        decision, interest = await self.ask_together(
+            *(self.ask(name, SENTENCE, **self._listening()) for name in ("plan", "interest"))
+        )
+        talk = [("chat", model.summary)] if model.summary else []
+        notes = [("thought", note.value) for note in (decision, interest) if note.valid]
+        await self._remember([*talk, *notes], today)
         if model.agreed_limit is not None:
             self._limit = model.agreed_limit, today + KEPT
             text = model.words("remember_limit", limit=model.agreed_limit)
@@ -217,10 +221,8 @@ class Harvester(SmartAgent):
             "reflect", THOUGHTS, **self.facts(today), memories=memories, catches=catches,
             n_insights=INSIGHTS,
         )  # fmt: skip
-        if insights.valid:
-            for text in insights.value.split(SEPARATOR, INSIGHTS - 1):
-                if text.strip():
-                    await self._remember("thought", text.strip(), today)
+        texts = (insights.value or "").split(SEPARATOR, INSIGHTS - 1)
+        await self._remember([("thought", text.strip()) for text in texts if text.strip()], today)
         return insights
 
     def begin_month(self, news: Iterable[str]) -> None:
@@ -266,14 +268,11 @@ class Harvester(SmartAgent):
         facts = self.facts(talk_day(self.model.month))
         return {**facts, "said": self.conversation(), "catches": self.model.catches}
 
-    async def _note(self, name: str) -> Decision:
-        decision = await self.ask(name, SENTENCE, **self._listening())
-        if decision.valid:
-            await self._remember("thought", decision.value, talk_day(self.model.month))
-        return decision
-
-    async def _remember(self, kind: str, text: str, today: date) -> None:
-        """Rate the importance of a text, and remember it."""
-        memory = Memory(text, kind, None, today, today + KEPT)
-        rating = await self.ask("importance", RATING, **self.facts(today), item=memory)
-        self.memory.add(replace(memory, importance=rating.value))
+    async def _remember(self, texts: Iterable[tuple[str, str]], today: date) -> None:
+        """Rate the importance of texts, each with its kind, and remember them."""
+        memories = [Memory(text, kind, None, today, today + KEPT) for kind, text in texts]
+        ratings = await self.ask_together(
+            *(self.ask("importance", RATING, **self.facts(today), item=item) for item in memories)
+        )
+        for memory, rating in zip(memories, ratings, strict=True):
+            self.memory.add(replace(memory, importance=rating.value))

@@ -625,6 +625,7 @@ def expected_cost(plan: Plan, folder: str | Path, prices: str | Path | None = No
         minds={" / ".join(dict.fromkeys(described(mind) for mind in plan.minds.values())): 1},
         lines=lines,
         notes=list(dict.fromkeys(notes)) if lines else [],
+        questions_per_round=max((part.questions_per_round for part in parts.values()), default=0),
     )
 
 

@@ -1,10 +1,12 @@
 """The messages and memories of harvesters, and their prompts."""
 
+import asyncio
 import re
+from collections import Counter
 
 import pytest
 
-from sabm_mesa import Fishery
+from sabm_mesa import Fishery, ScriptedMind
 from tests.models.commons.support import WORDINGS, named_in_turn, played, remembered, says
 
 
@@ -40,6 +42,31 @@ def test_a_speaker_hears_the_report_and_all_that_was_said_before() -> None:
     for name in ("plan", "interest", "summary", "agreed"):
         assert seen[name, 1].count(" said: ") == 10
     assert "You said:" not in seen["summary", 1]
+
+
+def test_questions_that_do_not_depend_on_one_another_are_open_at_the_same_time() -> None:
+    together, waiting = Counter[tuple[str, ...]](), list[str]()
+
+    class Slow(ScriptedMind):
+        instant = False
+
+        async def answer(self, ask):
+            if ask.key.agent == 1:
+                waiting.append(ask.name)
+                await asyncio.sleep(0)
+                together[tuple(waiting)] += 1
+                await asyncio.sleep(0)
+                waiting.remove(ask.name)
+            return await super().answer(ask)
+
+    model = Fishery(n_rounds=1, minds=Slow(says(words="One; two; three.")), rng=1)
+    model.run_model()
+    groups = {group: n for group, n in together.items() if len(group) > 1}
+    # Ratings: of the summary and two notes, then of three insights.
+    assert groups == {
+        ("summary", "agreed"): 2, ("plan", "interest"): 2, ("importance",) * 3: 6
+    }  # fmt: skip
+    assert model.critical_path_asks == 1 + 2 + 1 + 2 + 2  # by phase
 
 
 def test_what_is_remembered_of_a_month() -> None:
