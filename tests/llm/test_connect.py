@@ -151,7 +151,7 @@ def test_the_ceiling_is_reached_and_not_passed() -> None:
 
 
 def test_a_later_run_may_have_a_higher_ceiling() -> None:
-    with LLMServer(brain=lambda _m, _b: "42", latency=0.01) as server:
+    with LLMServer(brain=lambda _m, _b: "42", latency=0.05) as server:
         complete(connect(server.url, Connection(max_concurrency=2)), *[ask()] * 9)
         assert server.max_in_flight == 2
         server.hold()

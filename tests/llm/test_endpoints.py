@@ -166,7 +166,7 @@ def test_the_key_that_an_entry_names_is_hidden_from_texts(
 
 
 def test_an_endpoint_has_its_own_limit_of_requests(tmp_path: Path) -> None:
-    with LLMServer(brain=lambda _m, _b: "42", latency=0.01) as server:
+    with LLMServer(brain=lambda _m, _b: "42", latency=0.05) as server:
         text = f'[endpoints.lab]\nbase_url = "{server.url}"\nmax_concurrency = 3'
         how = Connection(endpoints=read_endpoints(file_of(tmp_path, text)), max_concurrency=20)
         complete(connect("lab", how), *[ask()] * 20)

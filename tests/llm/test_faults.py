@@ -96,12 +96,22 @@ def test_an_odd_answer_is_an_answer(fault: Fault | str, text: str, reason: str) 
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("fault", ["hang", Fault("slow", pace=0.05)], ids=str)
-def test_the_whole_answer_has_to_come_in_time(fault: Fault | str) -> None:
+def test_the_whole_answer_has_to_come_in_time(
+    fault: Fault | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent, exchange = [], Server.exchange
+
+    async def counted(server: Server, path: str, body: Any) -> Any:
+        sent.append(path)
+        return await exchange(server, path, body)
+
+    monkeypatch.setattr(Server, "exchange", counted)
     error, requests = answered(fault, times=9, max_retries=1, timeout_s=0.25)
     assert isinstance(error, ServerUnavailable)
     assert "within 0.25 s. Is the server overloaded? Allow more time (--timeout)" in str(error)
     assert error.billed
-    assert requests == 2
+    # A busy server may not have seen a request before it is given up.
+    assert len(sent) == 2 >= requests
 
 
 @pytest.mark.parametrize(

@@ -129,10 +129,9 @@ def test_what_may_be_billed_without_an_answer_stays_noted(
             failing.add(text)
         return fault if text in failing else None
 
+    how = Connection(max_retries=1, timeout_s=3.0 if fault == "hang" else 120.0)
     with LLMServer(faults=faults) as server, pytest.raises(LLMError):
-        contest(
-            server, recording=path, connection=Connection(max_retries=1, timeout_s=2.0)
-        ).run_model()
+        contest(server, recording=path, connection=how).run_model()
     assert rows(path, "SELECT count(*) FROM asks WHERE raw IS NULL") == [(noted,)]
     assert rows(path, "SELECT count(*) FROM answers") == [(5,)]
 
