@@ -29,10 +29,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
-from sabm_mesa.core.parameters import check_int
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import (
     KEY_VARIABLE,
@@ -58,9 +59,8 @@ WAYS = (
 """The most common remedies for a missing or wrong key."""
 NAME = re.compile(r"[A-Za-z][\w-]*\Z")
 """The name of an endpoint."""
-_VARIABLE = re.compile(r"[A-Z_a-z][0-9A-Z_a-z]*\Z")
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
-_VALUE = re.compile(r"[!-~]([ -~]*[!-~])?\Z")
+_VARIABLE, _HEADER = "[A-Z_a-z][0-9A-Z_a-z]*", "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_VALUE = r"\A[!-~]([ -~]*[!-~])?\z"
 _SECRET_NAME = re.compile(r"key|token|secret|auth|password|cookie|\bsig", re.IGNORECASE)
 _ADDED = "/chat/completions"
 """The ending of addresses that the client adds itself."""
@@ -201,66 +201,69 @@ def endpoints_of_server() -> dict[str, Endpoint]:
     return read_endpoints(path) if path else {}
 
 
-def _endpoint(name: str, entry: Any, where: str) -> Endpoint:
+class _Entry(BaseModel):
+    """An entry of a file of endpoints; the title of a field says what it is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    base_url: str
+    key_env: str | None = Field(
+        None, pattern=rf"\A({_VARIABLE})?\z",
+        title="is the name of a variable of the environment, such as LAB_API_KEY, and not the key",
+    )  # fmt: skip
+    key_header: str = Field(
+        "", pattern=rf"\A({_HEADER})?\z",
+        title="is the name of a header, such as api-key, and not the key",
+    )  # fmt: skip
+    headers: dict[
+        Annotated[str, Field(pattern=rf"\A{_HEADER}\z")], Annotated[str, Field(pattern=_VALUE)]
+    ] = Field({}, title="is a table of texts")
+    extra_body: Any = Field({})
+    max_concurrency: int | None = Field(None, ge=1, title="must be an integer of 1 or more")
+
+
+def _endpoint(name: str, given: Any, where: str) -> Endpoint:
     if not NAME.match(name):
         raise ParameterError(
             f"{where}: the name of an endpoint must consist of letters, digits, - and _, and begin "
             "with a letter."
         )
-    known = {"base_url", "key_env", "key_header", "headers", "extra_body", "max_concurrency"}
-    if not isinstance(entry, dict) or not {"base_url"} <= set(entry) <= known:
-        raise ParameterError(
-            f"{where} needs a base_url, and may have key_env, key_header, headers, extra_body and "
-            "max_concurrency."
-        )
     try:
-        url = check_url(str(entry["base_url"]))
-        most = entry.get("max_concurrency")
-        if most is not None:
-            check_int("max_concurrency", most, 1)
+        entry = _Entry.model_validate(given)
+        url = check_url(entry.base_url)
+    except ValidationError as error:
+        raise ParameterError(f"{where}{_problem(error)}.") from None
     except ParameterError as error:
         raise ParameterError(f"{where}: {error}") from None
-    variable = entry.get("key_env", KEY_VARIABLE if is_openai(url) else "")
-    if not isinstance(variable, str) or (variable and not _VARIABLE.match(variable)):
+    names = [*map(str.lower, entry.headers)]
+    if taken := _OWN_HEADERS & {*names}:
         raise ParameterError(
-            f"{where}: key_env is the name of a variable of the environment, such as LAB_API_KEY, "
-            "and not the key."
+            f"{where}: the header {min(taken)!r} is set by the client; a key is named with key_env."
         )
-    headers = _headers(entry.get("headers", {}), where)
-    extra = check_extra_body(entry.get("extra_body", {}), f"{where}: extra_body")
-    endpoint = Endpoint(url, name, variable, headers, extra, most, _key_header(entry, where))
+    if entry.key_header.lower() in {*_OWN_HEADERS, *names}:
+        raise ParameterError(
+            f"{where}: the header {entry.key_header!r} is set already, so it cannot hold the key: "
+            "without key_header, the key is sent as Authorization: Bearer KEY."
+        )
+    variable = (KEY_VARIABLE if is_openai(url) else "") if entry.key_env is None else entry.key_env
+    extra = check_extra_body(entry.extra_body, f"{where}: extra_body")
+    most, header = entry.max_concurrency, entry.key_header
+    endpoint = Endpoint(url, name, variable, entry.headers, extra, most, header)
     endpoint.hide_secrets()
     return endpoint
 
 
-def _key_header(entry: Mapping[str, Any], where: str) -> str:
-    name = entry.get("key_header", "")
-    if not isinstance(name, str) or (name and not _HEADER.match(name)):
-        raise ParameterError(
-            f"{where}: key_header is the name of a header, such as api-key, and not the key."
+def _problem(error: ValidationError) -> str:
+    """The first problem of an entry, without its values, which may be keys."""
+    field, *inner = [*error.errors()[0]["loc"], ""]
+    if field not in _Entry.model_fields or field == "base_url":
+        return f" needs a base_url, and may have {', '.join([*_Entry.model_fields][1:])}"
+    if field == "headers" and inner[0]:
+        return (
+            f": {inner[0]!r} is not a header: its name must consist of letters, digits and -, and "
+            "its value must be ASCII text on one line"
         )
-    if name.lower() in {*_OWN_HEADERS, *map(str.lower, entry.get("headers", {}))}:
-        raise ParameterError(
-            f"{where}: the header {name!r} is set already, so it cannot hold the key: without "
-            "key_header, the key is sent as Authorization: Bearer KEY."
-        )
-    return name
-
-
-def _headers(headers: Any, where: str) -> dict[str, str]:
-    if not isinstance(headers, dict):
-        raise ParameterError(f"{where}: headers is a table of texts.")
-    for name, value in headers.items():
-        if name.lower() in _OWN_HEADERS:
-            raise ParameterError(
-                f"{where}: the header {name!r} is set by the client; a key is named with key_env."
-            )
-        if not (_HEADER.match(name) and isinstance(value, str) and _VALUE.match(value)):
-            raise ParameterError(
-                f"{where}: {name!r} is not a header: its name must consist of letters, digits "
-                "and -, and its value must be ASCII text on one line."
-            )
-    return headers
+    return f": {field} {_Entry.model_fields[str(field)].title}"
 
 
 def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
