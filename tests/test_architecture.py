@@ -482,13 +482,11 @@ def test_the_package_keeps_the_rule(check: Rule) -> None:
 
 def test_the_data_of_the_package_name_no_scenario_outside_its_folder() -> None:
     titles_of_publications = SOURCE / "describe" / "references.toml"
-    languages = SOURCE / "core" / "languages"
     found = []
     for path in sorted(SOURCE.rglob("*")):
         if path.suffix not in {".toml", ".jinja", ".css", ".js", ".html", ".md"}:
             continue
-        # One file a language holds the texts of all class games, so that it is translated whole.
-        if path == titles_of_publications or path.parent == languages:
+        if path == titles_of_publications:
             continue
         parts = path.relative_to(SOURCE).parts
         names = names_of_others(parsed(SOURCE), parts[1] if parts[0] == "models" else "")

@@ -33,7 +33,7 @@ from sabm_mesa.core.answers import (
     replace_surrogates,
 )
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.languages import ENGLISH, Phrase, texts_of
+from sabm_mesa.core.phrases import ENGLISH, Phrase, texts_of
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.structured import Structured, bounds
 from sabm_mesa.minds.base import Mind

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from sabm_mesa.core.languages import Phrase
 from sabm_mesa.core.messages import Message
+from sabm_mesa.core.phrases import Phrase
 from sabm_mesa.errors import UsageError, format_user_error
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ class ClassGame:
 
     The module that a scenario names as its `class_game` contains one as ``GAME``. Every part is
     optional; models are those of the scenario. Texts in the language files are given by their keys
-    (``Phrase`` in ``sabm_mesa/core/languages``), others in plain English.
+    (a `Phrase` of ``class_texts.toml``), others in plain English.
 
     Attributes:
         rule: the rules in one sentence for people. ``""``: the first sentence of the spec sheet.

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakSet
 
 from sabm_mesa.core.engine import WIND_UP_S
-from sabm_mesa.core.languages import Phrase
 from sabm_mesa.core.parameters import check_choice, check_float, check_int
+from sabm_mesa.core.phrases import Phrase
 from sabm_mesa.errors import MindSpecError, RecordingError, RunError, SabmError
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import HUMAN, HumanMind, Seat, same

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sabm_mesa.core.languages import (
+from sabm_mesa.core.phrases import (
     Amount,
     Phrase,
     known,

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import solara
 
-from sabm_mesa.core.languages import ENGLISH, Text, table_of, translated
+from sabm_mesa.core.phrases import ENGLISH, Text, table_of, translated
 from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
 from sabm_mesa.visualization.access import NETWORK
 from sabm_mesa.visualization.chart import ChartWidget

@@ -13,7 +13,7 @@ from sabm_mesa import (
     RepeatedBeautyContest,
     ScriptedMind,
 )
-from sabm_mesa.core.languages import ordinal
+from sabm_mesa.core.phrases import ordinal
 from sabm_mesa.models.declarations import ToldRound, load_class_game
 from sabm_mesa.visualization.labels import name_of
 

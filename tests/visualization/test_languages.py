@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sabm_mesa import EmergencyEvacuation, RepeatedBeautyContest
-from sabm_mesa.core.languages import (
+from sabm_mesa.core.phrases import (
     LANGUAGES,
     Amount,
     Lines,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sabm_mesa.core.languages import Phrase, ordinal
+from sabm_mesa.core.phrases import Phrase, ordinal
 from sabm_mesa.models.declarations import ToldRound
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.languages import Phrase
+from sabm_mesa.core.phrases import Phrase
 from sabm_mesa.models.commons.theory import has_collapsed, regrown
 from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.facts import Facts
-from sabm_mesa.core.languages import Lines, Phrase, known, slug
+from sabm_mesa.core.phrases import Lines, Phrase, known, slug
 from sabm_mesa.models.declarations import ClassGame, ToldRound
 from sabm_mesa.models.evacuation.agents import DEAD, ESCAPED
 

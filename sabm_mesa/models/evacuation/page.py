@@ -11,9 +11,9 @@ import pandas as pd
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import Chart, Series, lines
 from sabm_mesa.analysis.pictures import Scene, SceneMark
-from sabm_mesa.core.languages import Phrase, known, slug
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
+from sabm_mesa.core.phrases import Phrase, known, slug
 from sabm_mesa.models.declarations import ScenarioPage
 from sabm_mesa.models.evacuation import plots
 from sabm_mesa.models.evacuation.plots import FloorPlan

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.languages import Phrase
+from sabm_mesa.core.phrases import Phrase
 from sabm_mesa.models.declarations import ClassGame, ToldRound
 from sabm_mesa.models.games.agents import view_of
 from sabm_mesa.models.games.rules import library

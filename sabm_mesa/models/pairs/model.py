@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_types import Ge
 
 from sabm_mesa.core.answers import Decision
-from sabm_mesa.core.languages import Phrase
+from sabm_mesa.core.phrases import Phrase
 from sabm_mesa.core.scheduler import FIXED, Phase, When
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.models.base import SmartModel

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.intervals import mean_by_round, require_rows
 from sabm_mesa.analysis.plot_style import interval_band, thin_lines
-from sabm_mesa.core.languages import ordinal
+from sabm_mesa.core.phrases import ordinal
 from sabm_mesa.models.public_goods.measures import infections
 
 if TYPE_CHECKING:

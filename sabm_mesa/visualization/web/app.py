@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from sabm_mesa.core.languages import language_for, table_of
+from sabm_mesa.core.phrases import language_for, table_of
 from sabm_mesa.visualization.middleware import RequestMiddleware
 from sabm_mesa.visualization.seat_interface import seat_route
 from sabm_mesa.visualization.web import host, play, recordings, wall

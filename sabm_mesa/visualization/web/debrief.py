@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 from markupsafe import Markup
 
-from sabm_mesa.core.languages import (
+from sabm_mesa.core.phrases import (
     ENGLISH,
     Amount,
     Drawing,

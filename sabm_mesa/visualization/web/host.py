@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sabm_mesa.core.languages import ENGLISH, language_for, table_of
+from sabm_mesa.core.phrases import ENGLISH, language_for, table_of
 from sabm_mesa.minds.human import Seat
 from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import find_all, scenario

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sabm_mesa.core.languages import ENGLISH
 from sabm_mesa.core.parameters import check_int
+from sabm_mesa.core.phrases import ENGLISH
 from sabm_mesa.errors import UsageError
 from sabm_mesa.llm import Connection
 from sabm_mesa.llm.endpoints import endpoints_of_server

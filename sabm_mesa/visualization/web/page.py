@@ -19,7 +19,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
 from sabm_mesa.core.jsonable import json_roundtrip
-from sabm_mesa.core.languages import translated
+from sabm_mesa.core.phrases import translated
 from sabm_mesa.visualization.reading.pages import render
 
 if TYPE_CHECKING:

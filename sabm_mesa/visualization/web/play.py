@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sabm_mesa.core.answers import Number
-from sabm_mesa.core.languages import (
+from sabm_mesa.core.phrases import (
     LANGUAGES,
     Phrase,
     known,

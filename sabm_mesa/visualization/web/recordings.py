@@ -20,7 +20,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from sabm_mesa.core.languages import language_for
+from sabm_mesa.core.phrases import language_for
 from sabm_mesa.errors import RecordingError
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.recording import search

@@ -15,9 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from sabm_mesa.core.languages import ENGLISH, LANGUAGES
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.parsing import parse_minds, parse_value
+from sabm_mesa.core.phrases import ENGLISH, LANGUAGES
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.structured import bounds
 from sabm_mesa.errors import SabmError, UsageError

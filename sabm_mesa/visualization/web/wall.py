@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sabm_mesa.core.languages import (
+from sabm_mesa.core.phrases import (
     ENGLISH,
     Phrase,
     known,

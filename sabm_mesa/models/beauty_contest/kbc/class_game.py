@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.core.languages import Phrase
+from sabm_mesa.core.phrases import Phrase
 from sabm_mesa.models.beauty_contest.kbc.agents import HIGH, LOW, P
 from sabm_mesa.models.beauty_contest.round_sentences import (
     course_in_words,

@@ -1,6 +1,6 @@
 """The cocktail party as a game for a class."""
 
-from sabm_mesa.core.languages import Phrase
+from sabm_mesa.core.phrases import Phrase
 from sabm_mesa.models.declarations import ClassGame
 from sabm_mesa.models.pairs.model import partners_in_words
 

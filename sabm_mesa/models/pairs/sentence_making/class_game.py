@@ -1,6 +1,6 @@
 """Joint sentence making as a game for a class."""
 
-from sabm_mesa.core.languages import Phrase
+from sabm_mesa.core.phrases import Phrase
 from sabm_mesa.models.declarations import ClassGame, ToldRound
 from sabm_mesa.models.pairs.model import partners_in_words
 

@@ -1,8 +1,9 @@
-"""Texts of the class pages in the language of each person: one file per language.
+"""Texts of the class pages in the language of each person.
 
-A `Phrase` is an English text with its key and values, so a page can show it in another language
-(`translated`). Prompts, recordings and tables of data stay English, and so do texts of external
-scenarios.
+Texts for all scenarios are in ``visualization/web/texts``, one file per language; those of a family
+of scenarios are in its ``class_texts.toml``, with tables for each language. A `Phrase` is an
+English text with its key and values, so a page can show it in another language (`translated`).
+Prompts, recordings and tables of data stay English, and so do texts of external scenarios.
 """
 
 from __future__ import annotations
@@ -38,13 +39,19 @@ def texts_of(language: str) -> dict[str, Text]:
     Args:
         language: its code, one of `LANGUAGES`.
     """
-    source = Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8")
-    tables = tomllib.loads(source)
+    package = Path(__file__).parents[1]
+    tables = [_read(package / "visualization" / "web" / "texts" / f"{language}.toml")]
+    tables += [_read(f)[language] for f in sorted((package / "models").glob("*/class_texts.toml"))]
     return {
         f"{table}.{name}": text
-        for table, entries in tables.items()
+        for of_file in tables
+        for table, entries in of_file.items()
         for name, text in entries.items()
     }
+
+
+def _read(file: Path) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def table_of(language: str, table: str) -> dict[str, Text]:
