@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -112,6 +112,7 @@ class Scene:
         marks: the agents or nodes.
         ground: filled cells below the marks: x, y and colour.
         ties: lines below the marks: x and y of both ends, and the width in pixels.
+        labels: words on the picture: x, y, the text, and its anchor as in SVG.
         legend: label, colour and shape of each entry.
         floor: left, bottom, width and height of the floor; None: the whole extent.
         words: a description in words, for screen readers.
@@ -126,6 +127,7 @@ class Scene:
     marks: tuple[SceneMark, ...] = ()
     ground: tuple[tuple[float, float, str], ...] = ()
     ties: tuple[tuple[float, float, float, float, float], ...] = ()
+    labels: tuple[tuple[float, float, str, str], ...] = ()
     legend: tuple[tuple[str, str, str], ...] = ()
     floor: tuple[float, float, float, float] | None = None
     words: str = ""
@@ -144,7 +146,8 @@ class Scene:
             [mark.id, *(round(coordinate, 4) for coordinate in mark[1:3]), *mark[3:]]
             for mark in self.marks
         ]
-        return {"marks": marks, "ties": self.ties, "legend": self.legend, "words": self.words}
+        names = ("ties", "labels", "legend", "words")
+        return {"marks": marks} | {name: getattr(self, name) for name in names}
 
 
 Portray = Callable[[Any], Portrayal | None]
@@ -381,6 +384,28 @@ class NetworkPicture(ModelPicture):
         return before
 
 
+def circles(groups: Sequence[Sequence[int]]) -> tuple[dict[int, Point], list[Point], Any]:
+    """Places for groups, each on a circle of radius 1.
+
+    Args:
+        groups: the ids of the members of each group.
+
+    Returns:
+        Id → place; the centre of each group; and the extent of the scene.
+    """
+    across = math.ceil(math.sqrt(2 * len(groups))) if len(groups) > 1 else 1
+    down = math.ceil(len(groups) / across)
+    places, centres = {}, []
+    for number, group in enumerate(groups):
+        row, column = divmod(number, across)
+        x, y = 3.2 * column, -3.2 * row
+        centres.append((x, y))
+        for k, member in enumerate(group):
+            angle = 2 * math.pi * (k + 0.5) / len(group) - math.pi / 2
+            places[member] = (x + 1.1 * math.cos(angle), y + math.sin(angle))
+    return places, centres, (-1.6, -3.2 * (down - 1) - 1.6, 3.2 * across, 3.2 * down)
+
+
 def draw_scene(scene: Scene, subtitle: str = "") -> Figure:
     """Draw a scene with matplotlib, for files; `subtitle`: the minds and the condition."""
     from matplotlib.collections import LineCollection, PatchCollection
@@ -412,6 +437,9 @@ def draw_scene(scene: Scene, subtitle: str = "") -> Figure:
     for (colour, shape, size), places in alike.items():
         xs, ys = zip(*places, strict=True)
         ax.scatter(xs, ys, s=(size * point) ** 2, c=colour, marker=shape, linewidths=0, zorder=3)
+    for x, y, text, anchor in scene.labels:
+        side: Any = {"start": "left", "middle": "center", "end": "right"}[anchor]
+        ax.text(x, y, text, ha=side, va="center", fontsize=style.NOTE, parse_math=False)
     handles = [
         Line2D([], [], linestyle="none", marker=shape, markersize=7, color=colour, label=label)
         for label, colour, shape in scene.legend

@@ -243,8 +243,12 @@ class ScenarioPage:
         card_chart: the name of the chart in this picture; ``""``: the first one.
         charts: returns the charts of a run as data for the browser, from the model, the model data
             and the agent data (both may be empty). None: a line for each model column.
-        scene: returns the world of a round as data for the browser, from the model and the agent
-            data of the round (None: the start). None: only the `pictures` of the model.
+        questions: a question → the settings that answer it; a click plays with them. They must cost
+            nothing.
+        scene: returns the world of a round as data for the browser, from the model, the agent data
+            of the round (None: the start), and model column → its value in the round (empty at the
+            start). None: only the `pictures` of the model.
+        public_scene: whether players may see the scene during a game.
         hearers: returns the hearers of a message as text, from the model and the message. None: the
             agents in `to` of the message, or all.
         public_columns: returns the model columns that players may see during a game, from the
@@ -258,10 +262,12 @@ class ScenarioPage:
     titles: Mapping[str, str] = field(default_factory=dict)
     round_name: tuple[str, int] = ("round", 1)
     start: Mapping[str, Any] = field(default_factory=dict)
+    questions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     card_run: Mapping[str, Any] = field(default_factory=dict)
     card_chart: str = ""
     charts: Callable[[Any, pd.DataFrame, pd.DataFrame], Sequence[Chart]] | None = None
-    scene: Callable[[Any, pd.DataFrame | None], Scene] | None = None
+    scene: Callable[[Any, pd.DataFrame | None, Mapping[str, Any]], Scene] | None = None
+    public_scene: bool = True
     hearers: Callable[[Any, Message], str] | None = None
     public_columns: Callable[[Any], Sequence[str]] | None = None
     table: Callable[[Any, pd.DataFrame], tuple[str, pd.DataFrame] | None] | None = None

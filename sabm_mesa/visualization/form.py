@@ -25,7 +25,7 @@ Line = tuple[str, str, str]
 @solara.component
 def Form(page_state: PageState) -> None:
     """The controls, and the settings for access to language models."""
-    use_poll(lambda: page_state.wrong)
+    use_poll(lambda: (page_state.wrong, page_state.values))
     controls = [control for control in page_state.controls if control.name not in page_state.fixed]
     apart = {*AT_ONCE, "personas"}
     own = [control.name for control in controls if control.main and control.name not in apart]
@@ -44,17 +44,15 @@ def Form(page_state: PageState) -> None:
 
 
 def _input(page_state: PageState, control: Control) -> None:
-    Input(page_state, control, control.name == page_state.wrong).key(control.name)
+    value = page_state.values.get(control.name, control.default)
+    Input(page_state, control, value, control.name == page_state.wrong).key(control.name)
 
 
 @solara.component
-def Input(page_state: PageState, control: Control, wrong: bool) -> None:
+def Input(page_state: PageState, control: Control, value: Any, wrong: bool) -> None:
     """The input for one parameter."""
-    start = page_state.scenario_view.start.get(control.name, control.default)
-    value, set_value = solara.use_state(start)
 
     def changed(new: Any) -> None:
-        set_value("" if new is None else new)
         page_state.set(control.name, "" if new is None else new)
 
     legal = f" Legal: {control.legal}." if control.legal else ""

@@ -32,7 +32,7 @@ class GameView:
         self.shown = Shown(self.model.model_frame(), self.model.agent_frame())
         self.version = 0
         self._worlds = Worlds(self.scenario_view, self.model)
-        self._worlds.keep(-1, self.shown.agent_data)
+        self._worlds.keep(-1, self.shown.model_data, self.shown.agent_data)
         self._heard = Heard(self.scenario_view, self.model)
         game.watch = self._watch
 
@@ -46,7 +46,7 @@ class GameView:
         Args:
             round_: the round; −1 for the start.
         """
-        return self._worlds.after(round_, self.shown.agent_data)
+        return self._worlds.after(round_, self.shown.model_data, self.shown.agent_data)
 
     def _watch(self) -> None:
         model = self.model
@@ -55,7 +55,7 @@ class GameView:
             frames = model.model_frame(), model.agent_frame()
             self.shown = replace(self.shown, model_data=frames[0], agent_data=frames[1])
             charts = self.scenario_view.charts(model, *frames)
-            self._worlds.keep(len(frames[0]) - 1, frames[1])
+            self._worlds.keep(len(frames[0]) - 1, *frames)
             self.shown = Shown(*frames, charts, len(frames[0]) - 1)
         except Exception as error:  # noqa: BLE001 - no chart may end a game that people play
             self.shown = replace(self.shown, problem=error_line(error))

@@ -53,6 +53,7 @@ class PageState:
         busy: whether the next model is being made.
         at: the selected round, from 0; None: the latest one.
         agent: the agent whose story is shown; None: none.
+        opening: whether the displayed run has started by itself and nobody has pressed Play.
         changes: number of changes on the page.
     """
 
@@ -64,6 +65,7 @@ class PageState:
         self.problem, self.wrong, self.busy = "", "", False
         self.at: int | None = None
         self.agent: int | None = None
+        self.opening = False
         self.changes, self.interval_s = 0, PACE_S
         self._folder = tempfile.TemporaryDirectory(prefix="sabm-view-", ignore_cleanup_errors=True)
         self._runs, self._closed = 0, False
@@ -79,6 +81,19 @@ class PageState:
     def dirty(self) -> bool:
         """Whether the settings differ from those of the displayed model."""
         return self.values != self._used
+
+    @property
+    def fresh(self) -> bool:
+        """Whether Play makes a new model, since the settings are others than those on display."""
+        return (self.dirty or bool(self.problem)) and (
+            self.opening or self.controller.status == "ready"
+        )
+
+    @property
+    def opens(self) -> bool:
+        """Whether the displayed model may play by itself: its rules cost nothing."""
+        minds = self.controller.model.minds_in_use()
+        return self.controller.status == "ready" and all(m.startswith("classical") for m in minds)
 
     @property
     def looked_at(self) -> int:
@@ -136,12 +151,35 @@ class PageState:
 
         A failed run continues from its recording, if there is one.
         """
-        if self.controller.status == "ready" and (self.dirty or self.problem):
+        if self.fresh:
             self._set_up(self._make, rounds)
         elif self.may_go_on:
             self._set_up(self._resumed, rounds)
         else:
+            self.opening = False
             self.controller.play(rounds)
+
+    def open(self) -> None:
+        """Play the first run, until somebody touches the page."""
+        if self.opens:
+            self.opening = True
+            self.controller.play()
+
+    def touch(self) -> None:
+        """Pause a run that has started by itself."""
+        if self.opening:
+            self.pause()
+
+    @property
+    def questions(self) -> list[str]:
+        """The questions of the scenario; none if the page sets parameters."""
+        return [] if self.fixed else list(self.scenario_view.questions)
+
+    def play_question(self, number: int) -> None:
+        """Play with the settings that answer a question."""
+        settings = self.scenario_view.questions[self.questions[number]]
+        self.values = {**self.scenario_view.start, **settings}
+        self._set_up(self._make, float("inf"))
 
     def check_model(self, spec: str) -> list[tuple[str, str, str]]:
         """Ask a language model small questions and those of the scenario, as `sabm doctor` does.
@@ -192,7 +230,8 @@ class PageState:
         if button == "step":
             self.play(1)
         else:
-            {"play": self.play, "pause": self.pause, "reset": self.reset}[button]()
+            actions = (self.play, self.pause, self.reset, self.open, self.touch)
+            {action.__name__: action for action in actions}[button]()
 
     def pace(self, seconds: float) -> None:
         """Set the minimum number of seconds of a round."""
@@ -236,6 +275,7 @@ class PageState:
             controller = make()
             before, self.controller = self.controller, controller
             self.at = self.agent = None
+            self.opening = False
             before.close()
             controller.play(rounds)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page

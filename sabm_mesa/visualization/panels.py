@@ -79,8 +79,9 @@ def transport(page_state: PageState, at_once: Act) -> None:
         INVALID: [i for i, n in enumerate(invalid) if n > 0],
     }  # fmt: skip
     _Transport(
-        live=status,
-        stuck=status == "over" or (status == "failed" and not page_state.may_go_on),
+        live=status, opens=page_state.opens, opening=page_state.opening,
+        stuck=not page_state.fresh
+        and (status == "over" or (status == "failed" and not page_state.may_go_on)),
         busy=page_state.busy, played=shown.played, first=first,
         at=shown.played if page_state.at is None else page_state.at,
         noun=noun, before=round_of(model, -1).capitalize(), given=model.given_rounds,
@@ -96,6 +97,8 @@ def transport(page_state: PageState, at_once: Act) -> None:
 @solara.component_vue("transport.vue")
 def _Transport(
     live: str,
+    opens: bool,
+    opening: bool,
     stuck: bool,
     busy: bool,
     played: int,

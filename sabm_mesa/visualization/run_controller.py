@@ -177,7 +177,7 @@ class RunController:
 
     def scenes(self, round_: int) -> tuple[Scene, ...]:
         """The world after a round; empty if the scenario has none."""
-        return self._worlds.after(round_, self.shown.agent_data)
+        return self._worlds.after(round_, self.shown.model_data, self.shown.agent_data)
 
     def _work(self) -> None:
         self._look()
@@ -249,7 +249,7 @@ class RunController:
             before = replace(before, model_data=frames[0], agent_data=frames[1], played=played)
             table = self.scenario_view.table(self.model, frames[0])
             charts = self.scenario_view.charts(self.model, *frames)
-            self._worlds.keep(played, frames[1])
+            self._worlds.keep(played, *frames)
         except Exception as error:  # noqa: BLE001 - no chart may end a run that is paid for
             if not self._closed:  # the folder of the run may have been removed
                 self._publish(replace(before, problem=error_line(error)))

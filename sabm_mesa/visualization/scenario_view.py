@@ -99,14 +99,24 @@ class ScenarioView:
         last = model.n_rounds - 1 if model.n_rounds <= MOST_AHEAD else None
         return tuple(counted(charts, noun, first, last))
 
-    def scenes(self, model: SmartModel, people: pd.DataFrame | None) -> tuple[Scene, ...]:
-        """The world of a round as data for the browser; empty if there is none.
+    def scenes(
+        self, model: SmartModel, round_: int, model_data: pd.DataFrame, agent_data: pd.DataFrame
+    ) -> tuple[Scene, ...]:
+        """The world after a round as data for the browser; empty if there is none.
 
         Args:
             model: the model; for a recorded run, the model before its first round.
-            people: the agent data of the round; None for the start.
+            round_: the round; −1 for the start.
+            model_data: one row per round.
+            agent_data: one row per agent and round.
         """
-        return () if self._page.scene is None else (self._page.scene(model, people),)
+        if self._page.scene is None:
+            return ()
+        if round_ < 0:
+            return (self._page.scene(model, None, {}),)
+        people = agent_data[agent_data["round"] == round_]
+        row = model_data[model_data["round"] == round_].iloc[0]
+        return (self._page.scene(model, people, {str(name): row[name] for name in row.index}),)
 
     def scenes_now(self, model: SmartModel) -> tuple[Scene, ...]:
         """The current pictures of a model as scenes; they show the last round only."""
@@ -150,6 +160,16 @@ class ScenarioView:
         """The model columns that a player may see while a game continues."""
         choose = self._page.public_columns
         return list(model.columns() if choose is None else choose(model))
+
+    @property
+    def public_scene(self) -> bool:
+        """Whether players may see the world during a game."""
+        return self._page.public_scene
+
+    @property
+    def questions(self) -> dict[str, dict[str, Any]]:
+        """Questions of the scenario, with the settings that answer them."""
+        return {question: dict(settings) for question, settings in self._page.questions.items()}
 
     @property
     def start(self) -> dict[str, Any]:
@@ -220,20 +240,22 @@ class Worlds:
         self.scenario_view, self.model = scenario_view, model
         self._kept: dict[int, tuple[Scene, ...]] = {}
 
-    def keep(self, played: int, agent_data: pd.DataFrame) -> None:
+    def keep(self, played: int, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> None:
         """Keep the current world, between two rounds."""
-        now = agent_data[agent_data["round"] == played] if played >= 0 else None
-        view = self.scenario_view
-        self._kept[played] = view.scenes(self.model, now) + view.scenes_now(self.model)
+        view, model = self.scenario_view, self.model
+        scenes = view.scenes(model, played, model_data, agent_data)
+        self._kept[played] = scenes + view.scenes_now(model)
         while len(self._kept) > KEPT_WORLDS:
             del self._kept[next(iter(self._kept))]
 
-    def after(self, round_: int, agent_data: pd.DataFrame) -> tuple[Scene, ...]:
+    def after(
+        self, round_: int, model_data: pd.DataFrame, agent_data: pd.DataFrame
+    ) -> tuple[Scene, ...]:
         """The world after a round; empty if the scenario has none."""
-        known = self._kept
+        known, view = self._kept, self.scenario_view
         if round_ not in known and round_ >= 0:
-            people = agent_data[agent_data["round"] == round_]
-            if scenes := self.scenario_view.scenes(self.model, people):
+            scenes = view.scenes(self.model, round_, model_data, agent_data)
+            if scenes:
                 return scenes
         # Fast rounds have no separate picture.
         before = [played for played in list(known) if played <= round_]

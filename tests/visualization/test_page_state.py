@@ -11,7 +11,10 @@ import pytest
 from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.errors import MindSpecError
 from sabm_mesa.llm import close_all
+from sabm_mesa.models.registry import SCENARIOS, scenario
+from sabm_mesa.visualization.controls import controls_of, parameters_from
 from sabm_mesa.visualization.page_state import PageState
+from sabm_mesa.visualization.scenario_view import ScenarioView
 from tests.llm_server import LLMServer
 
 pytestmark = pytest.mark.check_once
@@ -117,3 +120,54 @@ def test_a_model_that_does_not_answer_is_not_given_the_questions(
 
     assert "problem" in {how for how, *_ in lines}
     assert "advice" not in {subject for _, subject, _ in lines}
+
+
+def test_the_first_run_plays_by_itself_until_the_page_is_touched(
+    opened: Callable[..., PageState],
+) -> None:
+    state = opened(n_rounds=400)
+    state.press("open")
+    until(lambda: state.controller.shown.played >= 0)
+    state.press("touch")
+    until(lambda: state.controller.status == "paused")
+
+    state.set("condition", "cooperative")
+    assert state.fresh  # Play makes a model with them, as before the first round
+    state.press("play")
+    until(lambda: state.controller.model.condition == "cooperative" and not state.busy)
+    state.press("touch")  # this run was started by hand
+    assert state.controller.status == "playing"
+
+
+def test_a_run_that_may_cost_money_never_plays_by_itself(opened: Callable[..., PageState]) -> None:
+    with LLMServer() as server:
+        state = opened(minds={"classical": 2, f"llm:m@{server.url}": 1})
+        state.press("open")
+        assert state.controller.status == "ready"
+
+
+def test_a_question_sets_up_its_experiment_and_plays_it(opened: Callable[..., PageState]) -> None:
+    state = PageState(KeynesianBeautyContest, {})
+    try:
+        state.set("n_rounds", 2)
+        state.play_question(0)
+        until(lambda: not state.busy and state.controller.shown.played >= 0)
+        assert state.controller.model.minds_in_use() == {"classical": 23, "fixed:100": 1}
+        assert state.controller.model.n_rounds == 4  # a question begins from the usual settings
+    finally:
+        state.close()
+        assert state.controller.join(WAIT_S)
+    assert opened().questions == []  # this page sets parameters itself
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_each_question_of_a_scenario_can_be_played_for_nothing(name: str) -> None:
+    page = ScenarioView(scenario(name))
+    controls = controls_of(scenario(name))
+    assert len(page.questions) == 3
+    for settings in page.questions.values():
+        assert settings.keys() <= {control.name for control in controls}
+        parameters = parameters_from(controls, {**page.start, **settings})
+        model = scenario(name)(**parameters, recording=False)
+        model.step()
+        assert not any(agent.mind.paid for agent in model.population)

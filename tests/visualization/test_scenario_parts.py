@@ -71,10 +71,11 @@ def test_the_parts_of_a_scenario_fit_its_run(
             assert json.loads(json.dumps(sent)) == sent
             assert any(series["points"] for series in sent["series"]) or not chart.series
     if page.scene is not None:
-        scene = page.scene(model, people[people["round"] == people["round"].max()])
+        last = people[people["round"] == people["round"].max()]
+        scene = page.scene(model, last, dict(data.iloc[-1]))
         assert {mark.id for mark in scene.marks} <= set(people["agent"])
         assert len(json.loads(json.dumps(scene.frame()))["marks"]) == len(scene.marks)
-        assert len(page.scene(model, None).marks) > 0
+        assert len(page.scene(model, None, {}).marks) > 0
     boards = {board["kind"] for ask in asks if (board := board_of(ask, model)) is not None}
     if name in BOARDS:
         assert BOARDS[name] in boards

@@ -41,6 +41,21 @@ def charts(
 
 PAGE = ScenarioPage(
     start={"minds": "classical:win_continue_lose_reverse", "n_rounds": "100"},
+    questions={
+        "Both reply best to each other: where do prices end?": {
+            "minds": "classical:best_response",
+            "n_rounds": "40",
+        },
+        "One firm breaks its agreements: what happens?": {
+            "minds": "classical:keeps_agreements=1,classical:cheats=1",
+            "n_rounds": "100",
+        },
+        "Four firms instead of two: what happens?": {
+            "minds": "classical:win_continue_lose_reverse",
+            "n_firms": "4",
+            "n_rounds": "100",
+        },
+    },
     card_run={"minds": "classical:win_continue_lose_reverse", "n_rounds": 120},
     card_chart="prices",
     titles={

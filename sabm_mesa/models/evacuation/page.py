@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +58,9 @@ def charts(
     ]
 
 
-def scene(model: EmergencyEvacuation, people: pd.DataFrame | None) -> Scene:
+def scene(
+    model: EmergencyEvacuation, people: pd.DataFrame | None, _numbers: Mapping[str, Any]
+) -> Scene:
     """The room with all people; people who are out stand beside their exit.
 
     The colour of a person shows its target, its shape the mental trait.
@@ -180,6 +182,11 @@ def table(model: EmergencyEvacuation, model_data: pd.DataFrame) -> tuple[str, pd
 
 
 PAGE = ScenarioPage(
+    questions={
+        "Nobody talks: are they slower?": {"communication": False},
+        "Obstacles stand in the room: what happens?": {"obstacles": "true"},
+        "All walk to the nearest exit: what happens?": {"minds": "classical:nearest_cell"},
+    },
     card_chart="inside",
     titles={
         "escaped": "Escaped (people)",

@@ -1,13 +1,14 @@
-"""The page of finite games: charts, and a table of the payoffs or the equilibria."""
+"""The page of finite games: charts, the groups, and a table of the payoffs or the equilibria."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.analysis.charts import Chart, Level, lines
+from sabm_mesa.analysis.charts import COLOURS, Chart, Level, lines
+from sabm_mesa.analysis.pictures import Scene, SceneMark, circles
 from sabm_mesa.models.declarations import ScenarioPage
 from sabm_mesa.models.games.measures import Equilibrium, Predictions
 from sabm_mesa.models.games.plots import MOST_MARKED, has_table
@@ -33,6 +34,43 @@ def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> li
             f"Payoff ({model.currency})", earned,
         ),
     ]  # fmt: skip
+
+
+def scene(model: Any, people: pd.DataFrame | None, numbers: Mapping[str, Any]) -> Scene:
+    """The groups with the choice of each player as its colour, and its payoff."""
+    if people is None:
+        ids, size = [player.unique_id for player in model.population], model.rules.form.n_players
+        groups = [ids[at : at + size] for at in range(0, len(ids), size)]
+        chosen, payoffs = {}, {}
+    else:
+        groups = [rows["agent"].tolist() for _, rows in people.groupby("group")]
+        chosen = dict(zip(people["agent"], people["choice"], strict=True))
+        payoffs = dict(zip(people["agent"], people["payoff"], strict=True))
+    places, centres, extent = circles(groups)
+    names = list(dict.fromkeys(name for options in model.rules.options for name in options))
+    colours = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(names)}
+    marks, labels = [], []
+    for members, (_, y) in zip(groups, centres, strict=True):
+        for member in members:
+            at, choice = places[member], chosen.get(member)
+            amount = isinstance(choice, int | float) and not pd.isna(choice)
+            own = COLOURS[0] if amount else colours.get(str(choice), "#8C8C8C")
+            text = f"{choice:.3g}" if amount else ""
+            marks.append(SceneMark(member, *at, own, "o", 0.5, text, f"Player {member}"))
+            if not pd.isna(payoffs.get(member)):
+                below = at[1] + (0.4 if at[1] >= y else -0.4)
+                labels.append((at[0], below, f"{payoffs[member]:.4g}", "middle"))
+    ties = [
+        (*places[one], *places[other], 1.0)
+        for members in groups
+        for one, other in zip(members, members[1:] + members[:1], strict=True)
+    ]
+    return Scene(
+        "groups", f"Choices and payoffs ({model.currency})", extent, tuple(marks),
+        ties=tuple(ties), labels=tuple(labels),
+        legend=tuple((_words(name), colour, "o") for name, colour in colours.items()),
+        words=f"mean payoff {numbers['payoff']:.4g}" if numbers else "nobody has chosen yet",
+    )  # fmt: skip
 
 
 def theory_table(model: Any, model_data: pd.DataFrame) -> tuple[str, pd.DataFrame]:
@@ -111,7 +149,22 @@ PAGE = ScenarioPage(
         "matching": "stranger",
         "n_rounds": 10,
     },
+    questions={
+        "Both play tit for tat: do they cooperate?": {"minds": "classical:tit_for_tat"},
+        "Tit for tat meets a best replier: who earns more?": {
+            "minds": "classical:tit_for_tat=1,classical=1"
+        },
+        "Rock, paper, scissors with 24 strangers: what happens?": {
+            "game": "rock_paper_scissors",
+            "n_players": "24",
+            "matching": "stranger",
+            "n_rounds": "10",
+            "minds": "classical:fictitious_play",
+        },
+    },
     charts=charts,
+    scene=scene,
+    public_scene=False,
     public_columns=public_columns,
     table=theory_table,
     heading=heading,

@@ -58,6 +58,11 @@ def _Fold() -> None:
     """Folds the column of the settings."""
 
 
+@solara.component_vue("questions.vue")
+def _Questions(words: list[str], busy: bool, event_choose: Callable[[int], None]) -> None:
+    """The questions of a scenario; a click plays with the settings that answer one."""
+
+
 @solara.component
 def _Screen(page_state: PageState) -> None:
     """Everything on the first screen that changes while a model plays."""
@@ -68,6 +73,10 @@ def _Screen(page_state: PageState) -> None:
             html("h1", page_state.scenario_view.heading(controller.model))
             panels.transport(page_state, at_once)
             _rules(page_state.scenario)
+        _Questions(
+            words=page_state.questions, busy=page_state.busy,
+            event_choose=at_once(page_state.play_question),
+        )  # fmt: skip
         with inside("section", "sabm-run", aria_label="Run"):
             panels.status(page_state)
         with inside("section", "sabm-main", aria_label="The picture and the charts"):

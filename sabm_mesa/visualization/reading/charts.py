@@ -42,7 +42,7 @@ def scenes_of(run: RunData, round_: int) -> tuple[Scene, ...]:
     model, people = model_of(run), run.agents_of(round_)
     if model is None or people.empty:
         return ()
-    return ScenarioView(type(model)).scenes(model, people)
+    return ScenarioView(type(model)).scenes(model, round_, run.model_data, people)
 
 
 def both(one: RunData, other: RunData, names: tuple[str, str]) -> tuple[Chart, ...]:

@@ -264,7 +264,8 @@ def state_of(session: ClassSession | None) -> dict[str, Any]:
     asked, answered = _counts(session)
     taken = [seat.agent for _, seat in session.seats if seat.taken]
     view = VIEWS[session.games[min(wall.group, len(session.games) - 1)]]
-    scenes = () if session.status == "open" else view.scenes(view.shown.played)
+    pictured = session.status != "open" and view.scenario_view.public_scene
+    scenes = view.scenes(view.shown.played) if pictured else ()
     state: dict[str, Any] = {
         "version": version, "status": session.status, "title": title_of(model),
         "code": session.code, "address": NETWORK.address, "asked": asked, "answered": answered,

@@ -137,7 +137,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Itera
 
 def warm(server: Server, chromium: Browser) -> None:
     """Open each kind of page once, and play a round, so that no test waits for libraries."""
-    with chromium.new_context() as context:
+    with chromium.new_context(reduced_motion="reduce") as context:
         context.set_default_timeout(WAIT_MS)
         page = server.admit(context).new_page()
         for path, drawn in WARM.items():
@@ -162,12 +162,14 @@ def browse(
 ) -> Iterator[Callable[..., Page]]:
     """Opens a path in a browser of its own; at the end no page may have logged an error.
 
-    The browser is a host, but for one that comes by a whole address, such as a link to a seat.
+    With reduced motion, no run starts by itself. The browser is a host, but for one that comes by
+    a whole address, such as a link to a seat.
     """
     errors, contexts = [], []
 
     def open_(path: str, **options: object) -> Page:
-        context = chromium.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
+        usual = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce"}
+        context = chromium.new_context(**{**usual, **options})
         context.set_default_timeout(WAIT_MS)
         contexts.append(context)
         if not path.startswith("http"):

@@ -68,7 +68,8 @@ def _keep(page: Page, path: Path) -> None:
 
 
 def _open(browser: Browser, server: Server, path: str, scheme: str, size: dict[str, int]) -> Page:
-    context = server.admit(browser.new_context(viewport=size, color_scheme=scheme))
+    options = {"viewport": size, "color_scheme": scheme, "reduced_motion": "reduce"}
+    context = server.admit(browser.new_context(**options))
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)
     page.goto(server.url + path)

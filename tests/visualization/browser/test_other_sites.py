@@ -96,7 +96,7 @@ def elsewhere() -> Iterator[str]:
 def test_a_page_of_another_site_drives_nothing(server, chromium, elsewhere):
     with LLMServer(brain=lambda _messages, _body: "33") as llm:
         drive = [server.url.replace("http", "ws"), f"llm:x@{llm.url}"]
-        page = server.admit(chromium.new_context()).new_page()
+        page = server.admit(chromium.new_context(reduced_motion="reduce")).new_page()
         page.goto(elsewhere)
         assert page.evaluate(DRIVE, drive) == "refused"
         assert llm.requests == []

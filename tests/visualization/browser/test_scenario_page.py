@@ -530,3 +530,22 @@ def test_a_number_beyond_the_limits_is_not_taken(browse):
     expect(page.locator('dd[data-name="Asks answered"]')).to_have_text("250")
     fill(page, "Number of players", "0")  # there is no such game
     expect(page.get_by_label("Number of players", exact=True)).to_have_value("250")
+
+
+def test_the_first_run_plays_by_itself_until_the_page_is_touched(browse):
+    page = browse("/scenario/evacuation", reduced_motion="no-preference")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    page.locator('.sabm-charts[data-round="0"]').wait_for()
+
+    page.locator(".sabm-side").click()
+
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    expect(page.locator(".sabm-progress")).to_contain_text("of 50 rounds are played")
+
+
+def test_a_question_plays_its_experiment(browse):
+    page = browse("/scenario/public-goods")
+    page.get_by_role("button", name="Make one of four malicious: what happens?").click()
+    expect(page.locator(".sabm-progress")).to_contain_text("has ended")
+    expect(page.get_by_label("Number of players")).to_have_value("4")
+    expect(page.locator(".sabm-world-canvas")).to_have_attribute("data-marks", "4")

@@ -57,7 +57,7 @@ def test_people_speak_in_bubbles_and_glide_unless_motion_is_unwelcome(
 def test_pictures_that_a_scenario_declares_are_painted(chromium: Browser, tmp_path: Path) -> None:
     server = Server(tmp_path, OF_EXAMPLES)
     try:
-        with chromium.new_context() as context:
+        with chromium.new_context(reduced_motion="reduce") as context:
             context.set_default_timeout(WAIT_MS)
             page = server.admit(context).new_page()
             for name in ("schelling", "opinions"):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import Chart, Series, dots, lines
+from sabm_mesa.models.beauty_contest.histogram import histogram
 from sabm_mesa.models.beauty_contest.kbc.plots import LEVEL_COLOURS, LEVELS, NAMES
 from sabm_mesa.models.declarations import ScenarioPage
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sabm_mesa.analysis.pictures import Scene
     from sabm_mesa.models.beauty_contest.kbc.model import KeynesianBeautyContest
 
 
@@ -30,6 +33,13 @@ def charts(
             lines(model_data, {"variance": "variance"}), "Variance (picks squared)",
         ),
     ]  # fmt: skip
+
+
+def scene(
+    model: KeynesianBeautyContest, people: pd.DataFrame | None, numbers: Mapping[str, Any]
+) -> Scene:
+    """The picks as a histogram."""
+    return histogram(model, 100.0, people, numbers)
 
 
 def _depth(agent_data: pd.DataFrame) -> list[Series]:
@@ -53,6 +63,14 @@ PAGE = ScenarioPage(
         "payoff": "Payoff (credits)",
         "level": "Level k",
     },
+    questions={
+        "One player always picks 100: what happens?": {"minds": "classical=23,fixed:100=1"},
+        "Half of the players reason by level k: who wins?": {
+            "minds": "classical=12,classical:level_k=12"
+        },
+        "All are told to cooperate: do they agree?": {"condition": "cooperative"},
+    },
     card_chart="picks",
     charts=charts,
+    scene=scene,
 )

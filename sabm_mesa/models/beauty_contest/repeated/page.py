@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import COLOURS, Chart, Level, Series, dots, lines
+from sabm_mesa.models.beauty_contest.histogram import histogram
 from sabm_mesa.models.beauty_contest.repeated.measures import by_type, is_fixed
 from sabm_mesa.models.declarations import ScenarioPage
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sabm_mesa.analysis.pictures import Scene
     from sabm_mesa.models.beauty_contest.repeated.model import RepeatedBeautyContest
 
 
@@ -30,6 +33,13 @@ def charts(
         Chart("convergence", "Mean pick over the last one by round", moving, "Ratio", (p,)),
         Chart("payoffs", "Mean payoff of a player of each type by round", payoff, "Points"),
     ]
+
+
+def scene(
+    model: RepeatedBeautyContest, people: pd.DataFrame | None, numbers: Mapping[str, Any]
+) -> Scene:
+    """The picks as a histogram."""
+    return histogram(model, float(model.high), people, numbers)
 
 
 def _by_type(typed: pd.DataFrame, column: str) -> list[Series]:
@@ -55,6 +65,14 @@ PAGE = ScenarioPage(
         "payoff": "Payoff (points)",
         "level": "Level k",
     },
+    questions={
+        "One player always picks 100: what happens?": {"minds": "classical=9,fixed:100=1"},
+        "All reply best to the last mean: how fast do picks fall?": {
+            "minds": "classical:best_reply"
+        },
+        "The target is 1.3 times the mean: where do picks go?": {"p": "1.3"},
+    },
     card_chart="picks",
     charts=charts,
+    scene=scene,
 )

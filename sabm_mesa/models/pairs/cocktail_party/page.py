@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from sabm_mesa.analysis.charts import COLOURS, Chart, lines
 from sabm_mesa.analysis.pictures import Scene, SceneMark
@@ -34,12 +35,13 @@ def charts(model: CocktailParty, model_data: pd.DataFrame, agent_data: pd.DataFr
     ]
 
 
-def scene(model: CocktailParty, people: pd.DataFrame | None) -> Scene:
+def scene(model: CocktailParty, people: pd.DataFrame | None, _numbers: Mapping[str, Any]) -> Scene:
     """The guests on a circle, and a line for each talk of the round.
 
     Args:
         model: the party.
         people: the agent data of a round; None for the start.
+        _numbers: the model data of the round.
     """
     n = model.n_agents
     at = {
@@ -67,4 +69,12 @@ def scene(model: CocktailParty, people: pd.DataFrame | None) -> Scene:
     )  # fmt: skip
 
 
-PAGE = ScenarioPage(charts=charts, scene=scene)
+PAGE = ScenarioPage(
+    questions={
+        "Partners are chosen at random: do groups form?": {"minds": "classical:random"},
+        "Twenty guests instead of ten: what happens?": {"n_agents": 20},
+        "Talks of two sentences: what happens?": {"max_turns": 2},
+    },
+    charts=charts,
+    scene=scene,
+)

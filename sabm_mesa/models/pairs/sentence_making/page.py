@@ -46,6 +46,11 @@ def table(model: SentenceMaking, model_data: pd.DataFrame) -> tuple[str, pd.Data
 
 
 PAGE = ScenarioPage(
+    questions={
+        "Everybody writes alone: are sentences less alike?": {"interaction": "individual"},
+        "Talks of two sentences: what happens?": {"max_turns": "2"},
+        "Four writers instead of ten: what happens?": {"n_agents": 4},
+    },
     charts=charts,
     table=table,
     round_name=ROUND,
