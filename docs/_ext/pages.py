@@ -159,10 +159,7 @@ def _scenarios() -> str:
         model = registry.scenario(name)
         link = f"{{py:class}}`~sabm_mesa.{model.__name__}`"
         rows.append((f"[{name}]({name}.md)", model.title, link, model.source))
-    intro = (
-        "Each page is the output of `sabm describe SCENARIO --format markdown`. It follows the ODD "
-        "protocol."
-    )
+    intro = "Each page is the output of `sabm describe SCENARIO`. It follows the ODD protocol."
     contents = "\n".join(registry.SCENARIOS)
     return (
         f"# Scenarios\n\n{intro}\n\n{_table('Name Title Class Source', rows)}\n\n"

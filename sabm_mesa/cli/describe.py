@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,13 +24,6 @@ from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-class Form(StrEnum):
-    """How a description is written."""
-
-    TEXT = "text"
-    MARKDOWN = "markdown"
 
 
 @app.command("describe")
@@ -69,15 +62,13 @@ def describe_(
             help="Write the GUIDE-LLM reporting checklist instead, filled in from the runs.",
         ),
     ] = False,
-    form: Annotated[
-        Form, typer.Option("--format", help="Plain text, or Markdown for a paper.")
-    ] = Form.TEXT,
     isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
     """Describe a scenario or recorded runs by the ODD protocol, with all prompts and their hashes.
 
-    With options of sabm run, such as --minds, it describes runs with these settings.
+    With options of sabm run, such as --minds, it describes runs with these settings. The output is
+    Markdown, formatted in a terminal.
     """
     from sabm_mesa import describe
     from sabm_mesa.recording import export
@@ -89,15 +80,23 @@ def describe_(
     if line := isolation_of([parameters.get("minds", "classical")]):
         say(line, err=True)
     description = _description(name, parameters, run, checklist=checklist)
-    in_markdown = form is Form.MARKDOWN
     if as_json:
         say(export.readable_json(description))
     elif checklist:
-        fill = describe.checklist_as_markdown if in_markdown else describe.checklist_as_text
-        say(fill(description))
+        _show(describe.checklist_as_markdown(description))
     else:
-        write = describe.as_markdown if in_markdown else describe.as_text
-        say(write(description, prompts=not no_prompts, rewordings=rewordings))
+        _show(describe.as_markdown(description, prompts=not no_prompts, rewordings=rewordings))
+
+
+def _show(markdown: str) -> None:
+    """Print Markdown: formatted in a terminal, as it is into a file or another program."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(markdown))
+    else:
+        say(markdown.rstrip("\n"))
 
 
 def _description(

@@ -10,12 +10,11 @@ from sabm_mesa.core.prompts import load, merge
 from sabm_mesa.describe.checklist import (
     checklist,
     checklist_as_markdown,
-    checklist_as_text,
     checklist_of_recording,
 )
 from sabm_mesa.describe.docstrings import spec_sheet
-from sabm_mesa.describe.odd import odd_of, typed_parameters
-from sabm_mesa.describe.rendering import as_markdown, as_text
+from sabm_mesa.describe.odd import Odd, typed_parameters
+from sabm_mesa.describe.rendering import as_markdown
 from sabm_mesa.describe.subject import Subject, of_recording, of_scenario
 from sabm_mesa.describe.texts import odd_file
 
@@ -24,10 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_markdown",
-    "as_text",
     "checklist",
     "checklist_as_markdown",
-    "checklist_as_text",
     "checklist_of_recording",
     "describe",
     "describe_recording",
@@ -96,7 +93,7 @@ def _described(subject: Subject) -> dict[str, Any]:
         prompt_file = merge(prompt_file, load(subject.parameters["prompts"]))
     changes = {} if subject.runs else prompt_file
     in_use = {agent.persona for agent in subject.model.population} if subject.runs else None
-    hashes, odd = book.hashes(), odd_of(subject)
+    hashes, odd = book.hashes(), Odd(subject)
     of_classes = map(subject.model.classical_of, subject.model.agent_classes())
     classical = dict.fromkeys(name for classical_minds in of_classes for name in classical_minds)
     return {

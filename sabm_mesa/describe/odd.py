@@ -1,8 +1,7 @@
 """The ODD description of a scenario or of runs of it: overview, design concepts, details.
 
-Most of it is taken from the code, so it agrees with the code: phases, state variables,
-observations, data columns, parameters, minds. The rest is in the texts of the scenario (see
-`sabm_mesa.describe.texts`).
+Phases, state variables, facts, data columns, parameters and minds come from the code; the rest is
+in ``odd.toml`` (see `sabm_mesa.describe.texts`).
 
 Source: Grimm et al. 2020, "The ODD protocol for describing agent-based and other simulation
 models: a second update to improve clarity, replication, and structural realism", Journal of
@@ -14,16 +13,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from sabm_mesa.agents.base import SmartAgent
-from sabm_mesa.core.answers import DEFAULT_FORMAT, Format
+from sabm_mesa.core.answers import DEFAULT_FORMAT
 from sabm_mesa.core.parameters import SERVICES, parameters_of
 from sabm_mesa.core.scheduler import FIXED, SHUFFLED, SIMULTANEOUS, Phase
 from sabm_mesa.core.usage import Failures, Usage
@@ -39,7 +37,7 @@ from sabm_mesa.describe.docstrings import (
 from sabm_mesa.describe.subject import NOT_GIVEN, Subject
 from sabm_mesa.describe.texts import CONCEPTS, filled, in_figures, read_texts
 from sabm_mesa.errors import SabmError
-from sabm_mesa.minds.base import Mind, assumptions_of, rule_of
+from sabm_mesa.minds.base import assumptions_of, rule_of
 from sabm_mesa.minds.specs import by_spec, is_local
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.collector import COLUMNS_OF_ASKS
@@ -50,22 +48,12 @@ from sabm_mesa.studies.experiments.schema import experiments_of
 Block = str | list[str] | dict[str, str] | list[list[str]]
 """A paragraph; numbered steps; name → meaning; or a table, whose first row is its head."""
 
-_OF_SHEET = {
-    "purpose": "Purpose",
-    "entities": "Entities",
-    "processes": "Process overview",
-    "initialization": "Initialization",
-    "input": "Input",
-    "submodels": "Submodels",
-}
-"""Element → the beginning of its heading in a spec sheet."""
 _ELEMENTS = {
     "purpose": "1 Purpose and patterns",
     "entities": "2 Entities, state variables, and scales",
     "processes": "3 Process overview and scheduling",
     "initialization": "5 Initialization",
     "input": "6 Input data",
-    "submodels": "7 Submodels",
 }
 _ORDERS = {
     SIMULTANEOUS: "all decide at the same time, on the same state of the world; the decisions take "
@@ -124,42 +112,192 @@ _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 
 class Section(NamedTuple):
-    """One element, or a part of one.
-
-    Attributes:
-        number: such as ``4.2``.
-        title: such as ``Emergence``.
-        blocks: its content.
-    """
+    """One element, or a part of one, such as ``4.2 Emergence``."""
 
     number: str
     title: str
     blocks: list[Block]
 
 
-@dataclass(frozen=True)
 class Odd:
-    """An ODD description.
-
-    Attributes:
-        sections: the elements and their parts, in order.
-        missing: the elements and design concepts without text.
-    """
-
-    sections: list[Section]
-    missing: list[str]
-
-
-def odd_of(subject: Subject) -> Odd:
-    """Describe a scenario or runs of it.
+    """The ODD description of a scenario or of runs of it.
 
     Args:
         subject: the scenario or runs.
 
+    Attributes:
+        missing: the elements and design concepts without text.
+        sections: the elements and their parts, in order.
+
     Raises:
         ParameterError: for texts of the scenario that cannot be used.
     """
-    return _Writing(subject).odd()
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject, self._model = subject, subject.model
+        self._texts = read_texts(subject.scenario)
+        self._sheet = sheet_sections(spec_sheet(subject.scenario))
+        self._agents = self._model.agent_classes()
+        self.missing: list[str] = []
+        self.sections = [
+            self._element("purpose", [*self._text("patterns"), *self._experiments()]),
+            self._element("entities", [*self._states(), *self._text("scales")]),
+            self._element("processes", [self._steps(), *self._questions(), self._filled(_ASKING)]),
+            *self._concepts(),
+            self._element("initialization", _initial_state(subject)),
+            self._element("input", []),
+            *self._submodels(),
+        ]
+
+    def _element(self, entry: str, generated: Iterable[Block]) -> Section:
+        number, _, title = _ELEMENTS[entry].partition(" ")
+        return Section(number, title, [*self._written(entry, _ELEMENTS[entry]), *generated])
+
+    def _written(self, entry: str, title: str) -> list[Block]:
+        """The text of an entry, which is missing without one."""
+        text = self._text(entry)
+        self.missing += [] if text else [title]
+        return text
+
+    def _text(self, entry: str) -> list[Block]:
+        text = self._texts.get(entry, "").strip()
+        return [self._filled(text)] if text else []
+
+    def _filled(self, text: str) -> str:
+        values = self._texts.get("values", {})
+        return filled(paragraphs(text), values, self._model, self._subject.parameters)
+
+    def _experiments(self) -> Iterator[Block]:
+        """The published patterns that runs can be compared with."""
+        if known := experiments_of(self._model.scenario_name):
+            yield (
+                "Patterns that were published, and that `sabm reproduce NAME` compares runs with:"
+            )
+            yield {
+                each.name: " ".join(
+                    [f"{each.title} ({each.source}).", *(claim.text for claim in each.claims)]
+                )
+                for each in known
+            }
+
+    def _states(self) -> Iterator[Block]:
+        counts = Counter(type(agent) for agent in self._model.population)
+        base = attributes(SmartAgent)
+        for cls in self._agents:
+            about = f" {summary(cls)}".rstrip()
+            yield f"Agents: {counts[cls]} of `{cls.__name__}`.{about} State variables:"
+            yield attributes(cls, SmartAgent) | {name: base[name] for name in ("mind", "persona")}
+        yield "State variables of the world:"
+        yield attributes(type(self._model), SmartModel) | {"round": attributes(SmartModel)["round"]}
+
+    def _steps(self) -> list[str]:
+        """The steps of a round in order, one paragraph each."""
+        model = type(self._model)
+        steps = []
+        if model.begin_round is not SmartModel.begin_round:
+            steps.append(f"Beginning of the round: {_continued(summary(model.begin_round))}")
+        steps += [self._phase(phase) for phase in self._model.phases]
+        if model.update is not SmartModel.update:
+            does = summary(model.update) or "the model is updated (`update`)."
+            steps.append(f"End of the round: {_continued(does)}")
+        return [*steps, self._filled(_COLLECTING)]
+
+    def _questions(self) -> Iterator[Block]:
+        """The number of questions in a round; recorded runs tell how many were asked."""
+        if self._subject.runs:
+            return
+        with suppress(SabmError):  # a run of the scenario reports it
+            asked = questions_per_round(type(self._model), self._subject.given)
+            each = ", ".join(f"`{name}` {in_figures(number)}" for name, number in asked.items())
+            total = in_figures(sum(asked.values()))
+            yield f"Questions in a round, when all agents follow the rule: {total} ({each})."
+
+    def _phase(self, phase: Phase) -> str:
+        methods = (getattr(cls, phase.name, None) for cls in self._agents)
+        does = phase.doc or next(filter(None, map(summary, methods)), "")
+        sentences = [f"Phase `{phase.name}`" + (f": {_continued(does)}" if does else ".")]
+        if when := _rule(phase.when):
+            sentences.append(f"It takes place if {when.removeprefix('whether ')}")
+        if who := self._participants(phase):
+            sentences.append(f"Participants: {who}")
+        order = _rule(phase.order) if callable(phase.order) else _ORDERS[phase.order]
+        sentences.append(f"Order: {order or 'of its own.'}")
+        if phase.turns > 1:
+            sentences.append(f"Each agent has {phase.turns} turns.")
+        if phase.at_most > 1:
+            until = (_rule(phase.until) or "it is done") if phase.until else ""
+            stops = f", until {until.removeprefix('whether ').rstrip('.')}" if until else ""
+            sentences.append(
+                f"An agent acts at most {phase.at_most} times in its turn{stops}; the next "
+                "question shows what came of the last action."
+            )
+        if phase.reach is not None:
+            sentences.append(_REACH)
+        return " ".join(sentences)
+
+    def _participants(self, phase: Phase) -> str:
+        """The participants of a phase, if these are not all agents."""
+        if phase.who is not None and not isinstance(phase.who, type):
+            return _rule(phase.who)
+        kind: Any = phase.who or object
+        there = [c for c in self._agents if issubclass(c, kind) and hasattr(c, phase.name)]
+        if len(there) == len(self._agents):
+            return ""
+        return f"the agents of {' and '.join(f'`{cls.__name__}`' for cls in there)}."
+
+    def _concepts(self) -> Iterator[Section]:
+        yield Section("4", "Design concepts", [])
+        generated: dict[str, Callable[[], Iterable[Block]]] = {
+            "sensing": self._facts,
+            "stochasticity": lambda: [_CHANCE],
+            "observation": lambda: _columns(self._model, self._texts.get("columns", {})),
+        }
+        for number, (entry, title) in enumerate(CONCEPTS.items(), 1):
+            text = self._written(entry, f"4.{number} {title}")
+            more = generated[entry]() if entry in generated else []
+            if text or more:
+                yield Section(f"4.{number}", title, [*text, *more])
+
+    def _facts(self) -> Iterator[Block]:
+        yield (
+            "All minds decide on the same facts: the prompt of a language model shows them, a "
+            "classical mind reads them, a person's page shows them. Each question shows these:"
+        )
+        book = self._model.book
+        always = {name for cls in self._agents for name in book.facts_of(cls.scenario_prompt)}
+        yield {
+            name: ", ".join(sorted(always.union(book.facts_of(name)))) for name in book.questions
+        }
+        informed = {
+            spec: ", ".join(f"`{fact}`" for fact in facts)
+            for cls in self._agents
+            for spec, maker in _specs(self._model, cls)
+            if (facts := getattr(rule_of(maker), "informed", ()))
+        }
+        if informed:
+            yield (
+                "The prompts state all that a mind reads of it. These minds of theory also know "
+                "(`informed`):"
+            )
+            yield informed
+
+    def _submodels(self) -> Iterator[Section]:
+        submodels = self._texts.get("submodels", {})
+        if not submodels:
+            self.missing.append("7 Submodels")
+        yield Section("7", "Submodels", [])
+        unreadable = self._sheet.get("Unreadable answers")
+        parts: dict[str, list[Block]] = {
+            **{title: [self._filled(text)] for title, text in submodels.items()},
+            "Minds": _minds(self._subject),
+            "Unreadable answers": [unreadable] if unreadable else [],
+            "Parameters": [_parameters(self._subject)],
+            "Calibration and our own choices": self._text("choices"),
+            **{name: [t] for name, t in self._sheet.items() if name.startswith("Deviations")},
+        }
+        written = {title: blocks for title, blocks in parts.items() if blocks}
+        for number, (title, blocks) in enumerate(written.items(), 1):
+            yield Section(f"7.{number}", title, blocks)
 
 
 def typed_parameters(subject: Subject) -> dict[str, dict[str, Any]]:
@@ -174,7 +312,7 @@ def typed_parameters(subject: Subject) -> dict[str, dict[str, Any]]:
             "type": _type(parameter.annotation),
             "default": parameter.default,
             "value": subject.parameters.get(name, parameter.default),
-            "legal": parameter.legal or _in_words(parameter.annotation),
+            "legal": parameter.legal,
             "range": _range(parameter.number),
             "choices": list(parameter.choices) or None,
             "meaning": meanings.get(name, ""),
@@ -184,200 +322,8 @@ def typed_parameters(subject: Subject) -> dict[str, dict[str, Any]]:
     }
 
 
-class _Writing:
-    """One description while it is written."""
-
-    def __init__(self, subject: Subject) -> None:
-        self.subject, self.model = subject, subject.model
-        texts = read_texts(subject.scenario)
-        self.values: Mapping[str, str] = texts.get("values", {})
-        self.submodels: Mapping[str, str] = texts.get("submodels", {})
-        self.texts = {k: v for k, v in texts.items() if isinstance(v, str)}
-        self.sheet = sheet_sections(spec_sheet(subject.scenario))
-        self.agents = self.model.agent_classes()
-        self.missing: list[str] = []
-
-    def odd(self) -> Odd:
-        """All seven elements."""
-        sections = [
-            self._element("purpose", [*self._text("patterns"), *self._experiments()]),
-            self._element("entities", [*self._states(), *self._text("scales")]),
-            self._element("processes", [self._steps(), *self._questions(), self._filled(_ASKING)]),
-            *self._concepts(),
-            self._element("initialization", _initial_state(self.subject)),
-            self._element("input", []),
-            *self._submodels(),
-        ]
-        return Odd(sections, self.missing)
-
-    def _element(self, entry: str, generated: Iterable[Block]) -> Section:
-        number, _, title = _ELEMENTS[entry].partition(" ")
-        written = self._text(entry) or self._of_sheet(_OF_SHEET[entry])
-        if entry == "input" and not written and self._of_sheet("Initialization and input"):
-            written = ["Input data, if there are any, are described under Initialization."]
-        if not written:
-            self.missing.append(f"{number} {title}")
-        return Section(number, title, [*written, *generated])
-
-    def _experiments(self) -> Iterator[Block]:
-        """The published patterns that runs can be compared with."""
-        known = experiments_of(self.model.scenario_name)
-        if known:
-            yield (
-                "Patterns that were published, and that `sabm reproduce NAME` compares runs with:"
-            )
-            yield {
-                experiment.name: " ".join(
-                    [
-                        f"{experiment.title} ({experiment.source}).",
-                        *(c.text for c in experiment.claims),
-                    ]
-                )
-                for experiment in known
-            }
-
-    def _states(self) -> Iterator[Block]:
-        counts = Counter(type(agent) for agent in self.model.population)
-        base = attributes(SmartAgent)
-        for cls in self.agents:
-            about = f" {summary(cls)}".rstrip()
-            yield f"Agents: {counts[cls]} of `{cls.__name__}`.{about} State variables:"
-            yield attributes(cls, SmartAgent) | {name: base[name] for name in ("mind", "persona")}
-        yield "State variables of the world:"
-        yield attributes(type(self.model), SmartModel) | {"round": attributes(SmartModel)["round"]}
-
-    def _steps(self) -> list[str]:
-        """The steps of a round in order, one paragraph each."""
-        model = type(self.model)
-        steps = []
-        if model.begin_round is not SmartModel.begin_round:
-            steps.append(f"Beginning of the round: {_continued(summary(model.begin_round))}")
-        steps += [self._phase(phase) for phase in self.model.phases]
-        if model.update is not SmartModel.update:
-            does = summary(model.update) or "the model is updated (`update`)."
-            steps.append(f"End of the round: {_continued(does)}")
-        return [*steps, self._filled(_COLLECTING)]
-
-    def _questions(self) -> Iterator[Block]:
-        """How many questions a round has; recorded runs tell how many were asked."""
-        if self.subject.runs:
-            return
-        with suppress(SabmError):  # a run of the scenario reports it
-            asked = questions_per_round(type(self.model), self.subject.given)
-            each = ", ".join(f"`{name}` {in_figures(number)}" for name, number in asked.items())
-            total = in_figures(sum(asked.values()))
-            yield f"Questions in a round, when all agents follow the rule: {total} ({each})."
-
-    def _phase(self, phase: Phase) -> str:
-        methods = (getattr(cls, phase.name, None) for cls in self.agents)
-        does = phase.doc or next(filter(None, map(summary, methods)), "")
-        sentences = [
-            f"Phase `{phase.name}`: {_continued(does)}" if does else f"Phase `{phase.name}`."
-        ]
-        if phase.when is not None and (when := _rule(phase.when)):
-            sentences.append(f"It takes place if {when.removeprefix('whether ')}")
-        if who := self._participants(phase):
-            sentences.append(f"Participants: {who}")
-        order = _rule(phase.order) if callable(phase.order) else _ORDERS[phase.order]
-        sentences.append(f"Order: {order or 'of its own.'}")
-        if phase.turns > 1:
-            sentences.append(f"Each agent has {phase.turns} turns.")
-        if phase.at_most > 1:
-            until = (_rule(phase.until) or "it is done") if phase.until else ""
-            until = until.removeprefix("whether ").rstrip(".")
-            stops = f", until {until}" if until else ""
-            sentences.append(
-                f"An agent acts at most {phase.at_most} times in its turn{stops}; the next "
-                "question shows what came of the last action."
-            )
-        if phase.reach is not None:
-            sentences.append(_REACH)
-        return " ".join(sentences)
-
-    def _participants(self, phase: Phase) -> str:
-        """The participants of a phase, if these are not all agents."""
-        if phase.who is not None and not isinstance(phase.who, type):
-            return _rule(phase.who)
-        kinds = [agent for agent in self.agents if hasattr(agent, phase.name)]
-        if isinstance(phase.who, type):
-            kinds = [agent for agent in self.agents if issubclass(agent, phase.who)]
-        if len(kinds) == len(self.agents):
-            return ""
-        return f"the agents of {' and '.join(f'`{kind.__name__}`' for kind in kinds)}."
-
-    def _concepts(self) -> Iterator[Section]:
-        of_sheet = self._of_sheet("Design concepts")
-        yield Section("4", "Design concepts", [] if self._text("emergence") else of_sheet)
-        generated: dict[str, Callable[[], Iterable[Block]]] = {
-            "sensing": self._facts,
-            "stochasticity": lambda: [_CHANCE],
-            "observation": lambda: [
-                *_columns(self.model),
-                *self._of_sheet("Measures"),
-            ],
-        }
-        for number, (entry, title) in enumerate(CONCEPTS.items(), 1):
-            text = self._text(entry)
-            if not text and not of_sheet:
-                self.missing.append(f"4.{number} {title}")
-            more = generated[entry]() if entry in generated else []
-            if text or more:
-                yield Section(f"4.{number}", title, [*text, *more])
-
-    def _facts(self) -> Iterator[Block]:
-        """Yield the section on the facts that agents know."""
-        yield (
-            "All minds decide on the same facts: the prompt of a language model shows them, a "
-            "classical mind reads them, a person's page shows them. Each question shows these:"
-        )
-        book = self.model.book
-        always = {name for cls in self.agents for name in book.facts_of(cls.scenario_prompt)}
-        yield {
-            f"`{name}`": ", ".join(sorted(always.union(book.facts_of(name))))
-            for name in book.questions
-        }
-        informed = dict(_informed(self.model))
-        if informed:
-            yield (
-                "The prompts state all that a mind reads of it. These minds of theory also know "
-                "(`informed`):"
-            )
-            yield informed
-
-    def _submodels(self) -> Iterator[Section]:
-        of_sheet = [] if self.submodels else self._of_sheet(_OF_SHEET["submodels"])
-        if not of_sheet and not self.submodels:
-            self.missing.append(_ELEMENTS["submodels"])
-        yield Section("7", "Submodels", of_sheet)
-        parts: dict[str, list[Block]] = {
-            title: [self._filled(text)] for title, text in self.submodels.items()
-        }
-        parts |= {
-            "Minds": _minds(self.subject),
-            "Unreadable answers": self._of_sheet("Unreadable answers"),
-            "Parameters": [_parameters(self.subject)],
-            "Calibration and our own choices": self._text("choices"),
-        }
-        parts |= {
-            name: [text] for name, text in self.sheet.items() if name.startswith("Deviations")
-        }
-        written = {title: blocks for title, blocks in parts.items() if blocks}
-        for number, (title, blocks) in enumerate(written.items(), 1):
-            yield Section(f"7.{number}", title, blocks)
-
-    def _text(self, entry: str) -> list[Block]:
-        text = self.texts.get(entry, "").strip()
-        return [self._filled(text)] if text else []
-
-    def _of_sheet(self, heading: str) -> list[Block]:
-        return [text for name, text in self.sheet.items() if name.startswith(heading)]
-
-    def _filled(self, text: str) -> str:
-        return filled(paragraphs(text), self.values, self.model, self.subject.parameters)
-
-
-def _rule(function: Callable[..., Any]) -> str:
-    """Return the summary of a function of a phase; ``""`` without a docstring."""
+def _rule(function: Any) -> str:
+    """The summary of a function of a phase; ``""`` without a docstring."""
     return _continued(summary(function)) if inspect.isfunction(function) else ""
 
 
@@ -387,9 +333,8 @@ def _continued(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:] if is_word else sentence
 
 
-def _columns(model: SmartModel) -> Iterator[Block]:
+def _columns(model: SmartModel, texts: Mapping[str, str]) -> Iterator[Block]:
     """The data columns of a run with their meanings, those of the model and of the agents."""
-    texts: Mapping[str, str] = read_texts(type(model)).get("columns", {})
 
     def meanings(
         names: Iterable[str], sources: Mapping[str, str], documented: Mapping[str, str]
@@ -418,14 +363,13 @@ def _columns(model: SmartModel) -> Iterator[Block]:
 def _initial_state(subject: Subject) -> Iterator[Block]:
     """Minds, personas, condition and seeds at the start, and what changes during the run."""
     personas = Counter(agent.persona for agent in subject.model.population)
-    facts = {
+    seed = {"seed": "drawn, and recorded with the run, unless one is given"}
+    yield {
         "minds": ", or ".join(map(_counts, subject.minds)),
         "personas": _counts(personas),
         "condition": str(subject.parameters["condition"]),
+        **(subject.runs or seed),
     }
-    yield facts | (
-        dict(subject.runs) or {"seed": "drawn, and recorded with the run, unless one is given"}
-    )
     if subject.changes:
         yield "Changes during the runs:"
         yield {
@@ -437,10 +381,7 @@ def _initial_state(subject: Subject) -> Iterator[Block]:
 
 
 def _minds(subject: Subject) -> list[Block]:
-    """Describe each kind of mind.
-
-    Unused classical minds are described for a scenario, but not for runs.
-    """
+    """Each kind of mind; unused classical minds are described for a scenario, not for runs."""
     used = dict.fromkeys(spec for population in subject.minds for spec in population)
     classical = _classical_minds(subject.model)
     rules = {}
@@ -451,25 +392,23 @@ def _minds(subject: Subject) -> list[Block]:
         elif kind == "fixed":
             rules[spec] = f"Always answers {rest}."
         elif spec != NOT_GIVEN:
-            text = _LOCAL_MODEL if is_local(spec) else _MINDS.get(kind, _OWN_MIND)
-            rules[spec] = _sampled(text, subject, "json" if is_local(spec) else DEFAULT_FORMAT)
-            rules[spec] += _as_sent(subject.mended.get(spec))
+            local = is_local(spec)
+            text = _LOCAL_MODEL if local else _MINDS.get(kind, _OWN_MIND)
+            rules[spec] = _sampled(text, subject, "json" if local else DEFAULT_FORMAT)
+            if mended := subject.mended.get(spec):
+                asked, sent = (in_words(mended[kind], "`") for kind in ("asked", "sent"))
+                rules[spec] += (
+                    f" Its requests were asked with {asked}, and sent with {sent}, which the "
+                    "model supports."
+                )
     if not subject.runs:
-        rules |= {spec: rule for spec, rule in classical.items() if spec not in rules}
-        rules.setdefault("llm:MODEL", _sampled(_LANGUAGE_MODEL, subject, DEFAULT_FORMAT))
+        llm = {"llm:MODEL": _sampled(_LANGUAGE_MODEL, subject, DEFAULT_FORMAT)}
+        rules = rules | {s: rule for s, rule in (classical | llm).items() if s not in rules}
     known = {spec: rule for spec, rule in rules.items() if rule}
     return [known] if known else []
 
 
-def _as_sent(mended: Mapping[str, Any] | None) -> str:
-    """The parameters that the model did not accept as asked."""
-    if mended is None:
-        return ""
-    asked, sent = (in_words(mended[kind], "`") for kind in ("asked", "sent"))
-    return f" Its requests were asked with {asked}, and sent with {sent}, which the model supports."
-
-
-def _sampled(text: str, subject: Subject, default: Format) -> str:
+def _sampled(text: str, subject: Subject, default: str) -> str:
     """The description of a mind with the sampling parameters of the run."""
     given = subject.parameters
     settings = [
@@ -485,47 +424,39 @@ def _sampled(text: str, subject: Subject, default: Format) -> str:
     return text.format(sampling=sampling, answer_format=given.get("answer_format") or default)
 
 
+def _specs(model: SmartModel, cls: type[SmartAgent]) -> Iterator[tuple[str, Any]]:
+    """The specs of the classical minds of a class of agents, with the entries that make them."""
+    for name, maker in model.classical_of(cls).items():
+        yield "classical" if name == "default" else f"classical:{name}", maker
+
+
 def _classical_minds(model: SmartModel) -> dict[str, str]:
     """Spec → rule, for each class of agents if these differ."""
-    by_class = {
-        agent_class.__name__: dict(_rules(model.classical_of(agent_class)))
-        for agent_class in model.agent_classes()
+    rules: dict[str, dict[str, str]] = {}
+    for cls in model.agent_classes():
+        names: dict[Any, str] = {}
+        for spec, maker in _specs(model, cls):
+            same = names.setdefault(maker, spec)
+            rule = _rule_in_words(maker) if same == spec else f"The same as `{same}`."
+            rules.setdefault(spec, {})[cls.__name__] = rule
+    n = len(model.agent_classes())
+    return {
+        spec: next(iter(by_class.values()))
+        if len(by_class) == n and len(set(by_class.values())) == 1
+        else " ".join(f"`{cls}`: {rule}" for cls, rule in by_class.items())
+        for spec, by_class in rules.items()
     }
-    descriptions: dict[str, str] = {}
-    for spec in dict.fromkeys(spec for rules in by_class.values() for spec in rules):
-        rules = {name: known[spec] for name, known in by_class.items() if spec in known}
-        if len(rules) == len(by_class) and len(set(rules.values())) == 1:
-            descriptions[spec] = next(iter(rules.values()))
-        else:
-            descriptions[spec] = " ".join(f"`{name}`: {rule}" for name, rule in rules.items())
-    return descriptions
 
 
-def _rules(classical: Mapping[str, Callable[[str], Mind]]) -> Iterator[tuple[str, str]]:
-    """Spec → rule; a mind with two names is described under the first."""
-    known: dict[Any, str] = {}
-    for name, maker in classical.items():
-        spec = "classical" if name == "default" else f"classical:{name}"
-        if maker in known:
-            yield spec, f"The same as `{known[maker]}`."
-            continue
-        known[maker] = spec
-        cls, settings = rule_of(maker), maker.keywords if isinstance(maker, partial) else {}
-        given = "".join(f" With `{k}` = {in_figures(v)}." for k, v in settings.items())
-        built_in = "".join(
-            f" Built in: {assumption}." for assumption in assumptions_of(maker).values()
-        )
-        yield spec, f"{description(cls)}{given}{built_in}"
-
-
-def _informed(model: SmartModel) -> Iterator[tuple[str, str]]:
-    """Spec → the fields that the mind reads although the prompts do not state them."""
-    of_classes = map(model.classical_of, model.agent_classes())
-    for name, maker in {pair: None for makers in of_classes for pair in makers.items()}:
-        fields_known = getattr(rule_of(maker), "informed", ())
-        if fields_known:
-            spec = "classical" if name == "default" else f"classical:{name}"
-            yield spec, ", ".join(f"`{field}`" for field in fields_known)
+def _rule_in_words(maker: Any) -> str:
+    settings = maker.keywords if isinstance(maker, partial) else {}
+    return " ".join(
+        [
+            description(rule_of(maker)),
+            *(f"With `{name}` = {in_figures(value)}." for name, value in settings.items()),
+            *(f"Built in: {assumption}." for assumption in assumptions_of(maker).values()),
+        ]
+    )
 
 
 def _parameters(subject: Subject) -> list[list[str]]:
@@ -559,43 +490,16 @@ def _range(schema: Mapping[str, Any]) -> list[float | None] | None:
     return None if low is high is None else [low, high]
 
 
-def _in_words(annotation: Any, *, several: bool = False) -> str:
-    """An annotation in words; ``""`` for one without such words."""
-    if get_origin(annotation) is Annotated:
-        return _in_words(get_args(annotation)[0], several=several)
-    one, many = _KINDS.get(annotation, ("", ""))
-    if get_origin(annotation) in {Union, UnionType}:
-        parts = [_in_words(argument) for argument in get_args(annotation)]
-        one = many = " or ".join(parts) if all(parts) else ""
-    elif isinstance(kind := get_origin(annotation) or annotation, type):
-        if issubclass(kind, Mapping):
-            one, many = "a table of names and values", "tables of names and values"
-        elif issubclass(kind, Sequence) and kind is not str:
-            of = next((_in_words(argument, several=True) for argument in get_args(annotation)), "")
-            one, many = (f"{word} of {of}" if of else word for word in ("a list", "lists"))
-    return many if several else one
-
-
-_KINDS: Mapping[Any, tuple[str, str]] = {
-    NoneType: ("none", "none"),
-    str: ("a text", "texts"),
-    bool: ("true or false", "true or false"),
-    int: ("a whole number", "whole numbers"),
-    float: ("a number", "numbers"),
-}
-"""Type → its name in words, singular and plural."""
-
-
 def _type(annotation: Any) -> str:
     """An annotation as text, without limits and modules."""
     if annotation is inspect.Parameter.empty:
         return "any"
-    if annotation is NoneType:
-        return "None"
     if isinstance(annotation, str):
         return annotation
     if get_origin(annotation) is Annotated:
         return _type(get_args(annotation)[0])
     if get_origin(annotation) in {Union, UnionType}:
         return " | ".join(map(_type, get_args(annotation)))
+    if annotation is NoneType:
+        return "None"
     return _MODULES.sub("", inspect.formatannotation(annotation))

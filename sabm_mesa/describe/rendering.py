@@ -1,71 +1,19 @@
-"""A description as text: plain for the terminal, or Markdown for a paper."""
+"""A description in Markdown, for the terminal, a paper, or a page of docs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from textwrap import fill, indent
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sabm_mesa.describe.docstrings import sheet_sections
 from sabm_mesa.describe.texts import references
 from sabm_mesa.recording.store import versions
 
-WIDTH = 100
-
-
-def as_text(
-    description: Mapping[str, Any], *, prompts: bool = True, rewordings: bool = False
-) -> str:
-    """The description as plain text, without the entries on the answer format.
-
-    Args:
-        description: as `describe` returns it.
-        prompts: whether the texts of prompts and personas are shown.
-        rewordings: whether the texts of the variants are shown, too.
-    """
-    elements = [
-        (_heading(element), "\n\n".join(map(plain, element["blocks"])))
-        for element in description["odd"]
-        if element["blocks"]
-    ]
-    notes = [(title, plain(block)) for title, block in _notes(description)]
-    shown = [
-        (title, "\n\n".join(f"{name}\n{indent(text, '  ')}" for name, text in texts.items()))
-        for title, texts in _prompts(description, rewordings=rewordings)
-    ]
-    names = [
-        (title.capitalize(), ", ".join(description[title])) for title in ("conditions", "personas")
-    ]
-    head = [(description["title"] + f" ({description['name']})", plain(_about(description)))]
-    if not description["recording"]:
-        head.append(("Choices", _choices(description)))
-    sections = [*head, *elements, *notes, *(shown if prompts else names)]
-    return "\n\n".join(f"{title}\n{'-' * len(title)}\n{body}".rstrip() for title, body in sections)
-
-
-def _choices(description: Mapping[str, Any]) -> str:
-    """The options of a user, with their values, in plain text."""
-    lists = {
-        "--condition": description["conditions"],
-        "--set personas=": description["personas"],
-        "--set variant=": description["variants"],
-        "--minds": [*description["minds"], "llm:MODEL", "local", "gguf:FILE", "py:FILE", "human"],
-    }
-    lines = [f"{option}: {', '.join(names)}" for option, names in lists.items() if names]
-    named = {"condition", "personas", "variant", "minds", "prompts"}
-    for name, parameter in description["parameters"].items():
-        if name not in named:
-            default = "none" if parameter["default"] is None else parameter["default"]
-            lines.append(
-                f"--set {name}=: {parameter['legal'] or parameter['type']}; {default} by default"
-            )
-    return "\n".join(fill(line, 100, subsequent_indent="    ") for line in lines)
-
 
 def as_markdown(
     description: Mapping[str, Any], *, prompts: bool = True, rewordings: bool = False
 ) -> str:
-    """The description in Markdown, to paste into a paper, a supplement or a page of docs.
+    """The description in Markdown, without the entries on the answer format.
 
     Args:
         description: as `describe` returns it.
@@ -73,9 +21,12 @@ def as_markdown(
         rewordings: whether the texts of the variants are shown, too.
     """
     parts = [f"# {description['title']} (`{description['name']}`)", _about(description)]
+    if not description["recording"]:
+        parts += ["## Choices", markdown(_choices(description))]
     for element in _written(description["odd"]):
         level = "###" if "." in element["number"] else "##"
-        parts += [f"{level} {_heading(element)}", *map(markdown, element["blocks"])]
+        parts.append(f"{level} {element['number']} {element['title']}")
+        parts += map(markdown, element["blocks"])
     for title, block in _notes(description):
         parts += [f"## {title}", markdown(block)]
     for title, texts in _prompts(description, rewordings=rewordings) if prompts else []:
@@ -85,19 +36,15 @@ def as_markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def plain(block: Any) -> str:
-    """A block as plain text of `WIDTH` columns.
-
-    Args:
-        block: see `sabm_mesa.describe.odd.Block`.
-    """
-    if isinstance(block, str):
-        return "\n\n".join(_filled(part) for part in block.split("\n\n"))
-    if isinstance(block, Mapping):
-        return "\n".join(_hanging(_line((name, text))) for name, text in block.items())
-    if block and isinstance(block[0], str):
-        return "\n".join(_hanging(f"{n}. {text}") for n, text in enumerate(block, 1))
-    return "\n".join(_hanging(_line(row)) for row in block[1:])
+def _choices(description: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a user that have names; element 7 has the other parameters."""
+    options = {
+        "--condition": description["conditions"],
+        "--set personas=": description["personas"],
+        "--set variant=": description["variants"],
+        "--minds": [*description["minds"], "llm:MODEL", "local", "gguf:FILE", "py:FILE", "human"],
+    }
+    return {option: ", ".join(names) for option, names in options.items() if names}
 
 
 def markdown(block: Any) -> str:
@@ -136,24 +83,6 @@ def code(text: str) -> str:
     return f"{fence}text\n{text.strip()}\n{fence}"
 
 
-def _line(row: Iterable[str]) -> str:
-    name, *cells = row
-    filled = [_one(cell) for cell in cells if cell]
-    return f"{name}: {' · '.join(filled)}" if filled else name
-
-
-def _hanging(text: str) -> str:
-    return _filled(_one(text), "  ", "      ")
-
-
-def _filled(text: str, first: str = "", later: str = "") -> str:
-    """A text wrapped to lines without breaks in paths and names."""
-    return fill(
-        text, WIDTH, initial_indent=first, subsequent_indent=later,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-
-
 def _one(text: str) -> str:
     return " ".join(text.split())
 
@@ -179,8 +108,7 @@ def _about(description: Mapping[str, Any]) -> str:
     if missing := description["odd_missing"]:
         sentences.append(
             f"Not written down: {'; '.join(missing)}. Write them into {description['odd_file']} "
-            "beside the prompts, or below their headings into the docstring of the model's "
-            "module (see `sabm_mesa.describe.texts`)."
+            "beside the prompts (see `sabm_mesa.describe.texts`)."
         )
     return " ".join(sentences)
 
@@ -204,10 +132,6 @@ def _written(elements: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The elements with a text, or with parts that have one."""
     numbers = [element["number"] for element in elements if element["blocks"]]
     return [e for e in elements if any(f"{n}.".startswith(f"{e['number']}.") for n in numbers)]
-
-
-def _heading(section: Mapping[str, Any]) -> str:
-    return f"{section['number']} {section['title']}"
 
 
 def _prompts(

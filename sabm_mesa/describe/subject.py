@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +38,13 @@ class Subject:
     Attributes:
         model: the model, before its first round.
         parameters: its displayed parameters.
-        given: those that differ from the defaults.
-        versions: package → version.
         minds: the populations: spec → number of agents.
+        given: the parameters that differ from the defaults, of a scenario that was not run.
+        versions: package → version.
         recording: the path of the recording; ``""`` for a scenario that was not run.
-        runs: runs → their seeds, length and end, and facts about all of them; empty for a
-            scenario that was not run.
+        numbers: the numbers of the runs.
+        connection: the recorded settings of the connection.
+        runs: runs → their seeds, length and end, and facts about all of them.
         changes: the changes during the runs: ``{"at": round, "set": {…}}`` each.
         varied: parameter → its values, if they differ between the runs.
         mended: mind → the parameters of requests as asked and as sent, if they differ.
@@ -50,10 +52,12 @@ class Subject:
 
     model: SmartModel
     parameters: Mapping[str, Any]
+    minds: Sequence[Mapping[str, int]]
     given: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=versions)
-    minds: Sequence[Mapping[str, int]] = ()
     recording: str = ""
+    numbers: Sequence[int] = ()
+    connection: Mapping[str, Any] = field(default_factory=dict)
     runs: Mapping[str, str] = field(default_factory=dict)
     changes: Sequence[Mapping[str, Any]] = ()
     varied: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -81,8 +85,7 @@ def of_scenario(model: type[SmartModel], parameters: Mapping[str, Any]) -> Subje
     elif lacking := _without_classical(model, settled):
         settled["minds"] = lacking
     built = model(**settled, recording=False)
-    shown = bind(model, parameters)
-    return Subject(built, shown, parameters, minds=[built.minds_in_use()])
+    return Subject(built, bind(model, parameters), [built.minds_in_use()], parameters)
 
 
 def _without_classical(model: type[SmartModel], parameters: Mapping[str, Any]) -> Any:
@@ -91,12 +94,10 @@ def _without_classical(model: type[SmartModel], parameters: Mapping[str, Any]) -
         return None
     trial = model(**{**parameters, "minds": _Named(NOT_GIVEN), "recording": False})
     known = trial.agent_classes()
-    lacking = [
-        agent_class for agent_class in known if "default" not in trial.classical_of(agent_class)
-    ]
+    lacking = [cls for cls in known if "default" not in trial.classical_of(cls)]
     if len(lacking) == len(known):
         return _Named(NOT_GIVEN)
-    return {agent_class.__name__: _Named(NOT_GIVEN) for agent_class in lacking}
+    return {cls.__name__: _Named(NOT_GIVEN) for cls in lacking}
 
 
 def of_recording(path: Any, runs: Sequence[int] | None = None) -> Subject:
@@ -132,41 +133,49 @@ def of_recording(path: Any, runs: Sequence[int] | None = None) -> Subject:
         if any(run.parameters.get(name) != first.parameters[name] for run in recorded)
     }
     minds = [run.minds for run in recorded]
-    table = Recorded(path).runs().set_index("run").loc[[run.run for run in recorded]]
+    numbers = [run.run for run in recorded]
+    table = Recorded(path).runs().set_index("run").loc[numbers]
     return Subject(
-        rebuild(class_of(first), ReplayRecorder(first)),
-        dict(first.parameters),
-        {},
-        first.versions,
-        [mind for n, mind in enumerate(minds) if mind not in minds[:n]],
-        str(path),
-        _course(recorded, table["rounds"], varied) | _totals(first, table),
-        first.forks,
-        varied,
-        mended_requests(path, [run.run for run in recorded]),
+        model=rebuild(class_of(first), ReplayRecorder(first)),
+        parameters=dict(first.parameters),
+        minds=[mind for n, mind in enumerate(minds) if mind not in minds[:n]],
+        versions=first.versions,
+        recording=str(path),
+        numbers=numbers,
+        connection=first.connection,
+        runs=_course(recorded, table["rounds"], varied) | _totals(first, table),
+        changes=first.forks,
+        varied=varied,
+        mended=mended_requests(path, numbers),
     )
 
 
 def _course(
     runs: Sequence[RecordedRun], rounds: Iterable[int], varied: Iterable[str]
 ) -> dict[str, str]:
-    """Runs → seeds, rounds and end; runs with consecutive seeds and the same rest are one entry."""
-    rows: list[tuple[RecordedRun, RecordedRun, str]] = []
+    """Runs → seeds, rounds and end; runs that differ in their seeds alone are one entry."""
+    alike_runs: dict[str, list[RecordedRun]] = {}
     for run, played in zip(runs, rounds, strict=True):
-        varied_values = "".join(
-            f"; {name} = {in_figures(run.parameters.get(name))}" for name in varied
-        )
-        line = f"{played} rounds, {run.status}{varied_values}"
-        if rows and rows[-1][2] == line and _follows(run, rows[-1][1]):
-            rows[-1] = rows[-1][0], run, line
-        else:
-            rows.append((run, run, line))
+        values = [f"{name} = {in_figures(run.parameters.get(name))}" for name in varied]
+        line = "; ".join([f"{played} rounds, {run.status}", *values])
+        alike_runs.setdefault(line, []).append(run)
     return {
-        _span("run", str(first.run), str(last.run)): (
-            f"{_span('seed', _seed(first), _seed(last))}; {line}"
+        _several("run", [run.run for run in group]): (
+            f"{_several('seed', [' '.join(map(str, run.seed)) for run in group])}; {line}"
         )
-        for first, last, line in rows
+        for line, group in alike_runs.items()
     }
+
+
+def _several(what: str, numbers: Sequence[Any]) -> str:
+    """Numbers in words, such as ``runs 0 to 2`` or ``seeds 7, 9``."""
+    if len(numbers) == 1:
+        return f"{what} {numbers[0]}"
+    with suppress(ValueError):  # a seed of several numbers
+        whole = [int(number) for number in numbers]
+        if whole == list(range(whole[0], whole[0] + len(whole))):
+            return f"{what}s {whole[0]} to {whole[-1]}"
+    return f"{what}s {', '.join(map(str, numbers))}"
 
 
 def _totals(first: RecordedRun, table: pd.DataFrame) -> dict[str, str]:
@@ -174,25 +183,14 @@ def _totals(first: RecordedRun, table: pd.DataFrame) -> dict[str, str]:
     served = sorted({group.served_model for group in alike(first.path, [first.run])} - {""})
     cost = table["cost_usd"].sum(skipna=False)
     days = sorted({started[:10] for started in table["started"]})
-    return {
+    totals = {
         "questions": f"{table['asks'].sum()}, of which {table['invalid'].sum()} had no usable "
         "answer",
-        **({"cost": "not known" if math.isnan(cost) else f"{cost:.4g} dollars"} if cost else {}),
-        "begun on": days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}",
-        **({"model, as the server named it": ", ".join(served)} if served else {}),
+        "cost": "not known" if math.isnan(cost) else f"{cost:.4g} dollars" if cost else "",
+        "begun on": " to ".join(dict.fromkeys([days[0], days[-1]])),
+        "model, as the server named it": ", ".join(served),
     }
-
-
-def _follows(run: RecordedRun, before: RecordedRun) -> bool:
-    return run.run == before.run + 1 and [*run.seed] == [before.seed[0] + 1, *before.seed[1:]]
-
-
-def _seed(run: RecordedRun) -> str:
-    return " ".join(map(str, run.seed))
-
-
-def _span(what: str, first: str, last: str) -> str:
-    return f"{what} {first}" if first == last else f"{what}s {first} to {last}"
+    return {what: total for what, total in totals.items() if total}
 
 
 class _Named(ClassicalMind):

@@ -25,9 +25,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sabm_mesa.core.prompts import parse
 from sabm_mesa.core.toml_io import read_toml
-from sabm_mesa.errors import ParameterError, PromptError
+from sabm_mesa.errors import ParameterError
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -107,14 +106,24 @@ def filled(
     Raises:
         ParameterError: for an unknown name.
     """
-    try:
-        pieces = parse(text)
-    except PromptError as error:
-        raise ParameterError(f"ODD text of {model.scenario_name}: {error}") from None
-    return "".join(
-        literal + ("" if name is None else in_figures(_value(name, values, model, parameters)))
-        for literal, name in pieces
-    )
+
+    def figure(match: re.Match[str]) -> str:
+        name = match[1]
+        address = values.get(name)
+        try:
+            if address is None:
+                return in_figures(parameters[name])
+            module, is_constant, path = address.partition(":")
+            if is_constant:
+                return in_figures(attrgetter(path)(import_module(module)))
+            return in_figures(attrgetter(address.removeprefix("model."))(model))
+        except (KeyError, AttributeError, ImportError, ValueError):
+            raise ParameterError(
+                f"ODD text of {model.scenario_name}: {{{name}}} is neither a parameter nor found "
+                f"at {address!r}; name its place under [values]."
+            ) from None
+
+    return re.sub(r"\{(\w+)\}", figure, text)
 
 
 def in_figures(value: Any) -> str:
@@ -146,21 +155,3 @@ def references(text: str) -> list[str]:
         for author, year, reference in named
         if re.search(rf"\b{author}\b[^;)]{{0,70}}?\b{year}\b", text)
     ]
-
-
-def _value(
-    name: str, values: Mapping[str, str], model: SmartModel, parameters: Mapping[str, Any]
-) -> Any:
-    address = values.get(name)
-    try:
-        if address is None:
-            return parameters[name]
-        module, is_constant, path = address.partition(":")
-        if is_constant:
-            return attrgetter(path)(import_module(module))
-        return attrgetter(address.removeprefix("model."))(model)
-    except (KeyError, AttributeError, ImportError, ValueError):
-        raise ParameterError(
-            f"ODD text of {model.scenario_name}: {{{name}}} is neither a parameter nor found at "
-            f"{address!r}; name its place under [values]."
-        ) from None

@@ -20,7 +20,7 @@ from sabm_mesa.agents.base import ITS_OWN
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.core.prompts import NO_PERSONA, load, load_builtin, names_in
-from sabm_mesa.describe import as_text, describe
+from sabm_mesa.describe import as_markdown, describe
 from sabm_mesa.errors import ReplayMismatch, RunError, UsageError
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import by_spec, describe_given
@@ -346,7 +346,7 @@ def cost(case: Case) -> Iterator[str]:
 def description(case: Case) -> Iterator[str]:
     """Whether the scenario can be described."""
     parameters = {k: v for k, v in case.parameters.items() if k not in {"minds", "recording"}}
-    as_text(describe(case.scenario, parameters=parameters))
+    as_markdown(describe(case.scenario, parameters=parameters))
     yield from ()
 
 

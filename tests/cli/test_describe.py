@@ -7,7 +7,8 @@ import json
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.describe import as_text, describe
+from sabm_mesa.cli.describe import _show
+from sabm_mesa.describe import as_markdown, describe
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.rerun import fork
@@ -27,16 +28,15 @@ def test_the_text_and_the_json_say_the_same(sabm: Sabm, name: str) -> None:
     groups = ("parameters", "conditions", "variants", "personas", "prompts")
     shown = {entry for group in groups for entry in data[group]} - {"rng", *data["answer_forms"]}
     assert all(entry in text for entry in shown)
-    assert all(f"  {column}: " in text for column in data["model_columns"] + data["agent_columns"])
+    columns = data["model_columns"] + data["agent_columns"]
+    assert all(f"| `{column}` | " in text for column in columns)
     assert all(mind in text for mind in data["minds"])
-    assert max(map(len, text.partition("\nSoftware\n")[0].splitlines())) <= 100
-    assert as_text(data).partition("\nSoftware\n")[0] == text.partition("\nSoftware\n")[0]
+    assert as_markdown(data) == text
 
 
 def test_the_checklist_in_each_form(sabm: Sabm) -> None:
     given = ("describe", "kbc", "--minds", "llm:gpt-4o-mini", "--checklist")
-    assert "\nG.1 Funding, support and interests: not known\n" in sabm(*given).out
-    assert "| `G.1` | Funding, " in sabm(*given, "--format", "markdown").out
+    assert "| `G.1` | Funding, support and interests | not known |" in sabm(*given).out
     assert json.loads(sabm(*given, "--json").out)["items"][0]["number"] == "A.1"
 
 
@@ -52,7 +52,7 @@ def test_the_prompts_of_a_condition_and_none_at_all(sabm: Sabm) -> None:
     assert line in sabm("describe", "kbc", "--condition", "uncooperative").out.split("Prompts,")[1]
     assert line not in sabm("describe", "kbc").out.split("Prompts,")[1]
     rules = sabm("describe", "kbc", "--no-prompts").out
-    assert "Conditions\n----------\nbaseline, " in rules
+    assert "- `--condition`: baseline, " in rules
     assert "{{ form }}" not in rules
     assert sabm("describe", "kbc", "--condition", "nice").status == 2
     cooperative = describe(KeynesianBeautyContest, "cooperative")
@@ -69,9 +69,19 @@ def test_the_prompts_of_a_file_of_ones_own(sabm: Sabm, tmp_path) -> None:
     assert "Each winner gets a box." not in sabm(*given, "--no-prompts").out
 
 
+def test_a_terminal_shows_markdown_formatted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    _show("# Title\n\n- `name`: meaning")
+    shown = capsys.readouterr().out
+    assert " • " in shown
+    assert "`" not in shown
+
+
 def test_markdown_for_a_paper(sabm: Sabm) -> None:
     options = ("--set", "n_players=6", "--rounds", 2, "--minds", "llm:m=4,classical=2")
-    markdown = sabm("describe", "kbc", *options, "--format", "markdown").out
+    markdown = sabm("describe", "kbc", *options).out
     assert markdown.startswith("# Keynesian beauty contest (`kbc`)\n\nDescription of the scenario")
     assert "\n### 4.2 Emergence\n\nAgreement on a number" in markdown
     assert (
@@ -89,14 +99,14 @@ def test_the_methods_section_of_runs(sabm: Sabm, tmp_path) -> None:
         done = run_all(KeynesianBeautyContest, settings, runs=3, seed=7, recording=recording)
     fork(path, 1, {"reward_rule": "exclusive"}, other, 0)
     text = sabm("describe", path).out
-    assert "runs 0 to 2: seeds 7 to 9; 2 rounds, finished\n" in text
+    assert "- `runs 0 to 2`: seeds 7 to 9; 2 rounds, finished\n" in text
     assert f"Description of the runs of {path}" in words(text)
     assert "A run starts with 5 players" in words(text)
-    assert "n_players: 5 (default 24) · a whole number of 2 or more · number of" in text
+    assert "| `n_players` | 5 (default 24) | a whole number of 2 or more | number of" in text
     assert "You must cooperate with the other players." in text.split("Prompts,")[1]
     assert "Conditions, and the prompt entries" not in text
     assert "classical:level_k" not in text.partition("Unreadable answers")[0].partition("7.6")[2]
-    assert "questions: 45, of which 0 had no usable answer\n" in text
+    assert "`questions`: 45, of which 0 had no usable answer\n" in text
     line = one_line(sabm("describe", path, "--run", 0, "--run", 3))
     assert "There is no run 3" in line
     one = sabm("describe", path, "--run", 2, "--json").out
@@ -105,7 +115,7 @@ def test_the_methods_section_of_runs(sabm: Sabm, tmp_path) -> None:
     assert data["prompts_sha256"] == done.summary()["prompts"]
     assert data["parameters"]["n_rounds"]["value"] == 2
     forked = sabm("describe", other, "--no-prompts").out
-    assert "from round 1 on: `reward_rule` = exclusive" in forked
+    assert "`from round 1 on`: `reward_rule` = exclusive" in forked
 
 
 def test_runs_that_differ(sabm: Sabm, tmp_path) -> None:
@@ -114,24 +124,26 @@ def test_runs_that_differ(sabm: Sabm, tmp_path) -> None:
                 "--out", tmp_path).status == 0  # fmt: skip
     text = sabm("describe", tmp_path / "recording.sqlite").out
     assert "The runs differ in n_players, minds (see Parameters)" in words(text)
-    assert "minds: 4 × classical, or 4 × fixed:3, or 5 × classical, or 5 × fixed:3" in text
-    assert "runs 0 to 1: seeds 1 to 2; 1 rounds, finished; n_players = 4; minds = classical" in text
-    assert "n_players: varied between runs: 4, 5 · a whole number of 2 or more · number" in text
+    assert "`minds`: 4 × classical, or 4 × fixed:3, or 5 × classical, or 5 × fixed:3" in text
+    assert (
+        "`runs 0 to 1`: seeds 1 to 2; 1 rounds, finished; n_players = 4; minds = classical" in text
+    )
+    assert (
+        "| `n_players` | varied between runs: 4, 5 | a whole number of 2 or more | number" in text
+    )
 
 
-def test_only_runs_with_consecutive_numbers_and_seeds_that_are_alike_are_one_entry(
-    sabm: Sabm, tmp_path
-) -> None:
+def test_runs_that_differ_in_their_seeds_alone_are_one_entry(sabm: Sabm, tmp_path) -> None:
     path = tmp_path / "recording.sqlite"
     with Recording(path) as recording:
-        for n_players, seed in [(4, 7), (5, 8), (4, 8)]:
+        for n_players, seed in [(4, 7), (5, 8), (4, 9)]:
             settings = {"n_players": n_players, "n_rounds": 1}
             run_all(KeynesianBeautyContest, settings, seed=seed, recording=recording)
     text = sabm("describe", path, "--run", 0, "--run", 1, "--no-prompts").out
-    assert "  run 0: seed 7; 1 rounds, finished; n_players = 4\n" in text
-    assert "  run 1: seed 8; 1 rounds, finished; n_players = 5\n" in text
+    assert "- `run 0`: seed 7; 1 rounds, finished; n_players = 4\n" in text
+    assert "- `run 1`: seed 8; 1 rounds, finished; n_players = 5\n" in text
     text = sabm("describe", path, "--run", 0, "--run", 2, "--no-prompts").out
-    assert "  run 0: seed 7; 1 rounds, finished\n  run 2: seed 8; 1 rounds, finished\n" in text
+    assert "- `runs 0, 2`: seeds 7, 9; 1 rounds, finished\n" in text
 
 
 @pytest.mark.parametrize(
@@ -173,8 +185,8 @@ def test_runs_with_a_language_model_say_what_they_asked_and_of_whom(sabm: Sabm, 
         run_all(KeynesianBeautyContest, settings, seed=1, recording=recording)
     (tmp_path / "own.toml").unlink()  # a recording needs no files but itself
     text = sabm("describe", path).out
-    assert "model, as the server named it: qwen3\n" in text
-    assert "questions: 3, of which 0 had no usable answer\n" in text
-    assert "cost: not known\n" in text
-    assert f"minds: 3 × llm:qwen3@{server.url}\n" in text
+    assert "`model, as the server named it`: qwen3\n" in text
+    assert "`questions`: 3, of which 0 had no usable answer\n" in text
+    assert "`cost`: not known\n" in text
+    assert f"`minds`: 3 × llm:qwen3@{server.url}\n" in text
     assert "temperature 0.7, top_p 1, at most 256 tokens an answer" in words(text)

@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.describe import as_markdown, as_text, describe
-from sabm_mesa.describe.rendering import markdown, plain
+from sabm_mesa.describe import as_markdown, describe
 from sabm_mesa.models.registry import SCENARIOS, scenario
 
 from .support import described
@@ -43,14 +42,16 @@ def test_every_numeric_parameter_has_a_range_or_says_that_it_has_none(name: str)
             assert (each["range"] is None) == ("without fixed limits" in each["legal"]), parameter
     assert described("bertrand")["parameters"]["n_firms"]["range"] == [2, 26]
     assert described("bertrand")["parameters"]["demand"]["choices"] == ["linear", "logit"]
-    assert "initial_prices: none · a number without fixed limits" in as_text(described("bertrand"))
+    assert "| `initial_prices` | none | a number without fixed limits" in as_markdown(
+        described("bertrand")
+    )
 
 
 def test_the_text_shows_what_a_condition_and_a_variant_change() -> None:
-    text = as_text(described("kbc"), rewordings=True)
-    assert "\nuncooperative\n  act_line: You do not like to cooperate with the other" in text
-    assert "\nbaseline\n  (changes nothing: the prompts below)\n" in text
-    assert "\n  act: Which number do you choose, and why? {{ form }}\n" in text
+    text = as_markdown(described("kbc"), rewordings=True)
+    assert "`uncooperative`\n\n```text\nact_line: You do not like to cooperate with the" in text
+    assert "`baseline`\n\n```text\n(changes nothing: the prompts below)\n" in text
+    assert "\nact: Which number do you choose, and why? {{ form }}\n" in text
 
 
 def test_prompts_have_their_hashes() -> None:
@@ -75,30 +76,16 @@ def test_annotations_that_are_no_texts() -> None:
     assert (more["type"], more["default"]) == ("any", 4)
 
 
-@pytest.mark.parametrize(
-    ("block", "as_words", "marked"),
-    [
-        ("One.\n\nTwo.", "One.\n\nTwo.", "One.\n\nTwo."),
-        ({"n": "a number", "m": ""}, "  n: a number\n  m", "- `n`: a number\n- `m`"),
-        (["first", "second"], "  1. first\n  2. second", "1. first\n2. second"),
-        ([["name", "is"], ["n", "3"]], "  n: 3", "| name | is |\n| --- | --- |\n| `n` | 3 |"),
-    ],
-)
-def test_each_kind_of_block(block, as_words, marked) -> None:
-    assert plain(block) == as_words
-    assert markdown(block) == marked
-
-
 def test_describing_and_pages_import_no_statistics_plots_viewer_or_client() -> None:
     code = (
-        "import sys; from sabm_mesa.describe import as_text, describe; "
+        "import sys; from sabm_mesa.describe import as_markdown, describe; "
         "from sabm_mesa.models.declarations import load_class_game, load_page; "
         "from sabm_mesa.models.registry import SCENARIOS, scenario; "
         # The equilibria of a game and the first contributions of people need SciPy.
         "names = [name for name in SCENARIOS if name not in ('games', 'public-goods')]; "
         "models = [scenario(name) for name in names]; "
         "[(load_page(model.page), load_class_game(model.class_game)) for model in models]; "
-        "print(*(len(as_text(describe(model))) for model in models)); "
+        "print(*(len(as_markdown(describe(model))) for model in models)); "
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Descriptions as text and as Markdown: blocks, lines, and the parts that depend on the subject."""
+"""Descriptions in Markdown: blocks, and the parts that depend on the subject."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sabm_mesa import __version__
-from sabm_mesa.describe import as_markdown, as_text
-from sabm_mesa.describe.rendering import WIDTH, code, markdown, plain
+from sabm_mesa.describe import as_markdown
+from sabm_mesa.describe.rendering import code, markdown
 
 from .support import described, words
 
@@ -21,14 +21,13 @@ def kbc() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("block", "as_plain", "in_markdown"),
+    ("block", "in_markdown"),
     [
-        ("One.\n\nTwo.", "One.\n\nTwo.", "One.\n\nTwo."),
-        ({"a": "of\na", "b": ""}, "  a: of a\n  b", "- `a`: of a\n- `b`"),
-        (["First,\nthen.", "Last."], "  1. First, then.\n  2. Last.", "1. First, then.\n2. Last."),
+        ("One.\n\nTwo.", "One.\n\nTwo."),
+        ({"a": "of\na", "b": ""}, "- `a`: of a\n- `b`"),
+        (["First,\nthen.", "Last."], "1. First, then.\n2. Last."),
         (
             ROWS,
-            "  a: of a\n  b: x | y · z",
             "\n".join(
                 [
                     "| column | meaning | more |",
@@ -38,24 +37,11 @@ def kbc() -> dict[str, Any]:
                 ]
             ),
         ),
-        ({}, "", ""),
+        ({}, ""),
     ],
 )
-def test_a_block_of_each_kind(block: Any, as_plain: str, in_markdown: str) -> None:
-    assert plain(block) == as_plain
+def test_a_block_of_each_kind(block: Any, in_markdown: str) -> None:
     assert markdown(block) == in_markdown
-
-
-def test_long_lines_are_wrapped_between_words_and_never_within_them() -> None:
-    lines = plain("word " * 60).split("\n")
-    assert len(lines) == 3
-    assert WIDTH - 5 <= max(map(len, lines)) <= WIDTH
-    path = "/folder-of-many/" + "long-name/" * 15
-    assert plain(f"See {path} there.").split("\n") == ["See", path, "there."]
-    first, *rest = plain({"name": "word " * 60}).split("\n")
-    assert first.startswith("  name: word")
-    assert rest
-    assert all(line.startswith("      word") for line in rest)
 
 
 def test_a_fence_is_longer_than_any_in_the_text() -> None:
@@ -65,19 +51,18 @@ def test_a_fence_is_longer_than_any_in_the_text() -> None:
 
 def shown(**other: Any) -> str:
     """The text of the beauty contest with other content, as one line."""
-    return words(as_text(kbc() | other))
+    return words(as_markdown(kbc() | other))
 
 
 def test_a_scenario_has_choices_and_a_recording_has_none() -> None:
     path = "out/r.sqlite"
     assert "Description of the scenario by" in shown()
-    assert " Choices " in shown()
-    assert "--condition: baseline, " in shown()
+    assert "## Choices " in shown()
+    assert "- `--condition`: baseline, " in shown()
     text = shown(recording=path)
     assert f"Description of the runs of {path} by" in text
-    assert "--condition: " not in text
+    assert "`--condition`" not in text
     assert "Conditions, and the prompt entries" not in text
-    assert "# Conditions, and" not in as_markdown(kbc() | {"recording": path})
     assert "# Conditions, and" in as_markdown(kbc())
 
 
@@ -101,22 +86,20 @@ def test_prompts_and_personas_may_be_left_out_and_rewordings_added() -> None:
         "conditions": {"plain": {}, "rich": {"act": "Rich.", "talk": " "}},
         "variants": {"reworded": {"act": "Please act."}},
     }
-    text = as_text(kbc() | texts)
-    assert "\n[act] 12ab\n  (no text)" in text
-    assert "\n4 Design concepts\n" not in text  # nothing is below this heading
-    assert "\nodd\n  (no text)\n\neven\n  You are even." in text
-    assert "\nplain\n  (changes nothing: the prompts below)\n" in text
-    assert "\nrich\n  act: Rich.\n  talk: (no text)\n" in text
+    text = as_markdown(kbc() | texts)
+    assert "\n`[act] 12ab`\n\n```text\n(no text)\n" in text
+    assert "\n## 4 Design concepts\n\n### 4.1" in text
+    assert "`odd`\n\n```text\n(no text)\n```\n\n`even`\n\n```text\nYou are even.\n" in text
+    assert "`plain`\n\n```text\n(changes nothing: the prompts below)\n" in text
+    assert "`rich`\n\n```text\nact: Rich.\ntalk: (no text)\n" in text
     assert "Please act." not in text
-    assert "reworded\n  act: Please act." in as_text(kbc() | texts, rewordings=True)
     assert "`reworded`\n\n```text\nact: Please act.\n" in as_markdown(
         kbc() | texts, rewordings=True
     )
-    short = as_text(kbc() | texts, prompts=False)
-    assert "\nConditions\n----------\nplain, rich\n" in short
-    assert short.endswith("\nPersonas\n--------\nodd, even")
+    short = as_markdown(kbc() | texts, prompts=False)
+    assert "- `--condition`: plain, rich\n- `--set personas=`: odd, even\n" in short
     assert "12ab" not in short
-    assert "You are even." not in as_markdown(kbc() | texts, prompts=False)
-    assert "act_form" not in as_text(kbc() | texts)
+    assert "You are even." not in short
+    assert "act_form" not in as_markdown(kbc() | texts)
     formed = kbc() | texts | {"answer_forms": ["act"]}
-    assert "12ab" not in as_text(formed)
+    assert "12ab" not in as_markdown(formed)
