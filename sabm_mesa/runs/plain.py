@@ -20,8 +20,8 @@ import sys
 import threading
 import weakref
 from bisect import insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import replace
 from functools import cache, partial
@@ -36,7 +36,7 @@ from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import AnswerSpec, Decision
 from sabm_mesa.core.jsonable import json_roundtrip
-from sabm_mesa.core.parameters import MOST, changed_in_words, parameters_of
+from sabm_mesa.core.parameters import MOST, parameters_of
 from sabm_mesa.core.prompts import beside
 from sabm_mesa.core.scheduler import await_all
 from sabm_mesa.core.streams import entropy
@@ -49,15 +49,14 @@ from sabm_mesa.errors import (
     add_place,
     error_message,
     failure,
-    format_user_error,
 )
 from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.minds.base import ClassicalMind, Mind, name_of
 from sabm_mesa.minds.specs import CLASSICAL, objects_by_spec
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.collector import RoundCollector
+from sabm_mesa.models.collector import COLUMNS_OF_ASKS, RoundCollector
 from sabm_mesa.models.entries import round_rows
-from sabm_mesa.recording import Recording, load_runs
+from sabm_mesa.recording import RecordedRun, Recording, load_runs
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.runs.rerun import spent_before
 
@@ -67,18 +66,14 @@ UNENDING = MOST
 """The number of rounds of a run that a script steps."""
 NOT_PASSED = frozenset({"self", "minds", "record", "rng", "seed", "simulator"})
 """Arguments of a plain model's constructor that are not its parameters."""
+ENDS = "sabm-end"
+"""The name of a thread that ends runs."""
 _being_made: ContextVar[PlainRun | None] = ContextVar("being_made", default=None)
 """The run of a command that is making its plain model."""
-_ends: dict[PlainRun, Callable[[], object]] = {}
-"""Run → what ends it, of a worker process."""
-ENDS = "sabm-end"
-"""The name of a thread that ends a run."""
-_end_lock = threading.RLock()
-"""Held while a run ends, so that the end of the process waits for it."""
-_end_now: list[threading.Thread] = []
-"""The threads in which a run ends now."""
-_stopped: list[Any] = []
-"""The signal that came while a run ended in the main thread."""
+_open: set[PlainRun] = set()
+"""The runs of scripts that have not ended."""
+_changing = threading.RLock()
+"""Held while a run of a script ends, or begins a round."""
 
 
 class PlainAsk(NamedTuple):
@@ -137,12 +132,14 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
     """Parameters of the plain model with the names of parameters of all runs."""
     prompt_file = _OfTheRun()
     phases = ()
-    playing = False
+    running, round, playing = True, -1, False
     in_step = False
     """Whether a script is in a step of the plain model."""
     door: Any = None
+    opened: Recording | None = None
+    """The recording that the run closes at its end."""
+    datacollector: Any = None
     _plain: Callable[[], Any]
-    _data: PlainCollector | None = None
 
     def __init__(self, **given: Any) -> None:
         common = parameters_of(SmartModel)
@@ -155,8 +152,7 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
                     "script again, with Minds(…, record=FILE, resume=True) or Minds(…, "
                     "replay=FILE)."
                 )
-            made = self._make(given, seed, settings.get("minds"))
-            self._plain = lambda: made
+            self._made = self._make(given, seed, settings.get("minds"))
         else:  # only the script knows the other parameters
             self.parameters = {k: v for k, v in self.parameters.items() if k in common}
         if settings.get("minds") is None:
@@ -180,11 +176,6 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
         token = _being_made.set(self)
         try:
             made = self.plain_class(**more)
-        except SabmError:
-            raise
-        except Exception as error:
-            problem = f"{name} cannot be made: {format_user_error(error)}."
-            raise UsageError(f"{problem}{changed_in_words(self)}") from error
         finally:
             _being_made.reset(token)
         if self.door is None:
@@ -225,9 +216,9 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
         """The plain model; None when a script has dropped it."""
         return self._plain()
 
-    def join(self, door: Minds, plain: mesa.Model) -> None:
-        """Become the run of a plain model that a script has made, before the constructor."""
-        self.door, self._plain = door, weakref.ref(plain)
+    def join(self, door: Minds, plain: mesa.Model, opened: Recording | None = None) -> None:
+        """Become the run of a plain model, which has made its minds."""
+        self.door, self._plain, self.opened = door, weakref.ref(plain), opened
 
     def check_made(self) -> None:
         """Nothing to check: it has no phases and no agents."""
@@ -238,17 +229,17 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
 
     def columns(self) -> Mapping[str, str]:
         """The columns of the plain model's data collector, once it exists."""
-        return {} if self._data is None else {name: name for name in self._data.names}
+        return {name: name for name in getattr(self.datacollector, "names", ())}
 
     def begin(self) -> None:
         """Give the agents of the plain model their minds, and start the recording of the run."""
-        if not self._begun and not self._proxies:
+        if not isinstance(self.datacollector, PlainCollector):
             self._make_proxies()
         super().begin()
 
     def _make_proxies(self) -> None:
         """Give the agents their minds and personas, by class and in the order of their ids."""
-        self.datacollector = self.look()
+        self.datacollector = PlainCollector(self)
         here: list[Any] = [
             agent for agent in self.plain.agents if isinstance(agent, self.door.agents)
         ]
@@ -287,15 +278,14 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
         if not self.running:
             return
         self.begin()
+        plain = self.plain
         try:
-            plain = self.plain
-            self.look(over=True)
-            self._start_round()
             simulator: Any = getattr(plain, "simulator", None)  # of Mesa before 3.5
             if hasattr(simulator, "run_for"):
                 simulator.run_for(1)
             else:
                 plain.step()
+            self.enter()
             self.end_round()
             if not plain.running or self.round + 1 >= self.n_rounds:
                 self.finish()
@@ -304,38 +294,26 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
             if isinstance(error, SabmError) or not isinstance(error, Exception):
                 add_place(error)
                 raise
-            raise failure(f"{self.plain_class.__name__}, step {self.round + 1}", error) from error
+            place = f"{self.plain_class.__name__}, step {step_of(plain) + 1}"
+            raise failure(place, error) from error
         finally:
             self._release()
 
-    def look(self, *, over: bool = False) -> PlainCollector:
-        """Note what the plain model has collected; `over`: its step has ended."""
-        plain = self.plain
-        if self._data is None:
-            self._data = PlainCollector(plain)
-        self._data.look(self.round if plain is None else step_of(plain), over=over)
-        return self._data
-
     def enter(self) -> None:
-        """Begin the round of the step of a script; earlier steps without questions are rounds."""
+        """Begin the round of the current step; earlier steps without questions are rounds."""
         if not self.running:
             raise RunError("The run of these minds has ended: create a new model to ask again.")
-        if (step := step_of(self.plain)) > self.round:
-            self.begin()
-            self.look()
-            while self.round < step:
+        with _changing:
+            while self.round < step_of(self.plain):
                 if self.playing:
                     self.end_round()
-                self._start_round()
-
-    def _start_round(self) -> None:
-        self.round, self.playing, self.usage = self.round + 1, True, Usage()
+                self.begin()
+                self.round, self.playing, self.usage = self.round + 1, True, Usage()
 
     def end_round(self) -> None:
         """End the round, with its data."""
-        data = self.look()
         self._end_round()
-        data.add(self)
+        self.datacollector.collect(self)
         self.recorder.collect(self.round, partial(round_rows, self))
         if (plain := self.plain) is not None:
             here = {self._proxies.get(agent) for agent in plain.agents}
@@ -353,29 +331,20 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
             self._end_round()
         self.finish(error_message(error))
 
-    def end_script(self, opened: Recording | None, *, at_exit: bool = True) -> None:
+    def end_script(self, problem: str) -> None:
         """End the run of a script, and close its recording."""
-        with _end_lock, _ending(self):
+        try:
             if self.running and self.round >= 0:
                 if self.plain is not None:
                     self.enter()
                 if self.playing:
                     self.end_round()
-                problem = getattr(sys, "last_value", "in a step" if self.in_step else None)
-                self.finish(f"the program ended: {problem}" if at_exit and problem else "")
+                self.finish(problem)
+        finally:
             self.running = False
             self._release()
-            if opened is not None:
-                opened.close()
-
-    def end_unused(self, opened: Recording | None) -> None:
-        """End the run of a model that was garbage, on a thread of its own.
-
-        Python finds garbage at any moment, also while this thread holds a lock of the engine.
-        """
-        ending = threading.Thread(target=self.end_script, args=(opened,), name=ENDS, daemon=False)
-        with suppress(RuntimeError):  # where Python ends, no thread begins, and `atexit` does it
-            ending.start()
+            if self.opened is not None:
+                self.opened.close()
 
     def ask_all(self, questions: Sequence[PlainAsk]) -> list[Decision]:
         """Ask several agents at the same time; the decisions are in the order of the questions."""
@@ -411,59 +380,56 @@ class PlainCollector(RoundCollector):
     agent is its id, a cell its coordinate, a set a sorted list.
     """
 
-    def __init__(self, plain: Any) -> None:
+    def __init__(self, run: PlainRun) -> None:
         super().__init__({}, {})
-        self._source: Any = getattr(plain, "datacollector", None)
-        self.names = list(getattr(self._source, "model_vars", ()))
-        self._of_agents = list(getattr(self._source, "agent_reporters", ()))
+        source: Any = getattr(run.plain, "datacollector", None)
+        self.names = list(getattr(source, "model_vars", ()))
+        of_agents = list(getattr(source, "agent_reporters", ()))
         self.model_reporters = dict.fromkeys([*self.names, *self.model_reporters])
         self.model_vars = {name: [] for name in self.model_reporters}
-        self.agent_reporters = dict.fromkeys(["mind", *self._of_agents, *self.agent_reporters])
-        self._last_of: dict[int, int] = {}  # step → its last collection
-        self._seen, self._earliest = 0, -1
+        self.agent_reporters = dict.fromkeys(["mind", *of_agents, *Failures._fields])
+        self._nothing = [None] * len(of_agents)
+        self._collected: dict[int, tuple[list[Any], dict[int, Any]]] = {}
+        if source is not None:
+            source.collect = partial(_collect, source.collect, run.door)
 
     def add_class(self, agent_class: type[SmartAgent]) -> None:
         """Add nothing: the columns are those of the plain collector."""
 
-    def _set_agent_reporters(self) -> None:
-        self.agent_reporters = dict.fromkeys(Failures._fields)
+    def note(self, plain: Any) -> None:
+        """Note what the plain model has collected in its current step."""
+        source = plain.datacollector
+        values = [json_roundtrip(source.model_vars[name][-1]) for name in self.names]
+        # Mesa offers no other way without pandas.
+        records = next(reversed(source._agent_records.values()), ())  # noqa: SLF001
+        of_agents = {row[1]: [json_roundtrip(value) for value in row[2:]] for row in records}
+        self._collected[step_of(plain)] = values, of_agents
 
-    def look(self, step: int, *, over: bool) -> None:
-        """Note the steps of new collections; Mesa stores them since 3.5.
-
-        Before, steps between two looks collect once each, up to the current `step`.
-        """
-        times = getattr(self._source, "_collection_steps", None)
-        n = len(self._source.model_vars[self.names[0]]) if self.names else 0
-        for i in range(self._seen, n):
-            at = min(self._earliest, step) if times is None else math.ceil(times[i]) - 1
-            self._last_of[at], self._earliest = i, at + 1
-        self._seen, self._earliest = n, max(self._earliest, step + over)
-
-    def add(self, run: PlainRun) -> None:
-        """Add the row of the current round."""
-        i, collected = self._last_of.get(run.round), self._source
-        for name, values in self.model_vars.items():
-            if name not in self.names:
-                values.append(getattr(run.usage, name))
-            else:
-                values.append(None if i is None else json_roundtrip(collected.model_vars[name][i]))
-        # Mesa offers no other way without pandas; the keys are times, or numbers of steps from 1.
-        by_time: dict[float, Any] = getattr(collected, "_agent_records", {})
-        last = next((t for t in reversed(by_time) if math.ceil(t) - 1 <= run.round), 0)
-        rows = by_time[last] if math.ceil(last) > run.round else ()
-        records = {row[1]: row[2:] for row in rows}
-        self._agent_records[run.round] = list(self._agent_rows(run, records))
-
-    def _agent_rows(
-        self, run: PlainRun, records: Mapping[int, Sequence[Any]]
-    ) -> Iterator[tuple[Any, ...]]:
+    def collect(self, run: PlainRun) -> None:
+        """Add the rows of the current round."""
+        nothing: tuple[list[Any], dict[int, Any]] = [None] * len(self.names), {}
+        values, of_agents = self._collected.pop(run.round, nothing)
+        values = [*values, *(getattr(run.usage, name) for name in COLUMNS_OF_ASKS)]
+        for column, value in zip(self.model_vars.values(), values, strict=True):
+            column.append(value)
         minds = {proxy.unique_id: proxy.decider for proxy in run.agents_here()}
-        nothing = [None] * len(self._of_agents)
-        for agent in sorted(minds.keys() | records.keys()):
-            values = map(json_roundtrip, records.get(agent, nothing))
-            failures = run.usage.by_agent.get(agent, NO_FAILURES)
-            yield (run.round + 1, agent, minds.get(agent), *values, *failures)
+        self._agent_records[run.round] = [
+            (
+                run.round + 1,
+                agent,
+                minds.get(agent),
+                *of_agents.get(agent, self._nothing),
+                *run.usage.by_agent.get(agent, NO_FAILURES),
+            )
+            for agent in sorted(minds.keys() | of_agents.keys())
+        ]
+
+
+def _collect(collect: Callable[[Any], None], minds: Minds, plain: Any) -> None:
+    """Collect the data of a plain model, also for its run."""
+    collect(plain)
+    if (run := minds._host) is not None:  # noqa: SLF001 - a method would not be copied as one
+        run.datacollector.note(plain)
 
 
 @cache
@@ -598,6 +564,7 @@ class Minds:
     """
 
     _host: PlainRun | None = None
+    """The run; None in a copy of the model."""
     _hub: greenlet | None = None
 
     def __init__(
@@ -622,11 +589,11 @@ class Minds:
             raise UsageError(f"{name} makes Minds too early: call super().__init__(rng=rng) first.")
         self.minds, self.rules, self.agents = minds, dict(classical or {}), agents
         self.prompts = prompts if isinstance(prompts, Mapping) else beside(prompts, type(model))
-        self._in_script = (commanded := _being_made.get()) is None
-        if commanded is not None:
+        if (commanded := _being_made.get()) is not None:
             if commanded.door is not None:
                 raise UsageError(f"{name} makes Minds twice: make them once.")
-            commanded.door, self._host = self, commanded
+            commanded.join(self, model)
+            self._host = commanded
             return
         caps = (budget_usd, max_asks, max_total_tokens)
         connection = connection or Connection()
@@ -635,47 +602,30 @@ class Minds:
         of_model: Any = type(model)
         kind, seed = run_class(of_model), _seed_of(model)
         recording: Any = record
-        self._opened: Recording | None = None
+        opened: Recording | None = None
         if replay is not None:
-            recorded = _latest(Path(replay), kind, seed, finished=None)
+            recorded = _last_run(Path(replay), kind, seed)
             recording = ReplayRecorder(recorded, minds=objects_by_spec(minds))
-        elif resume and isinstance(record, str | Path) and Path(record).exists():
-            recording, connection = self._resumed(Path(record), kind, seed, connection)
+        elif resume and (left := _last_run(Path(str(record)), kind, seed, unfinished=True)):
+            opened, recording, connection = _continued(left, connection, minds)
         settings |= {
             "minds": minds, "rng": seed, "n_rounds": UNENDING, "recording": recording,
             "connection": connection,
         }  # fmt: skip
         run: Any = kind.__new__(kind, **settings)
-        run.join(self, model)
+        run.join(self, model, opened)
         PlainRun.__init__(run, **settings)
         self._host = run
-        self._end = weakref.finalize(model, run.end_unused, self._opened)
-        self._end.atexit = False
-        atexit.register(run.end_script, self._opened)
-        _end_with_process(run, partial(run.end_script, self._opened))
+        _open.add(run)
+        _end_with_process(os.getpid())
+        weakref.finalize(model, _end_unused, run).atexit = False
         if isinstance(record, Recording):
             record.before_close.append(self.close)
         simulator: Any = getattr(model, "simulator", None)
         if hasattr(simulator, "run_for"):  # of Mesa before 3.5; it compares the step with its own
-            simulator.schedule_event_now(self._look)
+            simulator.schedule_event_now(run.begin)
         else:
-            setattr(model, "step", partial(_step, model.step, self))  # noqa: B010 - as Mesa does
-
-    def _resumed(
-        self, path: Path, kind: type[PlainRun], seed: int | list[int], connection: Connection
-    ) -> tuple[Any, Connection]:
-        """The recorder that continues the latest unfinished run, and the remaining caps."""
-        if (run := _latest(path, kind, seed, finished=False)) is None:
-            return path, connection
-        if connection.budget is not None:
-            spent = spent_before([run], connection.prices)
-            connection = replace(connection, budget=connection.budget.after(spent))
-        connection = connection.for_recorded()
-        self._opened = Recording(path)
-        recorders = self._opened.claim([run.run], connection.as_recorded())
-        (now,) = load_runs(path, [run.run])
-        minds = objects_by_spec(self.minds)
-        return ReplayRecorder(now, recorders[run.run], live=True, minds=minds), connection
+            setattr(model, "step", partial(self._step, model.step))  # noqa: B010 - as Mesa does
 
     def __reduce__(self) -> Any:
         return Minds.__new__, (Minds,)
@@ -781,12 +731,12 @@ class Minds:
 
     def close(self) -> None:
         """End the run, with its recording on disk; a command does so itself."""
-        if self._in_script and self._end.detach():
-            self._run.end_script(self._opened, at_exit=False)
+        if self._host is not None:
+            _end(self._host)
 
     @property
     def recording_path(self) -> Path | None:
-        """The file of the recording; None before the first question, or without a recording."""
+        """The file of the recording; None before the first step, or without a recording."""
         return self._run.recording_path
 
     def spent(self) -> dict[str, float]:
@@ -801,82 +751,90 @@ class Minds:
 
     def _ask(self, questions: Sequence[PlainAsk]) -> list[Decision]:
         run = self._run
-        if not self._in_script:
-            return run.ask_all(questions)
         try:
             run.enter()
             return run.ask_all(questions)
         except SabmError as error:
-            if run.running and run.round >= 0:
+            if run in _open and run.round >= 0:
                 run.fail(error)
                 self.close()
             raise
 
-    def _look(self) -> None:
-        self._run.look(over=True)
+    def _step(self, step: Callable[..., None], *given: Any, **more: Any) -> None:
+        """A step of the model in a script, which ends the run when the model stops."""
+        if (run := self._host) is None or not run.running:
+            step(*given, **more)
+            return
+        run.begin()
+        run.in_step = True
+        try:
+            step(*given, **more)
+        finally:
+            run.in_step = False
+        if run.running:
+            self._ask([])  # a step without questions is a round, too
+            if not run.plain.running:
+                self.close()
 
 
-def _step(step: Callable[..., None], minds: Minds, *given: Any, **more: Any) -> None:
-    """A step of a plain model in a script, which ends the run when the model stops."""
-    run = minds._host  # noqa: SLF001 - a function, since Python cannot copy a closure
-    if run is None or not run.running:
-        step(*given, **more)
-        return
-    run.look(over=True)
-    run.in_step = True
-    try:
-        step(*given, **more)
-    finally:
-        run.in_step = False
-    if run.running:
-        if run.round < 0:
-            run.look()
-        else:
-            minds._ask([])  # noqa: SLF001 - a step without questions is a round, too
-        if not run.plain.running:
-            minds.close()
+# The end of the runs of scripts. Python finds garbage and handles signals at any moment, also while
+# the main thread holds a lock of the engine: runs are ended on another thread then.
 
 
-def _end_with_process(run: PlainRun, end: Callable[[], object]) -> None:
-    """End a run also with a worker process of `multiprocessing`, which skips `atexit`."""
-    if multiprocessing.parent_process() is not None:
-        _listen()
-        _ends[run] = end
+def _end(run: PlainRun, problem: str = "") -> None:
+    """End a run, unless it has ended."""
+    with _changing:
+        if run in _open:
+            try:
+                run.end_script(problem)
+            finally:
+                _open.remove(run)
+
+
+def _end_all() -> None:
+    """End all runs at the end of the process."""
+    for run in [*_open]:
+        problem = getattr(sys, "last_value", "in a step" if run.in_step else "")
+        _end(run, problem and f"the program ended: {problem}")
+
+
+def _end_unused(run: PlainRun) -> None:
+    """End the run of a model that is garbage."""
+    if run in _open:
+        _on_a_thread(partial(_end, run))
+
+
+def _end_stopped(*_: object) -> None:
+    """End all runs when the pool of a worker process stops it, and then the process."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a pool sends it also while a worker ends
+
+    def end() -> None:
+        try:
+            _end_all()
+        finally:
+            os._exit(1)  # as without a handler
+
+    _on_a_thread(end)
+
+
+def _on_a_thread(end: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # where Python ends, no thread begins: all runs have ended
+        threading.Thread(target=end, name=ENDS).start()
 
 
 @cache
-def _listen() -> None:
-    """End all runs at the end of this process, and at the signal that ends it."""
-    multiprocessing.util.Finalize(None, _end_all, exitpriority=1)
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # so a pool ends its workers
-        signal.signal(signal.SIGTERM, _end_all)
+def _end_with_process(pid: int) -> None:
+    """End all runs also with a worker process of `multiprocessing`, which skips `atexit`."""
+    del pid
+    if multiprocessing.parent_process() is not None:
+        multiprocessing.util.Finalize(None, _end_all, exitpriority=1)
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _end_stopped)
 
 
-@contextmanager
-def _ending(run: PlainRun) -> Iterator[None]:
-    """While a run ends in the main thread, a signal that ends the process waits for it."""
-    here = threading.current_thread()
-    _end_now.append(here)
-    try:
-        yield
-    finally:
-        _ends.pop(run, None)
-        atexit.unregister(run.end_script)
-        _end_now.remove(here)
-        if _stopped and here is threading.main_thread() and here not in _end_now:
-            _end_all(_stopped.pop())
-
-
-def _end_all(*received: Any) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a pool sends it also while a worker ends
-    here = threading.current_thread()
-    if here in _end_now:
-        _stopped.append(received)
-        return
-    for end in [*_ends.values()]:
-        end()
-    if received:
-        os._exit(1)  # as without this handler; an exception would be printed where Python ends
+atexit.register(_end_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open.clear)
 
 
 class _Call(greenlet):
@@ -899,19 +857,22 @@ class _Call(greenlet):
         return not self.dead and (self._agent in here or not self._was_here)
 
 
-def _latest(
-    path: Path, kind: type[PlainRun], seed: int | list[int], *, finished: bool | None
+def _last_run(
+    path: Path,
+    kind: type[PlainRun],
+    seed: int | list[int],
+    *,
+    unfinished: bool = False,
 ) -> Any:
-    """The latest run of a plain model in a recording; a missing one may be an error.
+    """The latest run of a plain model in a recording, which must have the seed.
 
-    It is one if `finished` is None.
+    There may be no `unfinished` one.
     """
     address = f"{kind.__module__}:{kind.__name__}"
-    runs = [run for run in load_runs(path) if run.model == address]
-    if finished is not None:
-        runs = [run for run in runs if run.finished == finished]
-    elif not runs:
+    runs = [run for run in load_runs(path, missing_ok=unfinished) if run.model == address]
+    if not runs and not unfinished:
         raise UsageError(f"{path} holds no run of {kind.__name__}.")
+    runs = [run for run in runs if not (unfinished and run.finished)]
     if not runs:
         return None
     then = list(runs[-1].seed)
@@ -920,8 +881,22 @@ def _latest(
             f"{runs[-1].name} has the seed {then[0] if len(then) == 1 else then}: make the model "
             "with that seed (rng=…), or name another file."
         )
-    (run,) = load_runs(path, [runs[-1].run])
-    return run
+    return runs[-1]
+
+
+def _continued(
+    run: RecordedRun, connection: Connection, minds: Any
+) -> tuple[Recording, ReplayRecorder, Connection]:
+    """What continues an unfinished run: its recording, its recorder, and the remaining caps."""
+    if connection.budget is not None:
+        spent = spent_before([run], connection.prices)
+        connection = replace(connection, budget=connection.budget.after(spent))
+    connection = connection.for_recorded()
+    opened = Recording(run.path)
+    recorders = opened.claim([run.run], connection.as_recorded())
+    (now,) = load_runs(run.path, [run.run])
+    own = objects_by_spec(minds)
+    return opened, ReplayRecorder(now, recorders[run.run], live=True, minds=own), connection
 
 
 def _seed_of(model: mesa.Model) -> int | list[int]:

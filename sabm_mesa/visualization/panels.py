@@ -230,6 +230,8 @@ def _progress(controller: RunController) -> str:
 def _way_on(page_state: PageState) -> str:
     if not page_state.may_go_on:
         return "Reset makes a new model."
+    if page_state.controller.in_code:
+        return f"Correct the file, then continue with: sabm resume {page_state.kept_path}"
     return (
         "Play continues where the run stopped: no answered question is asked again. "
         f"Later, continue with: sabm resume {page_state.kept_path}"

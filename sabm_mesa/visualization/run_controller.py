@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
 from sabm_mesa.core.engine import WIND_UP_S
+from sabm_mesa.errors import MindError, ScenarioError
 from sabm_mesa.recording.export import csv_of
 from sabm_mesa.visualization.labels import error_line
 from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView, Worlds
@@ -79,6 +80,7 @@ class RunController:
         shown: the visible part of the finished rounds; replaced as a whole.
         version: grows with every change of `shown`.
         problem: why the run ended early, or ``""``.
+        in_code: whether the code of the scenario or of a mind ended it.
         planned: the rounds in which agents planned.
         interval_s: the minimum duration of a round in seconds while the run plays.
     """
@@ -91,7 +93,7 @@ class RunController:
     ) -> None:
         self.model, self.scenario_view = model, scenario_view
         self.shown = Shown(model.model_frame(), model.agent_frame())
-        self.problem = ""
+        self.problem, self.in_code = "", False
         self.planned: set[int] = set()
         self.interval_s = PACE_S
         self.version = 0
@@ -219,6 +221,7 @@ class RunController:
                 self.planned.add(self.model.round)
         except Exception as error:  # noqa: BLE001 - an error of a scenario is a line on the page
             self.problem = error_line(error)
+            self.in_code = isinstance(error, ScenarioError | MindError)
         if not self.model.running:
             self._let_go()
         with self._changed:

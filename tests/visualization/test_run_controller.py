@@ -118,6 +118,7 @@ def test_a_failing_mind_is_a_problem_of_the_run(present):
     controller.play()
     wait_for(lambda: controller.status == "failed")
     assert "no idea" in controller.problem
+    assert controller.in_code
 
 
 def test_a_chart_that_fails_does_not_end_the_run(present, monkeypatch, caplog):
