@@ -19,12 +19,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cache, cached_property, lru_cache, wraps
-from numbers import Integral, Real
+from functools import cache, cached_property, lru_cache, partial, wraps
+from numbers import Real
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from annotated_types import Ge, Le
+from annotated_types import Interval
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -70,13 +70,13 @@ class Parameter:
         annotation: its annotation; the text of one that cannot be evaluated, such as a type that is
             imported for type checkers only; ``inspect.Parameter.empty`` without one.
         default: its default; ``inspect.Parameter.empty`` without one.
-        checked: the annotation that pydantic checks, with the limits of the base classes.
+        limits: those that a base class declares.
     """
 
     name: str
     annotation: Any
     default: Any
-    checked: Any
+    limits: tuple[Any, ...] = ()
 
     @property
     def required(self) -> bool:
@@ -86,7 +86,16 @@ class Parameter:
     @cached_property
     def schemas(self) -> list[dict[str, Any]]:
         """The JSON schemas of its legal values, one for each type; an empty one for others."""
-        return _schemas(self.checked)
+        return _schemas(self._checked, self.limits)
+
+    @property
+    def _checked(self) -> Any:
+        """The annotation, or what the default says of it."""
+        annotation = self.annotation
+        if annotation is inspect.Parameter.empty and type(self.default) in (bool, int, float):
+            annotation = bool if type(self.default) is bool else _NUMBER
+            annotation = annotation if math.isfinite(self.default) else Any
+        return Union[annotation, None] if self.default is None else annotation  # noqa: UP007
 
     @property
     def number(self) -> dict[str, Any]:
@@ -109,30 +118,31 @@ class Parameter:
         Raises:
             UsageError: when it is illegal.
         """
-        value = check(self.name, self.checked, value)
+        value = check(self.name, self._checked, value, self.limits)
         if type(value) is int and value > MOST and _OTHER not in self.legal:
             legal = f"{self.name} must be {MOST} or less (got {_shown(value)})."
             raise ParameterError(legal, parameter=self.name)
         return value
 
 
-def check(name: str, annotation: Any, value: Any) -> Any:
+def check(name: str, annotation: Any, value: Any, limits: tuple[Any, ...] = ()) -> Any:
     """Return a value that an annotation allows: a whole number as int, a number as float.
 
     Args:
         name: the name of the parameter or value, for the error.
         annotation: a type, such as ``Annotated[int, Ge(2)] | None``.
         value: the given value.
+        limits: more limits of its numbers.
 
     Raises:
         ParameterError: for any other value.
         UnknownName: for a name that is not one of the legal ones.
     """
     try:
-        return _adapter(annotation).validate_python(value)
+        return _adapter(annotation, limits).validate_python(value)
     except ValidationError as error:
         parameter = name if name.isidentifier() else ""  # several words are no parameter
-        schemas = _schemas(annotation)
+        schemas = _schemas(annotation, limits)
         if "enum" in schemas[0]:
             kind, names = name.replace("_", " "), map(str, schemas[0]["enum"])
             raise UnknownName(kind, value, names, parameter=parameter) from None
@@ -141,8 +151,7 @@ def check(name: str, annotation: Any, value: Any) -> Any:
             problem = f"{name}: {first['msg'].partition(', ')[2] or first['msg']}"
         else:
             problem = f"{name} must be {legal}"
-        message = f"{problem} (got {_shown(value)})."
-        raise ParameterError(message, parameter=parameter) from None
+        raise ParameterError(f"{problem} (got {_shown(value)}).", parameter=parameter) from None
     except (TypeError, PydanticUserError, SchemaError) as error:
         problem = f"{name}: {annotation} cannot be checked: {one_line(str(error))}"
         raise ParameterError(problem, parameter=name) from error
@@ -150,15 +159,13 @@ def check(name: str, annotation: Any, value: Any) -> Any:
 
 def check_int(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return a whole number within its limits; see `check`."""
-    limits = (Ge(low),) if high is None else (Ge(low), Le(high))
-    checked: int = check(name, Annotated[int, *limits], value)
+    checked: int = check(name, Annotated[int, Interval(ge=low, le=high)], value)
     return checked
 
 
 def check_float(name: str, value: Any, low: float, high: float | None = None) -> float:
     """Return a number within its limits; see `check`."""
-    limits = (Ge(low),) if high is None else (Ge(low), Le(high))
-    checked: float = check(name, Annotated[float, *limits], value)
+    checked: float = check(name, Annotated[float, Interval(ge=low, le=high)], value)
     return checked
 
 
@@ -248,11 +255,9 @@ def checking(constructor: F, in_the_end: Callable[[Any], None] | None = None) ->
                 bound.arguments[name] = parameter.check(bound.arguments[name])
         try:
             constructor(*bound.args, **bound.kwargs)
-        except SabmError as error:
-            _add_given(self, error)
-            raise
         except Exception as error:
-            raise _failure(self, error) from error
+            _explain(self, error)
+            raise
         if others is None:
             vars(self)[_MISSED] = signature.parameters.keys() - given.keys()
         if in_the_end is not None and owner is next(
@@ -275,28 +280,29 @@ def _check_passed_on(made: object, settings: Mapping[str, Any]) -> None:
         )
 
 
-def _failure(made: object, error: Exception) -> UsageError:
-    """The error for a constructor that raised: what happened, where, and what to do."""
-    name = type(made).__name__
+def _explain(made: object, error: Exception) -> None:
+    """Raise the error for a constructor that raised: what happened, where, and what to do.
+
+    An error of the package that names no parameter names those that were given.
+    """
+    name, given = type(made).__name__, _given_in_words(made)
+    if isinstance(error, SabmError):
+        if isinstance(error, UsageError) and not error.parameter and given not in str(error):
+            error.args = (f"{error}{given}",)
+        return
+    problem = (
+        f"{name} cannot be made: {format_user_error(error)}. Correct its constructor, or the "
+        f"parameters.{given}"
+    )
     if isinstance(error, AttributeError) and error.obj is made and "running" not in vars(made):
-        return UsageError(
+        problem = (
             f"{name}.__init__ uses self.{error.name} before super().__init__(**settings), which "
             "must come first."
         )
-    return UsageError(
-        f"{name} cannot be made: {format_user_error(error)}. Correct its constructor, or the "
-        f"parameters.{changed_in_words(made)}"
-    )
+    raise UsageError(problem) from error
 
 
-def _add_given(made: object, error: SabmError) -> None:
-    """Add the given parameters to an error that names none."""
-    given = changed_in_words(made)
-    if isinstance(error, UsageError) and not error.parameter and given not in str(error):
-        error.args = (f"{error}{given}",)
-
-
-def changed_in_words(made: Any) -> str:
+def _given_in_words(made: Any) -> str:
     """The parameters of a model that were given, as a sentence."""
     given = {
         name: value
@@ -344,8 +350,8 @@ def _parameters_of(model: type) -> Mapping[str, Parameter]:
             if own.annotation is inspect.Parameter.empty:
                 parameters[name] = replace(inherited, default=own.default)
             elif own is not inherited:
-                narrowed = _checkable(own.checked, _limits_in(inherited.checked))
-                parameters[name] = replace(own, checked=narrowed)
+                limits = (*_limits_in(inherited.annotation), *own.limits)
+                parameters[name] = replace(own, limits=limits)
         signature = inspect.signature(constructor).parameters.values()
         if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in signature):
             break
@@ -360,22 +366,11 @@ def _parameters_of(model: type) -> Mapping[str, Parameter]:
 @cache
 def _declared(constructor: Callable[..., None]) -> dict[str, Parameter]:
     """The parameters in the signature of one constructor, without ``self``."""
-    parameters = {}
-    for name, declared in list(inspect.signature(constructor).parameters.items())[1:]:
-        if declared.kind not in {declared.VAR_KEYWORD, declared.VAR_POSITIONAL}:
-            annotation = _evaluated(declared, constructor)
-            checked = _checkable(annotation)
-            if annotation is declared.empty and _is_plain(declared.default):
-                checked = bool if type(declared.default) is bool else _NUMBER
-            if declared.default is None:
-                checked = Union[checked, None]  # noqa: UP007 - of a value
-            parameters[name] = Parameter(name, annotation, declared.default, checked)
-    return parameters
-
-
-def _is_plain(default: Any) -> bool:
-    """Whether a default says what a parameter without an annotation is."""
-    return type(default) in (bool, int, float) and math.isfinite(default)
+    return {
+        name: Parameter(name, _evaluated(declared, constructor), declared.default)
+        for name, declared in list(inspect.signature(constructor).parameters.items())[1:]
+        if declared.kind not in {declared.VAR_KEYWORD, declared.VAR_POSITIONAL}
+    }
 
 
 def _evaluated(parameter: inspect.Parameter, constructor: Callable[..., None]) -> Any:
@@ -398,79 +393,70 @@ def _evaluated(parameter: inspect.Parameter, constructor: Callable[..., None]) -
 # Annotations and pydantic.
 
 
+@lru_cache(maxsize=1024)
+def _adapter(annotation: Any, limits: tuple[Any, ...] = ()) -> TypeAdapter[Any]:
+    return TypeAdapter(_checkable(annotation, limits), config=_CONFIG)
+
+
 def _checkable(annotation: Any, limits: Sequence[Any] = ()) -> Any:
     """An annotation of which pydantic checks numbers, truth values and names."""
     origin, parts = get_origin(annotation), get_args(annotation)
-    if annotation == _NUMBER:
-        return annotation
-    if origin is Literal and not any(isinstance(name, bool) for name in parts):
-        return Annotated[annotation, BeforeValidator(_no_truth_value)]
-    if origin is Annotated and parts[0] is not str:
-        own = [part for part in parts[1:] if not isinstance(part, BeforeValidator)]
-        return _checkable(parts[0], [*limits, *own])
+    if origin is Annotated and parts[0] not in (str, Any):
+        return _checkable(parts[0], [*limits, *parts[1:]])
     if origin in {Union, UnionType}:
         checked = [_checkable(part, limits) for part in parts]
-        if any(_limits_in(part) for part in checked):  # else a number outside is another form
+        if any(get_origin(part) is Annotated for part in checked):
             checked = [_NO_NUMBER if part is Any else part for part in checked]
         return Union[*checked]
-    if annotation in (int, float):
-        as_number = BeforeValidator(_as_whole if annotation is int else _as_number)
-        return Annotated[annotation, *limits, as_number]
-    is_checked = origin in {Literal, Annotated} or annotation in (bool, NoneType, _NO_NUMBER)
+    if annotation in _PLAIN:
+        return Annotated[annotation, *limits, BeforeValidator(_PLAIN[annotation])]
+    if origin is Literal and not any(isinstance(name, bool) for name in parts):
+        return Annotated[annotation, _NO_TRUTH_VALUE]
+    is_checked = origin in {Literal, Annotated} or annotation in (bool, NoneType)
     return annotation if is_checked else Any
 
 
 def _limits_in(annotation: Any) -> tuple[Any, ...]:
-    """The limits of the numbers of a checkable annotation."""
+    """The limits of the numbers of an annotation."""
+    parts = get_args(annotation)
     if get_origin(annotation) is Annotated:
-        return get_args(annotation)[1:-1] if get_args(annotation)[0] in (int, float) else ()
-    return next(filter(None, map(_limits_in, get_args(annotation))), ())
+        return (*_limits_in(parts[0]), *parts[1:]) if parts[0] not in (str, Any) else ()
+    return next(filter(None, map(_limits_in, parts)), ())
 
 
-def _as_whole(value: Any) -> Any:
-    if isinstance(value, bool):
-        return value
-    is_whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
-    return int(value) if is_whole else value
+def _whole(value: Any) -> Any:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return int(value) if is_number and value % 1 == 0 else value
 
 
-def _as_number(value: Any) -> Any:
-    try:
-        return value if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    except OverflowError:
-        return math.inf
+def _number(value: Any) -> Any:
+    return value if isinstance(value, int) or not isinstance(value, Real) else float(value)
 
 
-def _no_number(value: Any) -> Any:
-    if isinstance(value, Real):
+_PLAIN = {int: _whole, float: _number}
+"""Types of numbers → the same number in this type, if it is one; also NumPy's numbers and 3.0."""
+
+
+def _none_of(kind: type, value: Any) -> Any:
+    if isinstance(value, kind):
         raise ValueError  # noqa: TRY004 - pydantic takes only this one
     return value
 
 
-def _no_truth_value(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError  # noqa: TRY004 - pydantic takes only this one
-    return value
-
-
-def _finite_number(value: Any) -> Any:
+def _finite(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise PydanticCustomError("number", "not a number")
     return value
 
 
-_NO_NUMBER = Annotated[Any, AfterValidator(_no_number)]
-_NUMBER = Annotated[Any, AfterValidator(_finite_number), WithJsonSchema({"type": "number"})]
+_NO_TRUTH_VALUE = BeforeValidator(partial(_none_of, bool))
+_NO_NUMBER = Annotated[Any, AfterValidator(partial(_none_of, Real))]
+_NUMBER = Annotated[Any, AfterValidator(_finite), WithJsonSchema({"type": "number"})]
 """Of a parameter without an annotation whose default is a number."""
 
 
-@lru_cache(maxsize=1024)
-def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(_checkable(annotation), config=_CONFIG)
-
-
-def _schemas(annotation: Any) -> list[dict[str, Any]]:
-    schema = _adapter(annotation).json_schema()
+def _schemas(annotation: Any, limits: tuple[Any, ...]) -> list[dict[str, Any]]:
+    schema = _adapter(annotation, limits).json_schema()
     parts = [{"enum": [s["const"]]} if "const" in s else s for s in schema.get("anyOf", [schema])]
     return [{"enum": part["enum"]} if "enum" in part else part for part in parts]
 

@@ -149,7 +149,7 @@ def test_not_a_truth_value(value) -> None:
     ids=str,
 )
 def test_legal_values_in_words(annotation, words) -> None:
-    assert Parameter("n", annotation, 0, annotation).legal == words
+    assert Parameter("n", annotation, 0).legal == words
 
 
 @pytest.mark.parametrize(
