@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.errors import error_message
 from sabm_mesa.testing.case import Case
-from sabm_mesa.testing.checks import CHECKS, NotChecked, form
+from sabm_mesa.testing.checks import CHECKS, form
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -34,7 +34,7 @@ POINTS = list(CHECKS)
 """The points of the check, in their order."""
 OF_PLAIN_MODELS = ("same seed", "prompts", "classical minds")
 """The points that are checked of a plain Mesa model."""
-COMPARING = ("latency", "replay", "fork", "mixed minds", "batch_run", "pickling")
+COMPARING = ("latency", "replay", "fork", "mixed minds", "batch_run")
 """The points that compare two runs with one seed."""
 SEED_DIFFERS = "two runs with one seed differ"
 ROUNDS = 3
@@ -66,7 +66,6 @@ def check_scenario(model: type[SmartModel], **parameters: Any) -> None:
     people             two people take part at seats of their own, which take each answer that is
                        an example of a legal one
     batch_run          ``mesa.batch_run`` plays it and collects the same data
-    pickling           before and between rounds a copy through pickle continues in the same way
     prompts            every question renders in every condition and variant and in both formats
                        of answers, no placeholder is left over, a persona is among what is sent,
                        and conditions and variants replace entries that there are
@@ -159,8 +158,7 @@ def _played(case: Case, points: Iterable[str]) -> tuple[Examined, Exception | No
             if point == "same seed" and problems and skipped:
                 result.not_checked[SEED_DIFFERS] = skipped
         for line in problems:
-            lines = result.not_checked if isinstance(line, NotChecked) else result.problems
-            lines.setdefault(line, []).append(point)
+            result.problems.setdefault(line, []).append(point)
         if stops:
             break
     return result, first

@@ -51,19 +51,11 @@ class Case:
         return free if len(free) > 1 else next(iter(free.values()))
 
     def made(self, **given: Any) -> SmartModel:
-        """A model before its first round: with a seed, and not recorded.
-
-        Args:
-            given: parameters that differ.
-        """
+        """A model before its first round: with a seed, and not recorded."""
         return self.scenario(**{"rng": SEED, **self.parameters, "recording": False, **given})
 
     def played(self, **given: Any) -> SmartModel:
-        """A model at its end.
-
-        Args:
-            given: parameters that differ.
-        """
+        """A model at its end."""
         model = self.made(**given)
         model.run_model()
         return model
@@ -75,11 +67,7 @@ class Case:
         return self.played(minds=DrawingMind(SOME, paid=True, late=1), recording=path), path
 
     def batch(self, **given: Any) -> tuple[Seed, list[dict[str, Any]]]:
-        """The last round from `mesa.batch_run`: the seed, and one row per agent.
-
-        Args:
-            given: parameters that differ.
-        """
+        """The last round from `mesa.batch_run`: the seed, and one row per agent."""
         fixed = {**self.parameters, "recording": False, **given}
         seed = fixed.pop("rng", SEED)
         parameters: dict[str, Any] = {name: [value] for name, value in fixed.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import pickle
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -12,7 +11,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import mesa
 import numpy as np
 import pandas as pd
 
@@ -64,11 +62,7 @@ LEAST = 2
 
 
 def form(model: Any) -> Iterator[str]:
-    """Check the parts of a scenario.
-
-    Args:
-        model: the object given as its class.
-    """
+    """Check the parts of a scenario, or whatever is given as its class."""
     if not (isinstance(model, type) and issubclass(model, SmartModel)):
         yield f"a scenario is a subclass of SmartModel, not {model!r}"
         return
@@ -170,14 +164,7 @@ def latency(case: Case) -> Iterator[str]:
 
 
 def _made_by_latency(one: SmartModel, at_once: LateMind, case: Case, late: int) -> str | None:
-    """The first difference in the data or in requests that latencies make.
-
-    Args:
-        one: the model whose answers came at once.
-        at_once: its mind.
-        case: the scenario with the answers that come late.
-        late: as of `DrawingMind`.
-    """
+    """The first difference in the data or in requests when the answers come late."""
     slow = LateMind(SOME, late)
     other = case.played(minds=slow)
     if difference := _difference(one, other):
@@ -304,13 +291,7 @@ def people(case: Case) -> Iterator[str]:
 
 
 def _some_with(case: Case, other: Any, share: Callable[[int], int]) -> Any:
-    """Free minds, and another one for some agents of each class.
-
-    Args:
-        case: the scenario.
-        other: the other mind.
-        share: computes the number of agents with it from the size of a class.
-    """
+    """Free minds, and another one for a share of the agents of each class."""
     model, free = case.made(minds=DrawingMind()), case.free_minds
     counts = Counter(map(type, model.population))
     mixes: dict[str, Any] = {}
@@ -369,42 +350,6 @@ def batch_run(case: Case) -> Iterator[str]:
                     f"{wanted[column]} in a run"
                 )
                 return
-
-
-class NotChecked(str):
-    """A line for a point that cannot be checked, for a reason outside the scenario."""
-
-
-def pickling(case: Case) -> Iterator[str]:
-    """Whether a copy through pickle continues like the model itself."""
-    model = case.made(minds=case.free_minds)
-    copies = {"before the first round": pickle.loads(pickle.dumps(model))}  # made here
-    model.step()
-    copies["after the first round"] = pickle.loads(pickle.dumps(model))
-    model.run_model()
-    for when, copy in copies.items():
-        problem: Exception | None = None
-        try:
-            copy.run_model()
-        except RunError as error:
-            problem = error
-        differing = list(differences(model, copy, f"a model and its copy, pickled {when},"))
-        if (problem or differing) and (lost := next(_without_layers(model, copy), "")):
-            yield NotChecked(f"Mesa {mesa.__version__} does not copy the layers of {lost} whole")
-            return
-        if problem:
-            raise problem
-        yield from differing
-
-
-def _without_layers(model: SmartModel, copy: SmartModel) -> Iterator[str]:
-    """The spaces of a model whose cells have values of layers that those of its copy lack."""
-    for name, space in vars(model).items():
-        layers = getattr(space, "_mesa_property_layers", getattr(space, "property_layers", ()))
-        for layer in layers:
-            cells = getattr(getattr(copy, name), "all_cells", ())
-            if not all(hasattr(cell, layer) for cell in cells):
-                yield f"a {type(space).__name__} (self.{name})"
 
 
 def prompts(case: Case) -> Iterator[str]:
@@ -514,7 +459,6 @@ CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "mixed minds": mixed_minds,
     "people": people,
     "batch_run": batch_run,
-    "pickling": pickling,
     "prompts": prompts,
     "classical minds": classical_minds,
     "answers": answers,
@@ -530,13 +474,7 @@ CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {
 
 
 def differences(one: SmartModel, other: SmartModel, what: str) -> Iterator[str]:
-    """The first difference between the data of two runs, if there is any.
-
-    Args:
-        one: a model that was played.
-        other: another.
-        what: the name of the two, for the line.
-    """
+    """A line with the first difference between the data of two runs, if there is any."""
     if difference := _difference(one, other):
         yield f"{what} differ: {difference}"
 
@@ -587,11 +525,7 @@ def is_missing(value: Any) -> bool:
 def echoes(case: Case) -> Mapping[str, Callable[[SmartModel], dict[int, Any]]]:
     """Agent columns that equal, in every row, the agent's answer to one of the questions.
 
-    Args:
-        case: the scenario, which is played once.
-
-    Returns:
-        Column → the function that returns its values in a model: agent → value, None without one.
+    The result is column → the function that returns its values in a model: agent → value.
     """
     mind = NotingMind()
     data = case.played(minds=mind).agent_frame()

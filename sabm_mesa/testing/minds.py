@@ -263,9 +263,6 @@ class Silent:
 class People:
     """Simulated people at the seats of a game, who type examples of legal answers.
 
-    Args:
-        game: the game.
-
     Attributes:
         problems: the answers that a seat refused, in words.
     """
@@ -275,11 +272,7 @@ class People:
         self.problems: list[str] = []
 
     def play(self, seconds: float) -> None:
-        """Start the game and answer until it is over, or until the time limit.
-
-        Args:
-            seconds: the time limit.
-        """
+        """Start the game and answer until it is over, or until the time limit."""
         at = [threading.Thread(target=self._sit, args=[s]) for s in self.game.seats.values()]
         late = threading.Timer(seconds, self.game.stop)
         for thread in (*at, late):

@@ -66,7 +66,7 @@ def test_a_rule_reads_only_what_prompts_show(
 ) -> None:
     case = Case(scenario(name), {"rng": 3, **parameters}, tmp_path, 1)
 
-    assert [line for line in CHECKS["classical minds"](case) if "no prompt shows" in line] == []
+    assert list(CHECKS["classical minds"](case)) == []
 
 
 EACH = "[]"

@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar
 
 import networkx as nx
 from annotated_types import Ge
-from mesa.discrete_space import OrthogonalMooreGrid
 
 from sabm_mesa import (
     Decision,
@@ -176,14 +175,6 @@ class Prepared(Fishing):
     def run_model(self) -> None:
         self.stock = 30.0
         super().run_model()
-
-
-class Holding(Fishing):
-    """Holds what cannot be pickled."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.rule = lambda: 0
 
 
 class Nameless(Fisher):
@@ -360,17 +351,3 @@ class Plotted(Fishing):
 def figures(model_data: Any, agent_data: Any, subtitle: str = "") -> dict[str, Any]:
     """The plots of `Plotted`."""
     return {"boats": (model_data["boats"], agent_data, subtitle)}
-
-
-class Layered(Fishing):
-    """Keeps its fish in a layer of a grid."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.grid = OrthogonalMooreGrid((2, 2), random=self.random)
-        self.grid.create_property_layer("fish", 1.0)
-
-    def update(self) -> None:
-        super().update()
-        for cell in self.grid.all_cells:
-            cell.fish += 1.0

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import mesa
 import pytest
 
 from sabm_mesa import SmartModel
@@ -127,15 +126,6 @@ def test_a_broken_promise_is_reported(
 
 def test_runs_that_differ_with_one_seed_are_not_compared_otherwise() -> None:
     assert [*points(fishing.Lucky)] == ["same seed"]
-
-
-def test_what_mesa_does_not_copy_is_not_the_scenarios_fault() -> None:
-    found = examine(fishing.Layered)
-    assert found.problems == {}
-    assert found.not_checked == {
-        f"Mesa {mesa.__version__} does not copy the layers of a OrthogonalMooreGrid (self.grid) "
-        "whole": ["pickling"]
-    }
 
 
 def test_what_is_no_scenario_at_all() -> None:

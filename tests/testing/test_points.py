@@ -9,10 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
-import networkx as nx
 import numpy as np
 import pytest
-from mesa.discrete_space import Network
 
 from sabm_mesa import (
     Choice,
@@ -146,30 +144,6 @@ class Advised(Fisher):
         return await super().act()
 
 
-class Later(Fishing):
-    """Cannot be copied any more once it has begun."""
-
-    def update(self) -> None:
-        super().update()
-        self.rule = lambda: 0
-
-
-class Copied(Fishing):
-    """A copy of it has other fish."""
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state
-        self.stock = 30.0
-
-
-class Netted(Copied):
-    """Holds a network, too, which has no layers to lose."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.net = Network(nx.path_graph(3), random=self.random)
-
-
 def of(agent: type[SmartAgent], **more: Any) -> type[Fishing]:
     """Fishing with other agents."""
     return type("Of" + agent.__name__, (Fishing,), {"agents_are": agent, **more})
@@ -198,10 +172,6 @@ BROKEN: list[tuple[type[SmartModel], str, str]] = [
     (fishing.Particular, "people", "an example of an answer to 'act': "),
     (fishing.Again, "cost", "is 9 questions at most, and a run (drawing) asked "),
     (fishing.Prepared, "batch_run", "'stock' of the last round is"),
-    (Copied, "pickling", "a model and its copy, pickled before the first round, differ: 'stock'"),
-    (Copied, "pickling", "a model and its copy, pickled after the first round, differ: 'stock'"),
-    (Netted, "pickling", "a model and its copy, pickled after the first round, differ: 'stock'"),
-    (fishing.Layered, "pickling", "does not copy the layers of a OrthogonalMooreGrid (self.grid) "),
     (fishing.Impersonal, "prompts", "and no question another fact persona (personas "),
     (type("Idle", (Fishing,), {"phases": NEVER}), "prompts",
      "nobody was asked anything (condition poor)"),
@@ -236,12 +206,6 @@ def test_what_a_replay_leaves_out_is_told(case: Callable[..., Case]) -> None:
 
     with pytest.raises(ReplayMismatch, match="recorded answers of round 0"):
         list(CHECKS["replay"](case(Tired, n_rounds=1)))
-
-
-def test_what_cannot_be_pickled_at_any_time_is_an_error(told: Lines) -> None:
-    for model in (fishing.Holding, Later):
-        with pytest.raises((AttributeError, TypeError), match=r"local object|lambda"):
-            told("pickling", model)
 
 
 @pytest.mark.parametrize(
