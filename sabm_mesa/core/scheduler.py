@@ -192,11 +192,14 @@ class _Part:
     def __init__(self, model: Any, phase: Phase) -> None:
         self.name, self.at_most = phase.name, phase.at_most
         self._model = model
-        self.has = model.has
         self._apply = getattr(model, f"after_{phase.name}")
         self._before: Callable[[Any], object] | None = getattr(model, f"before_{phase.name}", None)
         self._until = phase.until
         self._who = None if isinstance(phase.who, type) else phase.who
+
+    def has(self, agent: Any) -> bool:
+        """Whether an agent is in the model."""
+        return agent in self._model.agents
 
     def includes(self, agent: Any) -> bool:
         """Whether an agent takes part at present."""
@@ -248,7 +251,7 @@ class _Part:
 
 def taking_part(model: Any, phase: Phase) -> list[Any]:
     """The present participants of a phase."""
-    agents: Iterable[Any] = model.agents_here()
+    agents: list[Any] = model.agents_here()
     who, name = phase.who, phase.name
     if who is None:  # plain agents of Mesa have no mind, and no method `begin`
         kinds = set(map(type, agents))
@@ -257,8 +260,8 @@ def taking_part(model: Any, phase: Phase) -> list[Any]:
     elif isinstance(who, type):
         agents = [agent for agent in agents if isinstance(agent, who)]
     else:
-        agents = who(model)
-    return list(agents)
+        agents = list(who(model))
+    return agents
 
 
 def _in_order(model: Any, phase: Phase, agents: list[Any]) -> list[Any] | Iterator[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -245,8 +245,6 @@ class SmartModel(Declarations, mesa.Model):
         self.entropy = entropy(rng)
         self.agent_id_counter = 1
         super().__init__(rng=self.entropy[0] if len(self.entropy) == 1 else list(self.entropy))
-        # Mesa before 3.5 has such a table; the set of later versions can be reordered.
-        self._present: dict[Any, None] = vars(self).get("_agents", {})
         self.n_rounds = n_rounds
         self.condition, self.variant, self.connection = condition, variant, connection
         check_where(recording)
@@ -372,24 +370,10 @@ class SmartModel(Declarations, mesa.Model):
             agent.unique_id = self.agent_id_counter
             self.agent_id_counter += 1
         super().register_agent(agent)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
-        self._present[agent] = None
 
-    def deregister_agent(self, agent: Any) -> None:
-        """Remove an agent from the model (called by Mesa)."""
-        super().deregister_agent(agent)  # type: ignore[no-untyped-call]  # Mesa does not annotate it
-        self._present.pop(agent, None)
-
-    def has(self, agent: Any) -> bool:
-        """Whether an agent is in the model; faster than a lookup in Mesa's set of agents.
-
-        Args:
-            agent: an agent of Mesa.
-        """
-        return agent in self._present
-
-    def agents_here(self) -> Collection[Any]:
-        """The agents in the model, in the order of their ids; faster than Mesa's set."""
-        return self._present.keys()
+    def agents_here(self) -> list[Any]:
+        """The agents in the model, in the order of their ids; Mesa's set can be reordered."""
+        return sorted(self.agents, key=attrgetter("unique_id"))
 
     @overload
     def populate(self, agents: type[A], n: int, *args: Any) -> list[A]: ...
