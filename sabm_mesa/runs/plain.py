@@ -887,7 +887,7 @@ def _last_run(
 def _continued(
     run: RecordedRun, connection: Connection, minds: Any
 ) -> tuple[Recording, ReplayRecorder, Connection]:
-    """What continues an unfinished run: its recording, its recorder, and the remaining caps."""
+    """The recording and the recorder that continue an unfinished run, and the remaining caps."""
     if connection.budget is not None:
         spent = spent_before([run], connection.prices)
         connection = replace(connection, budget=connection.budget.after(spent))
