@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sabm_mesa.describe.docstrings import sheet_sections
-from sabm_mesa.describe.texts import references
+from sabm_mesa.describe.texts import in_figures, references
 from sabm_mesa.recording.store import versions
 
 
@@ -37,14 +37,20 @@ def as_markdown(
 
 
 def _choices(description: Mapping[str, Any]) -> dict[str, str]:
-    """The options of a user that have names; element 7 has the other parameters."""
+    """The options of a user, with their values."""
     options = {
         "--condition": description["conditions"],
         "--set personas=": description["personas"],
         "--set variant=": description["variants"],
         "--minds": [*description["minds"], "llm:MODEL", "local", "gguf:FILE", "py:FILE", "human"],
     }
-    return {option: ", ".join(names) for option, names in options.items() if names}
+    choices = {option: ", ".join(names) for option, names in options.items() if names}
+    for name, parameter in description["parameters"].items():
+        if name not in {"condition", "personas", "variant", "minds", "prompts"}:
+            usual = in_figures(parameter["default"])
+            legal = parameter["legal"] or parameter["type"]
+            choices[f"--set {name}="] = f"{legal}; {usual} by default"
+    return choices
 
 
 def markdown(block: Any) -> str:

@@ -25,6 +25,7 @@ FILES = {
     "{name}/agents.py": "agents.py",
     "{name}/minds.py": "minds.py",
     "{name}/model.py": "model.py",
+    "{name}/odd.toml": "odd.toml",
     "{name}/page.py": "page.py",
     "{name}/prompts.toml": "prompts.toml",
 }

@@ -32,16 +32,14 @@ def test_an_unknown_option_names_the_right_one(
 
 def test_a_description_begins_with_what_can_be_chosen(sabm: Sabm) -> None:
     said = sabm("describe", "kbc").out
-    choices = said.index("\nChoices\n")
+    choices = said.index("\n## Choices\n")
 
     assert choices < said.index("1 Purpose and patterns")
     part = said[choices : said.index("1 Purpose and patterns")]
-    assert "--condition: baseline, cooperative, uncooperative" in part
-    assert "--set personas=: none, agreeable" in part
-    assert "--set n_players=: a whole number of 2 or more; 24 by default" in part
-    assert "--set extra_body=: a table of names and values or none; none by default" in part
-    assert "Sequence" not in part
-    assert "--set reward_rule=: independent, amplified or exclusive; independent by default" in part
+    assert "- `--condition`: baseline, cooperative, uncooperative" in part
+    assert "- `--set personas=`: none, agreeable" in part
+    assert "- `--set n_players=`: a whole number of 2 or more; 24 by default" in part
+    assert "- `--set reward_rule=`: independent, amplified or exclusive; independent by" in part
 
 
 def test_rewordings_are_shown_where_they_are_asked_for(sabm: Sabm) -> None:

@@ -89,7 +89,7 @@ def test_one_is_run_replayed_gone_on_with_and_described_by_its_name(
     sabm: Sabm, tmp_path: Path
 ) -> None:
     (tmp_path / "lake").mkdir()  # which is no recording, whatever its name
-    assert sabm("describe", "lake").out.startswith("The scenario lake (lake)\n")
+    assert sabm("describe", "lake").out.startswith("# The scenario lake (`lake`)\n")
     model = ["lake", "--rounds", 2, "--seed", 1]
     with LLMServer(brain=writer) as server:
         minds = ["--minds", "llm:stub", "--base-url", server.url]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -478,16 +479,6 @@ def _smallest(tree: Node | Sequence[float], me: int) -> float:
     return max(values) if tree.player == me else min(values)
 
 
-def level_1(spec: str) -> LevelK:
-    """A player of level 1."""
-    return LevelK(spec, 1)
-
-
-def level_2(spec: str) -> LevelK:
-    """A player of level 2."""
-    return LevelK(spec, 2)
-
-
 CLASSICAL: dict[str, Callable[[str], Any]] = {
     "default": BestReply,
     "fictitious_play": FictitiousPlay,
@@ -495,8 +486,8 @@ CLASSICAL: dict[str, Callable[[str], Any]] = {
     "tit_for_tat": TitForTat,
     "grim": Grim,
     "win_stay_lose_shift": WinStayLoseShift,
-    "level_1": level_1,
-    "level_2": level_2,
+    "level_1": partial(LevelK, level=1),
+    "level_2": partial(LevelK, level=2),
     "inequity_averse": InequityAverse,
     "altruist": Altruist,
 }

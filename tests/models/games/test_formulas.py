@@ -26,7 +26,7 @@ def test_a_formula_gives_a_number(text: str, value: float) -> None:
         "__import__('os').system('touch /tmp/x')", "open('x')", "own.__class__", "[own]", "'own'",
         "lambda: 1", "own[0]", "(x := 3)", "f'{own}'", "max(*own)", "min(own)", "abs(own, 1)",
         "max(own, key=abs)", "own if", "import os", "", "own" + " + own" * 200, "9" * 390,
-        "-" * 390 + "own", "own" + " + own" * 60, "True", "1j", "own @ own", "own << 9", "~own",
+        "True", "1j", "own @ own", "own << 9", "~own",
         "own in own", "(own for own in own)",
     ],
 )  # fmt: skip
@@ -47,8 +47,8 @@ def test_names_have_to_be_known() -> None:
 
     with pytest.raises(ParameterError, match="uses 'reply', which is not known there; known: own"):
         check_formula("min(own, reply)", {"own"})
-    with pytest.raises(ParameterError, match="uses 'min', which is not known"):
-        check_formula("own + min", {"own"})
+    with pytest.raises(ParameterError, match="'own \\+ min' is not arithmetic"):
+        evaluate("own + min", {"own": 1.0})
     assert evaluate(text, {"own": 3.0, "bonus": 2.0, "reply": 1.0, "accept": 1.0}) == 2
 
 

@@ -50,7 +50,7 @@ def test_a_table_is_the_game_that_it_says() -> None:
         ({"people": [{"option": "z", "value": 1}]}, r"people\[0\].option 'z' is no option"),
         ({"payoffs": "own"}, "rule is missing"),
         ({"payoffs": "own + thing", "rule": "r"}, r"payoffs\[0\]: the formula .* uses 'thing'"),
-        ({"payoffs": "own.__class__", "rule": "r"}, r"payoffs\[0\]: .* is not arithmetic"),
+        ({"payoffs": "own.__class__", "rule": "r"}, "payoffs: .* is not arithmetic"),
         ({"payoffs": "1 / own", "rule": "r"}, "payoffs: the formula '1 / own' gives no number"),
         ({"payoffs": "own", "rule": "{wrong}"}, r"rule: \{wrong\} is not known"),
         ({"payoffs": "own", "rule": "{low.x}"}, "rule: A placeholder must be a name"),
